@@ -34,9 +34,23 @@ let swiftSyntax: [Target.Dependency] = ["SwiftSyntax", "SwiftParser"].map {
   .product(name: $0, package: "swift-syntax", condition: .when(traits: ["SwiftSources"]))
 }
 
-/// A floor of the house: the modules below are listed from the ground up, and each may only name modules above it in this list.
-func floor(_ name: String, knows dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+/// The floors of the house, from the ground up, each a folder of `Sources/`.
+enum Floor: String {
+  case files, stores, recovery, library, programs
+
+  func path(of module: String) -> String {
+    "Sources/\(rawValue.prefix(1).uppercased())\(rawValue.dropFirst())/\(module)"
+  }
+}
+
+/// A module; they are listed from the ground up, and each may only name modules above it in the list.
+func module(_ name: String, on floor: Floor, knows dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, path: floor.path(of: name), swiftSettings: settings)
+}
+
+/// The header of a C library of the system.
+func library(_ name: String, apt: String, brew: String) -> Target {
+  .systemLibrary(name: name, path: "Sources/CLibraries/\(name)", providers: [.apt([apt]), .brew([brew])])
 }
 
 func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = []) -> Target
@@ -94,90 +108,89 @@ let package = Package(
     .package(url: "https://github.com/swiftlang/swift-syntax", from: "603.0.1"),
   ],
   targets: [
-    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
-    .systemLibrary(
-      name: "CMicrohttpd", providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),
-    .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"]), .brew(["libdeflate"])]),
-    .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
-    .systemLibrary(name: "CLinux"),
-    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
-    floor("Compatibility", knows: []),
-    floor("Failures", knows: [systemPackage]),
-    floor("HTTPServer", knows: ["Compatibility", "CMicrohttpd", "Failures"]),
-    floor("StoreFiles", knows: ["Compatibility", "CLinux", "Failures", systemPackage, crypto]),
-    floor("TusProtocol", knows: ["Compatibility", "StoreFiles"]),
-    floor("AgeEncryption", knows: ["Failures", crypto]),
-    floor("Archives", knows: ["Compatibility", "CZlib", deflate, "Failures"]),
-    floor("PropertyLists", knows: ["Compatibility", "StoreFiles"]),
-    floor("SQLiteFormat", knows: ["Compatibility", "StoreFiles"]),
-    floor("ManagedObjectModel", knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
-    floor("SwiftModelSources", knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
-    floor(
-      "PersistentStore",
+    library("CZlib", apt: "zlib1g-dev", brew: "zlib"),
+    library("CMicrohttpd", apt: "libmicrohttpd-dev", brew: "libmicrohttpd"),
+    library("CDeflate", apt: "libdeflate-dev", brew: "libdeflate"),
+    library("CZstd", apt: "libzstd-dev", brew: "zstd"),
+    .systemLibrary(name: "CLinux", path: "Sources/CLibraries/CLinux"),
+    library("CSQLite", apt: "libsqlite3-dev", brew: "sqlite"),
+    module("Compatibility", on: .files, knows: []),
+    module("Failures", on: .files, knows: [systemPackage]),
+    module("HTTPServer", on: .files, knows: ["Compatibility", "CMicrohttpd", "Failures"]),
+    module("StoreFiles", on: .files, knows: ["Compatibility", "CLinux", "Failures", systemPackage, crypto]),
+    module("TusProtocol", on: .files, knows: ["Compatibility", "StoreFiles"]),
+    module("AgeEncryption", on: .files, knows: ["Failures", crypto]),
+    module("Archives", on: .files, knows: ["Compatibility", "CZlib", deflate, "Failures"]),
+    module("PropertyLists", on: .files, knows: ["Compatibility", "StoreFiles"]),
+    module("SQLiteFormat", on: .files, knows: ["Compatibility", "StoreFiles"]),
+    module("ManagedObjectModel", on: .stores, knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
+    module("SwiftModelSources", on: .stores, knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
+    module(
+      "PersistentStore", on: .stores,
       knows: [
         "Compatibility", "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite,
         systemPackage,
       ]),
-    floor(
-      "Examination",
+    module(
+      "Examination", on: .stores,
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
-    floor(
-      "Migration",
+    module(
+      "Migration", on: .recovery,
       knows: [
         "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb,
         systemPackage,
         logging,
       ]),
-    floor(
-      "LazaretTesting",
+    module(
+      "LazaretTesting", on: .recovery,
       knows: [
         "Compatibility", "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
         systemPackage,
       ]),
-    floor(
-      "RecoveryKit",
+    module(
+      "RecoveryKit", on: .recovery,
       knows: [
         "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb,
         grdbSQLite,
         systemPackage,
       ]),
-    floor(
-      "PageRecovery",
+    module(
+      "PageRecovery", on: .recovery,
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
         grdbSQLite, systemPackage,
       ]),
-    floor(
-      "Salvage",
+    module(
+      "Salvage", on: .recovery,
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
         "RecoveryKit",
         "PageRecovery", grdb, systemPackage,
       ]),
-    floor(
-      "Backup",
+    module(
+      "Backup", on: .recovery,
       knows: [
         "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
         "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, systemPackage,
       ]),
-    floor("Zstandard", knows: ["CZstd", "Backup"]),
-    floor(
-      "RecordBrowsing",
+    module("Zstandard", on: .recovery, knows: ["CZstd", "Backup"]),
+    module(
+      "RecordBrowsing", on: .recovery,
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery",
         "Backup", grdb,
         systemPackage,
       ]),
-    floor(
-      "SupportBundle",
+    module(
+      "SupportBundle", on: .recovery,
       knows: ["Compatibility", "AgeEncryption", "Archives", "StoreFiles", systemPackage]),
-    floor(
-      "Damage",
+    module(
+      "Damage", on: .recovery,
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
-    floor("Quarantine", knows: ["StoreFiles", systemPackage]),
-    floor("ScrubbingCheck", knows: ["Compatibility", "CZlib", "StoreFiles", systemPackage]),
-    floor(
-      "Scrubbing",
+    module("Quarantine", on: .recovery, knows: ["StoreFiles", systemPackage]),
+    module("ScrubbingCheck", on: .recovery, knows: ["Compatibility", "CZlib", "StoreFiles", systemPackage]),
+    module(
+      "Scrubbing", on: .recovery,
       knows: [
         "Compatibility", "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat",
         "ManagedObjectModel",
@@ -186,52 +199,54 @@ let package = Package(
         crypto,
         systemPackage,
       ]),
-    floor(
-      "StoreExport",
+    module(
+      "StoreExport", on: .recovery,
       knows: [
         "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
         "PersistentStore",
         "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine",
         grdb, systemPackage,
       ]),
-    floor(
-      "Sending",
+    module(
+      "Sending", on: .recovery,
       knows: ["Compatibility", "TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
-    floor(
-      "StoreCoordination",
+    module(
+      "StoreCoordination", on: .library,
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration",
         "PageRecovery", "Salvage", "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle",
         "StoreExport", systemPackage, logging,
       ]),
-    floor(
-      "Lazaret",
+    module(
+      "Lazaret", on: .library,
       knows: [
         "Compatibility", "ManagedObjectModel", "Migration", "RecoveryKit", "StoreCoordination", systemPackage, logging,
       ]),
-    floor("LazaretGRDB", knows: ["Lazaret", grdb, systemPackage]),
-    floor(
-      "Inbox",
+    module("LazaretGRDB", on: .library, knows: ["Lazaret", grdb, systemPackage]),
+    module(
+      "Inbox", on: .programs,
       knows: [
         "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "PersistentStore", "Examination", "PageRecovery",
         "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, crypto,
         systemPackage,
       ]),
-    floor(
-      "Inspector",
+    module(
+      "Inspector", on: .programs,
       knows: [
         "Compatibility", "Inbox", "Sending", "SupportBundle", "StoreFiles", "PropertyLists", "RecoveryKit",
         "PageRecovery", "StoreCoordination", "RecordBrowsing", "HTTPServer", logging,
       ]),
-    floor(
-      "Commands",
+    module(
+      "Commands", on: .programs,
       knows: [
         "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         argumentParser, grdb, logging,
       ]),
-    .executableTarget(name: "LazaretTool", dependencies: ["Commands"], swiftSettings: settings),
+    .executableTarget(
+      name: "LazaretTool", dependencies: ["Commands"], path: Floor.programs.path(of: "LazaretTool"),
+      swiftSettings: settings),
     .plugin(
       name: "CheckModels",
       capability: .command(

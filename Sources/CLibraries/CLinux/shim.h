@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #ifdef __GLIBC__
-/// Has blocks of a megabyte and more go back to the system when they are freed, and what lies free above all others from four
+/// Has blocks of so many bytes and more go back to the system when they are freed, and what lies free above all others from four
 /// megabytes on.
-static inline void lazaret_give_back_memory(void) {
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+static inline void lazaret_give_back_memory(int bytes) {
+  mallopt(M_MMAP_THRESHOLD, bytes);
   mallopt(M_TRIM_THRESHOLD, 4 << 20);
 }
 #endif

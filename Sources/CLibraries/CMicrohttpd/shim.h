@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/socket.h>
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <microhttpd.h>
 
@@ -39,6 +40,16 @@ static inline uint64_t lazaret_mhd_client(struct MHD_Connection *connection) {
   // Of ::1 and of mapped addresses only the other half tells.
   for (int index = 8; client == 0 && index < 16; index++) client = client << 8 | bytes[index];
   return client;
+}
+
+/// Writes the numeric address of a client, with a zero at its end; nothing but that where it is not known.
+static inline void lazaret_mhd_address(struct MHD_Connection *connection, char *text, unsigned int length) {
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  text[0] = 0;
+  if (!info || !info->client_addr) return;
+  const struct sockaddr *address = info->client_addr;
+  if (address->sa_family == AF_INET) inet_ntop(AF_INET, &((const struct sockaddr_in *)address)->sin_addr, text, length);
+  if (address->sa_family == AF_INET6) inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)address)->sin6_addr, text, length);
 }
 
 /// Who is told that the library is about to refuse a request by itself.

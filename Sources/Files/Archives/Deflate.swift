@@ -7,6 +7,12 @@
   @safe package final class Deflate {
     private let compressor: OpaquePointer
 
+    /// The levels by which blocks are packed in turn so that they come out as large as at one of gzip's levels.
+    ///
+    /// At 6 libdeflate packs databases by half a percent smaller than gzip does, and at 5 by half a percent larger in two
+    /// thirds of the time.
+    package static func levels(likeGzip level: Int) -> [Int] { level == 6 ? [6, 5] : [level] }
+
     /// A compressor of a level from 1 to 12; nil where memory is short.
     package init?(level: Int) {
       guard let compressor = unsafe libdeflate_alloc_compressor(CInt(clamping: level)) else { return nil }

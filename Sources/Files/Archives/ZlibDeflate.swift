@@ -6,6 +6,9 @@ internal import CZlib
 package final class ZlibDeflate {
   private let level: Int32
 
+  /// The levels by which blocks are packed in turn so that they come out as large as at one of gzip's levels: that one.
+  package static func levels(likeGzip level: Int) -> [Int] { [level] }
+
   /// A compressor of a level from 1 to 12; those above 9 are zlib's best.
   package init?(level: Int) { self.level = Int32(min(max(level, 1), 9)) }
 

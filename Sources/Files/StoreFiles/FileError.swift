@@ -90,7 +90,7 @@ public enum FileErrorKind: String, FailureKind {
     case .journalUnreadable: "Use the version of the app or the tool that began the migration, or a later one."
     case .placeTaken: "Move the store that is in the way elsewhere, then run the same command again."
     case .encodingFailed: "Please report this, with what you did."
-    case .other: "Read what the system said and try again."
+    case .other: "See what the system reported, then try again."
     }
   }
 

@@ -158,7 +158,7 @@ extension Relocation {
     }
   }
 
-  /// Gives every file its new name beside the old one; false where hard links are not to be had.
+  /// Gives every file its new name beside the old one; false where there are no hard links.
   private func arriveByLinking(in fileSystem: FileSystem) throws(FileError) -> Bool {
     guard try canLink(in: fileSystem) else { return false }
     do throws(FileError) {

@@ -123,7 +123,7 @@ extension StoreFileSet {
       guard let status = try fileSystem.status(of: folder) else {
         throw FileError(
           .notFound, operation: "find the store", path: path, detail: "its folder does not exist",
-          hint: "Check the path, or make the folder first.")
+          hint: "Check the path, or create the folder first.")
       }
       guard status.kind == .directory else {
         throw FileError(

@@ -110,6 +110,20 @@ public struct StorePlaceNote: Sendable, Hashable, Codable {
     }
     return StorePlaceNote(json: try fileSystem.open(path).bytes(at: 0, length: limit))
   }
+
+  /// Writes the note into a file that the store's owner alone can read.
+  ///
+  /// - Parameter isNew: whether the folder was made for it; the superuser gives it to the store's owner then, like the note.
+  package func write(to path: FilePath, inNewFolder isNew: Bool, _ fileSystem: FileSystem) throws(FileError) {
+    try fileSystem.writeAtomically(json(), to: path, replacing: true, permissions: .ownerReadWrite)
+    guard FileSystem.effectiveUser == 0, let store = lastPath.path,
+      var model = try fileSystem.status(of: store.folder)
+    else { return }
+    model.permissions = .ownerReadWrite
+    try fileSystem.adoptAccess(of: model, to: path)
+    model.permissions = .ownerReadWriteExecute
+    if isNew { try fileSystem.adoptAccess(of: model, to: path.folder) }
+  }
 }
 
 extension FileSystem {

@@ -11,7 +11,7 @@
     ///   - store: the store.
     ///   - schema: the app's schema.
     ///   - migrationPlan: the app's plan; the store is of its last version already.
-    ///   - progress: told how far it is.
+    ///   - progress: reports how far it is.
     /// - Returns: the container, and how the store came to be ready.
     /// - Throws: `StoreError`, `CancellationError`, or what SwiftData throws.
     public static func recovering(

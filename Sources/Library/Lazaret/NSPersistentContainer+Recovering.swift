@@ -8,7 +8,7 @@
     ///
     /// - Parameters:
     ///   - store: the store; the first of the container's descriptions is given its URL.
-    ///   - progress: told how far it is.
+    ///   - progress: reports how far it is.
     /// - Returns: how the store came to be ready.
     /// - Throws: `StoreError`, `CancellationError`, or the first error of Core Data's.
     @discardableResult

@@ -166,7 +166,7 @@ extension RecoverableStore {
       /// It is damaged, or is no store at all.
       case damaged
 
-      /// Nothing is wrong with it, but it cannot be had now: locked, forbidden, or newer than the app.
+      /// Nothing is wrong with it, but it is unavailable: locked, forbidden, or newer than the app.
       case unavailable
 
       /// There is no store.

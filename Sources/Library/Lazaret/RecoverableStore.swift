@@ -96,7 +96,7 @@ extension RecoverableStore {
   /// with.
   ///
   /// - Parameters:
-  ///   - progress: told how far it is.
+  ///   - progress: reports how far it is.
   ///   - foundDamage: called later, on a thread of its own, where a look at every page in the background finds damage; the
   ///     next opening acts on it.
   /// - Throws: `StoreError`, and `CancellationError`. The old store is whole in its place, or whole in quarantine.
@@ -117,6 +117,7 @@ extension RecoverableStore {
   /// - Parameters:
   ///   - depth: how closely it is looked at.
   ///   - countsRecords: whether the records of each entity are counted.
+  ///   - progress: reports how far it is.
   public func examine(
     depth: Depth = .quick, countsRecords: Bool = true, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Condition {
@@ -156,6 +157,7 @@ extension RecoverableStore {
   ///   - includingRecords: whether records and references that break the model's rules are put right too; what is taken out
   ///     is set aside.
   ///   - dryRun: whether it is only said what would be done.
+  ///   - progress: reports how far it is.
   public func repair(
     includingRecords: Bool = false, dryRun: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Repair {
@@ -172,7 +174,8 @@ extension RecoverableStore {
   ///
   /// - Parameters:
   ///   - url: the new store; nothing may be there.
-  ///   - findsDeleted: whether deleted records are looked for too; they are kept apart.
+  ///   - findsDeleted: whether deleted records are looked for too; they are set aside.
+  ///   - progress: reports how far it is.
   public func salvage(
     to url: URL, findsDeleted: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Salvage {

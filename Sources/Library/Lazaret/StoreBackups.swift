@@ -30,6 +30,7 @@ public struct StoreBackups: Sendable {
   /// - Parameters:
   ///   - tags: words to find it by.
   ///   - isFull: whether it needs no earlier one; else it may hold only what has changed.
+  ///   - progress: reports how far it is.
   public func create(
     tags: [String] = [], isFull: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Backup {
@@ -66,7 +67,10 @@ public struct StoreBackups: Sendable {
 
   /// Restores a backup into a private folder, opens it there and checks it, and notes the result beside it.
   ///
-  /// - Parameter migrating: whether it is migrated to the app's current version there too.
+  /// - Parameters:
+  ///   - backup: the backup.
+  ///   - migrating: whether it is migrated to the app's current version there too.
+  ///   - progress: reports how far it is.
   public func prove(
     _ backup: Backup, migrating: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Backup.Proof {
@@ -85,6 +89,7 @@ public struct StoreBackups: Sendable {
   /// - Parameters:
   ///   - backup: the newest that can be restored if nil.
   ///   - date: a moment that the backup must not be later than.
+  ///   - progress: reports how far it is.
   public func preview(
     _ backup: Backup? = nil, notLaterThan date: Date? = nil, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> RestorePreview {
@@ -104,6 +109,7 @@ public struct StoreBackups: Sendable {
   ///   - backup: the newest that can be restored if nil.
   ///   - date: a moment that the backup must not be later than.
   ///   - takesBackup: whether a backup of the present store is taken first, where it is sound.
+  ///   - progress: reports how far it is.
   @discardableResult
   public func restore(
     _ backup: Backup? = nil, notLaterThan date: Date? = nil, takesBackup: Bool = true,

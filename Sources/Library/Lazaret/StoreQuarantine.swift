@@ -102,7 +102,9 @@ public struct StoreQuarantine: Sendable {
 
   /// Moves the store into quarantine, whatever state it is in; nothing in the process may have it open.
   ///
-  /// - Parameter reason: why, in words; what is found if nil.
+  /// - Parameters:
+  ///   - reason: why, in words; what is found if nil.
+  ///   - progress: reports how far it is.
   @discardableResult
   public func add(reason: String? = nil, progress: @escaping StoreProgress.Handler = { _ in }) async throws -> Entry {
     try await work { cancellation in
@@ -118,8 +120,10 @@ public struct StoreQuarantine: Sendable {
   /// It can be done again at any time, for instance by a later version of the app; the best result stays the one to install.
   ///
   /// - Parameters:
-  ///   - findsDeleted: whether deleted records are looked for too; they are kept apart.
+  ///   - entry: the quarantined store.
+  ///   - findsDeleted: whether deleted records are looked for too; they are set aside.
   ///   - usesBackup: whether what is lost is taken from the newest proven backup of the store.
+  ///   - progress: reports how far it is.
   @discardableResult
   public func salvage(
     _ entry: Entry, findsDeleted: Bool = false, usesBackup: Bool = false,
@@ -150,7 +154,9 @@ public struct StoreQuarantine: Sendable {
 
   /// Puts a quarantined store back into the store's place as it was.
   ///
-  /// - Parameter replacing: whether a store that is there is quarantined first.
+  /// - Parameters:
+  ///   - entry: the quarantined store.
+  ///   - replacing: whether a store that is there is quarantined first.
   /// - Returns: what was quarantined for it; nil where nothing was there.
   @discardableResult
   public func release(_ entry: Entry, replacing: Bool = false) async throws -> Entry? {

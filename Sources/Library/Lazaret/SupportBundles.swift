@@ -95,6 +95,7 @@ public struct SupportBundles: Sendable {
   ///   - app: the app's identifier, for support.
   ///   - keeping: the entities and attributes (`Note.color`) whose values a scrubbed store keeps.
   ///   - dropping: those of which it keeps nothing.
+  ///   - progress: reports how far it is.
   public func prepare(
     _ level: Level = .scrubbed, of entry: StoreQuarantine.Entry? = nil, app: String? = nil, keeping: Set<String> = [],
     dropping: Set<String> = [], progress: @escaping StoreProgress.Handler = { _ in }
@@ -112,8 +113,10 @@ public struct SupportBundles: Sendable {
   /// Writes a bundle that is ready.
   ///
   /// - Parameters:
+  ///   - prepared: what was prepared, and the user agreed to.
   ///   - url: a folder that is there, in which the bundle gets a name of its own; else the bundle's own URL.
   ///   - recipients: the public keys (`age1…`) that alone can open it; not encrypted if empty.
+  ///   - progress: reports how far it is.
   public func write(
     _ prepared: Prepared, to url: URL, encryptedFor recipients: [String] = [],
     progress: @escaping StoreProgress.Handler = { _ in }

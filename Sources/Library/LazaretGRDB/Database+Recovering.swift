@@ -15,15 +15,13 @@ extension DatabasePool {
   ///   - store: the store; for a plain database its model is a schema file.
   ///   - configuration: how GRDB opens it.
   ///   - opened: told how the store came to be ready, before GRDB opens it.
-  ///   - progress: told how far it is.
+  ///   - progress: reports how far it is.
   /// - Throws: `StoreError` and `CancellationError` of ``Lazaret/RecoverableStore/open(progress:foundDamage:)``, or what GRDB throws.
   public convenience init(
     recovering store: RecoverableStore, configuration: Configuration = Configuration(),
     opened: (RecoverableStore.Opening) -> Void = { _ in }, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws {
-    let opening = try await store.open(progress: progress)
-    opened(opening)
-    try self.init(path: opening.path.string, configuration: configuration)
+    try self.init(path: await store.path(opened, progress), configuration: configuration)
   }
 }
 
@@ -33,8 +31,17 @@ extension DatabaseQueue {
     recovering store: RecoverableStore, configuration: Configuration = Configuration(),
     opened: (RecoverableStore.Opening) -> Void = { _ in }, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws {
-    let opening = try await store.open(progress: progress)
+    try self.init(path: await store.path(opened, progress), configuration: configuration)
+  }
+}
+
+extension RecoverableStore {
+  /// Gets the store ready, tells how, and says where it is.
+  fileprivate func path(
+    _ opened: (Opening) -> Void, _ progress: @escaping StoreProgress.Handler
+  ) async throws -> String {
+    let opening = try await open(progress: progress)
     opened(opening)
-    try self.init(path: opening.path.string, configuration: configuration)
+    return opening.path.string
   }
 }

@@ -9,7 +9,7 @@ package enum LazaretErrorKind: String, FailureKind {
   /// The store lacks something of its own model, and the policy is to refuse.
   case repairable = "store-repairable"
 
-  /// The store cannot be had now; nothing is wrong with it.
+  /// The store is unavailable; nothing is wrong with it.
   case unavailable = "store-unavailable"
 
   /// The store is damaged, and the policy is to refuse.

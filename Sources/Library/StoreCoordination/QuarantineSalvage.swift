@@ -28,7 +28,7 @@ package struct QuarantineSalvage: Sendable {
 
 /// What a salvage of a quarantined store is to do.
 package struct QuarantineSalvageOptions: Sendable, Hashable {
-  /// Whether deleted records are looked for too; they are kept apart.
+  /// Whether deleted records are looked for too; they are set aside.
   package var findsDeleted: Bool
 
   /// A backup that lost records are taken from; nil for none.

@@ -134,7 +134,7 @@ extension Quarantines {
     if try installation.isChanged(files, result) {
       throw QuarantineError(
         .evidenceChanged, operation: "install the salvaged store", path: files.store.main,
-        detail: "it is not what it was when it was made",
+        detail: "it has changed since it was made",
         hint: "Another program has written to it. Salvage it again: \(again)")
     }
     if let model {

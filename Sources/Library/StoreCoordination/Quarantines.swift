@@ -179,6 +179,6 @@ extension Quarantines {
 }
 
 extension Examination {
-  /// Whether the store itself could be read, though it is not to be had for the app.
+  /// Whether the store itself could be read, though it is unavailable for the app.
   var isReadable: Bool { health.fileKind != nil }
 }

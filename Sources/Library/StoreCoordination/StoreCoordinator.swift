@@ -10,7 +10,7 @@ package import Logging
 ///
 /// A sound store of the current model is simply opened, and a missing one created. One of an earlier version is migrated on a
 /// copy, step by step, and the original is kept as a backup. One that is damaged or incompatible is moved into quarantine as
-/// it is, salvaged there, and a copy of what was salvaged takes its place, unless the policy says otherwise. One that cannot be had now
+/// it is, salvaged there, and a copy of what was salvaged takes its place, unless the policy says otherwise. One that is unavailable
 /// (locked, forbidden, newer than the app) stays where it is, and the error says what to do.
 ///
 /// Close every other connection of your process to the store before you open it: SQLite's locks belong to the process, and

@@ -54,8 +54,11 @@ package final class UnpackedBackup: Sendable {
     var isOwn = false
     switch source {
     case .newest:
-      found = try unpacking.newest(in: try backups.places(of: store))
-      isOwn = true
+      let places = try backups.places(of: store)
+      let moved = try Self.elsewhere(places, in: backups)
+      found = try unpacking.newest(in: moved.isEmpty ? places : moved, of: backups)
+      // Of a copy somewhere else only the identifier speaks, and the salvage holds it against the store's.
+      isOwn = moved.isEmpty
     case .backup(let id):
       let own = try backups.catalogs(of: store).first { $0.backups.contains { $0.id == id } }
       isOwn = own != nil
@@ -70,6 +73,14 @@ package final class UnpackedBackup: Sendable {
     id = found.id
     kit = found.kit
     folder = found.folder
+  }
+
+  /// The places of the home that are of the same store by its identifier, where its own has no backup: of a copy that lies
+  /// somewhere else, or was given another name.
+  private static func elsewhere(_ own: [FolderPlace], in backups: Backups) throws(BackupError) -> [FolderPlace] {
+    for place in own where try !BackupCatalog(of: place).backups.isEmpty { return [] }
+    guard let uuid = own.first?.owner?.uuid else { return [] }
+    return try backups.places().filter { $0.owner?.uuid == uuid }
   }
 
   private struct Unpacking {
@@ -97,7 +108,7 @@ package final class UnpackedBackup: Sendable {
     private var fileSystem: FileSystem { surroundings.fileSystem }
 
     /// The newest backup that was proven, or else that proves to be whole when it is restored.
-    func newest(in places: [FolderPlace]) throws(BackupError) -> Store {
+    func newest(in places: [FolderPlace], of backups: Backups) throws(BackupError) -> Store {
       var all: [(backup: StoredBackup, place: FolderPlace)] = []
       for place in places {
         for backup in try BackupCatalog(of: place).backups
@@ -119,11 +130,18 @@ package final class UnpackedBackup: Sendable {
           if first == nil { first = error }
         }
       }
-      throw first
-        ?? BackupError(
-          .notFound, operation: "find a backup of the store", path: places.first?.path,
-          detail: "there is none in its place",
-          hint: "Name a file instead, or another home with --home.")
+      if let first { throw first }
+      throw BackupError(
+        .notFound, operation: "find a backup of the store", path: places.first?.path,
+        detail: "there is none in its place", hint: try Self.hint(backups))
+    }
+
+    /// Where there are backups, for one who asked for those of another store or in another home.
+    private static func hint(_ backups: Backups) throws(BackupError) -> String {
+      let others = try backups.places().compactMap { $0.owner?.path?.text }.map { printable($0) }
+      guard !others.isEmpty else { return "Name a file instead, or another home with --home." }
+      return
+        "The home has backups of \(others.prefix(5).joined(separator: ", ")). Name one of them by its id or its file."
     }
 
     /// The error for a backup that says nothing of the store.

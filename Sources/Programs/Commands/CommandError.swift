@@ -24,7 +24,7 @@ enum CommandErrorKind: String, FailureKind {
 
   var usualHint: String {
     switch self {
-    case .notConfirmed: "Say --yes to do it without being asked."
+    case .notConfirmed: "Add --yes to do it without being asked."
     case .homeMissing: "Give the folder with --home or LAZARET_HOME."
     case .unusableKey: "Give a public key that begins with age1, or a file that lazaret key new or age-keygen wrote."
     case .unreadableIdentity: "Give the file with the secret key, as it was written when the key was made."

@@ -15,7 +15,7 @@ struct DamageCommand: ParsableCommand {
       The store itself is only read. The same store, kinds and seed give the same bytes.
 
       EXAMPLE
-        lazaret damage Stores/App.sqlite -o Broken.sqlite --kind zero:5 --kind header:zero --seed 7
+        lazaret damage Stores/App.sqlite -o Broken.sqlite --kind zero:5 --seed 7
 
       \(ExitStatus.help)
       """)
@@ -52,7 +52,7 @@ struct DamageCommand: ParsableCommand {
         try presentation.print(["kinds": kinds], Self.listing)
         return
       }
-      let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }.map(DamageKind.init)
+      let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }.map(Self.kind)
       let made = try DamagedCopy.make(of: store.path, at: output.path, kinds: kinds, seed: seed)
       guard !presentation.json else {
         try Terminal.standardOutput.write(json: made)
@@ -62,6 +62,20 @@ struct DamageCommand: ParsableCommand {
       Terminal.standardOutput.write(
         "\(printable(output.path.string)): \(kinds.map(\.description).joined(separator: ", ")), seed \(seed), "
           + "\(places) damaged\n")
+    }
+  }
+
+  /// A kind by its name; the error for none names the one that was likely meant.
+  private static func kind(_ text: String) throws -> DamageKind {
+    do throws(DamageError) {
+      return try DamageKind(text)
+    } catch {
+      var told = error
+      if told.kind == .unknownDamage {
+        let name = text.split(separator: ":").first.map(String.init) ?? ""
+        told.hint = Likeness.hint(told.hint, for: [name], among: DamageKind.Name.allCases.map(\.rawValue))
+      }
+      throw told
     }
   }
 

@@ -28,7 +28,7 @@ extension ParsableCommand {
     } catch let code as ExitCode {
       throw code
     } catch let error as any ReportableError {
-      Terminal.standardError.write(json ? error.jsonLine : "lazaret: \(error.description)\n")
+      Terminal.standardError.write(json ? error.jsonLine : "\(Self.toldBy) \(error.description)\n")
       if !json, let report = (error as? MigrationError)?.reportPath {
         Terminal.standardError.write("  The report is \(quoted(report)).\n")
       }
@@ -39,11 +39,14 @@ extension ParsableCommand {
       // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,
       // for its words may hold a user's values.
       let error = CommandError(unforeseen: error)
-      Terminal.standardError.write(json ? error.jsonLine : "lazaret: \(error.description)\n")
+      Terminal.standardError.write(json ? error.jsonLine : "\(Self.toldBy) \(error.description)\n")
       throw ExitStatus.failed
     }
     try checkOutput()
   }
+
+  /// What every error on a terminal begins with.
+  private static var toldBy: String { tinted("lazaret:", .bad) }
 
   private func checkOutput() throws {
     guard Terminal.hasLostOutput else { return }

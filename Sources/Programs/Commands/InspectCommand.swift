@@ -13,7 +13,7 @@ struct InspectCommand: ParsableCommand {
 
       A repairable store has sound pages, but lacks something of its own model; what it lacks is listed.
 
-      Exits with 2 for a damaged or a repairable store, and where --check data finds something, with 3 for one that cannot be had now or is encrypted.
+      Exits with 2 for a damaged or a repairable store, and where --check data finds something, with 3 for one that is unavailable or encrypted.
 
       EXAMPLE
         lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
@@ -26,7 +26,7 @@ struct InspectCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -41,14 +41,15 @@ struct InspectCommand: ParsableCommand {
   @Flag(inversion: .prefixedNo, help: "Count the records of each entity.")
   var counts = true
 
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
     try report(json: output.json) {
-      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: store.path, json: output.json)
+      let model = try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: store.path, json: output.json)
       let line = ProgressLine()
       let options = Examiner.Options(depth: check == .quick ? .quick : .full, countsRecords: counts) { done, total in
-        line.show("Checking", Int64(done), of: Int64(total))
+        line.show("Checking", Int64(done), of: Int64(total), .things("pages"))
         return true
       }
       let examination = try Examiner().examine(store.path, model: model, options: options)

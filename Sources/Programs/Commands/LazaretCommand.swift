@@ -12,6 +12,17 @@ public struct LazaretCommand: ParsableCommand {
     discussion: """
       Looking at a store never changes a byte of it. A store that has to make room is moved into quarantine, whole.
 
+      EXAMPLES
+        lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
+        lazaret open Stores/App.sqlite --model App.xcdatamodeld
+        lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
+        lazaret export Broken.sqlite -o .
+
+      ENVIRONMENT
+        LAZARET_HOME   the home of verbs that are not given --home
+        LAZARET_MODEL  the model of verbs that are not given --model
+        NO_COLOR       if not empty, no colours unless --color always is said
+
       \(ExitStatus.help)
       """,
     version: LibraryVersion.current,
@@ -19,7 +30,8 @@ public struct LazaretCommand: ParsableCommand {
       OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, RepairCommand.self,
       SalvageCommand.self, KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self,
       ExportCommand.self, BundleCommand.self, KeyCommand.self, SendCommand.self, OutboxCommand.self, InboxCommand.self,
-      DamageCommand.self, ServeCommand.self, DemoCommand.self, InboxWorkerCommand.self,
+      DamageCommand.self, ServeCommand.self, DemoCommand.self, LicencesCommand.self, ManualCommand.self,
+      InboxWorkerCommand.self,
     ])
 
   /// A command without arguments, as the parser needs it.
@@ -27,10 +39,13 @@ public struct LazaretCommand: ParsableCommand {
 
   /// Runs the command line of this process, and ends the process.
   public static func start() -> Never {
+    RawArguments.requireSystemTellsThem()
     FreedMemory.goesBack()
     ZstandardSupport.give(ZstandardLibrary())
-    let arguments = RawArguments.take()
+    let words = CommandWords(RawArguments.take())
+    let arguments = words.sorted
     do {
+      try CommandWords(arguments).check(under: self)
       var command = try parseAsRoot(arguments)
       try command.run()
       exit()
@@ -45,17 +60,18 @@ public struct LazaretCommand: ParsableCommand {
     if error is ExitCode {
       // A verb has said everything already.
     } else if code.isSuccess {
-      Terminal.standardOutput.write(fullMessage(for: error) + "\n")
+      Terminal.standardOutput.writeContent(fullMessage(for: error) + "\n")
     } else if json {
       let usage: JSON.Value = [
         "error": [
-          "code": "usage", "operation": "read the command line", "detail": .string(message(for: error)),
+          "code": "usage", "operation": "read the command line",
+          "detail": .string(CommandWords.suggesting(message(for: error))),
           "hint": "Say --help after the verb to see how it is used.",
         ]
       ]
       Terminal.standardError.write(usage.text + "\n")
     } else {
-      Terminal.standardError.write(fullMessage(for: error) + "\n")
+      Terminal.standardError.write(CommandWords.suggesting(fullMessage(for: error)) + "\n")
     }
     exit(withError: code)
   }

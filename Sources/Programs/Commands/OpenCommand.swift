@@ -13,9 +13,9 @@ struct OpenCommand: ParsableCommand {
       repaired on a copy first. One of an earlier version of the model is migrated on a copy, in one step where that can be \
       inferred; the original is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
-      and a copy of it takes the store's place. Where nothing comes out an empty store does. A store that cannot be had now \
-      (locked, forbidden, newer than the app) stays where it is, and so does an encrypted one, and a file that is plainly \
-      no store (a text, a picture, an archive, a program), unless --replace-foreign says otherwise.
+      and a copy of it takes the store's place. Where no record is recovered, an empty store does. A store that is \
+      unavailable (locked, forbidden, newer than the app) stays where it is, and so does an encrypted one, and a file \
+      that is plainly no store (a text, a picture, an archive, a program), unless --replace-foreign says otherwise.
 
       Ctrl-C ends it in good order: a store whose salvage had begun lies whole in quarantine, and opening it again goes on.
 
@@ -24,7 +24,7 @@ struct OpenCommand: ParsableCommand {
       still has a name for is refused unless --on-migration-loss accepts it.
 
       Exits with 2 where records are lost or doubtful, where an empty store took a store's place, or where records lost \
-      something in a migration.
+      something in a migration besides the properties that the model's versions drop.
 
       EXAMPLE
         lazaret open Stores/App.sqlite --model App.xcdatamodeld
@@ -35,11 +35,7 @@ struct OpenCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(
-    help:
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema."
-  )
-  var model: PathArgument
+  @OptionGroup var model: ModelOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
   @OptionGroup var home: HomeOptions
@@ -77,6 +73,7 @@ struct OpenCommand: ParsableCommand {
 
   @OptionGroup var foreign: ForeignFileOptions
   @OptionGroup var way: MigrationWayOptions
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
   @OptionGroup var log: LogOptions
 
@@ -107,7 +104,10 @@ struct OpenCommand: ParsableCommand {
       let kit = opening.backgroundPass?.wait().kit
       try opening.store.close()
       try output.print(home.told(opening.payload(kit)), OpeningText(opening, kit, path: store.path, home: home).text)
-      if opening.isWithLosses { throw ExitStatus.doubtful }
+      var bundle: ModelBundle?
+      if case .coreData(let versions) = model { bundle = versions }
+      let planned = PlannedRemovals(bundle, way)
+      if opening.isWithLosses(besides: planned.contains) { throw ExitStatus.doubtful }
     }
   }
 }

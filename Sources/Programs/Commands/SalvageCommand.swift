@@ -13,7 +13,7 @@ struct SalvageCommand: ParsableCommand {
       Touches nothing of the store: it is only read, byte by byte, and never opened as a database.
 
       Makes a clean store of the version the store was written with and migrates it to the model's current version. \
-      References to records that are gone are cut, and rows that contradict others or do not fit are set aside into a \
+      References to lost records are cut, and rows that contradict others or do not fit are set aside into a \
       file beside the result, whose name ends in -set-aside. The result has passed every check before it gets its name. \
       Without a model, and where the store carries none, the tables are made as the store itself lists them.
 
@@ -21,8 +21,9 @@ struct SalvageCommand: ParsableCommand {
       certain, are in tables of their own, whose names begin with lazaret_; lazaret_provenance says where each one is \
       from and why it is doubtful.
 
-      What was recovered, what was lost and what likely happened is told, and written beside the result as JSON: \
-      Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful, and with 1 where the model has no entity \
+      Prints what was recovered, what was lost and what likely happened, and writes it beside the result as JSON: \
+      Rescued.salvage.json. Exits with 2 where anything was lost or is doubtful, and with 1 where the model has no \
+      entity \
       of the store.
 
       EXAMPLE
@@ -36,7 +37,7 @@ struct SalvageCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -54,7 +55,7 @@ struct SalvageCommand: ParsableCommand {
       valueName: "byte"))
   var at: Int64?
 
-  @Flag(help: "Look for deleted rows too; they are kept apart.")
+  @Flag(help: "Look for deleted rows too; they are set aside.")
   var deleted = false
 
   @Flag(help: "Write the rows as found: nothing repaired, nothing migrated.")
@@ -75,6 +76,7 @@ struct SalvageCommand: ParsableCommand {
   @OptionGroup var backup: DonorOptions
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -106,7 +108,7 @@ struct SalvageCommand: ParsableCommand {
 
   private func salvage(_ donor: SalvageDonor?, kit: KitSource, _ home: ChosenHome) throws {
     let known = try versionOrder.loadAppModel(
-      model.map(\.path) + [schema?.path].compactMap(\.self), fitting: store.path, json: output.json)
+      schema.map { [$0.path] } ?? ModelOption.chosen(model), fitting: store.path, json: output.json)
     let line = ProgressLine()
     Interruption.listen()
     let options = Salvager.Options(
@@ -114,7 +116,7 @@ struct SalvageCommand: ParsableCommand {
       donor: donor
     ) {
       phase, done, total in
-      line.show(phase.words, done, of: total)
+      line.show(phase.words, done, of: total, phase.unit)
       return !Interruption.isRequested
     }
     let model = known.map(SalvageModel.init)
@@ -140,6 +142,14 @@ extension SalvageModel {
 }
 
 extension SalvagePhase {
+  /// What its progress counts; what a rebuild and a migration do has no unit of its own.
+  fileprivate var unit: ProgressUnit {
+    switch self {
+    case .survey, .rows: .things("pages")
+    case .placement, .rebuild, .migration: .shares
+    }
+  }
+
   fileprivate var words: String {
     switch self {
     case .survey: "Reading"

@@ -67,12 +67,12 @@ package enum InboxErrorKind: String, FailureKind {
   package var usualHint: String {
     switch self {
     case .senderExists:
-      "Give another name: what was sent is told apart by it. lazaret inbox token list shows those there are."
+      "Give another name: each sender's bundles are listed under it. lazaret inbox token list shows the names in use."
     case .senderUnknown: "lazaret inbox token list shows those there are."
     case .senderName: "Give another name."
     case .notFound: "It may have been discarded."
     case .records: "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected."
-    case .inUse: "End that one first, or give another home."
+    case .inUse: "Stop that one first, or give another home."
     case .notNow: "Wait until that is over."
     case .memory, .time, .fileSize: "Open the bundle as it was received on a machine of its own."
     case .crashed: "Keep the bundle as it was received, and report this."

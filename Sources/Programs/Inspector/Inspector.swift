@@ -1,5 +1,6 @@
 package import HTTPServer
 import Inbox
+import RecordBrowsing
 import Sending
 package import StoreCoordination
 
@@ -60,7 +61,8 @@ package final class Inspector: Sendable {
       receiver: options.receiver,
       sender: Sender(
         of: Outbox(home: options.home, surroundings: surroundings), over: options.transport ?? URLSessionTransport()),
-      inbox: options.inbox, logger: options.logger, allowsActions: options.allowsActions)
+      inbox: options.inbox, sides: Self.sides(options, surroundings), logger: options.logger,
+      allowsActions: options.allowsActions)
     routes.addDoor(sessions, work)
     routes.addFiles(files)
     routes.addStores(parts)
@@ -72,8 +74,21 @@ package final class Inspector: Sendable {
       routes.addInbox(inbox, parts)
       inbox.changes.listen { [work] in work.tell("inbox") }
     }
+    routes.addService(ServiceState(options, work, surroundings))
     routes.addAPI()
     self.routes = routes
+  }
+
+  /// The records of the home's stores, by the models that were given.
+  private static func sides(_ options: InspectorOptions, _ surroundings: Surroundings) -> StoreSides {
+    let models = options.models.compactMap { model -> ModelBundle? in
+      guard case .coreData(let bundle) = model.model else { return nil }
+      return bundle
+    }
+    let sides = StoreSides(home: options.home, models: models, surroundings: surroundings)
+    // What cannot be removed now is removed at another start; nothing depends on it.
+    try? sides.cleanCache()
+    return sides
   }
 
   /// Everything that is answered, as it is documented.

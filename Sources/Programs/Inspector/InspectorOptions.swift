@@ -1,3 +1,4 @@
+package import HTTPServer
 package import Inbox
 package import Logging
 package import Sending
@@ -25,6 +26,12 @@ package struct InspectorOptions: Sendable {
 
   /// The inbox that bundles arrive in; nil where none is received.
   package var inbox: Inbox?
+
+  /// What counts the requests, for `/metrics`; nil where none are counted.
+  package var meter: RequestMeter?
+
+  /// The addresses besides those of this machine that may read `/metrics`.
+  package var metricsReaders: Set<ClientAddress> = []
 
   /// What is told of repairs as they go on, as `lazaret repair` tells it; nothing unless given.
   package var logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }

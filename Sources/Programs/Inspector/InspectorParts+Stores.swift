@@ -1,14 +1,35 @@
 import HTTPServer
+import RecordBrowsing
 import StoreCoordination
 
 extension InspectorParts {
-  /// The models to choose from; the one that fits the store best is proposed.
-  func modelOptions(for files: StoreFileSet) -> [(value: String, label: String)] {
-    let best = fittingModel(of: files)?.name
-    return models.sorted { first, second in first.name == best && second.name != best }.map {
+  /// The models to choose from; the one that fits the store best is proposed, and none where several do not fit.
+  ///
+  /// - Parameter sums: the digests of the store's files, where they are known.
+  func modelOptions(for files: StoreFileSet, sums: [String] = []) -> [(value: String, label: String)] {
+    let best = (fittingModel(of: files) ?? foundModel(of: files, sums))?.name
+    let options = models.sorted { first, second in first.name == best && second.name != best }.map {
       (value: $0.name, label: "\($0.name) (\(printable($0.model.currentVersionName)))")
     }
-      + [(value: "", label: "What the store says of itself")]
+    let own = (value: "", label: "What the store says of itself")
+    return best == nil && models.count > 1 ? [own] + options : options + [own]
+  }
+
+  /// The model that has the entities of which rows were found in a store; nil where it was not looked at, or none has any.
+  ///
+  /// Of a damaged store its header and its metadata may be gone, while what the rows are is still told by other pages.
+  private func foundModel(of files: StoreFileSet, _ sums: [String]) -> InspectorModel? {
+    let answer = PagePart { try sides.open(.evidence(files, sha256: sums), patience: 0) }.value
+    guard case .ready(let side)? = answer else { return nil }
+    let names = Set(side.store.collections.filter(\.isEntity).map(\.name))
+    var best: (model: InspectorModel, common: Int)?
+    for model in models {
+      guard case .coreData(let bundle) = model.model else { continue }
+      let common = names.intersection(bundle.current.model.entities.keys).count
+      if common > best?.common ?? 0 { best = (model, common) }
+    }
+    // A name that two apps happen to share is not enough.
+    return best.flatMap { $0.common * 2 >= names.count ? $0.model : nil }
   }
 
   /// What a store is by the model that fits it best, every page looked at.

@@ -1,6 +1,7 @@
 internal import HTTPServer
 package import Inbox
 internal import Logging
+internal import RecordBrowsing
 import Sending
 package import StoreCoordination
 
@@ -32,6 +33,9 @@ package struct InspectorParts: Sendable {
 
   /// The inbox; nil where there is none.
   package var inbox: Inbox?
+
+  /// The records of stores, from where they can be read; what that takes is done once.
+  let sides: StoreSides
 
   /// What looks at stores in their places have found.
   let examinations = ExaminationCache()

@@ -27,7 +27,7 @@ public enum StoreTestingErrorKind: String, FailureKind {
     switch self {
     case .noModel: "Open both with their models."
     case .newerVersion: "Name an earlier version, or say which one came first with --versions or a lock file."
-    case .lowerModule: "Read what the cause says."
+    case .lowerModule: "See the cause."
     }
   }
 

@@ -42,7 +42,7 @@ extension QuarantineFolder {
     guard let original = store.receipt?.originalPath.path, original.isAbsolute, original.lastComponent != nil else {
       throw QuarantineError(
         .receiptUnreadable, operation: "release the store", path: store.receiptPath,
-        detail: "it does not say where the store came from", hint: "Say where it is to go with --to.")
+        detail: "it does not say where the store came from", hint: "Give the place with --to.")
     }
     return StoreFileSet(main: original)
   }
@@ -59,7 +59,7 @@ extension QuarantineFolder {
       guard digest.hexadecimal == file.sha256 else {
         throw QuarantineError(
           .evidenceChanged, operation: "check the quarantined store", path: path,
-          detail: "its content is not what it was when it was quarantined",
+          detail: "its content has changed since it was quarantined",
           hint: "It was changed here. Copy the files elsewhere by hand if you want them as they are now.")
       }
     }

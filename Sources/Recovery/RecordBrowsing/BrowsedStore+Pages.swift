@@ -33,6 +33,7 @@ extension BrowsedStore {
     var page = RecordPage(
       columns: columns, rows: rows, next: next, total: total, matching: total, facets: try facets(of: collection, query)
     )
+    page.steppedFacets = try steppedFacets(of: collection, query)
     let isWhole = query.filters.isEmpty && query.search == nil && (query.states == nil || !hasProvenance)
     if !isWhole { try countMatching(collection, query, &page) }
     return page
@@ -105,17 +106,17 @@ extension BrowsedStore {
     for name in query.facets {
       guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
       let (parts, arguments) = try query.conditions(in: collection)
-      let counts = try timed(limits.count) { database -> [RecordPage.Facet.Count] in
-        let rows = try Row.fetchAll(
-          database,
-          sql: """
-            SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
-            GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT \(Self.facetLimit + 1)
-            """, arguments: StatementArguments(arguments))
-        return rows.map { row in
-          RecordPage.Facet.Count(
-            value: PresentedValue(row[0], of: column, entityNames: self.entityNames, limit: Self.textLimit),
-            count: row[1])
+      let sql = """
+        SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
+        GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT \(Self.facetLimit + 1)
+        """
+      let counts = try facetCache.counts(sql, arguments) { () throws(RecordBrowsingError) in
+        try timed(limits.facet) { database in
+          try Row.fetchAll(database, sql: sql, arguments: StatementArguments(arguments)).map { row in
+            RecordPage.Facet.Count(
+              value: PresentedValue(row[0], of: column, entityNames: self.entityNames, limit: Self.textLimit),
+              count: row[1])
+          }
         }
       }
       result.append(

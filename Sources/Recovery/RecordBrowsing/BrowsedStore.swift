@@ -18,8 +18,11 @@ package final class BrowsedStore: Sendable {
     /// How long a page of records may take.
     package var page: Duration = .seconds(5)
 
-    /// How long a count or a facet may take; what takes longer is left out.
+    /// How long a count may take; what takes longer is left out.
     package var count: Duration = .milliseconds(400)
+
+    /// How long a facet may take that was asked for; what came of it is kept, and what takes longer is left out.
+    package var facet: Duration = .seconds(3)
 
     /// How long the records that fit a query are counted.
     package var matching: Duration = .milliseconds(40)
@@ -32,6 +35,18 @@ package final class BrowsedStore: Sendable {
 
     /// How long an export may take.
     package var export: Duration = .seconds(600)
+
+    /// How long a query that a person typed may take.
+    package var query: Duration = .seconds(5)
+
+    /// How long the export of all its rows may take.
+    package var queryExport: Duration = .seconds(60)
+
+    /// The most rows of such an export.
+    package var queryExportRows = 1_000_000
+
+    /// The most bytes of text in it.
+    package var queryExportBytes = 256 << 20
 
     /// The usual limits.
     package init() {}
@@ -51,6 +66,8 @@ package final class BrowsedStore: Sendable {
   let pool: ReaderPool
   let streams = Mutex(0)
   private let counts = Mutex<[String: Int64]>([:])
+  let facetCache = FacetCache()
+  let queryCatalog = Mutex<QueryCatalog?>(nil)
   let stateCounts = Mutex<[String: [RowState: Int64]]>([:])
 
   /// Opens a store.
@@ -150,6 +167,7 @@ package final class BrowsedStore: Sendable {
       return RecordBrowsingError(
         .store, path: path, detail: "SQLite reported code \(error.extendedResultCode.rawValue)")
     }
-    return RecordBrowsingError(.store, path: path, detail: "an unforeseen failure", hint: "Try again, and report it.")
+    return RecordBrowsingError(
+      .store, path: path, detail: "an unforeseen failure", hint: "Try again; if it happens again, report it.")
   }
 }

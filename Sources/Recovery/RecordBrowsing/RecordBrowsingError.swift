@@ -17,6 +17,9 @@ package enum RecordBrowsingErrorKind: String, FailureKind {
   /// A filter, a sort order, a key or a page token cannot be understood.
   case badQuery = "bad-query"
 
+  /// SQLite does not take the query that was typed, or it may not do what it would; the words are SQLite's own.
+  case sql = "sql-error"
+
   /// The answer took longer than allowed.
   case timeLimit = "time-limit"
 
@@ -38,12 +41,13 @@ package enum RecordBrowsingErrorKind: String, FailureKind {
   /// What the reader can do next, where a failure does not say.
   package var usualHint: String {
     switch self {
-    case .unknownCollection: "Take one of those that the store's page lists."
-    case .unknownColumn: "Take one of the names that the page lists."
+    case .unknownCollection: "Choose one that the store's page lists."
+    case .unknownColumn: "Choose one of the names that the page lists."
     case .unknownRecord: "It may be lost, or have another key in this store."
-    case .badQuery: "Ask for something else."
+    case .badQuery: "Correct the request."
+    case .sql: "The page lists the tables and their columns."
     case .timeLimit: "Ask for less: filter by an indexed property, or sort by the key."
-    case .tooLarge: "Take the file itself, and read it with other means."
+    case .tooLarge: "Download the file itself, and read it with another program."
     case .busy: "Wait until one of them is done."
     case .store: "The file may be damaged; salvage it and browse the result."
     case .unavailable: "Try again."

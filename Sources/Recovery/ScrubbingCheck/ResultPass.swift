@@ -100,9 +100,7 @@ struct ResultPass {
       }
     } else if page.kind == 0 {
       isSame =
-        comparison.looseFinding(
-          nil, before.span, after.span, isSchema: tree?.isSchema == true,
-          isPointerMap: comparison.isPointerMap(image.page)) != nil
+        comparison.looseFinding(nil, before.span, after.span, isSchema: tree?.isSchema == true) != nil
     } else {
       isSame =
         comparison.compare(page, before.span, after.span, tree) != nil

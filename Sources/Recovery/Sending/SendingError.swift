@@ -87,7 +87,7 @@ public enum SendingErrorKind: String, FailureKind {
     case .notFound: "List what there is with: lazaret outbox list. Another home is given with --home."
     case .entryUnreadable:
       "Move its folder away, and send the bundle again; the receiver does not take it twice."
-    case .busy: "Wait until it is done: lazaret outbox list tells."
+    case .busy: "Wait until it is done; lazaret outbox list shows when."
     case .over: "Send the bundle itself again, if that is wanted."
     case .cancelled: "Go on with: lazaret outbox send"
     case .file: "Check the path and its permissions."

@@ -61,7 +61,7 @@ extension Examiner {
       examination.condemn(
         .damage(
           "metadata-damaged",
-          "The store's metadata has no column for the store's identifier, which cannot be told otherwise.",
+          "The store's metadata has no column for the store's identifier, which nothing else shows.",
           sqlite: nil))
     }
     let uuid = columns?.column(named: "Z_UUID").flatMap { values[safe: $0]?.string } ?? ""

@@ -273,7 +273,7 @@ extension Examination {
   /// Whether the verdict would have the store moved away, so that it needs to be beyond doubt.
   fileprivate var isBad: Bool { verdict == .damaged || verdict == .incompatible }
 
-  /// The examination of a store that cannot be had now.
+  /// The examination of a store that is unavailable.
   static func unavailable(
     _ error: any ReportableError, files: StoreFileSet? = nil, depth: Depth
   ) -> Examination {

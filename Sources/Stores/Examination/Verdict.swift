@@ -16,7 +16,7 @@ package enum Verdict: String, Sendable, Hashable, Codable {
   /// It is damaged, or is no store at all.
   case damaged
 
-  /// Nothing is wrong with it, but it cannot be had now: locked, forbidden, out of reach, or newer than the app.
+  /// Nothing is wrong with it, but it is unavailable: locked, forbidden, out of reach, or newer than the app.
   case unavailable
 
   /// There is no store.

@@ -2,29 +2,13 @@ import SQLiteFormat
 import StoreFiles
 
 extension VerdictReason {
-  private static let salvageHint =
+  /// What to do where a salvage helps.
+  static let salvageHint =
     "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away."
 
   /// The code in receipts of earlier versions for a store that lacked tables or columns of the model that its metadata
   /// names.
   package static let tablesMissingCode = "tables-missing"
-
-  static let missing = VerdictReason(
-    "no-store", words: "There is no store at this path.", hint: "Open it with the app's model to create one.")
-
-  static let orphanedParts = VerdictReason(
-    "no-store-but-leftovers",
-    words: "There is no store at this path, but a write-ahead log, an index of one or a journal is left over from one.",
-    hint: "Open it with the app's model: the leftovers are quarantined and a store is created.")
-
-  /// The main file is not there, but pages of the store are in its log or journal.
-  static let mainFileMissing = VerdictReason(
-    "main-file-missing",
-    words:
-      "The store's main file is missing, but its write-ahead log or journal is there and has pages of the store in it.",
-    hint:
-      "If the main file can be brought back, put it beside them before anything opens the store: SQLite deletes them otherwise. Else open it with the app's model: they are quarantined, and what is in them is salvaged.",
-    coreData: 259, sqlite: nil)
 
   /// The main file has no byte, or no byte but zeros.
   static func blank(_ kind: FileKind, hasPagesElsewhere: Bool) -> VerdictReason {
@@ -51,34 +35,11 @@ extension VerdictReason {
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
-  static func notSQLite(_ kind: FileKind) -> VerdictReason {
-    VerdictReason(
-      "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).", hint: salvageHint, coreData: 259,
-      sqlite: 26)
-  }
-
-  /// The file is plainly of another kind, and has no page of a database in it.
-  static func foreign(_ kind: FileKind) -> VerdictReason {
-    VerdictReason(
-      "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).",
-      hint:
-        "Check that it is the right file. To have it quarantined and a store put in its place, open it with --replace-foreign.",
-      coreData: 259, sqlite: 26)
-  }
-
-  /// No page can be read, and the bytes have no pattern: nothing tells an encrypted store from noise.
-  static let encryptedOrRandom = VerdictReason(
-    "encrypted-or-random",
-    words:
-      "No page of the file can be read, and its bytes have no pattern: it is an encrypted database, such as SQLCipher's, or another encrypted or compressed file, or random bytes.",
-    hint:
-      "It stays where it is. If it is a SQLCipher database, decrypt it with its key first: give sqlcipher the key, ATTACH a new file with KEY '' and SELECT sqlcipher_export. A wrong or lost key looks the same. If it comes from an encrypted backup or device, restore it from there decrypted. To have it moved away all the same: lazaret quarantine add.",
-    coreData: 259, sqlite: 26)
-
   static func wrongPageSize(_ size: Int) -> VerdictReason {
     VerdictReason(
       "page-size-invalid",
-      words: "The header says that pages have \(size) bytes, which is no page size of SQLite's.", hint: salvageHint,
+      words: "The header says that pages have \(grouped(size)) bytes, which is no page size of SQLite's.",
+      hint: salvageHint,
       coreData: 259, sqlite: 26)
   }
 
@@ -87,7 +48,7 @@ extension VerdictReason {
     VerdictReason(
       "header-damaged",
       words:
-        "The first 100 bytes, where SQLite's header should be, are damaged; what follows is a SQLite database with pages of \(remains.pageSize) bytes.",
+        "The first 100 bytes, where SQLite's header should be, are damaged; what follows is a SQLite database with pages of \(grouped(remains.pageSize)) bytes.",
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
@@ -96,20 +57,21 @@ extension VerdictReason {
     VerdictReason(
       "first-page-lost",
       words:
-        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(remains.treePages) of the \(remains.pagesSeen) pages looked at behind it are those of a SQLite database, with \(remains.pageSize) bytes each.",
+        "The first page, with the header and the list of tables, is \(kind == .zeros ? "nothing but zeros" : "destroyed"); \(grouped(remains.treePages)) of the \(grouped(remains.pagesSeen)) pages looked at behind it are those of a SQLite database, with \(grouped(remains.pageSize)) bytes each.",
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
   static func pageSizeContradicted(stated: Int, found: Int) -> VerdictReason {
     VerdictReason(
       "page-size-wrong",
-      words: "The header says that pages have \(stated) bytes, but the pages themselves have \(found).",
+      words:
+        "The header says that pages have \(grouped(stated)) bytes, but the pages themselves have \(grouped(found)).",
       hint: salvageHint, coreData: 259, sqlite: 11)
   }
 
   static func cutInHeader(bytes: Int64) -> VerdictReason {
     VerdictReason(
-      "truncated", words: "The file is cut off: it has \(bytes) bytes, and its header alone needs 100.",
+      "truncated", words: "The file is cut off: it has \(counted(bytes, "byte")), and its header alone needs 100.",
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
@@ -125,7 +87,7 @@ extension VerdictReason {
     return VerdictReason(
       "pages-damaged",
       words:
-        "\(count) \(count == 1 ? "flaw was" : "flaws were") found in its pages; most often: \(worst?.words ?? "").",
+        "\(grouped(count)) \(count == 1 ? "flaw was" : "flaws were") found in its pages; most often: \(worst?.words ?? "").",
       hint: salvageHint, coreData: 259, sqlite: 11)
   }
 
@@ -159,7 +121,7 @@ extension Examination {
       let expected = Int64(database.pageCount) * Int64(database.pageSize)
       return .damage(
         "truncated",
-        "The file is cut off: it has \(fileBytes) bytes, and by its \(database.isLogApplied ? "log" : "header") its pages need \(expected)."
+        "The file is cut off: it has \(counted(fileBytes, "byte")), and by its \(database.isLogApplied ? "log" : "header") its pages need \(grouped(expected))."
       )
     }
     if has(.readVersionUnknown) {

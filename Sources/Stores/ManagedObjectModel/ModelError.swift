@@ -61,7 +61,7 @@ public enum ModelErrorKind: String, FailureKind {
     switch self {
     case .file: "Check the path and its permissions."
     case .notAModel: "Name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or Swift sources."
-    case .damaged: "Take the model from version control or build it again."
+    case .damaged: "Restore the model from version control, or build it again."
     case .invalid: "Correct the model in Xcode and save it."
     case .foreignArchive: "Compile the model with Xcode's momc, or name the model's source."
     case .oldFormat: "Open the model in a current Xcode and save it, which writes a file called contents."

@@ -94,7 +94,7 @@ public enum PersistentStoreErrorKind: String, FailureKind {
     case .outOfMemory: "Free some memory, then try again."
     case .damaged: "Quarantine the store and salvage what is in it."
     case .notADatabase: "Check that it is the right file; quarantine it if it is."
-    case .database: "Read what SQLite said; inspect the store if it does not make sense."
+    case .database: "See what SQLite reported, and inspect the store."
     }
   }
 }

@@ -22,8 +22,16 @@ func httpNotified(
 ) {
   guard let context = unsafe context(own) else { return }
   guard code == .CONNECTION_NOTIFY_STARTED else { return unsafe context.close(key(connection)) }
+  let isProxy = unsafe context.proxies.contains(address(connection))
   unsafe context.open(
-    key(connection), socket: lazaret_mhd_socket(connection), client: lazaret_mhd_client(connection))
+    key(connection), socket: lazaret_mhd_socket(connection), client: lazaret_mhd_client(connection), isProxy: isProxy)
+}
+
+/// The address at the other end of a connection; nil where it is not known.
+private func address(_ connection: OpaquePointer?) -> ClientAddress? {
+  var bytes = [CChar](repeating: 0, count: 64)
+  unsafe lazaret_mhd_address(connection, &bytes, UInt32(bytes.count))
+  return ClientAddress(String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
 }
 
 /// The line of a request has been read; what is returned stays with the request.
@@ -93,16 +101,17 @@ func httpAnswer(
     _ = unsafe withUnsafeMutablePointer(to: &headers) {
       unsafe MHD_get_connection_values_n(connection, .HEADER_KIND, collect, $0)
     }
+    let peer = unsafe address(connection)
     let refusal = unsafe exchange.begin(
-      method: String(cString: method), version: String(cString: version), headers: headers,
-      size: lazaret_mhd_header_size(connection), rules: rules, intake: context.intake)
+      method: String(cString: method), version: String(cString: version), headers: headers, from: peer,
+      size: lazaret_mhd_header_size(connection), rules: rules, proxies: context.proxies, intake: context.intake)
     // What a consumer does with the last piece may take longer than a client may be silent.
     if exchange.isStreamed {
       unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.streamSeconds))
     }
     unsafe context.expect(key(connection), within: refusal == nil ? context.options.bodySeconds : nil)
     // An answer now means that no body is read and that the connection ends.
-    return refusal.map { unsafe queue($0, on: connection, context) } ?? .YES
+    return refusal.map { unsafe queue($0, to: exchange, on: connection, context) } ?? .YES
   }
   if let count = unsafe pieceLength?.pointee, count > 0 {
     let bytes = unsafe Array(UnsafeRawBufferPointer(start: piece, count: count))
@@ -116,11 +125,14 @@ func httpAnswer(
     }
   }
   unsafe context.expect(key(connection), within: nil)
-  return unsafe queue(exchange.finish(context.handler), on: connection, context)
+  return unsafe queue(exchange.finish(context.handler), to: exchange, on: connection, context)
 }
 
 /// Sends a response.
-private func queue(_ plain: Response, on connection: OpaquePointer?, _ context: DaemonContext) -> MHD_Result {
+private func queue(
+  _ plain: Response, to exchange: Exchange, on connection: OpaquePointer?, _ context: DaemonContext
+) -> MHD_Result {
+  context.options.meter?.note(exchange.answered(plain.status))
   let response = SecurityHeaders.added(to: plain)
   guard let made = unsafe make(response.body, context) else { return .NO }
   defer { unsafe MHD_destroy_response(made) }

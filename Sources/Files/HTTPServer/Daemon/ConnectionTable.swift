@@ -31,10 +31,12 @@ struct ConnectionTable {
   /// Notes a connection.
   ///
   /// - Returns: the connection that is to end for it; the new one itself where every other of its client is being answered.
-  mutating func open(_ key: UInt, socket: CInt, client: UInt64, at now: ContinuousClock.Instant) -> Connection? {
+  mutating func open(
+    _ key: UInt, socket: CInt, client: UInt64, isProxy: Bool = false, at now: ContinuousClock.Instant
+  ) -> Connection? {
     connections[key] = Connection(socket: socket, client: client, waitingSince: now)
     counts[client, default: 0] += 1
-    if counts[client, default: 0] > addressLimit { return end(oldest(of: client) ?? key) }
+    if !isProxy, counts[client, default: 0] > addressLimit { return end(oldest(of: client) ?? key) }
     let alive = counts.values.reduce(0, +)
     guard alive > limit else { return nil }
     // Of the one who has most; where several have as many, any of them.

@@ -20,6 +20,7 @@ final class DaemonContext: Sendable {
   }
 
   let options: ServerOptions
+  let proxies: TrustedProxies
   let handler: @Sendable (Request) -> Response
   let intake: @Sendable (Request, Int64?) -> BodyIntake?
   private let state: Mutex<State>
@@ -31,6 +32,7 @@ final class DaemonContext: Sendable {
     handler: @escaping @Sendable (Request) -> Response
   ) {
     self.options = options
+    proxies = TrustedProxies(addresses: options.proxies)
     let table = ConnectionTable(limit: options.connectionLimit, addressLimit: options.addressLimit)
     state = Mutex(State(connections: table))
     self.intake = intake
@@ -46,10 +48,12 @@ final class DaemonContext: Sendable {
   // MARK: Slow clients
 
   /// Notes a connection, whose request must be there in time; another may end for it.
-  func open(_ connection: UInt, socket: CInt, client: UInt64) {
+  ///
+  /// - Parameter isProxy: whether it is that of a proxy, which has those of many clients.
+  func open(_ connection: UInt, socket: CInt, client: UInt64, isProxy: Bool) {
     let now = ContinuousClock.now
     state.withLock { state in
-      let ended = state.connections.open(connection, socket: socket, client: client, at: now)
+      let ended = state.connections.open(connection, socket: socket, client: client, isProxy: isProxy, at: now)
       state.connections.update(connection) { $0.deadline = now + .seconds(options.headerSeconds) }
       if let ended { Self.cut(ended.socket) }
     }

@@ -3,6 +3,9 @@ final class Exchange {
   /// The target as it stood in the request's line.
   let target: String
 
+  private let begun = ContinuousClock.now
+  private var method = "other"
+  private var client: ClientAddress?
   private var request: Request?
   private var length: Int? = 0
   private var excess = 0
@@ -37,16 +40,22 @@ final class Exchange {
   /// Takes the header; a response where the request is refused, and its body not read.
   ///
   /// - Parameters:
+  ///   - peer: the other end of the connection.
   ///   - size: the bytes of the header as they came.
   ///   - intake: says for a request, and the length of its body, who takes the body; nil where it is collected.
   func begin(
-    method: String, version: String, headers: HeaderFields, size: Int, rules: RequestRules,
+    method: String, version: String, headers: HeaderFields, from peer: ClientAddress? = nil, size: Int,
+    rules: RequestRules, proxies: TrustedProxies = TrustedProxies(addresses: []),
     intake: (Request, Int64?) -> BodyIntake?
   ) -> Response? {
+    if let known = Method(rawValue: method) { self.method = known.rawValue }
+    client = proxies.client(at: peer, headers)
     do throws(Refusal) {
       try rules.checkSize(size, method: method, target: target, version: version, headers: headers)
+      let headers = proxies.fields(headers, from: peer)
       let checked = try rules.checkHeader(method: method, target: target, version: version, headers: headers)
-      let request = Request(checked.method, checked.target, headers: headers)
+      var request = Request(checked.method, checked.target, headers: headers)
+      request.client = client
       switch intake(request, checked.length.map(Int64.init)) {
       case nil:
         try rules.checkLength(checked.length)
@@ -144,6 +153,16 @@ final class Exchange {
       response.body = .bytes([])
     }
     return response
+  }
+
+  /// What is told of an answer.
+  func answered(_ status: Status) -> RequestMeter.Answer {
+    // What stands further behind in an address may be of a record, and what is no word of ours may be anything.
+    let first = request?.target.segments.first ?? ""
+    let isWord = first.utf8.count <= 16 && first.utf8.allSatisfy { (0x61...0x7a).contains($0) }
+    let area = isWord ? first : "other"
+    return RequestMeter.Answer(
+      method: method, status: status.rawValue, duration: ContinuousClock.now - begun, area: area, client: client)
   }
 
   /// The request is over, whether it was answered or not.

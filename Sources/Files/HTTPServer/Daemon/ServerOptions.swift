@@ -24,6 +24,14 @@ package struct ServerOptions: Sendable {
   /// Names besides those of the loopback that `Host` may have, with the port where the browser says it.
   package var hosts: Set<String> = []
 
+  /// The addresses of the proxies in front of it, whose `X-Forwarded-For` and `X-Forwarded-Host` count.
+  ///
+  /// The connections of a proxy are those of all clients: they are only limited in all.
+  package var proxies: Set<ClientAddress> = []
+
+  /// What counts the requests; nil where none are counted.
+  package var meter: RequestMeter?
+
   /// Whether forms are taken whose browser names no site at all; see ``RequestRules/acceptsUnnamedOrigin``.
   package var acceptsUnnamedOrigin = false
 

@@ -39,6 +39,18 @@ struct SocketAddress {
     return false
   }
 
+  /// The address as the system writes it.
+  var text: String {
+    var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    switch form {
+    case .four(var address):
+      _ = unsafe inet_ntop(AF_INET, &address.sin_addr, &bytes, socklen_t(bytes.count))
+    case .six(var address):
+      _ = unsafe inet_ntop(AF_INET6, &address.sin6_addr, &bytes, socklen_t(bytes.count))
+    }
+    return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
   /// Calls a function with a pointer to the address.
   func withPointer<Result>(_ body: (UnsafeRawPointer) -> Result) -> Result {
     switch form {

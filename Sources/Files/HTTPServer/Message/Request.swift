@@ -12,6 +12,9 @@ package struct Request: Sendable {
   /// The whole body.
   package var body: [UInt8]
 
+  /// Where it comes from; nil where that is not known, or only by the word of a program that is not trusted with it.
+  package var client: ClientAddress?
+
   /// A request from its parts; for handlers and their tests.
   package init(
     _ method: Method, _ target: RequestTarget, headers: HeaderFields = HeaderFields(), body: [UInt8] = []

@@ -23,8 +23,11 @@ package struct Opening: Sendable {
 
   /// Whether the user has lost something, or does not have it now: an empty store, records that are gone or doubtful, or what
   /// a migration has left behind.
-  package var isWithLosses: Bool {
-    if !losses.isEmpty { return true }
+  package var isWithLosses: Bool { isWithLosses(besides: { _ in false }) }
+
+  /// The same without the losses of a migration that were wanted.
+  package func isWithLosses(besides isPlanned: (MigrationPlan.Finding) -> Bool) -> Bool {
+    if !losses.allSatisfy(isPlanned) { return true }
     guard let notice, notice.key != Notice.repairedKey else { return false }
     guard let salvage else { return true }
     return !(salvage.isInstalled && salvage.isComplete)

@@ -1,3 +1,5 @@
+import StoreFiles
+
 /// What a migration did with a store on its way to being open.
 package struct OpeningMigration: Sendable, Hashable, Codable {
   /// One step of it.
@@ -44,8 +46,8 @@ package struct OpeningMigration: Sendable, Hashable, Codable {
     let records = losses.filter { $0.property == nil }.reduce(0) { $0 + ($1.rows ?? 0) }
     let values = losses.filter { $0.property != nil }.reduce(0) { $0 + ($1.rows ?? 0) }
     var lost: [String] = []
-    if records > 0 { lost.append("\(records) record\(records == 1 ? "" : "s")") }
-    if values > 0 { lost.append("\(values) value\(values == 1 ? "" : "s")") }
+    if records > 0 { lost.append(counted(records, "record")) }
+    if values > 0 { lost.append(counted(values, "value")) }
     let loss = lost.isEmpty ? "" : "; the new version has no place for \(lost.joined(separator: " and "))"
     return "The store was migrated, \(printable("\(first) → \(last)")) in \(count)\(loss)."
   }

@@ -15,15 +15,15 @@ struct BackupCreateCommand: ParsableCommand {
       A store that is damaged or encrypted is kept as its raw files, byte for byte, apart from the good backups; the exit \
       code is 2 then. A file that is plainly no store is kept only with --evidence.
 
-      Where an entity has less than half of the records that it had in the last backup, or none, that is told, and that \
-      backup is kept for thirty days, or until it is released. See: lazaret backup release
+      Where an entity has less than half of the records that it had in the last backup, or none, that is reported, \
+      and that backup is kept for thirty days, or until it is released. See: lazaret backup release
 
       With --encrypt-to the backup is encrypted with age; only holders of the secret keys see more of it than a label, and \
       the name of its folder tells nothing. The next one can still keep only what changed. The policy can say to whom, too \
       (encryptTo). Leave BackupKeys/ of the home out where Backups/ is copied elsewhere: it names the stores.
 
       EXAMPLE
-        lazaret backup create App.sqlite --home /data --tag nightly
+        lazaret backup create Stores/App.sqlite --tag nightly
 
       \(ExitStatus.help)
       """)
@@ -71,7 +71,7 @@ struct BackupCreateCommand: ParsableCommand {
       if !evidence { try refuseNoStore(at: store.path, to: "back the store up", allowingEncrypted: true) }
       let line = ProgressLine()
       var request = BackupRequest { phase, done, total in
-        line.show(phase.words, done, of: total)
+        line.show(phase.words, done, of: total, .bytes)
         return true
       }
       request.compression = compression

@@ -5,6 +5,7 @@ import StoreCoordination
 struct BackupListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
+    usage: "lazaret backup list [<store>] [--home <dir>] [--identity <file> ...] [<options>]",
     discussion: """
       A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
       migration has kept of a store is listed as an original. A file that restoring does not need is a warning. Where it \
@@ -13,6 +14,9 @@ struct BackupListCommand: ParsableCommand {
       its backups, and the list says so. Of a store that is named, the list says which \
       backups are of one that was at its place at another time, such as before a salvage. Of an encrypted backup only a label \
       is known without its key; --identity gives the rest.
+
+      EXAMPLE
+        lazaret backup list Stores/App.sqlite
 
       \(ExitStatus.help)
       """)
@@ -64,20 +68,20 @@ struct BackupListCommand: ParsableCommand {
   private func write(
     _ all: [(place: FolderPlace, backup: StoredBackup)], of scope: EvidenceScope?, in home: ChosenHome
   ) {
+    let isVerbose = TextStyle.current.isVerbose
     var table = TextTable(
-      ["id", "store", "age", "state", "kind", "content", "size", "ratio", "model", "chain"],
-      numericColumns: [2, 5, 6, 7])
+      ["id", "store", "age", "state", "kind", "size", "model"] + (isVerbose ? ["content", "ratio", "chain"] : []),
+      numericColumns: [2, 5, 7, 8], shrinking: [1, 6])
     let now = Surroundings.machine.now()
     for (place, backup) in all {
       let manifest = backup.manifest
-      table.append([
-        backup.id.description, place.words, Self.age(of: backup.id.date, at: now), backup.state,
-        manifest?.kind.rawValue ?? "?",
-        manifest.map { $0.isLocked ? "encrypted" : readableSize($0.contentBytes) } ?? "?",
-        readableSize(backup.bytes), backup.ratio.map { "\($0)" } ?? "",
-        printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),
-        manifest?.parent.map { "\(manifest?.depth ?? 0) on \($0)" } ?? "",
-      ])
+      table.append(
+        [
+          backup.id.description, place.words, Self.age(of: backup.id.date, at: now), backup.state,
+          manifest?.kind.rawValue ?? "?", readableSize(backup.bytes),
+          manifest?.isLocked == true
+            ? "encrypted" : printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),
+        ] + (isVerbose ? details(of: backup) : []))
     }
     var text = table.text(indent: "")
     for (_, backup) in all where !backup.problems.isEmpty {
@@ -112,6 +116,15 @@ struct BackupListCommand: ParsableCommand {
     if store != nil, let words = all.first?.place.movedWords { text += words }
     text += "\nHome: \(home.words)\n"
     Terminal.standardOutput.write(text)
+  }
+
+  /// The cells of the columns that are usually left out.
+  private func details(of backup: StoredBackup) -> [String] {
+    let manifest = backup.manifest
+    return [
+      manifest.map { $0.isLocked ? "encrypted" : readableSize($0.contentBytes) } ?? "?",
+      backup.ratio.map { "\($0)" } ?? "", manifest?.parent.map { "\(manifest?.depth ?? 0) on \($0)" } ?? "",
+    ]
   }
 
   private static func days(from date: Timestamp, to now: Timestamp) -> Int64 {

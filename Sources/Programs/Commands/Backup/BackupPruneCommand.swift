@@ -18,6 +18,9 @@ struct BackupPruneCommand: ParsableCommand {
 
       What is dropped stays in the trash for seven days, unless the policy says otherwise. See: lazaret backup undelete
 
+      EXAMPLE
+        lazaret backup prune --of Stores/App.sqlite --keep-daily 7 --dry-run
+
       \(ExitStatus.help)
       """)
 

@@ -5,6 +5,7 @@ import StoreCoordination
 struct BackupReleaseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "Lets pruning drop a backup that is kept for records which later ones lack.",
+    usage: "lazaret backup release <id> [--of <store>] [--home <dir>] [<options>]",
     discussion: """
       A migration that removes an entity keeps the store as it was, with the records of the entity, and pruning never drops \
       this original. Releasing it says that they are not needed any more: the rules judge it like any other backup from then \
@@ -14,7 +15,7 @@ struct BackupReleaseCommand: ParsableCommand {
       Where nothing is to be released the exit code is 0 too.
 
       EXAMPLE
-        lazaret backup release b-2026-11-21-10-11-12
+        lazaret backup release b-2026-11-21-10-11-12 --home Stores
 
       \(ExitStatus.help)
       """)

@@ -23,9 +23,9 @@ struct BackupRestoreCommand: ParsableCommand {
       or be lost.
 
       EXAMPLES
-        lazaret backup restore --preview
-        lazaret backup restore --at 2026-11-20T18:00:00Z
-        lazaret backup restore b-2026-11-21-10-11-12 --entity Car --to Cars.sqlite
+        lazaret backup restore --of Stores/App.sqlite --preview
+        lazaret backup restore --of Stores/App.sqlite --at 2026-11-21T18:00:00Z
+        lazaret backup restore --of Stores/App.sqlite --entity Car --to Cars.sqlite
 
       \(ExitStatus.help)
       """)
@@ -59,10 +59,14 @@ struct BackupRestoreCommand: ParsableCommand {
   @Flag(help: "Salvage what is left where parts of the backup are lost.")
   var salvage = false
 
-  @Option(help: "The app's model, for --salvage and --entity where the store carries none.")
+  @Option(
+    help:
+      "The app's model, for --salvage and --entity where the store carries none; what LAZARET_MODEL names if not given."
+  )
   var model: PathArgument?
 
   @OptionGroup var versionOrder: VersionOrderOptions
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   private var primaryKeys: [Int64]? {
@@ -88,11 +92,13 @@ struct BackupRestoreCommand: ParsableCommand {
         try restorer.choice(id?.id, notLaterThan: at?.time)
       }
       let backup = choice.backup
-      let known = try model.map { try versionOrder.loadAppModel($0.path, json: output.json) }
+      let known = try ModelOption.chosen([model].compactMap(\.self)).first.map {
+        try versionOrder.loadAppModel($0, json: output.json)
+      }
       let line = ProgressLine()
       let options = BackupRestorer.Options(salvages: salvage, model: known.map(SalvageModel.init)) {
         phase, done, total in
-        line.show(phase.words, done, of: total)
+        line.show(phase.words, done, of: total, .bytes)
         return true
       }
       defer { line.clear() }

@@ -5,8 +5,12 @@ import StoreCoordination
 struct BackupUndeleteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "undelete", abstract: "Brings a dropped backup back out of the trash, or lists what is there.",
+    usage: "lazaret backup undelete [<id>] [--of <store>] [--home <dir>] [<options>]",
     discussion: """
       What a backup cannot be restored without is brought back with it.
+
+      EXAMPLE
+        lazaret backup undelete --of Stores/App.sqlite
 
       \(ExitStatus.help)
       """)

@@ -4,12 +4,12 @@ import StoreCoordination
 /// `lazaret backup verify`.
 struct BackupVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "verify", abstract: "Proves that backups can be restored.",
+    commandName: "verify", abstract: "Verifies that backups can be restored.",
     usage: "lazaret backup verify [<id>] [--of <store>] [--home <dir>] [--budget <time>] [<options>]",
     discussion: """
       Reads every file of each backup and compares its digest; then restores the backup into a private folder, opens it, \
       checks its pages and indexes and counts its records. The result is kept beside the backup. With a model the restored \
-      store is migrated to its current version too. Those proven longest ago come first.
+      store is migrated to its current version too. Those verified longest ago come first.
 
       Damage is named with its file. Hashes of pages, recovery kits and manifests that have a copy are made anew where they \
       are damaged. A backup that another process removes meanwhile is left out.
@@ -19,7 +19,7 @@ struct BackupVerifyCommand: ParsableCommand {
       Exits with 2 where a backup fails, or nothing certain can be said.
 
       EXAMPLE
-        lazaret backup verify --home /data --budget 2m
+        lazaret backup verify --of Stores/App.sqlite --budget 2m
 
       \(ExitStatus.help)
       """)
@@ -77,7 +77,7 @@ struct BackupVerifyCommand: ParsableCommand {
     try report(json: output.json) {
       let line = ProgressLine()
       var options = BackupProver.Options { phase, done, total in
-        line.show(phase.words, done, of: total)
+        line.show(phase.words, done, of: total, .bytes)
         return true
       }
       options.depth = quick ? .files : migrate == nil ? .restored : .migrated

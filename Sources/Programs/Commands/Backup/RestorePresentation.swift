@@ -40,14 +40,17 @@ extension RestorePreview {
     case .damaged: lines += "  The store is damaged; compared is what could be salvaged of it\n"
     case .missing: lines += "  There is no store now\n"
     }
-    var table = TextTable(["", "added", "changed", "lost", "unchanged"], numericColumns: [1, 2, 3, 4])
+    var table = TextTable(
+      ["", "added", "changed", "lost", "unchanged"], numericColumns: [1, 2, 3, 4], tints: [2: .doubtful, 3: .bad],
+      leavingOut: "entities without records")
     for entity in entities {
       table.append([
-        printable(entity.name), "\(entity.added)", "\(entity.changed)", "\(entity.lost)", "\(entity.unchanged)",
+        printable(entity.name), grouped(entity.added), grouped(entity.changed), grouped(entity.lost),
+        grouped(entity.unchanged),
       ])
     }
     for pairs in pairs {
-      table.append(["pairs of \(printable(pairs.table))", "\(pairs.added)", "", "\(pairs.lost)", ""])
+      table.append(["pairs of \(printable(pairs.table))", grouped(pairs.added), "", grouped(pairs.lost), ""])
     }
     lines += table.text()
     for remark in remarks { lines += "  \(remark)\n" }

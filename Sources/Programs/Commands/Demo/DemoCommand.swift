@@ -8,9 +8,14 @@ struct DemoCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
     abstract: "Makes example stores, breaks them in several ways, and opens each as an app would.",
+    usage: "lazaret demo [--folder <dir>] [--no-browser] [<options>]",
     discussion: """
+      The stores are damaged as stores are: cut off, without a first page, with nothing but a log, beside the log of another. \
       Everything happens in a folder of its own, which is left for you to look at. On a terminal it ends in the browser, on a \
       store that was rescued; Ctrl-C ends it.
+
+      EXAMPLE
+        lazaret demo --no-browser
 
       \(ExitStatus.help)
       """)
@@ -45,7 +50,7 @@ struct DemoCommand: ParsableCommand {
       var listing = Listing(folder: PathText(stage.folder), scenes: [])
       if !output.json { say(Self.prologue(stage)) }
       for (number, scene) in DemoScene.allCases.enumerated() {
-        if !output.json { say("\n\(number + 1). \(scene.title)\n   \(scene.story)\n") }
+        if !output.json { say("\n\(tinted("\(number + 1). \(scene.title)", .strong))\n   \(scene.story)\n") }
         switch try stage.play(scene) {
         case .opened(let opening):
           listing.scenes.append(.init(name: scene.rawValue, opening: opening.payload(nil)))
@@ -70,7 +75,8 @@ struct DemoCommand: ParsableCommand {
       let stores = try inspector.catalogue.quarantined()
       func recovered(_ store: ListedStore) -> Int {
         let result = store.quarantined?.receipt?.salvage?.result
-        return result.map { $0.isComplete ? 0 : $0.count.percent } ?? 0
+        // Of one that has all its records there is little to see.
+        return result.map { $0.isComplete || $0.count.percent == 100 ? 0 : $0.count.percent } ?? 0
       }
       return stores.max { recovered($0) < recovered($1) }.map { .store($0.id) } ?? .to("stores")
     }.run()
@@ -88,7 +94,8 @@ struct DemoCommand: ParsableCommand {
   }
 
   private static func account(of opening: Opening) -> String {
-    var text = "   → \(opening.examination.verdict.rawValue): \(opening.examination.reason.words)\n"
+    let verdict = opening.examination.verdict
+    var text = "   → \(tinted(verdict.rawValue, verdict.tint)): \(opening.examination.reason.words)\n"
     for event in opening.events {
       text += "     \(event.words)\n       \(printable(event.path.text))\n"
       for change in event.repair?.changes ?? [] { text += "       \(change.text)\n" }
@@ -104,7 +111,7 @@ struct DemoCommand: ParsableCommand {
   private func epilogue(_ stage: DemoStage, _ model: FilePath) throws -> String {
     let stores = try Quarantines(home: stage.home).stores()
     var text = "\nNo file was lost. In quarantine, with a receipt beside each:\n"
-    var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2])
+    var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1])
     for store in stores {
       table.append([
         store.id, store.receipt?.originalPath.path?.lastComponent.map { printable($0.string) } ?? "?",
@@ -133,19 +140,19 @@ struct DemoCommand: ParsableCommand {
 
 /// Where the example models are.
 enum ExampleFolder {
-  /// The folder given; else `Examples` in the current folder or in one above the executable.
+  /// The folder given; else `share/lazaret/Examples` or `Examples` in a folder above the executable, or `Examples` in the current
+  /// folder.
   static func find(_ given: FilePath?) throws -> FilePath {
     let system = FileSystem()
     if let given { return given }
-    var candidates: [FilePath] = ["Examples"]
-    // An executable whose place cannot be told leaves the current folder, and the error below.
-    if let executable = CommandLine.arguments.first.map({ FilePath($0) }), let real = try? system.realPath(executable) {
-      var folder = real.removingLastComponent()
+    var candidates: [FilePath] = []
+    if var folder = PublicFolder.executable(system)?.removingLastComponent() {
       while folder.lastComponent != nil {
-        candidates += [folder.appending("Examples"), folder.appending("share/lazaret/Examples")]
+        candidates += [folder.appending("share/lazaret/Examples"), folder.appending("Examples")]
         folder.removeLastComponent()
       }
     }
+    candidates.append("Examples")
     for candidate in candidates where try system.status(of: candidate.appending("Garage.xcdatamodeld")) != nil {
       return candidate
     }

@@ -70,8 +70,12 @@ struct DemoStage {
         bytes.replaceSubrange(0..<page.count, with: page)
       }
     case .truncated:
-      try ExampleStore(model: current.model).create(at: path)
-      try change(path) { bytes in bytes.removeLast(bytes.count / 3) }
+      try largeStore.create(at: path)
+      try change(path) { bytes in bytes.removeLast(bytes.count / 8) }
+    case .firstPageLost:
+      try largeStore.create(at: path)
+      try change(path) { bytes in bytes.replaceSubrange(0..<4096, with: repeatElement(0, count: 4096)) }
+    case .logAlone: try writeLogAlone(of: path)
     case .foreignLog:
       try ExampleStore(model: current.model).create(at: path)
       try writeForeignLog(beside: path)
@@ -86,6 +90,21 @@ struct DemoStage {
     case .repaired, .unrepaired: try makeLacking(at: path)
     }
     return .coreData(bundle)
+  }
+
+  /// A store of which a part can go and most of it is left.
+  private var largeStore: ExampleStore { ExampleStore(model: bundle.current.model, vehicles: 3000) }
+
+  /// Leaves the write-ahead log of a store that has just been tidied up, so that every page was written to it, and nothing else.
+  private func writeLogAlone(of path: FilePath) throws {
+    let whole = folder.appending(".logged.sqlite")
+    try largeStore.create(at: whole)
+    let queue = try DatabaseQueue(path: whole.string)
+    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL; VACUUM") }
+    let log = try system.contents(of: StoreFileSet(main: whole).path(of: .wal), limit: 1 << 26)
+    try queue.close()
+    for member in try StoreFileSet(main: whole).members(in: system) { try system.unlink(member.path) }
+    try system.writeAtomically(log, to: StoreFileSet(main: path).path(of: .wal), replacing: false)
   }
 
   private func change(_ path: FilePath, _ damage: (inout [UInt8]) -> Void) throws {

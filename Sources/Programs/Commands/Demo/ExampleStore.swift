@@ -5,6 +5,9 @@ import StoreCoordination
 struct ExampleStore {
   let model: ManagedObjectModel
 
+  /// How many vehicles it has.
+  var vehicles = 200
+
   /// Creates the store and fills it, if it is the garage's.
   func create(at path: FilePath) throws {
     let uuid = Surroundings.machine.makeUUID().description
@@ -21,7 +24,7 @@ struct ExampleStore {
           sql: "INSERT INTO ZOWNER (Z_PK, Z_ENT, Z_OPT, ZNAME, ZID) VALUES (?, ?, 1, ?, randomblob(16))",
           arguments: [number, owner.number, "Owner \(number)"])
       }
-      for number in 1...200 {
+      for number in 1...max(1, vehicles) {
         let isCar = number % 4 != 0
         try database.execute(
           sql: """
@@ -33,7 +36,7 @@ struct ExampleStore {
             "GA \(1000 + number)", isCar ? 4 : nil, isCar ? nil : 0,
           ])
       }
-      for (root, highest) in [("Owner", 12), ("Vehicle", 200)] {
+      for (root, highest) in [("Owner", 12), ("Vehicle", vehicles)] {
         try database.execute(
           sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_NAME = ?", arguments: [highest, root])
       }

@@ -7,10 +7,10 @@ struct BundleCheckCommand: ParsableCommand {
     commandName: "check", abstract: "Checks that a bundle is whole and is what it says, and lists what is in it.",
     usage: "lazaret bundle check <bundle> [--identity <file>] [--home <dir>] [--json]",
     discussion: """
-      It is unpacked into a private folder of the home, which goes at the end.
+      It is unpacked into a private folder of the home, which is deleted at the end.
 
       EXAMPLE
-        lazaret bundle check com.example.Garage-App-2026-11-21-10-11-12-0a1b2c3d.lazaret.tar.gz.age --identity support.key
+        lazaret bundle check App.lazaret.tar.gz.age --identity support.key
 
       \(ExitStatus.help)
       """)
@@ -29,7 +29,7 @@ struct BundleCheckCommand: ParsableCommand {
       let line = ProgressLine()
       let folder = try ExportFolder(home: home.current().path, surroundings: .machine)
       let received = try reader.unpack(bundle.path, into: folder.path.appending("bundle")) { done, total in
-        line.show("Checking", done, of: total)
+        line.show("Checking", done, of: total, .bytes)
         return !Interruption.isRequested
       }
       line.clear()

@@ -10,7 +10,7 @@ struct BundleUnpackCommand: ParsableCommand {
       Every sum is checked. Where anything is not as it should be, nothing is left.
 
       EXAMPLE
-        lazaret bundle unpack Report.lazaret.tar.gz.age -o Report --identity support.key
+        lazaret bundle unpack App.lazaret.tar.gz.age -o App --identity support.key
 
       \(ExitStatus.help)
       """)
@@ -30,7 +30,7 @@ struct BundleUnpackCommand: ParsableCommand {
       Interruption.listen()
       let line = ProgressLine()
       let received = try reader.unpack(bundle.path, into: output.path) { done, total in
-        line.show("Unpacking", done, of: total)
+        line.show("Unpacking", done, of: total, .bytes)
         return !Interruption.isRequested
       }
       line.clear()

@@ -24,9 +24,10 @@ struct ExportCommand: ParsableCommand {
       Exits with 1 where it was not confirmed. Ctrl-C ends it in good order and leaves nothing.
 
       EXAMPLES
-        lazaret export 2026-11-21-10-11-12 -o . --encrypt-to age1…
+        lazaret export 2026-11-21-10-11-12 --home Stores -o .
+        lazaret export Stores/App.sqlite -o . --encrypt-to support.pub
         lazaret export Stores/App.sqlite --level facts --dry-run
-        lazaret export Stores/App.sqlite -o Report.tar.gz --keep Car.color --yes
+        lazaret export Stores/App.sqlite -o Report.tar.gz --keep Car.name --yes
 
       \(ExitStatus.help)
       """)
@@ -59,7 +60,7 @@ struct ExportCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -101,6 +102,8 @@ struct ExportCommand: ParsableCommand {
   }
 
   func run() throws {
+    // It holds tables of all values, and blocks of a megabyte only for its copy.
+    FreedMemory.goesBack(from: 1 << 20)
     try report(json: format.json) {
       // A mistyped key is told of before the work.
       let recipients = try KeyFiles.recipients(encryptTo)
@@ -111,7 +114,7 @@ struct ExportCommand: ParsableCommand {
       let evidence = try evidence(home, isNamed: isNamed)
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,
-        model: try versionOrder.loadAppModel(model.map(\.path), fitting: evidence, json: format.json),
+        model: try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: evidence, json: format.json),
         keeping: Set(keep), dropping: Set(drop), usesSameKey: sameKey)
       Interruption.listen()
       let line = ProgressLine()
@@ -129,11 +132,10 @@ struct ExportCommand: ParsableCommand {
       guard let output else { return }
       if !yes {
         // What is asked is shown where it is asked.
-        guard !format.json, Terminal.standardInputIsInteractive else {
-          throw notConfirmed("there is no terminal to ask at, and nothing was written")
-        }
-        Terminal.standardError.write(text.preview + "\nWrite the bundle? Type yes: ")
-        guard readLine() == "yes" else { throw notConfirmed("it was not confirmed, and nothing was written") }
+        if !format.json { Terminal.standardError.write(text.preview + "\n") }
+        try Confirmation.require(
+          "Write the bundle?", undone: "written", json: format.json,
+          or: notConfirmed("it was not confirmed, and nothing was written"))
       }
       let summary = try exports.write(
         prepared, to: recipients, armored: armor, at: output.path, progress: progress)
@@ -145,7 +147,7 @@ struct ExportCommand: ParsableCommand {
   private func notConfirmed(_ detail: String) -> CommandError {
     CommandError(
       .notConfirmed, operation: "export the store", path: store.path, detail: detail,
-      hint: "Look at it with --dry-run, then say --yes to write it without being asked.")
+      hint: "Look at it with --dry-run, then add --yes to write it without being asked.")
   }
 }
 

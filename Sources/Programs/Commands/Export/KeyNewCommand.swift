@@ -32,14 +32,14 @@ struct KeyNewCommand: ParsableCommand {
       let text = "# created: \(date)\n# public key: \(identity.recipient)\n\(identity.secretText)\n"
       guard let output else {
         Terminal.standardError.write("Public key: \(identity.recipient)\n")
-        Terminal.standardOutput.write(text)
+        Terminal.standardOutput.writeContent(text)
         return
       }
       try FileSystem().writeAtomically(
         Array(text.utf8), to: output.path, replacing: false, permissions: .ownerReadWrite)
       try format.print(
         ["publicKey": identity.recipient.description, "file": PathText(output.path)] as JSON.Object,
-        "\(identity.recipient)\n")
+        content: "\(identity.recipient)\n")
     }
   }
 }

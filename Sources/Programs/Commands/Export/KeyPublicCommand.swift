@@ -21,7 +21,7 @@ struct KeyPublicCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let keys = try KeyFiles.identities([file.path]).map(\.recipient.description)
-      try output.print(["publicKeys": keys], keys.joined(separator: "\n") + "\n")
+      try output.print(["publicKeys": keys], content: keys.joined(separator: "\n") + "\n")
     }
   }
 }

@@ -5,7 +5,13 @@ import StoreCoordination
 /// `lazaret inbox token list`.
 struct InboxTokenListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Lists the senders; never their tokens.", discussion: ExitStatus.help)
+    commandName: "list", abstract: "Lists the senders; never their tokens.",
+    discussion: """
+      EXAMPLE
+        lazaret inbox token list --home Support
+
+      \(ExitStatus.help)
+      """)
 
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
@@ -27,7 +33,7 @@ struct InboxTokenListCommand: ParsableCommand {
         )
         return
       }
-      var table = TextTable(["SENDER", "SINCE", "USED", "QUOTA", "STATE"], numericColumns: [2, 3])
+      var table = TextTable(["sender", "since", "used", "quota", "state"], numericColumns: [2, 3])
       for sender in senders {
         table.append([
           printable(sender.name), String(sender.created.rfc3339.prefix(10)), readableSize(usage[sender.name] ?? 0),

@@ -6,11 +6,12 @@ import StoreCoordination
 struct InboxTokenNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Lets a sender send bundles, and prints the token, once.",
+    usage: "lazaret inbox token new <name> [--quota <size>] [--home <dir>] [<options>]",
     discussion: """
       Only the token's SHA-256 is kept: it cannot be shown again. Give it to the sender by a way that no one else reads.
 
       EXAMPLE
-        lazaret inbox token new "Garage 2, released" --quota 20GiB
+        lazaret inbox token new "Garage 3" --home Support --quota 20GiB
 
       \(ExitStatus.help)
       """)
@@ -30,13 +31,13 @@ struct InboxTokenNewCommand: ParsableCommand {
       let token = try inbox.addSender(name, quota: quota.bytes)
       try output.print(
         ["sender": name, "token": token.text, "quota": quota.bytes] as JSON.Object,
-        """
-        The token of \(printable(name)), which is not shown again:
+        content: """
+          The token of \(printable(name)), which is not shown again:
 
-          \(token.text)
+            \(token.text)
 
 
-        """)
+          """)
     }
   }
 }

@@ -5,8 +5,14 @@ import StoreCoordination
 /// `lazaret inbox token revoke`.
 struct InboxTokenRevokeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "revoke", abstract: "Makes a sender's token good for nothing; what was sent stays.",
-    discussion: ExitStatus.help)
+    commandName: "revoke", abstract: "Revokes a sender's token; what was sent stays.",
+    usage: "lazaret inbox token revoke <name> [--home <dir>] [<options>]",
+    discussion: """
+      EXAMPLE
+        lazaret inbox token revoke "Garage 2" --home Support
+
+      \(ExitStatus.help)
+      """)
 
   @Argument(help: "What the sender is called.")
   var name: String

@@ -23,6 +23,7 @@ struct KitCreateCommand: ParsableCommand {
   @Option(name: [.customShort("o"), .customLong("output")], help: "The kit's file; nothing may have its name.")
   var out: PathArgument
 
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {

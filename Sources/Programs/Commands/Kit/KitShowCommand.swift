@@ -10,7 +10,7 @@ struct KitShowCommand: ParsableCommand {
     usage: "lazaret kit show <kit> [--json]",
     discussion: """
       EXAMPLE
-        lazaret kit show Recovery/App/2026-11-21-10-11-12.kit
+        lazaret kit show App.kit
 
       \(ExitStatus.help)
       """)
@@ -18,6 +18,7 @@ struct KitShowCommand: ParsableCommand {
   @Argument(help: "The kit's file.")
   var kit: PathArgument
 
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {

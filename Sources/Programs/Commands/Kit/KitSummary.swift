@@ -53,15 +53,20 @@ struct KitSummary: Encodable {
     var lines = "\(printable(kit.text)): a recovery kit of \(date), \(readableSize(Int64(size)))\n"
     if let storeUUID { lines += "  Store \(printable(storeUUID))\n" }
     if let generation { lines += "  Generation \(printable(generation))\n" }
-    lines += "  \(pageCount) pages of \(pageSize) bytes, \(grouped(rows)) rows\n\n"
+    lines += "  \(counted(pageCount, "page")) of \(grouped(pageSize)) bytes, \(counted(rows, "row"))\n\n"
     var table = TextTable(["", "rows", "pages", "sums", "rowids"], numericColumns: [1, 2, 3])
+    var empty = 0
     for entry in tables {
+      if entry.rows == 0, !TextStyle.current.showsZeros {
+        empty += 1
+        continue
+      }
       let keys = entry.groups.reduce(KeyRanges()) { $0.union($1.keys ?? KeyRanges()) }
       table.append([
-        printable(entry.name), grouped(entry.rows), "\(entry.pages)", entry.sums > 0 ? "\(entry.sums)" : "–",
+        printable(entry.name), grouped(entry.rows), grouped(entry.pages), entry.sums > 0 ? grouped(entry.sums) : "–",
         keys.words(limit: 4),
       ])
     }
-    return lines + table.text()
+    return lines + table.text() + TextTable.note(empty, "tables without rows")
   }
 }

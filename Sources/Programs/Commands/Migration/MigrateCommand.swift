@@ -10,16 +10,16 @@ struct MigrateCommand: ParsableCommand {
     usage: "lazaret migrate <store> --model <model> [--output <file>] [<options>]",
     discussion: """
       The original is not touched until the migrated copy has passed every check; then it is moved, whole, into \
-      Backups/ under the home folder. A migration that was interrupted goes on from its last finished step.
+      Backups/ under the home folder. A migration that was interrupted, also by Ctrl-C, goes on from its last finished step.
 
       EXAMPLES
         lazaret migrate Stores/App.sqlite --model App.xcdatamodeld
-        lazaret migrate Stores/App.sqlite --model App.xcdatamodeld --output New.sqlite
+        lazaret migrate Old.sqlite --model App.xcdatamodeld --output New.sqlite
 
       EXIT CODES
         0   done, or nothing to do
         1   failed, or cannot be done; the store is as it was
-        2   done, but something was lost; the output says what
+        2   done, but more was lost than the model drops; the output says what
         3   the store is unavailable: locked, forbidden, no space, newer than the app
         64  the command line was wrong
       """)
@@ -44,6 +44,7 @@ struct MigrateCommand: ParsableCommand {
       let bundle = try migration.bundle(json: presentation.json)
       var migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
       migrator.keepOriginals()
+      let planned = PlannedRemovals(bundle, target: migration.to, migration.way)
       var options = try migration.options(for: bundle)
       options.output = output?.path
       let home = home.of(store: migration.store.path)
@@ -52,19 +53,28 @@ struct MigrateCommand: ParsableCommand {
       options.isRecorded = output == nil || home.reason != .store
       home.tell(json: presentation.json)
       if dryRun {
-        try migrator.plan(migration.store.path, options: options).print(
-          json: presentation.json, isWhole: false)
+        try migration.finding(in: bundle) { try migrator.plan(migration.store.path, options: options) }.print(
+          json: presentation.json, isWhole: presentation.verbose, planned: planned)
         return
       }
-      let line = ProgressLine()
+      let line = StepProgress(of: migration.store.path, to: output?.path)
+      Interruption.listen()
       options.progress = { step, number, count in
-        line.show("Step \(number) of \(count): \(printable(step))", Int64(number - 1), of: Int64(count))
-        return true
+        line.begin(step, number, of: count)
+        return !Interruption.isRequested
       }
-      let result = try migrator.migrate(migration.store.path, options: options)
+      options.isCancelled = {
+        line.look()
+        return Interruption.isRequested
+      }
+      let result = try migration.finding(in: bundle) {
+        try migrator.migrate(migration.store.path, options: options)
+      }
       line.clear()
       try presentation.print(home.told(result), MigrationText(result).text)
-      if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty }) {
+      if result.steps.contains(where: {
+        !$0.losses.allSatisfy(planned.contains) || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty
+      }) {
         throw ExitStatus.doubtful
       }
     }

@@ -11,9 +11,22 @@ struct MigrationPlanText {
   /// How many lines of one kind fit a screen with the others.
   private static let limit = 8
 
-  init(_ plan: MigrationPlan, isWhole: Bool = false) {
+  /// Which losses are of what the model's versions drop.
+  private let planned: PlannedRemovals
+
+  init(_ plan: MigrationPlan, isWhole: Bool, planned: PlannedRemovals) {
     self.plan = plan
     self.isWhole = isWhole
+    self.planned = planned
+  }
+
+  private typealias Losses = [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]
+
+  /// What the model drops, or what else is lost, each with its step.
+  private func losses(arePlanned: Bool) -> Losses {
+    plan.steps.flatMap { step in
+      step.losses.filter { planned.contains($0) == arePlanned }.map { (step, $0) }
+    }
   }
 
   var text: String {
@@ -26,7 +39,8 @@ struct MigrationPlanText {
       lines += "    Way round: \(printable(refusal.wayRound))\n"
     }
     lines += list("Would fail", plan.steps.flatMap { step in step.failures.map { (step, $0) } })
-    lines += list("Would be lost", plan.steps.flatMap { step in step.losses.map { (step, $0) } })
+    lines += list("Would be lost", losses(arePlanned: false))
+    lines += list("Would be deleted, because the model drops it", losses(arePlanned: true))
     lines += block(
       "Left behind, since it no longer fits", plan.steps.flatMap { step in step.leftBehind.map { printable($0) } })
     lines += list(
@@ -120,7 +134,11 @@ struct MigrationPlanText {
     var parts: [String] = []
     if plan.freeBytes < plan.neededBytes { parts.append("the disk is too full") }
     if !plan.failures.isEmpty { parts.append("it would fail") }
-    if !plan.losses.isEmpty { parts.append("something is lost") }
+    if !losses(arePlanned: false).isEmpty {
+      parts.append("something is lost")
+    } else if !plan.losses.isEmpty {
+      parts.append("only what the model drops is deleted")
+    }
     if parts.isEmpty { parts.append(plan.isCertain ? "nothing is lost" : "not everything is known before it runs") }
     return "; " + parts.joined(separator: ", ")
   }

@@ -19,7 +19,8 @@ struct PlanCommand: ParsableCommand {
       EXIT CODES
         0   the migration would lose nothing, or there is nothing to do
         1   failed
-        2   it would lose something, could not be done, or that is not known; the output says what
+        2   it would lose more than the model drops, could not be done, or that
+            is not known; the output says what
         3   the store is unavailable: locked, forbidden, newer than the app
         64  the command line was wrong
       """)
@@ -35,9 +36,13 @@ struct PlanCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let bundle = try migration.bundle(json: output.json)
-      let plan = try Migrator(bundle, logger: log.logger(json: output.json)).plan(
-        migration.store.path, options: try migration.options(for: bundle))
-      try plan.print(json: output.json, isWhole: all)
+      let plan = try migration.finding(in: bundle) {
+        try Migrator(bundle, logger: log.logger(json: output.json)).plan(
+          migration.store.path, options: try migration.options(for: bundle))
+      }
+      try plan.print(
+        json: output.json, isWhole: all || output.verbose,
+        planned: PlannedRemovals(bundle, target: migration.to, migration.way))
     }
   }
 }
@@ -45,10 +50,12 @@ struct PlanCommand: ParsableCommand {
 extension MigrationPlan {
   /// Prints the plan.
   ///
-  /// - Throws: the exit code 2 where it would lose something or could not be carried out, or where that is not known.
-  func print(json: Bool, isWhole: Bool) throws {
-    Terminal.standardOutput.write(try json ? JSON.shown(self) : MigrationPlanText(self, isWhole: isWhole).text)
-    guard isPossible, isCertain, losses.isEmpty, steps.allSatisfy(\.leftBehind.isEmpty) else {
+  /// - Throws: the exit code 2 where it would lose something that is not planned or could not be carried out, or where that is
+  ///   not known.
+  func print(json: Bool, isWhole: Bool, planned: PlannedRemovals) throws {
+    Terminal.standardOutput.write(
+      try json ? JSON.shown(self) : MigrationPlanText(self, isWhole: isWhole, planned: planned).text)
+    guard isPossible, isCertain, losses.allSatisfy(planned.contains), steps.allSatisfy(\.leftBehind.isEmpty) else {
       throw ExitStatus.doubtful
     }
   }

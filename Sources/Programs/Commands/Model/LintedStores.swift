@@ -120,7 +120,7 @@ struct LintedStores {
             .dependsOnData, in: "\(plan.from ?? version.name) → \(plan.to)", entity: found.entity,
             property: found.property,
             detail: "\(found.text); \(counted(Int64(rows), "record")) in \(printable(store.name))",
-            hint: "Mend the records in a custom step before, or change the new version.")
+            hint: "Correct the records in a custom step before, or change the new version.")
         ])
       }
     }

@@ -11,6 +11,9 @@ struct ModelDiffCommand: ParsableCommand {
     discussion: """
       Compares the version before the current one with the current one unless told otherwise. No store is needed.
 
+      EXAMPLE
+        lazaret model diff App.xcdatamodeld --from V1 --to V2
+
       EXIT CODES
         0   nothing would be lost, and nothing is refused
         1   failed
@@ -55,6 +58,8 @@ struct ModelDiffCommand: ParsableCommand {
       detail: """
         the model has no version "\(printable(name))"; it has \
         \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))
-        """)
+        """,
+      hint: Likeness.hint(
+        "Name a version that the model has.", for: [name], among: bundle.versions.map { printable($0.name) }))
   }
 }

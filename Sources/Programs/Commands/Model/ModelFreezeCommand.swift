@@ -17,8 +17,8 @@ struct ModelFreezeCommand: ParsableCommand {
 
       With --check the file is compared with the version, and nothing is written.
 
-      EXAMPLE
-        lazaret model freeze App.store --schema SchemaV1 --output SchemaV1.swift
+      EXAMPLES
+        lazaret model freeze App.store --schema SchemaV1 -o SchemaV1.swift
         lazaret model freeze App.store --schema SchemaV1 --check SchemaV1.swift
         lazaret model freeze model.lock --version-name SchemaV1 --schema SchemaV1
 
@@ -83,7 +83,7 @@ struct ModelFreezeCommand: ParsableCommand {
       result.text = text
       try Terminal.standardOutput.write(json: result)
     } else if let text {
-      Terminal.standardOutput.write(text)
+      Terminal.standardOutput.writeContent(text)
     } else {
       let file = printable(result.file?.path?.string ?? "")
       Terminal.standardOutput.write(

@@ -15,6 +15,9 @@ struct ModelHashesCommand: ParsableCommand {
       In Swift sources, an entity that only a compiler could tell has no hash. Its file and line are named, and the exit \
       code is 2.
 
+      EXAMPLE
+        lazaret model hashes App.xcdatamodeld
+
       \(ExitStatus.help)
       """)
 

@@ -21,6 +21,9 @@ struct ModelLintCommand: ParsableCommand {
       Of Swift sources, each finding has its file and line: historical schemas with classes or values that change with the \
       app, copies under another name, versions that the plan lacks, and what differs by platform are found too.
 
+      EXAMPLE
+        lazaret model lint App.xcdatamodeld --lock released.json
+
       EXIT CODES
         0   nothing found
         1   failed
@@ -89,10 +92,10 @@ struct ModelLintCommand: ParsableCommand {
           text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
         }
       }
-      if let style = annotations.annotate {
-        text += located.findings.map { Annotation($0).text(style) + "\n" }.joined()
-      }
       Terminal.standardOutput.write(text)
+      if let style = annotations.annotate {
+        Terminal.standardOutput.writeContent(located.findings.map { Annotation($0).text(style) + "\n" }.joined())
+      }
       guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
     }
   }

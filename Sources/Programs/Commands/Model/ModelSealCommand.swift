@@ -10,6 +10,9 @@ struct ModelSealCommand: ParsableCommand {
     discussion: """
       A mapping file with hashes is refused as stale once one of the versions has been changed.
 
+      EXAMPLE
+        lazaret model seal App.xcdatamodeld Split.json
+
       \(ExitStatus.help)
       """)
 

@@ -13,6 +13,9 @@ struct ModelShowCommand: ParsableCommand {
 
       What Swift sources leave open is named with file and line. Where something is missing for it, the exit code is 2.
 
+      EXAMPLE
+        lazaret model show App.xcdatamodeld
+
       \(ExitStatus.help)
       """)
 
@@ -55,7 +58,7 @@ struct ModelShowCommand: ParsableCommand {
       }
       try output.print(
         JSON.Object(bundle.payload(versions), ["sources": loaded.sources]),
-        ModelListing(bundle, versions: versions).text)
+        ModelListing(bundle, versions: versions, width: min(100, Terminal.standardOutput.width ?? 80)).text)
       if isSource, !output.json { try loaded.tell(json: false) }
       let isShownWhole = versions.allSatisfy { loaded.incompleteEntities(of: $0.name).isEmpty }
       guard isShownWhole else { throw ExitStatus.doubtful }

@@ -16,6 +16,9 @@ struct ModelVerifyCommand: ParsableCommand {
       step depends on what an earlier one makes, stores are taken all the way besides. Versions that are newer than the \
       current one are named and not checked. The same seed makes the same stores.
 
+      EXAMPLE
+        lazaret model verify App.xcdatamodeld --junit report.xml
+
       EXIT CODES
         0   every version migrates, and nothing is lost
         1   failed: a version or usual records do not migrate, or come out wrong
@@ -86,7 +89,7 @@ struct ModelVerifyCommand: ParsableCommand {
       options.isCancelled = { Interruption.isRequested }
       options.progress = { _, _, number, count in
         // The words stay the same, so that the time that is left can be told.
-        line.show("Migrating generated stores", Int64(number), of: Int64(count))
+        line.show("Migrating generated stores", Int64(number), of: Int64(count), .things("stores"))
         return !Interruption.isRequested
       }
       let found = try MigrationVerifier(bundle, options: options).run()
@@ -99,7 +102,7 @@ struct ModelVerifyCommand: ParsableCommand {
       try output.print(found, VerificationListing(found).text)
       if let style = annotations.annotate {
         for annotation in Annotation.all(of: found, allowing: allowed, ModelPlaces(bundle, sources: loaded.sources)) {
-          Terminal.standardOutput.write(annotation.text(style) + "\n")
+          Terminal.standardOutput.writeContent(annotation.text(style) + "\n")
         }
       }
       switch found.outcome {

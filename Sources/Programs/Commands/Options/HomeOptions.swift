@@ -21,7 +21,10 @@ struct HomeOptions: ParsableArguments {
   var home: PathArgument?
 
   /// The home that the environment names; nil for none.
-  static var environment: FilePath? {
+  static var environment: FilePath? { path(inEnvironment: variable) }
+
+  /// The path, byte for byte, that a variable of the environment holds; nil for none.
+  static func path(inEnvironment variable: String) -> FilePath? {
     guard let text = unsafe getenv(variable), unsafe text.pointee != 0 else { return nil }
     return unsafe FilePath(platformString: text)
   }

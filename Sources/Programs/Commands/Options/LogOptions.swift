@@ -11,15 +11,16 @@ struct LogOptions: ParsableArguments {
   @Option(
     name: .customLong("log-level"),
     help: ArgumentHelp(
-      "Tell on standard error what goes on: trace, debug, info, notice, warning, error or critical. At debug every SQL statement, without values.",
+      "Print on standard error what is done: trace, debug, info, notice, warning, error or critical. At debug every SQL statement, without values.",
       valueName: "level"))
   var level: Level?
 
-  /// The logger to pass on; one that says nothing where no level was given.
+  /// The logger to pass on; one that says nothing where no level was given, nor `--verbose`.
   ///
   /// - Parameter json: whether each line is JSON.
   func logger(json: Bool) -> Logger {
-    guard let level, let threshold = Logger.Level(rawValue: level.rawValue) else {
+    let told = level ?? (TextStyle.current.isVerbose ? .info : nil)
+    guard let told, let threshold = Logger.Level(rawValue: told.rawValue) else {
       return Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
     }
     return Logger(label: "lazaret") { _ in StandardErrorLog(level: threshold, json: json) }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Compatibility
 import StoreCoordination
 
@@ -7,6 +8,16 @@ import StoreCoordination
 /// with what is invalid replaced, and `PathArgument` looks up the bytes that it stands for.
 package enum RawArguments {
   private static let paths = Mutex<[String: FilePath]>([:])
+
+  /// Ends the process where the system does not tell its arguments.
+  ///
+  /// Without `/proc` Swift's runtime has none on Linux, and a verb would silently not be carried out.
+  static func requireSystemTellsThem() {
+    guard CommandLine.argc < 1 else { return }
+    Terminal.standardError.write(
+      "lazaret: the command line cannot be read: /proc is not mounted here. Mount it and try again.\n")
+    LazaretCommand.exit(withError: ExitStatus.failed)
+  }
 
   /// The arguments without the command's name.
   static func take() -> [String] {

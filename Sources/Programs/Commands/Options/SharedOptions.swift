@@ -8,13 +8,45 @@ struct OutputOptions: ParsableArguments {
   @Flag(help: "Print JSON for programs; errors go to standard error as JSON too.")
   var json = false
 
+  @Option(
+    help: ArgumentHelp(
+      "When to use colours; auto: on a terminal, unless NO_COLOR is set.", valueName: "when"))
+  var color = TextStyle.ColorChoice.auto
+
+  @Flag(name: .shortAndLong, help: "Say nothing but errors, warnings and questions; the exit code tells the rest.")
+  var quiet = false
+
+  @Flag(name: .shortAndLong, help: "Say more: every row and column, and where work is long, its steps.")
+  var verbose = false
+
+  func validate() throws {
+    guard !quiet || !verbose else { throw ValidationError("Give --quiet or --verbose, not both.") }
+    TextStyle.change { style in
+      style.isForPeople = !json
+      style.color = color
+      style.isQuiet = quiet
+      style.isVerbose = verbose
+      if verbose { style.showsZeros = true }
+      style.folder = json ? nil : TextStyle.currentFolder()
+    }
+  }
+
   /// Prints a result for programs where that was asked for, else in words.
   func print<Value: Encodable>(
     _ value: @autoclosure () throws -> Value, _ words: @autoclosure () throws -> String
   ) throws {
     Terminal.standardOutput.write(try json ? JSON.shown(value()) : words())
   }
+
+  /// Prints what was asked for and is used as it is, such as a key; `--quiet` leaves it.
+  func print<Value: Encodable>(
+    _ value: @autoclosure () throws -> Value, content: @autoclosure () throws -> String
+  ) throws {
+    Terminal.standardOutput.writeContent(try json ? JSON.shown(value()) : content())
+  }
 }
+
+extension TextStyle.ColorChoice: ExpressibleByArgument {}
 
 /// The order of a model's versions.
 struct VersionOrderOptions: ParsableArguments {

@@ -13,7 +13,7 @@ struct ExaminationText {
   var nearest: NearestVersion?
 
   var text: String {
-    var lines = "\(printable(path.string)): \(examination.verdict.rawValue)\n"
+    var lines = "\(printable(path.string)): \(tinted(examination.verdict.rawValue, examination.verdict.tint))\n"
     lines += "  \(examination.reason.words)\n"
     let facts = facts
     if !facts.isEmpty { lines += "  \(facts)\n" }
@@ -22,7 +22,7 @@ struct ExaminationText {
     let notes = examination.health.notes
     if !notes.isEmpty {
       lines += "\n"
-      for note in notes { lines += "  \(note.severity.rawValue): \(Self.line(note))\n" }
+      for note in notes { lines += "  \(Self.severity(of: note)): \(Self.line(note))\n" }
     }
     lines += missing
     lines += "\n  \(examination.reason.hint)\n"
@@ -45,12 +45,13 @@ struct ExaminationText {
       )
     }
     if let pages = health.pageCount, let size = health.pageSize {
-      facts.append("\(counted(Int64(pages), "page")) of \(size) bytes")
+      facts.append("\(counted(Int64(pages), "page")) of \(grouped(size)) bytes")
     }
     if let log = health.log, log.frames > 0 {
-      facts.append("\(log.committedFrames) of \(counted(Int64(log.frames), "frame")) in the write-ahead log committed")
+      facts.append(
+        "\(grouped(log.committedFrames)) of \(counted(Int64(log.frames), "frame")) in the write-ahead log committed")
       if health.pageCount == nil, let pages = log.databasePages {
-        facts.append("\(log.pages) of the \(counted(Int64(pages), "page")) that the log counts are in it")
+        facts.append("\(grouped(log.pages)) of the \(counted(Int64(pages), "page")) that the log counts are in it")
       }
     }
     if let version = health.writtenBySQLite { facts.append("written by SQLite \(version)") }
@@ -64,7 +65,7 @@ struct ExaminationText {
     if !differences.isEmpty {
       lines += "\n"
       for difference in differences.prefix(Self.listLimit) { lines += "  \(difference.code): \(difference.words)\n" }
-      if differences.count > Self.listLimit { lines += "  and \(differences.count - Self.listLimit) more\n" }
+      if differences.count > Self.listLimit { lines += "  and \(grouped(differences.count - Self.listLimit)) more\n" }
     }
     guard let data else { return lines }
     lines += "\n"
@@ -79,24 +80,47 @@ struct ExaminationText {
   private var entities: String {
     let hasEntities = examination.kind == .coreData && examination.storeModel != nil
     var table = TextTable(
-      (hasEntities ? ["entity"] : []) + ["table", "records"], numericColumns: [hasEntities ? 2 : 1])
+      (hasEntities ? ["entity"] : []) + ["table", "records"], numericColumns: [hasEntities ? 2 : 1],
+      leavingOut: hasEntities ? "entities without records" : "tables without records")
     for entity in examination.entities {
       table.append(
         (hasEntities ? [printable(entity.name)] : []) + [
-          printable(entity.table), entity.rows.map { "\($0)" } ?? "–",
+          printable(entity.table), entity.rows.map { grouped($0) } ?? "–",
         ])
     }
     return table.text()
   }
 
+  /// How much a note matters, in a word.
+  private static func severity(of note: HealthNote) -> String {
+    let tint: Tint? =
+      switch note.severity {
+      case .note: nil
+      case .warning: .doubtful
+      case .damage: .bad
+      }
+    return tinted(note.severity.rawValue, tint)
+  }
+
   private static func line(_ note: HealthNote) -> String {
     var line = note.words
-    if note.count > 1 { line += " (\(note.count) times)" }
+    if note.count > 1 { line += " (\(grouped(note.count)) times)" }
     if !note.pages.isEmpty {
       let pages = note.pages.map { "\($0)" }.joined(separator: ", ")
       line += note.pages.count == 1 ? ", page \(pages)" : ", pages \(pages)"
       if note.count > note.pages.count { line += " …" }
     }
     return line
+  }
+}
+
+extension Verdict {
+  /// What it means for the app: a store that opens, one that has to be seen to, or one that is damaged.
+  var tint: Tint {
+    switch self {
+    case .compatible: .good
+    case .missing, .outdated, .repairable, .unavailable: .doubtful
+    case .damaged, .incompatible: .bad
+    }
   }
 }

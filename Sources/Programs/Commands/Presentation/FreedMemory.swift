@@ -8,9 +8,12 @@ enum FreedMemory {
   ///
   /// The GNU C library otherwise keeps blocks of up to 32 MB, once one of that size was freed, for blocks to come: work on a
   /// store of a gigabyte, which ends one large table after another, then takes some 50 MB more than it uses at any time.
-  static func goesBack() {
+  ///
+  /// - Parameter bytes: from how many bytes on. A backup goes through blocks of a megabyte, and would have each page of each of
+  ///   them cleared anew.
+  static func goesBack(from bytes: Int32 = 4 << 20) {
     #if canImport(Glibc)
-      lazaret_give_back_memory()
+      lazaret_give_back_memory(bytes)
     #endif
   }
 }

@@ -20,7 +20,9 @@ struct SalvageAccountText {
   /// The account of each entity.
   static func table(_ entities: [Receipt.Salvage.Entity], indent: String = "    ") -> String {
     guard !entities.isEmpty else { return "" }
-    var table = TextTable(["", "recovered", "doubtful", "lost"], numericColumns: [1, 2, 3])
+    var table = TextTable(
+      ["", "recovered", "doubtful", "lost"], numericColumns: [1, 2, 3], tints: TextTable.accountTints,
+      leavingOut: "entities without records")
     for entity in entities {
       table.append([
         printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful), RecoveryCount(entity).lostNumber,
@@ -37,7 +39,7 @@ struct SalvageAccountText {
       for (word, account) in [("earlier", entity.earlier), ("later", entity.later)] {
         guard let account else { continue }
         table.append([
-          printable(entity.name), word, "\(account.recovered)", "\(account.doubtful)",
+          printable(entity.name), word, grouped(account.recovered), grouped(account.doubtful),
           RecoveryCount(account).lostNumber,
         ])
       }

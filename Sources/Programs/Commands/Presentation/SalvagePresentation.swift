@@ -7,7 +7,8 @@ struct SalvageText {
   let text: String
 
   init(_ report: SalvageReport, store: FilePath, output: FilePath, writtenTo place: FilePath) {
-    var lines = Self.headline(report) + "\n"
+    let tint: Tint = report.isComplete ? .good : report.recovered > 0 ? .doubtful : .bad
+    var lines = tinted(Self.headline(report), tint) + "\n"
     lines += Self.causes(report, store)
     lines += "\n" + Self.accounts(report) + "\n"
     lines += Self.doubts(report) + Self.lostKeys(report) + Self.otherLosses(report)
@@ -28,7 +29,7 @@ struct SalvageText {
     let states = PageStates.State.allCases.compactMap { state in
       report.pages.counts[state].map { "\(grouped($0)) \(state.rawValue)" }
     }
-    lines += "  Pages of \(report.pages.pageSize) bytes: \(states.joined(separator: ", "))\n"
+    lines += "  Pages of \(grouped(report.pages.pageSize)) bytes: \(states.joined(separator: ", "))\n"
     if let rebuild = report.rebuild { lines += Self.words(rebuild) }
     lines += "\n" + Self.next(report, output, place)
     text = lines
@@ -95,7 +96,9 @@ struct SalvageText {
     var header = ["", "recovered", "doubtful", "lost", "set aside"]
     if hasBackup { header.append("from backup") }
     if hasDeleted { header.append("deleted") }
-    var table = TextTable(header, numericColumns: Set(1..<header.count))
+    var table = TextTable(
+      header, numericColumns: Set(1..<header.count), tints: TextTable.accountTints,
+      leavingOut: "entities without records")
     for entity in records {
       var row = [
         printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful),
@@ -143,7 +146,9 @@ struct SalvageText {
   /// Where everything is, and what to do now.
   private static func next(_ report: SalvageReport, _ output: FilePath, _ place: FilePath) -> String {
     var lines = "The \(report.rebuild == nil ? "rows are" : "store is") in \(printable(output.string))\n"
-    lines += "The report is in \(printable(place.string))\n"
+    // Beside a result in the current folder it is named as that is.
+    let isHere = place.folder == "." && output.components.count == 1
+    lines += "The report is in \(printable(isHere ? place.lastComponent?.string ?? "" : place.string))\n"
     guard !report.isComplete else { return lines }
     lines += "What to do next:\n"
     if report.lost > 0 || report.count.hasUnknown {

@@ -11,7 +11,7 @@ final class TransferLine: Sendable {
     var isShown = false
   }
 
-  private let isShown = Terminal.standardError.isInteractive
+  private let isShown = Terminal.standardError.isInteractive && !TextStyle.current.isQuiet
   private let state = Mutex(State())
 
   deinit { clear() }

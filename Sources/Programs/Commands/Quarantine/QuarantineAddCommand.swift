@@ -11,13 +11,16 @@ struct QuarantineAddCommand: ParsableCommand {
       where it is, and so does a file that is plainly no store, unless --replace-foreign says otherwise. What is printed \
       ends with the command that puts it back.
 
+      EXAMPLE
+        lazaret quarantine add Broken.sqlite --reason "the app did not start"
+
       \(ExitStatus.help)
       """)
 
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model, to tell the store's version by.")
+  @Option(help: "The app's model, to tell the store's version by; what LAZARET_MODEL names if not given.")
   var model: PathArgument?
 
   @OptionGroup var versionOrder: VersionOrderOptions
@@ -31,11 +34,14 @@ struct QuarantineAddCommand: ParsableCommand {
 
   @OptionGroup var foreign: ForeignFileOptions
   @OptionGroup var home: HomeOptions
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
     try report(json: output.json) {
-      let model = try model.map { try versionOrder.loadAppModel($0.path, json: output.json) }
+      let model = try ModelOption.chosen([model].compactMap(\.self)).first.map {
+        try versionOrder.loadAppModel($0, json: output.json)
+      }
       if !foreign.replaceForeign {
         try refuseNoStore(at: store.path, to: "quarantine the store", allowingEncrypted: true)
       }

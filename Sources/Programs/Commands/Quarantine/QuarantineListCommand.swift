@@ -5,9 +5,13 @@ import StoreCoordination
 struct QuarantineListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists quarantined stores, newest first.",
+    usage: "lazaret quarantine list [<place>] [--home <dir>] [<options>]",
     discussion: """
       Without a place, lists what the home's catalogue knows and what lies in Incompatible/ of the home; with a store or a \
       folder, what lies in Incompatible/ beside or in it.
+
+      EXAMPLE
+        lazaret quarantine list --home Stores
 
       \(ExitStatus.help)
       """)
@@ -32,7 +36,7 @@ struct QuarantineListCommand: ParsableCommand {
           place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }
             ?? "No store is in quarantine in the home: \(home.words). \(ChosenHome.another)\n")
       } else {
-        var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2])
+        var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1, 4])
         for store in stores {
           table.append([
             store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",

@@ -5,8 +5,12 @@ import StoreCoordination
 struct QuarantineReleaseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "Puts a quarantined store back where it came from.",
+    usage: "lazaret quarantine release <id> [--to <path>] [--replace] [--home <dir>] [<options>]",
     discussion: """
       Refuses where another store is in its place, unless told to replace it; what is there is then quarantined first.
+
+      EXAMPLE
+        lazaret quarantine release 2026-11-21-10-11-12 --home Stores --replace
 
       \(ExitStatus.help)
       """)

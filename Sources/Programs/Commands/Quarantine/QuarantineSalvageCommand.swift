@@ -8,7 +8,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
     commandName: "salvage", abstract: "Makes a clean store of the records of a quarantined one.",
     usage: "lazaret quarantine salvage <id> [--model <model> …] [--deleted] [--install] [<options>]",
     discussion: """
-      The quarantined store is only read. What comes out lies beside it: ID.salvaged.sqlite, and ID.salvage.json with the \
+      The quarantined store is only read. The result lies beside it: ID.salvaged.sqlite, and ID.salvage.json with the \
       account of it. It can be done again at any time. Earlier results stay: the best one is the current one, and the \
       account says how the new one differs and by what. A result that says the same as an earlier one takes its place.
 
@@ -19,7 +19,8 @@ struct QuarantineSalvageCommand: ParsableCommand {
       model has no entity of the store; nothing is moved then.
 
       EXAMPLE
-        lazaret quarantine salvage 2026-11-21-10-11-12 --model App.xcdatamodeld --install
+        lazaret quarantine salvage 2026-11-21-10-11-12 --home Stores \\
+          --model App.xcdatamodeld --install
 
       \(ExitStatus.help)
       """)
@@ -29,13 +30,13 @@ struct QuarantineSalvageCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; of several, or of those in a folder, the one that fits the store is taken. If not given, what LAZARET_MODEL names.",
       valueName: "model"))
   var model: [PathArgument] = []
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  @Flag(help: "Look for deleted records too; they are kept apart.")
+  @Flag(help: "Look for deleted records too; they are set aside.")
   var deleted = false
 
   @Flag(help: "Put a copy of the result into the store's place; what is there is quarantined first.")
@@ -47,10 +48,13 @@ struct QuarantineSalvageCommand: ParsableCommand {
   @OptionGroup var backup: DonorOptions
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard !install || !model.isEmpty else { throw ValidationError("--install needs the app's --model.") }
+    guard !install || !ModelOption.chosen(model).isEmpty else {
+      throw ValidationError("--install needs the app's --model.")
+    }
     guard install || to == nil else { throw ValidationError("--to belongs to --install.") }
     try backup.check()
   }
@@ -64,7 +68,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
       let found = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
         try quarantines.store(id.path)
       }
-      let model = try versionOrder.loadAppModel(model.map(\.path), fitting: found.files.main, json: output.json)
+      let model = try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: found.files.main, json: output.json)
       Interruption.listen()
       let line = ProgressLine()
       let observer = OpeningObserver {

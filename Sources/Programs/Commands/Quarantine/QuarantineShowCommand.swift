@@ -4,12 +4,20 @@ import StoreCoordination
 /// `lazaret quarantine show`.
 struct QuarantineShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Shows the receipt of a quarantined store.", discussion: ExitStatus.help)
+    commandName: "show", abstract: "Shows the receipt of a quarantined store.",
+    usage: "lazaret quarantine show <id> [--home <dir>] [--all] [<options>]",
+    discussion: """
+      EXAMPLE
+        lazaret quarantine show 2026-11-21-10-11-12 --home Stores
+
+      \(ExitStatus.help)
+      """)
 
   @Argument(help: "The name of a quarantined store, or the path of its file.")
   var id: PathArgument
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
@@ -53,13 +61,13 @@ struct QuarantinedStoreText {
       if let checksum = model.checksum { lines += ", checksum \(printable(checksum))" }
       lines += "\n"
     }
-    var files = TextTable(["file", "bytes", "SHA-256"], numericColumns: [1])
+    lines += "\n"
     for file in receipt.files {
-      files.append([printable(file.name.text), grouped(file.bytes), printable(file.sha256)])
+      lines += "  \(printable(file.name.text)): \(counted(file.bytes, "byte"))\n    SHA-256 \(printable(file.sha256))\n"
     }
-    lines += "\n" + files.text()
     if let entities = receipt.entities, !entities.isEmpty {
-      var table = TextTable(["entity", "table", "records"], numericColumns: [2])
+      var table = TextTable(
+        ["entity", "table", "records"], numericColumns: [2], leavingOut: "entities without records")
       for entity in entities {
         table.append([printable(entity.name), printable(entity.table), entity.rows.map { grouped($0) } ?? "–"])
       }

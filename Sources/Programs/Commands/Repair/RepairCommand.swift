@@ -11,7 +11,7 @@ struct RepairCommand: ParsableCommand {
     discussion: """
       Adds missing columns, tables, join tables, indexes, triggers and rows of Z_PRIMARYKEY, raises Z_MAX to the largest \
       key, and replaces a cached model of another version. No value that is there changes, and nothing of the app's goes. \
-      A unique index whose records collide is left out and told. The store stays at its version.
+      A unique index whose records collide is left out, and named. The store stays at its version.
 
       With --data records and references are put right as well; restoring the original undoes it.
 
@@ -33,8 +33,7 @@ struct RepairCommand: ParsableCommand {
   @Argument(help: "The store's main file.")
   var store: PathArgument
 
-  @Option(help: "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, or a store that carries it.")
-  var model: PathArgument
+  @OptionGroup var model: ModelOption
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
@@ -52,10 +51,11 @@ struct RepairCommand: ParsableCommand {
   @OptionGroup var log: LogOptions
 
   func validate() throws {
-    guard model.path.extension?.lowercased() == "sql" else { return }
+    let schema = try model.path
+    guard schema.extension?.lowercased() == "sql" else { return }
     throw ValidationError(
       "A plain SQLite store is not repaired: its app's migrator owns the schema. "
-        + "lazaret inspect \(shellQuoted(store.path)) --model \(shellQuoted(model.path)) lists what it lacks.")
+        + "lazaret inspect \(shellQuoted(store.path)) --model \(shellQuoted(schema)) lists what it lacks.")
   }
 
   func run() throws {

@@ -6,9 +6,10 @@ import StoreCoordination
 struct OutboxCancelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel", abstract: "Takes a bundle back that is not sent yet.",
+    usage: "lazaret outbox cancel <id> [--token-file <file>] [--home <dir>] [<options>]",
     discussion: """
-      The receiver is told to drop what it has of it; one that cannot be reached drops it in its own time. The bundle in \
-      the outbox goes, the file that it was made from stays.
+      The receiver is told to drop what it has of it; one that cannot be reached drops it in its own time. The bundle \
+      in the outbox is deleted, the file that it was made from stays.
 
       \(ExitStatus.help)
       """)

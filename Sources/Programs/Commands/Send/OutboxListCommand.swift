@@ -9,6 +9,9 @@ struct OutboxListCommand: ParsableCommand {
     discussion: """
       Those that were sent are listed for 90 days, with their receipts. Exits with 2 where an entry cannot be read.
 
+      EXAMPLE
+        lazaret outbox list --home Stores
+
       \(ExitStatus.help)
       """)
 

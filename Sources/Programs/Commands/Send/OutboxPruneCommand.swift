@@ -10,6 +10,9 @@ struct OutboxPruneCommand: ParsableCommand {
       Also ends what killed runs left. Receipts that were noted with quarantined stores stay there. What waits, or was \
       refused, stays until it is sent or taken back.
 
+      EXAMPLE
+        lazaret outbox prune --home Stores
+
       \(ExitStatus.help)
       """)
 

@@ -6,6 +6,7 @@ import StoreCoordination
 struct OutboxRetryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry", abstract: "Sends one bundle of the outbox now, whatever ended its last try.",
+    usage: "lazaret outbox retry <id> [--to <url>] [--token-file <file>] [--wait] [<options>]",
     discussion: ExitStatus.help)
 
   @Argument(help: "The entry's name, or how it or its SHA-256 begins.")

@@ -11,6 +11,9 @@ struct OutboxSendCommand: ParsableCommand {
       file that was named when it was put there. The token of LAZARET_TOKEN goes with those that have none, and only \
       where they are all for one receiver.
 
+      EXAMPLE
+        lazaret outbox send --home Stores
+
       \(ExitStatus.help)
       """)
 
@@ -83,7 +86,7 @@ struct OutboxSendCommand: ParsableCommand {
     guard receivers.count <= 1 else {
       throw SendingError(
         .request, operation: "send what waits in the outbox",
-        detail: "\(TokenOptions.variable) would go to \(receivers.count) receivers, and it is one's alone",
+        detail: "\(TokenOptions.variable) would go to \(receivers.count) receivers, and it belongs to only one",
         hint: "Send them one by one: lazaret outbox retry ID --token-file FILE")
     }
     return token

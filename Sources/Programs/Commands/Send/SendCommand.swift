@@ -9,14 +9,16 @@ struct SendCommand: ParsableCommand {
     usage: "lazaret send <bundle> --to <url> [--put] [--token-file <file>] [--home <dir>] [<options>]",
     discussion: """
       Shows what would be sent, with its SHA-256, and asks; what is sent is that file and no other. It goes in parts by the \
-      tus protocol, so that a broken line costs little, or in one piece by PUT. Until it is there it waits in Outbox/ of \
+      tus protocol, so that a lost connection costs little, or in one piece by PUT. Until it is there it waits in \
+      Outbox/ of \
       the home, and nothing that has arrived is sent again. The receiver's receipt is noted with the quarantined store.
 
-      Only https is spoken, http to this very machine alone; nothing follows the receiver to another host. The token is \
+      Only https is used, http to this machine alone; redirects to another host are not followed. The token is \
       not kept. Ctrl-C stops after the part that is on its way; go on with: lazaret outbox send
 
       EXAMPLE
-        lazaret send App.tar.gz.age --to https://support.example.com/inbox
+        lazaret send App.lazaret.tar.gz.age --to https://support.example.com/inbox \\
+          --token-file token --home Stores
 
       \(ExitStatus.help)
       """)
@@ -59,16 +61,18 @@ struct SendCommand: ParsableCommand {
       let home = home.current()
       let outbox = Outbox(home: home.path, limit: outboxLimit?.bytes ?? Outbox.usualLimit)
       let line = ProgressLine()
-      let preview = try BundlePreview(of: bundle.path, home: home.path) { line.show("Summing up", $0, of: $1) }
+      let preview = try BundlePreview(of: bundle.path, home: home.path) { line.show("Summing up", $0, of: $1, .bytes) }
       line.clear()
       let presentation = SendingPresentation(json: output.json)
       presentation.show(preview, to: receiver)
       let method: OutboxEntry.Method = put ? .put : .tus
       if try outbox.sent(preview, to: receiver, by: method) == nil {
-        guard yes || confirm() else {
-          throw CommandError(
-            .notConfirmed, operation: "send the bundle", path: bundle.path,
-            detail: "it was not confirmed, and nothing was sent", hint: "Say --yes to send it without being asked.")
+        if !yes {
+          try Confirmation.require(
+            noSend ? "Put it into the outbox?" : "Send it?", undone: noSend ? "put into it" : "sent", json: output.json,
+            or: CommandError(
+              .notConfirmed, operation: "send the bundle", path: bundle.path,
+              detail: "it was not confirmed, and nothing was sent", hint: "Add --yes to send it without being asked."))
         }
       }
       let entry = try outbox.add(preview, to: receiver, by: method, tokenFile: self.token.tokenFile?.path)
@@ -81,12 +85,5 @@ struct SendCommand: ParsableCommand {
       let outcome = try home.sending { try sender.sendShowing(entry.id, as: token, to: receiver) }
       try presentation.tell(outbox.entry(entry.id), outcome)
     }
-  }
-
-  /// Asks on a terminal; anything but `yes` is no, and so is silence.
-  private func confirm() -> Bool {
-    guard !output.json else { return false }
-    Terminal.standardError.write(noSend ? "Put it into the outbox? Type yes: " : "Send it? Type yes: ")
-    return readLine() == "yes"
   }
 }

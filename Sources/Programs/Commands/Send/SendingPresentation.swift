@@ -10,7 +10,7 @@ struct SendingPresentation {
     guard !json else { return }
     var text = """
       \(preview.name)
-        size      \(readableSize(preview.bytes)) (\(preview.bytes) bytes)
+        size      \(readableSize(preview.bytes)) (\(grouped(preview.bytes)) bytes)
         SHA-256   \(preview.sha256)
         receiver  \(receiver.withoutQuery)
         content   \(preview.level.map { "\($0.rawValue): \($0.words)" } ?? "not known here")

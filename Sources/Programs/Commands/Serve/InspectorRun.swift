@@ -38,6 +38,9 @@ struct InspectorRun {
     var port: UInt16
     var home: PathText
 
+    /// The address that bundles are sent to; nil where none are received.
+    var sendTo: String?
+
     /// What the processes that open bundles cannot be kept from here; nil where none are received.
     var workersNotIsolated: [String]?
   }
@@ -46,12 +49,12 @@ struct InspectorRun {
   ///
   /// - Throws: where nothing can listen at that address, or the files of the pages are missing.
   func run() throws {
-    let isSecure = listening.tls != nil
     // Servers at different ports of one host share their cookies, so each has a name of its own.
-    let sessions = Sessions(cookieName: "lazaret-\(Token.random().text.prefix(8))", isSecure: isSecure)
+    let sessions = Sessions(cookieName: "lazaret-\(Token.random().text.prefix(8))", isSecure: listening.isSecure)
     let inspector = try Inspector(options, sessions: sessions)
     Interruption.listen()
-    let server = try listening.options()
+    var server = try listening.options()
+    server.meter = options.meter
     let target = try start(inspector)
     let running = try Server(server) { [uploads] request, length in
       uploads?.intake(of: request, length: length)
@@ -78,13 +81,16 @@ struct InspectorRun {
   }
 
   private func announce(_ token: Token, port: UInt16) throws {
-    let link = "\(listening.origin(at: port))/open/\(token.text)"
+    let origin = listening.origin(at: port)
+    let link = "\(origin)/open/\(token.text)"
+    let inbox = uploads == nil ? nil : origin + TusServer.shortPath
     if json {
       try Terminal.standardOutput.write(
         json: Announcement(
-          url: link, port: port, home: PathText(options.home), workersNotIsolated: notIsolated?.map(\.rawValue)), .line)
+          url: link, port: port, home: PathText(options.home), sendTo: inbox,
+          workersNotIsolated: notIsolated?.map(\.rawValue)), .line)
     } else {
-      if !listening.isLoopback, listening.tls == nil {
+      if !listening.isLoopback, listening.tls == nil, listening.proxies.isEmpty {
         Terminal.standardError.write(
           "lazaret: this is not encrypted: a third party on the way can read every record, and the link.\n")
       }
@@ -93,16 +99,31 @@ struct InspectorRun {
           "lazaret: this system does not keep the processes that open bundles from: \(Self.words(notIsolated)). "
             + "Receive bundles only from senders that you trust, or serve on a Linux with Landlock and seccomp.\n")
       }
-      Terminal.standardOutput.write(
-        """
-        The inspector of \(printable(options.home.string)) is at this link, which is good for one browser, once:
-
-          \(link)
-
-        Ctrl-C ends it.
-
-        """)
+      Terminal.standardOutput.writeContent(text(link, inbox))
     }
     if opensBrowser, !json { BrowserWindow.open(link) }
+  }
+
+  private func text(_ link: String, _ inbox: String?) -> String {
+    var text = """
+      The inspector of \(printable(options.home.string)) is at this single-use link:
+
+        \(link)
+
+
+      """
+    if let inbox {
+      let home = shellQuoted(options.home)
+      text += """
+        Bundles are received at this address, from senders with a token:
+
+          lazaret send BUNDLE --to \(inbox) --token-file TOKEN
+
+        A sender gets a token by: lazaret inbox token new NAME --home \(home)
+
+
+        """
+    }
+    return text + "Ctrl-C ends it.\n"
   }
 }

@@ -12,6 +12,12 @@ struct ListeningPlace {
   /// The names that browsers reach it by besides the loopback's.
   var names: [String] = []
 
+  /// The proxies in front of it, which speak TLS to the browsers.
+  var proxies: Set<ClientAddress> = []
+
+  /// Whether browsers speak TLS, with this process or with a proxy.
+  var isSecure: Bool { tls != nil || !proxies.isEmpty }
+
   /// The files with the certificate and its key; nil without TLS.
   var tls: (certificate: FilePath, key: FilePath)?
 
@@ -32,7 +38,10 @@ struct ListeningPlace {
     let own = isLoopback || isAny ? [] : [Self.host(address)]
     let usual: UInt16 = tls == nil ? 80 : 443
     options.hosts = Set((names + own).flatMap { port == usual ? [$0, "\($0):\(port)"] : ["\($0):\(port)"] })
-    options.acceptsUnnamedOrigin = tls == nil && !isLoopback
+    // A proxy's names come without its port, or with the usual one of TLS.
+    if !proxies.isEmpty { options.hosts.formUnion(names.flatMap { [$0, "\($0):443"] }) }
+    options.proxies = proxies
+    options.acceptsUnnamedOrigin = !isSecure && !isLoopback
     if let tls {
       let files = FileSystem()
       func text(_ path: FilePath) throws -> String {
@@ -45,6 +54,7 @@ struct ListeningPlace {
 
   /// The beginning of an address for a browser.
   func origin(at port: UInt16) -> String {
-    "\(tls == nil ? "http" : "https")://\(names.first ?? Self.host(isAny ? "127.0.0.1" : address)):\(port)"
+    if !proxies.isEmpty, let name = names.first { return "https://\(name)" }
+    return "\(tls == nil ? "http" : "https")://\(names.first ?? Self.host(isAny ? "127.0.0.1" : address)):\(port)"
   }
 }

@@ -3,8 +3,9 @@ import StoreCoordination
 
 /// Where the files of the inspector's pages are.
 enum PublicFolder {
-  /// The first of: `LAZARET_PUBLIC`; `../share/lazaret/Public` beside the executable; `Public` in a folder above it; `Public` of the
-  /// folder that it was built from.
+  /// The first of: `LAZARET_PUBLIC`; `../share/lazaret/Public` beside the executable; `Public` in a folder above it.
+  ///
+  /// The last is for builds in the folder of the sources. The program itself knows no folder of the machine that built it.
   ///
   /// - Throws: `file-not-found` where none of them has the stylesheet.
   static func find() throws -> FilePath {
@@ -19,15 +20,12 @@ enum PublicFolder {
         folder.removeLastComponent()
       }
     }
-    var built = FilePath(#filePath)
-    for _ in 0..<4 { built.removeLastComponent() }
-    candidates.append(built.appending("Public"))
     for candidate in candidates where try system.status(of: candidate.appending("lazaret.css")) != nil {
       return candidate
     }
     throw FileError(
       .notFound, operation: "find the files of the pages", path: candidates.first,
-      detail: "they are neither near the executable nor where it was built",
+      detail: "they are not near the executable",
       hint: "Put the folder Public into ../share/lazaret beside the executable, or name it in LAZARET_PUBLIC.")
   }
 

@@ -11,21 +11,26 @@ struct ServeCommand: ParsableCommand {
     abstract: "Shows quarantined stores, their damage and their records in a browser.",
     usage: "lazaret serve [--home <dir>] [--model <model> …] [<options>]",
     discussion: """
-      Prints a link that is good for one browser, once, and opens the browser if there is one. Looking changes no byte of \
+      Prints a single-use link, and opens the browser if there is one. Looking changes no byte of \
       any store. Ctrl-C ends it: what is running is ended in good order.
 
-      It listens at 127.0.0.1. At any other address it speaks TLS, with --tls-cert and --tls-key; without, it has to be \
-      told --insecure, and then everybody on the way can read along.
+      It listens at 127.0.0.1. At any other address it speaks TLS, with --tls-cert and --tls-key; without them it \
+      needs --insecure, and then others on the network can read what is sent.
 
-      The files of its pages are looked for in LAZARET_PUBLIC, in ../share/lazaret/Public beside the executable, in Public \
-      above the executable, and in the folder that it was built from.
+      The files of its pages are looked for in LAZARET_PUBLIC, in ../share/lazaret/Public beside the executable, and in \
+      Public in a folder above it.
 
-      With --inbox it also receives bundles from senders with a token, by tus 1.0 at /inbox/uploads: they are checked, unpacked \
-      and salvaged by processes of their own, with limits on memory and time.
+      With --inbox it also receives bundles from senders with a token, by tus 1.0, and prints the address that they \
+      are sent to: they are checked, unpacked and salvaged by processes of their own, with limits on memory and time.
+
+      A proxy before it is named with --proxy and the name that browsers ask for with --host: it speaks TLS, and this \
+      process plain HTTP, at 127.0.0.1. /healthz says whether the process can work, to everybody; /metrics what it counts, \
+      in Prometheus' text format, to this machine and to each --metrics-reader.
 
       EXAMPLES
-        lazaret serve --home /var/lib/app --model App.xcdatamodeld
-        lazaret serve --home /srv/support --inbox --identity support.key
+        lazaret serve --home Stores --model App.xcdatamodeld
+        lazaret serve --home Support --inbox --identity support.key
+        lazaret serve --inbox --proxy 127.0.0.1 --host support.example.com
 
       \(ExitStatus.help)
       """)
@@ -34,7 +39,7 @@ struct ServeCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; may be given several times.",
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema; may be given several times. If not given, what LAZARET_MODEL names.",
       valueName: "model"))
   var model: [PathArgument] = []
 
@@ -57,26 +62,27 @@ struct ServeCommand: ParsableCommand {
       var options = InspectorOptions(
         home: try FileSystem().realPath(home.current().existing(to: "serve the inspector").path),
         publicFolder: try PublicFolder.find())
+      let models = ModelOption.chosen(model)
       options.models = InspectorModel.named(
-        try model.map { path in
-          (path.path.stem ?? "Model", try versionOrder.loadAppModel(path.path, json: output.json))
-        })
+        try models.map { ($0.stem ?? "Model", try versionOrder.loadAppModel($0, json: output.json)) })
       options.allowsActions = !readOnly
       options.logger = log.logger(json: output.json)
       options.receiver = try sendTo.receiver
+      options.metricsReaders = listening.metricsReaders
+      options.meter = RequestMeter { [logger = options.logger] answer in logger.note(answer) }
       guard receiving.inbox else {
         try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
         return
       }
-      for path in model {
-        let isOther = try ModelCarrier(path.path) != nil || ModelHistory(path.path) != nil
-        guard try isOther || SwiftSources.isSource(path.path) else { continue }
+      for path in models {
+        let isOther = try ModelCarrier(path) != nil || ModelHistory(path) != nil
+        guard try isOther || SwiftSources.isSource(path) else { continue }
         throw ModelError(
-          .notAModel, path: path.path, detail: "the workers of an inbox read models, and no Swift sources or stores",
+          .notAModel, path: path, detail: "the workers of an inbox read models, and no Swift sources or stores",
           hint: "Give the inbox a compiled model, such as lazaret model export writes.")
       }
       let running = try ReceivingRun(
-        receiving, home: options.home, models: model.map(\.path), order: try versionOrder.order(of: model.map(\.path)))
+        receiving, home: options.home, models: models, order: try versionOrder.order(of: models))
       options.inbox = running.inbox
       let result = Result {
         try InspectorRun(

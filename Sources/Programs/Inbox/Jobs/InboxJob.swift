@@ -12,7 +12,7 @@ package struct InboxJob: Sendable, Hashable {
   }
 
   /// How far it is.
-  package enum State: String, Sendable, Hashable, Codable {
+  package enum State: String, Sendable, Hashable, Codable, CaseIterable {
     /// It waits for a worker.
     case waiting
 

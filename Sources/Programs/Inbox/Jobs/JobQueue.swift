@@ -39,6 +39,11 @@ package protocol JobQueue: Sendable {
   /// The jobs that wait or run.
   func pending() throws(InboxError) -> [InboxJob]
 
+  /// How many jobs there are in each state.
+  ///
+  /// - Throws: `inbox-records`.
+  func counts() throws(InboxError) -> [InboxJob.State: Int]
+
   /// Forgets the jobs of a bundle.
   func remove(of bundle: String) throws(InboxError)
 }

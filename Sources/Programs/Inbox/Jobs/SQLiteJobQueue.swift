@@ -157,6 +157,15 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
+  package func counts() throws(InboxError) -> [InboxJob.State: Int] {
+    try database.read("count the jobs") { database in
+      try Row.fetchAll(database, sql: "SELECT state, count(*) AS count FROM jobs GROUP BY state")
+        .reduce(into: [:]) { counts, row in
+          if let state = InboxJob.State(rawValue: row["state"]) { counts[state] = row["count"] }
+        }
+    }
+  }
+
   package func remove(of bundle: String) throws(InboxError) {
     try database.write("forget the jobs") { database in
       try database.execute(sql: "DELETE FROM jobs WHERE bundle = ?", arguments: [bundle])

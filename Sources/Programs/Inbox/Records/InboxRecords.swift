@@ -18,7 +18,7 @@ package protocol InboxRecords: Sendable {
   /// The sums of all tokens that are good, with the senders that they are of.
   func tokens() throws(InboxError) -> [(sum: [UInt8], sender: InboxSender)]
 
-  /// Makes a sender's token good for nothing.
+  /// Revokes a sender's token.
   ///
   /// - Throws: `no-such-sender`.
   func revokeSender(_ name: String, at date: Timestamp) throws(InboxError)
@@ -88,6 +88,11 @@ package protocol InboxRecords: Sendable {
 
   /// How many bundles there are.
   func bundleCount() throws(InboxError) -> Int
+
+  /// How many bundles there are in each state.
+  ///
+  /// - Throws: `inbox-records`.
+  func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int]
 
   /// Notes what became of a bundle; nothing is done where it is gone.
   func save(_ bundle: InboxBundle) throws(InboxError)

@@ -11,7 +11,7 @@ package struct InboxSender: Sendable, Hashable, Encodable {
   /// Since when the token is known.
   package var created: Timestamp
 
-  /// Since when the token is good for nothing any more; nil while it is.
+  /// Since when the token is revoked; nil while it is valid.
   package var revoked: Timestamp?
 
   /// The longest name, in bytes.

@@ -304,6 +304,15 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.read("count the bundles") { try Int.fetchOne($0, sql: "SELECT count(*) FROM bundles") ?? 0 }
   }
 
+  package func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
+    try database.read("count the bundles") { database in
+      try Row.fetchAll(database, sql: "SELECT state, count(*) AS count FROM bundles GROUP BY state")
+        .reduce(into: [:]) { counts, row in
+          if let state = InboxBundle.State(rawValue: row["state"]) { counts[state] = row["count"] }
+        }
+    }
+  }
+
   package func save(_ bundle: InboxBundle) throws(InboxError) {
     try database.write("note what became of the bundle") { database in
       try database.execute(

@@ -11,6 +11,9 @@ package final class TusServer: Sendable {
   /// The address of uploads; one of them is below it.
   package static let path = "/inbox/uploads"
 
+  /// The shorter address at which an upload is announced too; what is asked for there by GET is a page.
+  package static let shortPath = "/inbox"
+
   /// What is offered.
   private static let extensions = "creation,creation-with-upload,expiration,termination,checksum"
 
@@ -22,7 +25,9 @@ package final class TusServer: Sendable {
     let uploads = TusUploads(inbox)
     self.uploads = uploads
     var router = Router()
-    router.addStream(.post, Self.path) { request, length in Self.intake { try uploads.create(request, length) } }
+    for path in [Self.path, Self.shortPath] {
+      router.addStream(.post, path) { request, length in Self.intake { try uploads.create(request, length) } }
+    }
     router.addStream(.patch, Self.path + "/{id}", .upload) { request, length, id in
       Self.intake { try uploads.append(request, length, id) }
     }
@@ -30,14 +35,16 @@ package final class TusServer: Sendable {
     router.add(.get, Self.path + "/{id}", .upload) { request, id in Self.answer { try uploads.receipt(request, id) } }
     router.add(.delete, Self.path + "/{id}", .upload) { request, id in Self.answer { try uploads.end(request, id) } }
     let options = Self.options(inbox.limits.bundleBytes)
-    router.add(.options, Self.path) { _ in options }
+    for path in [Self.path, Self.shortPath] { router.add(.options, path) { _ in options } }
     router.add(.options, Self.path + "/{id}", .upload) { _, _ in options }
     self.router = router
   }
 
   /// Whether a request is about uploads.
   package func isAsked(_ request: Request) -> Bool {
-    request.target.segments.starts(with: ["inbox", "uploads"])
+    let segments = request.target.segments
+    if segments == ["inbox"] { return request.method == .post || request.method == .options }
+    return segments.starts(with: ["inbox", "uploads"])
   }
 
   /// Who takes the body of a request; nil where it has none that is taken as it comes.

@@ -44,7 +44,7 @@ package struct WorkProcess: WorkRunner {
     } catch {
       throw InboxError(
         .worker, operation: Self.operation, detail: "the worker could not be started",
-        hint: "Look whether this system can start more processes.", isEnvironmental: true)
+        hint: "Check whether this system can start more processes.", isEnvironmental: true)
     }
   }
 

@@ -11,7 +11,7 @@ package struct ActionForm: InspectorPage {
     case pick(name: String, label: String, options: [(value: String, label: String)])
 
     /// Yes or no; one that is required has to be ticked before anything is done.
-    case flag(name: String, label: String, about: String, isRequired: Bool)
+    case flag(name: String, label: String, about: String, isRequired: Bool, isTicked: Bool = false)
 
     /// A line of text, which may stay empty.
     case text(name: String, label: String, about: String)
@@ -36,6 +36,9 @@ package struct ActionForm: InspectorPage {
 
   /// Why it cannot be done now; nil where it can.
   package var obstacle: Problem?
+
+  /// What helps in its stead where it cannot be done: what a link says, and where it leads; nil where nothing is known.
+  package var instead: (words: String, target: RequestTarget)?
 
   /// What can be chosen.
   package var choices: [Choice] = []
@@ -65,7 +68,9 @@ package struct ActionForm: InspectorPage {
     let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
     let ask: HTML
     if let obstacle {
-      ask = obstacle.note
+      let way: HTML =
+        instead.map { "<p><a class=\"button main\" href=\"\($0.target)\">\($0.words)</a></p>" } ?? .empty
+      ask = obstacle.note + way
     } else if !frame.allowsActions {
       ask = .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
     } else {
@@ -74,7 +79,7 @@ package struct ActionForm: InspectorPage {
         target,
         """
         \(choices.map(Self.field))<p class="row"><button class="\(style)">\(button)</button>\
-        <a class="button" href="\(RequestTarget.store(store.id))">Leave it as it is</a></p>
+        <a class="button" href="\(RequestTarget.store(store.id))">Cancel</a></p>
         """)
     }
     return """
@@ -83,13 +88,14 @@ package struct ActionForm: InspectorPage {
       """
   }
 
-  private static func field(_ choice: Choice) -> HTML {
+  /// A choice as a field of a form.
+  static func field(_ choice: Choice) -> HTML {
     switch choice {
     case .pick(let name, let label, let options):
       let list = options.map { option -> HTML in "<option value=\"\(option.value)\">\(option.label)</option>" }
       return "<p><label><span>\(label)</span><select name=\"\(name)\">\(list)</select></label></p>"
-    case .flag(let name, let label, let about, let isRequired):
-      let required: HTML = isRequired ? " required" : ""
+    case .flag(let name, let label, let about, let isRequired, let isTicked):
+      let required: HTML = isRequired ? " required" : isTicked ? " checked" : ""
       let small: HTML = about.isEmpty ? .empty : "<small>\(about)</small>"
       return """
         <div class="choices"><label><input type="checkbox" name="\(name)" value="yes"\(required)>\
@@ -111,9 +117,9 @@ extension ActionForm.Choice: Encodable {
     case .pick(let name, let label, let options):
       let options = options.map { ["value": $0.value, "label": $0.label] }
       try encoder.encode(["name": name, "label": label, "options": options])
-    case .flag(let name, let label, let about, let isRequired):
+    case .flag(let name, let label, let about, let isRequired, let isTicked):
       try encoder.encode([
-        "name": name, "label": label, "about": about, "required": isRequired, "options": ["yes"],
+        "name": name, "label": label, "about": about, "required": isRequired, "ticked": isTicked, "options": ["yes"],
       ])
     case .text(let name, let label, let about):
       try encoder.encode(["name": name, "label": label, "about": about, "required": false])

@@ -6,15 +6,17 @@ extension InspectorRoutes {
   mutating func addActions(_ parts: InspectorParts) {
     let quarantined = QuarantineActions(parts)
     add(
-      "salvage", "Makes a clean store of a quarantined one.", parts.catalogue, quarantined.salvageForm,
+      "salvage", "Makes a clean store of a quarantined one, or of one in its place, which is quarantined first.",
+      parts.catalogue, quarantined.salvageForm,
       QuarantineActions.salvageFields
     ) {
       try quarantined.salvage($0, $1)
     }
     add(
-      "install", "Puts what was salvaged into the app's place.", parts.catalogue, quarantined.installForm, []
-    ) { store, _ in
-      try quarantined.install(store)
+      "install", "Puts what was salvaged into the app's place.", parts.catalogue, quarantined.installForm,
+      QuarantineActions.installFields
+    ) {
+      try quarantined.install($0, $1)
     }
     add(
       "release", "Puts a quarantined store back.", parts.catalogue, quarantined.releaseForm,

@@ -17,10 +17,12 @@ struct QuarantineActions: Sendable {
   static let salvageFields: [DocumentedRoute.Field] = [
     .init("model", "The name of the model that the app has now; what the store says of itself if empty."),
     .init("deleted", "\"yes\" to look for deleted records too."),
-    .init("backup", "The identifier of a backup that lost records are taken from."),
+    .init("backup", "The identifier of a backup that lost records are taken from; \"newest\" for a live store."),
+    .init("install", "\"yes\" to put what was salvaged of a live store into the app's place."),
   ]
 
   @Sendable func salvageForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    if case .live = store.kind { return try LiveSalvageActions(parts).form(store) }
     let stored = try stored(store)
     var form = ActionForm(
       "Salvage", of: store, "salvage",
@@ -32,21 +34,23 @@ struct QuarantineActions: Sendable {
           : "What was salvaged before stays. The better result is the one to install, and the page says how they differ.",
       ], button: "Salvage")
     form.choices = [
-      .pick(name: "model", label: "Model", options: parts.modelOptions(for: stored.files)),
+      .pick(
+        name: "model", label: "Model",
+        options: parts.modelOptions(
+          for: stored.files, sums: stored.receipt?.files.map(\.sha256) ?? [])),
       .flag(
         name: "deleted", label: "Look for deleted records too",
-        about: "They are kept apart from the others, and never put into the app's place.", isRequired: false),
+        about: "They are set aside, and never put into the app's place.", isRequired: false),
     ]
     let backups = try self.backups(of: stored)
     if !backups.isEmpty {
       let options =
-        [(value: "", label: "None")]
-        + backups.prefix(50).map { backup in
+        backups.prefix(50).map { backup in
           (
             value: backup.id.text,
             label: "\(backup.date.map(Words.date) ?? backup.id.text), \(Words.size(backup.bytes))"
           )
-        }
+        } + [(value: "", label: "None")]
       form.choices.append(.pick(name: "backup", label: "Take what is lost from a backup", options: options))
     }
     return form
@@ -63,6 +67,7 @@ struct QuarantineActions: Sendable {
   }
 
   func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    if case .live = store.kind { return try LiveSalvageActions(parts).salvage(store, form) }
     let stored = try stored(store)
     let model = try parts.model(form["model"])
     var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
@@ -85,6 +90,19 @@ struct QuarantineActions: Sendable {
 
   // MARK: Install
 
+  static let installFields: [DocumentedRoute.Field] = [
+    .init("again", "\"yes\" to install it once more, though it was installed and a store is in its place.")
+  ]
+
+  /// When what was salvaged was installed, where a store is in the place since.
+  private func installation(of stored: QuarantinedStore) throws -> Receipt.Release? {
+    guard let salvage = stored.receipt?.salvage, salvage.state == .installed,
+      let place = stored.receipt?.originalPath.path,
+      try parts.present(StoreFileSet(main: place)) != nil
+    else { return nil }
+    return salvage.installed
+  }
+
   @Sendable func installForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
     let place = stored.receipt?.originalPath.path
@@ -97,6 +115,15 @@ struct QuarantineActions: Sendable {
           ?? "Nothing is there now.",
         "Close the app before: a store that is in use stays where it is.",
       ], button: "Install")
+    if let installed = try installation(of: stored) {
+      form.choices = [
+        .flag(
+          name: "again", label: "Install it once more",
+          about:
+            "It was installed on \(Timestamp(installed.date).map(Words.date) ?? printable(installed.date)). What the app has written since goes into quarantine with the store that is there now.",
+          isRequired: true)
+      ]
+    }
     if stored.receipt?.salvage?.result == nil || store.salvage == nil {
       form.obstacle = Problem(
         .conflict, code: "not-salvaged", title: "Not now.", detail: "Nothing was salvaged of this store yet.",
@@ -115,8 +142,12 @@ struct QuarantineActions: Sendable {
     return form
   }
 
-  func install(_ store: ListedStore) throws -> ActionAnswer {
+  func install(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let stored = try stored(store)
+    if form["again"] != "yes", try installation(of: stored) != nil {
+      throw Refusal(
+        .conflict, "it was installed already, and the app has a store; say that it is to be installed again")
+    }
     let (parts, path, id, salvaged) = (parts, stored.files.main, store.id, store.salvage)
     let job = try parts.work.start(
       .install, "Installation of what was salvaged of \(store.name)", store: id, target: .store(id)

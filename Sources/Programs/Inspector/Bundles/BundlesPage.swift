@@ -13,6 +13,7 @@ struct BundlesPage: InspectorPage {
   }
 
   var title: String { "Bundles" }
+  var mayAge: Bool { true }
   var section: PageSection { .bundles }
 
   func encode(to encoder: any Encoder) throws {

@@ -17,66 +17,81 @@ struct ExportActions: Sendable {
     .init("level", "facts, damaged-pages, scrubbed or full; scrubbed if empty."),
     .init("model", "The name of the model that the app has now; what the store says of itself if empty."),
     .init("recipients", "The public keys (age1…) of those who alone can open it, with spaces between."),
-    .init("keep", "The attributes, Entity.attribute, whose values stay in a scrubbed store, with spaces between."),
-    .init("drop", "The attributes whose values are overwritten in a scrubbed store, with spaces between."),
+    .init(
+      "keep",
+      "The attributes, Entity.attribute, whose values stay in a scrubbed store, with spaces between; several times. At another level nothing is kept."
+    ),
+    .init("drop", "The attributes whose values are overwritten in a scrubbed store, in the same way."),
   ]
 
-  @Sendable func form(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+  /// The page on which an export is chosen, shown, and agreed to.
+  func page(_ store: ListedStore, _ query: Query) throws -> ExportPage {
     guard let files = store.files else {
       throw Refusal(.conflict, "a backup is not exported; restore it aside, and export that")
     }
     var form = ActionForm(
       "Export for support", of: store, "export",
       does: [
-        "Looks at every page of the store, and makes ready what a bundle for support would hold. Not a byte of the store changes.",
-        "Shows you then what would be in it, file by file, and how large it is at each level. Nothing is written before you agree.",
-        "Nothing is sent: the bundle is a file on this machine, in \(printable(bundles.path.string)).",
-      ], button: "Make it ready")
+        "Looks at every page of the store, and shows what a bundle for support would hold, file by file, and how large it is at each level. Not a byte of the store changes.",
+        "Nothing is written before you agree, and nothing is sent: the bundle is a file on this machine, in \(printable(bundles.path.string)).",
+      ], button: "Preview")
+    let chosen = prepared.choices(of: store.id) ?? .init()
     let levels: [BundleLevel] = [.scrubbed, .facts, .damagedPages, .full]
+    let models = parts.modelOptions(for: files, sums: store.quarantined?.receipt?.files.map(\.sha256) ?? [])
     form.choices = [
       .pick(
         name: "level", label: "How much of it",
-        options: levels.map { (value: $0.rawValue, label: "\($0.rawValue): \($0.words)") }),
-      .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
+        options: Self.first(chosen.level.rawValue, levels.map { ($0.rawValue, "\($0.rawValue): \($0.words)") })),
+      .pick(name: "model", label: "Model", options: chosen.model.map { Self.first($0, models) } ?? models),
       .text(
         name: "recipients", label: "Encrypt to these keys",
         about: "age1…, several with spaces between. Without any, everyone who gets the file can read it."),
-      .text(
-        name: "keep", label: "Values that stay as they are",
-        about: "Entity.attribute, several with spaces between; for scrubbed."),
-      .text(name: "drop", label: "Values that are overwritten", about: "Entity.attribute; for scrubbed."),
     ]
-    return form
+    let job = query["job"].flatMap { parts.work.job($0) } ?? parts.work.job(for: store.id)
+    return ExportPage(
+      form: form, chosen: chosen, tree: parts.attributes(of: files).map { ExportTree($0) },
+      job: job.flatMap { $0.store == store.id && $0.kind == .export ? $0 : nil },
+      ready: prepared.latest(of: store.id))
+  }
+
+  /// The options with one of them first, which is the one that is chosen.
+  private static func first(
+    _ value: String, _ options: [(value: String, label: String)]
+  ) -> [(value: String, label: String)] {
+    options.filter { $0.value == value } + options.filter { $0.value != value }
   }
 
   func prepare(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     guard let files = store.files else { throw Refusal(.conflict, "a backup is not exported") }
     let level = try level(form["level"])
     var recipients: [AgeRecipient] = []
-    for text in Self.words(form["recipients"]) {
+    for text in Self.words(form.fields.all("recipients")) {
       do {
         recipients.append(try AgeRecipient(text))
       } catch {
         throw Refusal(.badRequest, "a key to encrypt to is none; it begins with age1")
       }
     }
-    let (keeping, dropping) = (Set(Self.words(form["keep"])), Set(Self.words(form["drop"])))
+    var (keeping, dropping) = (Set(Self.words(form.fields.all("keep"))), Set(Self.words(form.fields.all("drop"))))
     guard keeping.isDisjoint(with: dropping) else {
       throw Refusal(.badRequest, "a value cannot stay and be overwritten")
     }
-    guard level == .scrubbed || (keeping.isEmpty && dropping.isEmpty) else {
-      throw Refusal(.badRequest, "values stay or are overwritten only in a scrubbed store")
-    }
-    let options = ExportOptions(
-      level: level, model: try parts.model(form["model"]), keeping: keeping, dropping: dropping)
+    let model = try parts.model(form["model"])
+    prepared.note(
+      .init(
+        level: level, model: form["model"], recipients: form["recipients"] ?? "", keeping: keeping, dropping: dropping),
+      for: store.id)
+    // Of another level there are no values that could be chosen; the ticks wait for a scrubbed one.
+    if level != .scrubbed { (keeping, dropping) = ([], []) }
+    let options = ExportOptions(level: level, model: model, keeping: keeping, dropping: dropping)
     let (parts, prepared, id, name) = (parts, prepared, store.id, store.name)
-    let job = try parts.work.start(.export, "Export of \(name)", store: id, target: .store(id)) {
+    let job = try parts.work.start(.export, "Export of \(name)", store: id, target: .store(id, "export")) {
       [recipients] observer in
       let ready = try parts.exports.prepare(files.main, options, progress: observer.export(writes: false))
       let entry = prepared.keep(ready, of: id, named: name, for: recipients)
       return JobOutcome("It is ready. Nothing is written before you agree.", entry.target)
     }
-    return .running(job)
+    return .running(job, on: .store(id, "export"))
   }
 
   /// Writes an export that is ready.
@@ -93,7 +108,7 @@ struct ExportActions: Sendable {
         "The bundle is written: \(Words.size(summary.bundle.bytes)), SHA-256 \(summary.bundle.sha256).",
         .to("bundles", file))
     }
-    return .running(job)
+    return .running(job, on: .store(entry.store, "export"))
   }
 
   private func level(_ text: String?) throws(Refusal) -> BundleLevel {
@@ -102,8 +117,8 @@ struct ExportActions: Sendable {
     return level
   }
 
-  /// The words of a field.
-  private static func words(_ text: String?) -> [String] {
-    (text ?? "").split { $0.isWhitespace || $0 == "," }.map(String.init)
+  /// The words of all fields of a name.
+  private static func words(_ texts: [String]) -> [String] {
+    texts.flatMap { $0.split { $0.isWhitespace || $0 == "," }.map(String.init) }
   }
 }

@@ -8,10 +8,15 @@ extension InspectorRoutes {
     let catalogue = BundleCatalogue(home: parts.home, surroundings: parts.surroundings)
     let prepared = PreparedExports()
     let exports = ExportActions(parts, prepared, catalogue)
-    add(
-      "export", "Makes ready what a bundle for support would hold, and shows it.", parts.catalogue, exports.form,
-      ExportActions.fields
-    ) { try exports.prepare($0, $1) }
+    page(
+      "/stores/{id}/export",
+      about: "Asks before: Makes ready what a bundle for support would hold, and shows it on the same page.", .store,
+      query: [.init("job", "The job whose progress is shown.")]
+    ) { request, id in try exports.page(parts.catalogue.store(id), request.query) }
+    action(
+      "/stores/{id}/export", about: "Makes ready what a bundle for support would hold.", .store,
+      fields: ExportActions.fields
+    ) { _, form, id in try exports.prepare(parts.catalogue.store(id), form) }
     page("/exports/{export}", about: "What a bundle would hold, before the user agrees to it.", .identifier) { _, id in
       PreparedExportPage(entry: try prepared.entry(id))
     }

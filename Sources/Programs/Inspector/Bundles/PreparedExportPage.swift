@@ -22,7 +22,14 @@ struct PreparedExportPage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     """
-    <h1>\(title)</h1><p class="soft">\(entry.name) · level <b>\(preview.level.rawValue)</b>: \(preview.level.words)</p>
+    <h1>\(title)</h1>\(preview(frame))
+    """
+  }
+
+  /// What the bundle would hold, with the question whether the user agrees.
+  func preview(_ frame: PageFrame) -> HTML {
+    """
+    <p class="soft">\(entry.name) · level <b>\(preview.level.rawValue)</b>: \(preview.level.words)</p>
     \(consent(frame))\(levels)\(remarks)\(files)\(scrub)
     """
   }
@@ -40,7 +47,7 @@ struct PreparedExportPage: InspectorPage {
       frame.allowsActions
       ? """
       <div class="row">\(frame.button("Write the bundle", entry.target.appending("write"), style: "main"))\
-      \(frame.button("Leave it", entry.target.appending("forget")))</div>
+      \(frame.button("Cancel", entry.target.appending("forget")))</div>
       """ : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
     return .panel("Do you agree?", "\(readers)\(buttons)")
   }

@@ -27,7 +27,25 @@ final class PreparedExports: Sendable {
     var target: RequestTarget { .to("exports", id) }
   }
 
-  private let state = Mutex<(number: Int, entries: [Entry])>((0, []))
+  /// What was chosen for a store the last time.
+  struct Choices: Sendable, Hashable {
+    var level = BundleLevel.scrubbed
+    var model: String?
+    var recipients = ""
+    var keeping: Set<String> = []
+    var dropping: Set<String> = []
+  }
+
+  private struct State {
+    var number = 0
+    var entries: [Entry] = []
+    var choices: [StoreID: Choices] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// The most stores whose choices are remembered.
+  private static let maximumChoices = 64
 
   /// The most that are kept: each may hold a copy of a whole store.
   private static let maximum = 4
@@ -44,6 +62,22 @@ final class PreparedExports: Sendable {
       if state.entries.count > Self.maximum { state.entries.removeFirst() }
       return entry
     }
+  }
+
+  /// What was chosen for a store the last time; nil for one that nothing was chosen for.
+  func choices(of store: StoreID) -> Choices? { state.withLock { $0.choices[store] } }
+
+  /// Notes what is chosen for a store.
+  func note(_ choices: Choices, for store: StoreID) {
+    state.withLock { state in
+      if state.choices.count >= Self.maximumChoices { state.choices.removeAll() }
+      state.choices[store] = choices
+    }
+  }
+
+  /// The export of a store that was made ready last; nil for none.
+  func latest(of store: StoreID) -> Entry? {
+    state.withLock { state in state.entries.last { $0.store == store } }
   }
 
   /// The export of an identifier.

@@ -26,7 +26,7 @@ struct SendPage: InspectorPage {
     guard receiver == nil else { return nil }
     return Problem(
       .conflict, code: "no-receiver", title: "No receiver to send it to.",
-      detail: "This inspector was not told who receives bundles.",
+      detail: "This inspector was started without a receiver for bundles.",
       hint: "Start it with --send-to, or send the bundle with: lazaret send.")
   }
 

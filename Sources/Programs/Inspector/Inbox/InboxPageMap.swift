@@ -19,7 +19,7 @@ struct InboxPageMap: Sendable {
       cells += Array(repeating: state, count: min(count, PageMapDrawing.maximumCells))
       if cells.count > 2 * PageMapDrawing.maximumCells { break }
     }
-    let drawing = PageStates.State.drawing(of: cells, label: "Map of the pages")
+    let drawing = PageStates.drawing(of: cells.map { PageStates.Cell(state: $0) }, label: "Map of the pages")
     return "<div class=\"map\"><div class=\"map-still\">\(drawing)</div></div>"
   }
 }

@@ -5,11 +5,26 @@ extension InspectorRoutes {
   /// The models that were given, and the migration of each store to one of them.
   mutating func addModels(_ parts: InspectorParts) {
     page("/models", about: "The models that the inspector was given.") { _ in ModelsPage(models: parts.models) }
-    page("/models/{model}", about: "The versions of a model, and what each changes.", .identifier) { _, name in
+    let search = DocumentedRoute.Field(
+      "q", "Only entities that have this text in their name, or in that of a property.")
+    page(
+      "/models/{model}", about: "The versions of a model, and the entities of the current one.", .identifier,
+      query: [search]
+    ) { request, name in
       guard let model = parts.models.first(where: { $0.name == name }) else {
         throw Refusal(.notFound, "no model of that name was given")
       }
-      return ModelPage(model: model)
+      return ModelPage(model: model, filter: request.query["q"] ?? "")
+    }
+    page(
+      "/models/{model}/version", about: "One version of a model: what it changes, and its entities.", .identifier,
+      query: [.init("name", "The version; the current one if empty."), search]
+    ) { request, name in
+      guard let model = parts.models.first(where: { $0.name == name }) else {
+        throw Refusal(.notFound, "no model of that name was given")
+      }
+      let version = request.query["name"] ?? model.model.currentVersionName
+      return try ModelVersionPage(model: model, name: version, filter: request.query["q"] ?? "")
     }
     page(
       "/stores/{id}/plan", about: "The migration of a store to the current version of a model, step by step.", .store,

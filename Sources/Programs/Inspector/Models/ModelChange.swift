@@ -1,8 +1,16 @@
+import Compatibility
 import HTTPServer
 import StoreCoordination
 
 /// What one version of a model changes against the one before.
 struct ModelChange {
+  /// The changes of models that were worked out already, by the checksums of the versions: a model does not change while
+  /// the inspector runs.
+  private static let known = Mutex<[String: ModelChange]>([:])
+
+  /// The most changes that are kept.
+  private static let maximumKnown = 1_000
+
   private let from: String
   private let to: String
   private let inference: MappingInference
@@ -11,6 +19,34 @@ struct ModelChange {
     self.from = from
     self.to = to
     self.inference = inference
+  }
+
+  /// The change from one version to another.
+  init(_ before: ModelVersion, _ after: ModelVersion) {
+    let key = "\(before.name)\u{0}\(before.checksum)\u{0}\(after.name)\u{0}\(after.checksum)"
+    if let change = Self.known.withLock({ $0[key] }) {
+      self = change
+      return
+    }
+    self.init(before.name, after.name, MappingInference(from: before.model, to: after.model))
+    let made = self
+    Self.known.withLock { known in
+      if known.count >= Self.maximumKnown { known.removeAll() }
+      known[key] = made
+    }
+  }
+
+  /// What each version of a model changes after the first.
+  static func all(of model: InspectorModel) -> [ModelChange] {
+    let versions = model.versions
+    return zip(versions, versions.dropFirst()).map { ModelChange($0, $1) }
+  }
+
+  /// What changes, on one line: whether it can be migrated, and how many entities change.
+  var summary: HTML {
+    let changed = mapping.entityMappings.count { $0.kind != .copy }
+    let words = changed == 0 ? "no entity changes" : "\(Words.counted(changed, "entity changes", "entities change"))"
+    return "\(verdict) <span class=\"soft\">\(words)</span>"
   }
 
   /// The change as `model diff --json` prints it.

@@ -49,18 +49,46 @@ extension HTML {
     return "<td class=\"number \(tone.rawValue)\">\(Words.number(number))</td>"
   }
 
-  /// A bar with what was recovered, what is doubtful and what was lost.
-  package static func bar(_ count: RecoveryCount) -> HTML {
-    let all = max(1, Double(count.total))
-    let doubtful = min(count.doubtful, count.recovered)
-    let certain = Double(count.recovered - doubtful) / all * 1000
-    let unsure = Double(doubtful) / all * 1000
-    let words =
+  /// A bar with what was recovered, what is doubtful, what was set aside and what was lost.
+  package static func bar(_ count: RecoveryCount, setAside: Int64 = 0) -> HTML {
+    let doubtful = min(max(0, count.doubtful), count.recovered)
+    let parts: [(style: HTML, count: Int64)] = [
+      ("good", count.recovered - doubtful), ("warn", doubtful), ("aside", max(0, setAside)), ("bad", count.lost),
+    ]
+    let all = max(1, parts.reduce(0.0) { $0 + Double($1.count) })
+    var start = 0
+    var shapes = HTML.empty
+    for (place, part) in parts.enumerated() where part.count > 0 {
+      // What there is a little of is seen, however little; the last part ends where the bar does.
+      let isLast = parts[(place + 1)...].allSatisfy { $0.count <= 0 }
+      let width = isLast ? 1000 - start : min(max(8, Int(Double(part.count) / all * 1000)), max(0, 992 - start))
+      guard width > 0 else { continue }
+      shapes += "<rect class=\"\(part.style)\" x=\"\(start)\" width=\"\(width)\" height=\"8\"/>"
+      start += width
+    }
+    var words =
       "\(grouped(count.recovered)) recovered, \(grouped(count.doubtful)) of them doubtful, \(count.lostNumber) lost"
+    if setAside > 0 { words += ", \(grouped(setAside)) set aside" }
     return """
       <svg class="share" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="\(words)">\
-      <rect class="rest" width="1000" height="8"/>\(count.lost > 0 ? "<rect class=\"bad\" width=\"1000\" height=\"8\"/>" : HTML.empty)\
-      <rect class="warn" width="\(Int(certain + unsure))" height="8"/><rect class="good" width="\(Int(certain))" height="8"/></svg>
+      <rect class="rest" width="1000" height="8"/>\(shapes)</svg>
       """
+  }
+
+  /// The parts of such a bar in words, each with its colour; what there is none of is left out, but what was recovered.
+  package static func barKey(_ count: RecoveryCount, recovered word: String, setAside: Int64 = 0) -> HTML {
+    let doubtful = min(max(0, count.doubtful), count.recovered)
+    var items: [HTML] = []
+    func add(_ style: HTML, _ number: String, _ word: String) {
+      items.append(
+        """
+        <li><span class="swatch part-\(style)" aria-hidden="true"></span>\(word) <b>\(number)</b></li>
+        """)
+    }
+    add("good", grouped(count.recovered - doubtful), word)
+    if doubtful > 0 { add("warn", grouped(doubtful), "doubtful") }
+    if setAside > 0 { add("aside", grouped(setAside), "set aside") }
+    if count.lost > 0 || count.hasUnknown { add("bad", count.lostNumber, "lost") }
+    return "<ul class=\"legend\">\(items)</ul>"
   }
 }

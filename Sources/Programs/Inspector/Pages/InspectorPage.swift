@@ -14,6 +14,10 @@ package protocol InspectorPage: Encodable, Sendable {
   /// The part of the navigation that it belongs to.
   var section: PageSection { get }
 
+  /// Whether what it shows may change without a job of the inspector's: it is compared with its twin when it is looked at
+  /// again.
+  var mayAge: Bool { get }
+
   /// Scripts besides those that every page has, by the names of their files.
   var scripts: [String] { get }
 
@@ -27,6 +31,9 @@ extension InspectorPage {
 
   /// The stores.
   package var section: PageSection { .stores }
+
+  /// It shows what stays as it is.
+  package var mayAge: Bool { false }
 
   /// None.
   package var scripts: [String] { [] }

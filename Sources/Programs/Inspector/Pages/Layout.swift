@@ -19,7 +19,7 @@ struct Layout {
     <link rel="stylesheet" href="/public/lazaret.css">
     \(scripts)
     </head>
-    <body>
+    <body\(live)>
     <a class="skip" href="#content">Skip to the content</a>
     <header class="top"><div class="top-inner">
     <a class="brand" href="\(RequestTarget.to("stores"))">\(Self.mark)<span>Lazaret</span></a>
@@ -36,10 +36,19 @@ struct Layout {
     """
   }
 
+  /// What the script needs that keeps a page from showing old numbers.
+  private var live: HTML {
+    guard hasSession else { return .empty }
+    var twin = frame.target.twin
+    twin.query = frame.target.query
+    let fresh: HTML = page.mayAge ? " data-fresh=\"\(twin)\"" : ""
+    return " data-live=\"\(frame.events)\" data-endings=\"\(String(frame.endings))\"\(fresh)"
+  }
+
   private var hasSession: Bool { frame.formToken != nil }
 
   private var scripts: HTML {
-    (["theme.js", "live.js", "page-map.js"] + page.scripts).reduce(into: HTML.empty) { html, name in
+    (["theme.js", "keys.js", "live.js", "page-map.js"] + page.scripts).reduce(into: HTML.empty) { html, name in
       html += "<script type=\"module\" src=\"\(RequestTarget.to("public", name))\"></script>\n"
     }
   }
@@ -70,7 +79,8 @@ struct Layout {
     let mode: HTML = frame.allowsActions ? .empty : "<span>Looking only: no actions are offered</span>"
     return """
       <span>Lazaret \(LibraryVersion.current)</span><span>Home: <code>\(frame.home)</code></span>\(mode)\
-      <a href="\(frame.target.twin)">This page as JSON</a><a href="\(RequestTarget.to("session"))">Log out</a>
+      <a href="\(frame.target.twin)">This page as JSON</a><button class="plain" data-keys hidden>Keys</button>\
+      <a href="\(RequestTarget.to("session"))">Log out</a>
       """
   }
 

@@ -18,6 +18,9 @@ package struct PageFrame: Sendable {
   /// What is running now, newest first.
   package let running: [RunningWork.Job]
 
+  /// How many jobs had ended when the page was made.
+  package let endings: Int
+
   /// The address of this page.
   package let target: RequestTarget
 

@@ -17,13 +17,18 @@ struct BytesPage: InspectorPage {
   /// The cell that is marked.
   let marked: Int?
 
+  /// What the values of a cell are called, in their order; empty where that is not known.
+  let names: [String]
+
   /// The most characters of a value in the list of cells.
   private static let valueLength = 40
 
   /// The most values of a cell in the list.
   private static let valueCount = 12
 
-  init(_ store: ListedStore, _ number: Int64, _ query: Query, _ pages: EvidencePages) throws {
+  init(
+    _ store: ListedStore, _ number: Int64, _ query: Query, _ pages: EvidencePages, names: (UInt32) throws -> [String]
+  ) throws {
     guard let number = UInt32(exactly: number), number > 0, number <= pages.pageCount else {
       throw Refusal(.notFound, "the store has no such page")
     }
@@ -42,6 +47,7 @@ struct BytesPage: InspectorPage {
     frames = pages.frames[number] ?? []
     let anatomy = PageAnatomy(content.bytes, number: number, geometry: pages.geometry, encoding: pages.encoding)
     self.anatomy = anatomy
+    self.names = anatomy.kind == .tableLeaf ? try names(number) : []
     if let cell = query["cell"].flatMap({ Int($0) }) {
       marked = anatomy.cells.contains { $0.index == cell } ? cell : nil
     } else {
@@ -81,6 +87,7 @@ struct BytesPage: InspectorPage {
       "store": store.id.text, "page": number, "pageCount": pageCount, "pageSize": pageSize, "file": content.part,
       "offset": content.offset, "frame": JSON.orNull(content.frame), "present": content.presentCount,
       "kind": Self.code(anatomy.kind), "regions": regions, "cells": anatomy.cells.map(Self.payload),
+      "names": names.map(printable),
       "marked": JSON.orNull(marked), "frames": frames, "bytes": content.bytes.hexadecimal,
     ])
   }
@@ -215,7 +222,7 @@ struct BytesPage: InspectorPage {
     if cell.payloadLength > 0 { lines.append("<dt>Payload</dt><dd>\(Words.size(Int64(cell.payloadLength)))</dd>") }
     if let page = cell.overflowPage { lines.append("<dt>Goes on at</dt><dd>\(link(page))</dd>") }
     lines += cell.values.prefix(60).enumerated().map { index, value in
-      "<dt>Field \(index)</dt><dd>\(Self.html(value, length: 200))</dd>"
+      "<dt>\(names.indices.contains(index) ? printable(names[index]) : "Field \(index)")</dt><dd>\(Self.html(value, length: 200))</dd>"
     }
     return "<section class=\"panel\"><h2>Cell \(cell.index)</h2><dl class=\"facts\">\(lines)</dl></section>"
   }
@@ -295,7 +302,11 @@ struct BytesPage: InspectorPage {
   private func values(_ cell: PageAnatomy.CellFacts) -> HTML {
     let shown = cell.values.prefix(Self.valueCount).map { Self.html($0, length: Self.valueLength) }
     var result = HTML.empty
-    for (index, value) in shown.enumerated() { result += index == 0 ? value : " · " + value }
+    for (index, value) in shown.enumerated() {
+      let name: HTML =
+        names.indices.contains(index) ? "<span class=\"soft\">\(printable(names[index]))</span> " : .empty
+      result += (index == 0 ? HTML.empty : " · ") + name + value
+    }
     return cell.values.count > Self.valueCount ? result + " · …" : result
   }
 }

@@ -52,6 +52,15 @@ struct ComparedSides: Sendable, Encodable {
 }
 
 extension RecordDifference {
+  /// What it is called from an earlier version of a store to a later one.
+  var word: String {
+    switch self {
+    case .missing: "lost"
+    case .added: "added"
+    case .changed: "changed"
+    }
+  }
+
   /// What it is called between two sides.
   func words(_ sides: ComparedSides) -> String {
     switch self {

@@ -5,9 +5,18 @@ import StoreCoordination
 extension InspectorRoutes {
   /// The differences between two sides of a store: of all entities, of one, of a record.
   mutating func addComparisons(_ source: RecordSource) {
-    page("/stores/{id}/compare", about: "The sides of a store that can be compared.", .store) { _, id in
+    page(
+      "/stores/{id}/compare", about: "Two versions of a store: which there are, and how the chosen ones differ.",
+      .store,
+      query: [
+        .init("first", "The version that is compared; the one that tells most if empty."),
+        .init("second", "The version that it is compared with."),
+      ]
+    ) { request, id in
       let store = try source.parts.catalogue.store(id)
-      return ComparisonChoicePage(store: store, sides: try source.sideNames(of: store))
+      return try ComparisonChoicePage(store, source.sideNames(of: store), request.query) { first, second in
+        try Self.result(source, request, id, first, second)
+      }
     }
     page(
       "/stores/{id}/compare/{first}/{second}/entities", about: "How the records of two sides differ, by entity.",
@@ -35,6 +44,20 @@ extension InspectorRoutes {
       try Self.sides(source, request, id, first, second) { sides in
         try RecordComparisonPage(sides, sides.name(segment: entity), key)
       }
+    }
+  }
+
+  /// How two sides differ, once both can be had.
+  private static func result(
+    _ source: RecordSource, _ request: Request, _ id: StoreID, _ first: SideName, _ second: SideName
+  ) throws -> ComparisonChoicePage.Result {
+    let one = try source.side(id, first, request)
+    let other = try source.side(id, second, request)
+    switch (one, other) {
+    case (.preparing(let page), _), (_, .preparing(let page)): return .preparing(page.progress)
+    case (.ready(let one), .ready(let other)):
+      let sides = ComparedSides(first: one, second: other, comparison: try source.comparison(one, other))
+      return .ready(StoreComparisonPage(sides))
     }
   }
 

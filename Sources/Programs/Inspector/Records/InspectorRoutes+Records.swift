@@ -10,6 +10,7 @@ extension InspectorRoutes {
     addSingleRecords(source)
     addBytes(source)
     addComparisons(source)
+    addQueries(source)
   }
 
   /// The parameters of the query that record lists and exports know, besides a property's name for each condition.
@@ -23,6 +24,8 @@ extension InspectorRoutes {
     .init("_sort", "The property to sort by."),
     .init("_sort_desc", "The property to sort by, last first."),
     .init("_facet", "A property whose values are counted."),
+    .init("_facet_year", "A date that is counted by year."), .init("_facet_month", "A date that is counted by month."),
+    .init("_facet_range", "A number that is counted in ranges."),
     .init("_columns", "The properties that are shown, with commas between."),
     .init("_size", "The number of records on a page, up to 1000."),
     .init("_next", "The token of the page, as the page before gave it."),
@@ -128,7 +131,9 @@ extension InspectorRoutes {
       ]
     ) { request, id, number in
       let store = try source.store(id).store
-      return try BytesPage(store, number, request.query, try source.pages(of: store))
+      return try BytesPage(store, number, request.query, try source.pages(of: store)) { page in
+        try source.names(onPage: page, of: store)
+      }
     }
   }
 }

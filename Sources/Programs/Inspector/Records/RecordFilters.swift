@@ -59,28 +59,45 @@ struct RecordFilters {
     query.items.map { "<input type=\"hidden\" name=\"\($0.name)\" value=\"\($0.value)\">" }
   }
 
+  /// The form: text to look for, a line for each condition, which can be changed, and an empty line for one more.
+  ///
+  /// Scripts add further lines; without them one is added with each press of the button.
   private var form: HTML {
-    let columns = collection.columns.filter { !$0.isBytes }.map { column -> HTML in
-      "<option>\(column.name)</option>"
+    let editable = Array(query.filters.prefix(RecordsRequest.fields - 1))
+    let rest = query.changed { query in
+      query.search = nil
+      query.filters.removeFirst(editable.count)
     }
-    let comparisons = RecordFilter.Comparison.allCases.map { comparison -> HTML in
-      "<option value=\"\(comparison.rawValue)\">\(comparison.words)</option>"
-    }
-    let rest = query.changed { $0.search = nil }
     let texts = collection.columns.contains { $0.typeName == "string" || $0.typeName == "uri" || !collection.isEntity }
     let search: HTML =
       !texts
       ? .empty
       : """
-      <label><span>Text</span><input type="search" name="_search" value="\(query.search ?? "")" autocomplete="off"></label>
+      <p class="row"><label><span>Text</span><input type="search" name="_search" value="\(query.search ?? "")" autocomplete="off"></label></p>
       """
+    let lines = editable.enumerated().map { line($0 + 1, $1) } + [line(editable.count + 1, nil)]
     return """
-      <form class="row filter no-print" method="get" action="\(page.place.records(collection.name))" role="search">
-      \(kept(rest))\(search)
-      <label><span>Property</span><select name="_column1"><option value="">–</option>\(columns)</select></label>
-      <label><span>Condition</span><select name="_is1">\(comparisons)</select></label>
-      <label><span>Value</span><input type="text" name="_value1" autocomplete="off"></label>
-      <button>Show</button></form>
+      <form class="filter no-print" method="get" action="\(page.place.records(collection.name))" role="search" \
+      data-conditions="\(RecordsRequest.fields)">\(kept(rest))\(search)
+      \(lines)<p class="row"><button>Show</button><button type="button" class="plain" data-condition-add hidden>Add a condition</button></p></form>
+      """
+  }
+
+  /// One condition as fields of the form.
+  private func line(_ number: Int, _ filter: RecordFilter?) -> HTML {
+    let columns = collection.columns.filter { !$0.isBytes || $0.name == filter?.column }.map { column -> HTML in
+      column.name == filter?.column ? "<option selected>\(column.name)</option>" : "<option>\(column.name)</option>"
+    }
+    let comparisons = RecordFilter.Comparison.allCases.map { comparison -> HTML in
+      let isChosen: HTML = comparison == filter?.comparison ? " selected" : .empty
+      return "<option value=\"\(comparison.rawValue)\"\(isChosen)>\(comparison.words)</option>"
+    }
+    return """
+      <div class="row condition" role="group" aria-label="Condition \(number)" data-condition>
+      <label><span>Property</span><select name="_column\(number)"><option value="">–</option>\(columns)</select></label>
+      <label><span>Condition</span><select name="_is\(number)">\(comparisons)</select></label>
+      <label><span>Value</span><input type="text" name="_value\(number)" value="\(filter?.value ?? "")" autocomplete="off"></label>
+      <button type="button" class="plain" data-condition-remove hidden aria-label="Take condition \(number) away">×</button></div>
       """
   }
 

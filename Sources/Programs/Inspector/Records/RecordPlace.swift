@@ -71,15 +71,17 @@ struct RecordPlace: Sendable, Encodable {
 
   /// The other sides, as tabs.
   ///
-  /// - Parameter address: the address of the same thing on another side.
-  func tabs(_ address: (SideName) -> RequestTarget) -> HTML {
-    guard sides.count > 1 else { return StoreTab.bar(store, .records) }
+  /// - Parameters:
+  ///   - tab: the tab of the store that the page belongs to.
+  ///   - address: the address of the same thing on another side.
+  func tabs(_ tab: StoreTab = .records, _ address: (SideName) -> RequestTarget) -> HTML {
+    guard sides.count > 1 else { return StoreTab.bar(store, tab) }
     let links = sides.map { name -> HTML in
       let current: HTML = name == side ? " aria-current=\"page\"" : ""
       return "<a href=\"\(address(name))\"\(current)>\(name.title)</a>\n"
     }
     return """
-      \(StoreTab.bar(store, .records))<nav class="tabs minor" aria-label="Sides of the store">\(links)</nav>
+      \(StoreTab.bar(store, tab))<nav class="tabs minor" aria-label="Sides of the store">\(links)</nav>
       """
   }
 

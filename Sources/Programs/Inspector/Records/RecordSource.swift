@@ -12,7 +12,6 @@ final class RecordSource: Sendable {
   }
 
   let parts: InspectorParts
-  let sides: StoreSides
   private let comparisons = Mutex<[(key: String, value: SideComparison)]>([])
   private let bytes = Mutex<[(key: String, value: EvidencePages)]>([])
   private let listed = Mutex<[StoreID: Listed]>([:])
@@ -33,17 +32,9 @@ final class RecordSource: Sendable {
   /// The most comparisons, and stores whose bytes are looked at, that are kept.
   private static let capacity = 4
 
-  init(_ parts: InspectorParts) {
-    self.parts = parts
-    let models = parts.models.compactMap { model -> ModelBundle? in
-      guard case .coreData(let bundle) = model.model else { return nil }
-      return bundle
-    }
-    sides = StoreSides(home: parts.home, models: models, surroundings: parts.surroundings)
-    // What cannot be removed now is removed at another start; nothing depends on it.
-    try? sides.cleanCache()
-  }
+  init(_ parts: InspectorParts) { self.parts = parts }
 
+  private var sides: StoreSides { parts.sides }
   private var fileSystem: FileSystem { parts.surroundings.fileSystem }
 
   // MARK: Sides

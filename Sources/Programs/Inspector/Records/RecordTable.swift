@@ -16,7 +16,7 @@ struct RecordTable {
     let heads = columns.map { column -> HTML in
       let number: HTML = Self.isNumber(column) ? " class=\"number\"" : ""
       guard !column.isBytes else {
-        return "<th scope=\"col\"\(number)>\(column.name)<small>\(column.typeName)</small></th>"
+        return "<th scope=\"col\"\(number)>\(column.shownName)<small>\(column.typeName)</small></th>"
       }
       let isSorted = page.query.sort == column.name || page.query.sort == nil && column.kind == .key
       let isDescending = isSorted && page.query.isDescending
@@ -28,7 +28,7 @@ struct RecordTable {
         isSorted ? " aria-sort=\"\(isDescending ? "descending" : "ascending")\"" : .empty
       let arrow: HTML = isSorted ? " <span aria-hidden=\"true\">\(isDescending ? "↓" : "↑")</span>" : .empty
       return """
-        <th scope="col"\(number)\(order)><a href="\(target)">\(column.name)\(arrow)</a><small>\(column.typeName)</small></th>
+        <th scope="col"\(number)\(order)><a href="\(target)">\(column.shownName)\(arrow)</a><small>\(column.typeName)</small></th>
         """
     }
     let state: HTML = hasStates ? "<th scope=\"col\">State</th>" : .empty
@@ -78,6 +78,15 @@ struct RecordTable {
 }
 
 extension RecordColumn {
+  /// What pages call it: the property, or what Core Data keeps in the column.
+  var shownName: String {
+    switch kind {
+    case .key where name == "Z_PK": "key"
+    case .entity where name == "Z_ENT": "entity"
+    case .key, .entity, .attribute, .toOne, .stored: name
+    }
+  }
+
   /// Whether it holds bytes, by which nothing is sorted or counted.
   var isBytes: Bool { typeName == "binary" || typeName == "transformable" || typeName == "blob" }
 }

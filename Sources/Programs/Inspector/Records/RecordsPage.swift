@@ -20,6 +20,7 @@ struct RecordsPage: InspectorPage {
 
   var title: String { collection.name }
   var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
+  var scripts: [String] { ["filters.js"] }
 
   /// The list with another query.
   func target(_ query: RecordQuery) -> RequestTarget { place.records(collection.name, query.items) }
@@ -35,7 +36,8 @@ struct RecordsPage: InspectorPage {
       "rows": page.rows.map(row), "total": JSON.orNull(page.total), "matching": JSON.orNull(page.matching),
       "matchingAtLeast": page.matchingAtLeast, "states": states?.byName,
       "computedColumns": collection.computedColumns.isEmpty ? nil : collection.computedColumns,
-      "facets": page.facets.map(Self.facet), "next": JSON.orNull(page.next), "nextPath": nextTarget?.twin,
+      "facets": page.facets.map(Self.facet) + page.steppedFacets.map(Self.stepped), "next": JSON.orNull(page.next),
+      "nextPath": nextTarget?.twin,
     ])
   }
 
@@ -55,6 +57,13 @@ struct RecordsPage: InspectorPage {
         .array(values.map { ["value": $0.value.json, "count": .integer($0.count)] })
       } ?? .null
     return ["column": .string(facet.column), "values": values, "isCut": .boolean(facet.isCut)]
+  }
+
+  private static func stepped(_ facet: SteppedFacet) -> JSON.Value {
+    [
+      "column": .string(facet.steps.column), "by": .string(facet.steps.step.rawValue),
+      "values": facet.counts.map { .array($0.map(\.json)) } ?? .null, "isCut": .boolean(facet.isCut),
+    ]
   }
 
   var nextTarget: RequestTarget? {
@@ -121,7 +130,11 @@ struct RecordsPage: InspectorPage {
   private var exports: HTML {
     let links = RecordExport.Format.allCases.map { format -> HTML in
       var target = place.entities.appending(place.opened.store.segment(collection.name), "export", format.rawValue)
-      target.query = Query(query.changed { $0.facets = [] }.items)
+      target.query = Query(
+        query.changed { query in
+          query.facets = []
+          query.steps = []
+        }.items)
       return "<a class=\"button\" href=\"\(target)\" download>\(format.title)</a>"
     }
     return """

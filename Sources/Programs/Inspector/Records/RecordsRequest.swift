@@ -7,7 +7,7 @@ struct RecordsRequest: Sendable {
   let query: RecordQuery
 
   /// The parameters that are added by the form's fields, by their number: `_column1`, `_is1`, `_value1`.
-  private static let fields = 3
+  static let fields = 12
 
   /// Reads the parameters of an address.
   ///
@@ -39,7 +39,10 @@ struct RecordsRequest: Sendable {
   }
 
   private static func isField(_ name: String) -> Bool {
-    (1...fields).contains { ["_column\($0)", "_is\($0)", "_value\($0)"].contains(name) }
+    ["_column", "_is", "_value"].contains { prefix in
+      guard name.hasPrefix(prefix), let number = Int(name.dropFirst(prefix.count)) else { return false }
+      return (1...fields).contains(number)
+    }
   }
 }
 

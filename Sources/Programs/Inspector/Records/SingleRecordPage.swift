@@ -25,6 +25,14 @@ struct SingleRecordPage: InspectorPage {
   /// The frame of the log that holds the cell.
   let frame: Int?
 
+  /// The bytes of the record; nil where they are not known.
+  ///
+  /// Of a record of the salvaged store they are those of the row that it was made of.
+  let bytes: PagePart<RecordBytes?>
+
+  /// What values of bytes are decoded to, by the names of their properties.
+  let decoded: [String: DecodedValue]
+
   init(
     _ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ source: RecordSource
   ) throws {
@@ -43,8 +51,32 @@ struct SingleRecordPage: InspectorPage {
           provenance: try store.provenance(of: other, in: collection))
       }
     }
-    image = try provenance.flatMap { try Self.image($0, place.store, source) }
+    let image = try provenance.flatMap { try Self.image($0, place.store, source) }
+    self.image = image
+    bytes = PagePart { try Self.bytes(provenance, image, place, collection, key, source) }
+    decoded = try DecodedValue.all(of: detail.row, detail.columns, key, collection, in: store)
     frame = try provenance.flatMap { try Self.frame($0, place.store, source) }
+  }
+
+  /// The bytes of a row, or of the row as it was found that a record of another side was made of.
+  private static func bytes(
+    _ provenance: RowProvenance?, _ image: String?, _ place: RecordPlace, _ collection: RecordCollection,
+    _ key: RecordKey, _ source: RecordSource
+  ) throws -> RecordBytes? {
+    guard let files = place.store.files else { return nil }
+    let pages = try source.pages(of: place.store)
+    if let provenance {
+      return try RecordBytes(of: provenance, image: image, in: collection, of: place.opened.store, pages)
+    }
+    guard place.side == .salvaged, place.sides.contains(.original) else { return nil }
+    let sums = place.store.quarantined?.receipt?.files.map(\.sha256) ?? []
+    // What is not read yet is not waited for: the link to the row as it was found leads there.
+    guard case .ready(let found) = try source.parts.sides.open(.evidence(files, sha256: sums), patience: 0),
+      let other = found.store.collections.first(where: { $0.name == collection.name }),
+      let origin = try found.store.provenance(of: key, in: other)
+    else { return nil }
+    return try RecordBytes(
+      of: origin, image: try Self.image(origin, place.store, source), in: other, of: found.store, pages)
   }
 
   /// The frame of the log that holds the bytes of a row; nil where they are elsewhere.
@@ -99,6 +131,7 @@ struct SingleRecordPage: InspectorPage {
       "entity": detail.row.entity, "key": key.description, "label": JSON.orNull(detail.label),
       "values": values(of: detail.row), "toOne": detail.toOne, "toMany": toMany,
       "provenance": provenance.map(Self.payload), "frame": frame, "versions": versions,
+      "bytes": bytes.map { $0.map(\.payload) },
     ])
   }
 
@@ -122,8 +155,8 @@ struct SingleRecordPage: InspectorPage {
       <div class="head"><div><h1>\(title)</h1><p class="soft">\(kind) \(detail.row.state.tag)</p>\(place.notes(frame))</div>
       \(compare)</div>
       \(place.tabs { place.records(collection.name, on: $0).appending(shownKey) })
-      <div class="columns"><div>\(values)\(relationships)\(otherVersions)</div>
-      <div>\(origin)\(lookAtBytes)</div></div>
+      <div class="columns even"><div>\(values)\(relationships)</div>
+      <div>\(storedBytes)\(origin)\(lookAtBytes)</div></div>\(otherVersions)
       """
   }
 
@@ -141,7 +174,7 @@ struct SingleRecordPage: InspectorPage {
 
   private var values: HTML {
     let rows = zip(detail.columns, detail.row.values).map { column, value -> HTML in
-      "<dt>\(column.name)</dt><dd>\(shown(column, value))</dd>"
+      "<dt>\(column.shownName)</dt><dd>\(shown(column, value))</dd>"
     }
     return "<section class=\"panel\"><h2>Values</h2><dl class=\"facts\">\(rows)</dl></section>"
   }
@@ -151,6 +184,10 @@ struct SingleRecordPage: InspectorPage {
     let view = place.value(column.name, of: key, in: collection, "view")
     switch value.form {
     case .bytes:
+      if let decoded = decoded[column.name] {
+        let bytes = place.value(column.name, of: key, in: collection, "bytes")
+        return "\(value.html) <a href=\"\(view)\">By itself</a>\(decoded.html(column.name, at: bytes))"
+      }
       return (value.byteCount ?? 0) == 0 ? value.html : "\(value.html) <a href=\"\(view)\">Show</a>"
     case .file: return "\(value.html) <a href=\"\(view)\">Show</a>"
     case .text, .uri:
@@ -184,6 +221,14 @@ struct SingleRecordPage: InspectorPage {
       related.inverse.map { place.records(related.collection, [.init($0, key.description)]) }
       ?? place.related(at: index, of: key, in: collection)
     return "<li><a href=\"\(target)\">All of them</a></li>"
+  }
+
+  /// The bytes beside the values.
+  private var storedBytes: HTML {
+    bytes.html { bytes in
+      guard let bytes else { return .empty }
+      return bytes.html(place.page(bytes.page, cell: bytes.cell.index, image: bytes.image))
+    }
   }
 
   private var origin: HTML {

@@ -1,6 +1,5 @@
 internal import Compatibility
 import HTTPServer
-import PropertyLists
 import RecordBrowsing
 import StoreCoordination
 
@@ -85,16 +84,9 @@ struct ValuePage: InspectorPage {
 
   /// The value as text, where it is some, and whether it was cut.
   private var text: (text: String, isCut: Bool)? {
-    let whole: String
-    switch kind {
-    case .json, .text, .xml:
-      guard let text = String(utf8: bytes.prefix(Self.textLimit * 4)) else { return nil }
-      whole = text
-    case .binaryPropertyList:
-      // What begins like a property list and is none is shown as bytes.
-      guard let list = try? PropertyList(bytes) else { return nil }
-      whole = PropertyListText(list).text
-    case .empty, .png, .jpeg, .gif, .webp, .heic, .pdf, .gzip, .zip, .sqlite, .unknown: return nil
+    let isList = kind == .binaryPropertyList
+    guard let whole = DecodedValue.text(isList ? bytes : Array(bytes.prefix(Self.textLimit * 4)), kind) else {
+      return nil
     }
     guard whole.utf8.count > Self.textLimit else { return (whole, false) }
     return (String(whole.prefix(Self.textLimit)), true)

@@ -28,7 +28,10 @@ struct RepairActions: Sendable {
         "Close the app before: a store that is in use stays where it is.",
       ], button: "Repair")
     form.obstacle = try subject.obstacle ?? subject.declarations(in: parts.surroundings.fileSystem)
-    guard form.obstacle == nil else { return form }
+    guard form.obstacle == nil else {
+      if form.obstacle?.code == "store-damaged" { form.instead = ("Salvage …", .store(store.id, "salvage")) }
+      return form
+    }
     form.choices = [
       .flag(
         name: "data", label: "Put records and references right too",

@@ -63,7 +63,7 @@ struct RepairSubject {
       return Problem(
         .conflict, code: "store-damaged", title: "Not this one.",
         detail: "A damaged store is not repaired but salvaged.",
-        hint: "Quarantine it, and salvage it at once.")
+        hint: "A salvage makes a clean store of every record that is left.")
     case .compatible, .repairable, .outdated, .incompatible:
       guard examination.kind == .coreData else {
         return Problem(

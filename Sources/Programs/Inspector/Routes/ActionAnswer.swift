@@ -20,6 +20,13 @@ package struct ActionAnswer: Sendable {
     ActionAnswer(target: .to("work", job.id), isDone: false, job: job.id)
   }
 
+  /// An action that goes on as a job, shown on a page of its own subject, which the job's name is given to.
+  package static func running(_ job: RunningWork.Job, on page: RequestTarget) -> ActionAnswer {
+    var page = page
+    page.query = Query([.init("job", job.id)])
+    return ActionAnswer(target: page, isDone: false, job: job.id)
+  }
+
   /// The answer to programs.
   var json: JSON.Value {
     .members(

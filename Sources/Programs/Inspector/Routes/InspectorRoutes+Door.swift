@@ -16,7 +16,7 @@ extension InspectorRoutes {
     page("/session", about: "The token that the forms of this session have.") { request in
       SessionPage(token: try sessions.session(of: request).form.text)
     }
-    leave("/session/end", about: "Ends this session: its cookie is good for nothing any more.") { request in
+    leave("/session/end", about: "Ends this session: its cookie is no longer valid.") { request in
       work.endEvents(of: try sessions.session(of: request))
       return try sessions.close(
         request, answering: .text("You are logged out. A new link is printed at the next start.\n"))

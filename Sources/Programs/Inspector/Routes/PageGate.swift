@@ -14,7 +14,7 @@ struct PageGate: Sendable {
   func frame(_ request: Request, _ session: Sessions.Session?) -> PageFrame {
     PageFrame(
       formToken: session?.form.text, now: now(), allowsActions: allowsActions, hasInbox: hasInbox,
-      running: session == nil ? [] : work.jobs, target: request.target,
+      running: session == nil ? [] : work.jobs, endings: work.endings, target: request.target,
       home: session == nil ? "" : printable(home.string))
   }
 

@@ -110,7 +110,9 @@ extension RunningWork {
     }
 
     var doneEvent: EventChannel.Event {
-      let data: JSON.Value = ["job": .string(id), "state": .string(state.rawValue), "words": .string(words ?? "")]
+      let data = JSON.Value.members(
+        ("job", .string(id)), ("state", .string(state.rawValue)), ("words", .string(words ?? "")),
+        ("store", store.map { .string($0.text) }))
       return EventChannel.Event(data.text, name: "done")
     }
   }

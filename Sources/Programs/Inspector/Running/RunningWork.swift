@@ -18,6 +18,7 @@ package final class RunningWork: Sendable {
     /// Whose the listeners are, by the channel.
     var owners: [ObjectIdentifier: Sessions.Session] = [:]
     var number = 0
+    var endings = 0
     var isStopping = false
   }
 
@@ -39,6 +40,12 @@ package final class RunningWork: Sendable {
 
   /// What is running and what has ended lately, newest first.
   package var jobs: [Job] { state.withLock { state in state.entries.reversed().map(\.job) } }
+
+  /// Whether it is ending, so that nothing new is begun.
+  var isEnding: Bool { state.withLock { $0.isStopping } }
+
+  /// How many jobs have ended since the inspector began: a page that was made before the last of them shows old numbers.
+  package var endings: Int { state.withLock(\.endings) }
 
   /// The job of an identifier; nil where it is not known any more.
   package func job(_ id: String) -> Job? {
@@ -131,8 +138,9 @@ package final class RunningWork: Sendable {
 
   /// The events of everything that is running, for one page of a session: `progress` and `done`.
   package func events(for session: Sessions.Session? = nil) -> Response {
-    let channel = EventChannel()
-    let running = state.withLock { state in
+    // More often than the server ends a connection on which nothing happens; and a page that was left is found out soon.
+    let channel = EventChannel(heartbeatMilliseconds: 4_000)
+    let (running, endings) = state.withLock { state in
       state.listeners.removeAll(where: \.isClosed)
       state.listeners.append(channel)
       let open = Set(state.listeners.map { ObjectIdentifier($0) })
@@ -144,10 +152,11 @@ package final class RunningWork: Sendable {
         first.close()
       }
       if state.listeners.count > Self.maximumListeners { state.listeners.removeFirst().close() }
-      return state.entries.map(\.job).filter(\.isRunning)
+      return (state.entries.map(\.job).filter(\.isRunning), state.endings)
     }
     // A page that shows a job which is not named here was made before its end.
-    let names = JSON.Value.members(("jobs", .array(running.map { .string($0.id) })))
+    let names = JSON.Value.members(
+      ("jobs", .array(running.map { .string($0.id) })), ("endings", .integer(Int64(endings))))
     channel.send(EventChannel.Event(names.text, name: "running"))
     for job in running { channel.send(job.progressEvent) }
     return channel.response
@@ -182,6 +191,7 @@ package final class RunningWork: Sendable {
     let told = state.withLock { state -> (Job, [EventChannel])? in
       guard let index = state.entries.firstIndex(where: { $0.job.id == id }) else { return nil }
       state.entries[index].job.end(outcome, isCancelled: isCancelled, at: now)
+      state.endings += 1
       state.listeners.removeAll(where: \.isClosed)
       return (state.entries[index].job, state.listeners)
     }

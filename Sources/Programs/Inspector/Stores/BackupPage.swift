@@ -16,6 +16,7 @@ struct BackupPage: InspectorPage {
   }
 
   var title: String { "Backup of \(store.name)" }
+  var mayAge: Bool { true }
   var crumbs: [Crumb] { [.stores] }
 
   func encode(to encoder: any Encoder) throws {

@@ -9,20 +9,29 @@ extension InspectorRoutes {
     ) { request in
       StoresPage(parts, filter: request.query["q"] ?? "")
     }
-    page("/stores/{id}", about: "One store: its damage, its entities, its receipt, and what happened to it.", .store) {
-      _, id in
+    let look = DocumentedRoute.Field(
+      "look", "\"yes\" to look at every page of a large store; a small one is looked at in any case.")
+    page(
+      "/stores/{id}", about: "One store: its damage, its entities, its receipt, and what happened to it.", .store,
+      query: [look]
+    ) { request, id in
       let store = try parts.catalogue.store(id)
+      let isAsked = request.query["look"] == "yes"
       switch store.kind {
-      case .quarantined(let stored, _): return QuarantinedStorePage(store, stored, parts)
-      case .live(let files): return LiveStorePage(store, files, parts)
+      case .quarantined(let stored, _): return QuarantinedStorePage(store, stored, parts, isAsked: isAsked)
+      case .live(let files): return LiveStorePage(store, files, parts, isAsked: isAsked)
       case .backup(let backup, let place): return BackupPage(store, backup, place, parts)
       }
     }
-    page("/stores/{id}/map", about: "The state of each page of a store, and whose it is.", .store) { _, id in
-      PageMapPage(try parts.catalogue.store(id), parts)
+    page(
+      "/stores/{id}/map", about: "The state of each page of a store, and whose it is.", .store, query: [look]
+    ) { request, id in
+      PageMapPage(try parts.catalogue.store(id), parts, isAsked: request.query["look"] == "yes")
     }
-    page("/stores/{id}/losses", about: "What of a store is lost, in the words of its owner.", .store) { _, id in
-      LossesPage(try parts.catalogue.store(id), parts)
+    page(
+      "/stores/{id}/losses", about: "What of a store is lost, in the words of its owner.", .store, query: [look]
+    ) { request, id in
+      LossesPage(try parts.catalogue.store(id), parts, isAsked: request.query["look"] == "yes")
     }
     page("/work", about: "What is running, and what has ended since the inspector began.") { _ in
       WorkPage(jobs: parts.work.jobs)

@@ -7,22 +7,34 @@ struct LiveStorePage: InspectorPage {
   let files: StoreFileSet
   let examination: PagePart<Examination>
 
+  /// What is known of its damage; nil for a store that has none.
+  let damage: PagePart<DamageLook>?
+
+  /// What happened to the store.
+  let history: PagePart<StoreHistory>
+
   /// What was found in the records; nil where they were not checked since the store changed last.
   private let check: PagePart<DataCheck?>
 
   /// The last repair of it that was carried out here; nil for none.
   private let repair: RepairNotes.Done?
 
-  init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts) {
+  init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts, isAsked: Bool = false) {
     self.store = store
     self.files = files
-    examination = parts.examined(files, countsRecords: true).examination
+    let examination = parts.examined(files, countsRecords: true).examination
+    self.examination = examination
+    damage =
+      examination.value?.verdict == .damaged ? PagePart { try parts.damage(of: store, isAsked: isAsked) } : nil
+    history = PagePart { try StoreHistory(of: files.main, parts) }
     check = PagePart { try parts.repairs.check(of: files, in: parts.surroundings.fileSystem) }
     repair = parts.repairs.done(for: store.id)
   }
 
   var title: String { store.name }
+  var mayAge: Bool { true }
   var crumbs: [Crumb] { [.stores] }
+  var scripts: [String] { damage?.value?.isPreparing == true ? ["records.js"] : [] }
 
   func encode(to encoder: any Encoder) throws {
     let examination = examination.map { found -> JSON.Object in
@@ -35,6 +47,7 @@ struct LiveStorePage: InspectorPage {
     try encoder.encode([
       "store": ["id": store.id.text, "kind": "live", "name": store.name], "path": printable(files.main.string),
       "bytes": store.bytes, "examination": examination, "data": check,
+      "history": history, "damage": damage.map { $0.map { DamagePayload(look: $0, store: store) } },
       "repaired": repair.map { _ in RequestTarget.store(store.id, "repaired") },
     ])
   }
@@ -47,26 +60,50 @@ struct LiveStorePage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     let job = frame.running.first { $0.store == store.id }
     let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
-    let isRepairable = examination.value?.verdict == .repairable
-    let repair: HTML =
-      isRepairable
-      ? "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "repair"))\">Repair …</a>" : .empty
-    let actions: HTML =
-      frame.allowsActions
-      ? """
-      <nav class="row no-print" aria-label="Actions">\(repair)\
-      <a class="button\(isRepairable ? "" : " main")" href="\(RequestTarget.store(store.id, "backup"))">Back up …</a>\
-      <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
-      <a class="button" href="\(RequestTarget.store(store.id, "quarantine"))">Quarantine …</a></nav>
-      """ : .empty
     return """
       <div\(events)>
-      <div class="head"><div><h1>\(title)</h1><p class="soft"><code>\(printable(files.main.string))</code></p></div>\(actions)</div>
-      \(StoreTab.bar(store, .overview))
+      <div class="head"><div><h1>\(title)</h1><p class="soft"><code>\(printable(files.main.string))</code></p></div>\(actions(frame))</div>
+      \(StoreTab.bar(store, .overview, isDamaged: damage != nil))
       \(job?.html(frame, isLinked: false) ?? .empty)
       \(lastRepair(frame))\(examination.html { shown($0, frame) })
       </div>
       """
+  }
+
+  /// What can be done with it; what helps most now comes first.
+  private func actions(_ frame: PageFrame) -> HTML {
+    guard frame.allowsActions else { return .empty }
+    let names: [String] =
+      switch examination.value?.verdict {
+      case .damaged: ["salvage", "repair", "quarantine", "export", "backup"]
+      case .repairable: ["repair", "backup", "export", "quarantine"]
+      case .incompatible: ["salvage", "backup", "export", "quarantine"]
+      case .compatible, .outdated, .unavailable, .missing, nil: ["backup", "export", "quarantine"]
+      }
+    let words = [
+      "salvage": "Salvage …", "repair": "Repair …", "quarantine": "Quarantine …", "export": "Export …",
+      "backup": "Back up …",
+    ]
+    let links = names.enumerated().map { place, name -> HTML in
+      let style: HTML = place == 0 ? " main" : .empty
+      return "<a class=\"button\(style)\" href=\"\(RequestTarget.store(store.id, name))\">\(words[name] ?? name)</a>"
+    }
+    return "<nav class=\"row no-print\" aria-label=\"Actions\">\(links)</nav>"
+  }
+
+  /// What a look at its bytes has found: how much can be read, the map, the damage page by page.
+  private func found(_ look: DamageLook, _ frame: PageFrame) -> HTML {
+    if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
+    guard let report = look.report else { return .empty }
+    let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+    return .panel(
+      "Page map",
+      PageMapDrawing(report: report, store: store.id).html
+        + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>\(look.asOf(frame.now))"
+    )
+      + DamageByPage(report: report, store: store).html
+      + .panel("What most likely happened", account.causes)
+      + .panel("Entities", account.entities)
   }
 
   private func lastRepair(_ frame: PageFrame) -> HTML {
@@ -107,23 +144,60 @@ struct LiveStorePage: InspectorPage {
       }
     let health = examination.health
     let facts = HTML.facts(facts(examination, frame))
-    let notes = health.notes.map { note -> HTML in
-      let tone: HTML.Tone = note.severity == .damage ? .bad : note.severity == .warning ? .warn : .plain
-      return "<li>\(HTML.tag("\(note.severity)", tone)) \(sentence(note.words))</li>"
+    let notes = health.notes.map(note)
+    let list: HTML =
+      notes.isEmpty ? "<p>Nothing out of the ordinary.</p>" : "<ul class=\"plain-words\">\(notes)</ul>"
+    let look = damage.map { part in part.html { found($0, frame) } }
+    let share = damage?.value.flatMap { look in
+      look.report.map { SalvageAccount(report: $0, store: store, isSalvaged: look.isSalvaged).share }
     }
+    return """
+      \(HTML.note(tone, "<p><strong>\(examination.reason.words)</strong></p><p>\(hint(examination))</p>"))
+      <div class="columns"><div>\(repairs(examination, frame))\(look ?? entities(examination))</div>
+      <div>\(share.map { HTML.panel("How much is left", $0) } ?? .empty)\(HTML.panel("Health", list))\
+      \(history.html { $0.html(frame, on: store) })\(HTML.panel("Facts", facts))</div></div>
+      """
+  }
+
+  /// What can be done here, in a sentence; of a damaged store the examination speaks of the app.
+  private func hint(_ examination: Examination) -> HTML {
+    guard examination.verdict == .damaged else { return HTML(escaping: examination.reason.hint) }
+    return """
+      A salvage moves the store into quarantine, whole, makes a clean store of every record that is left, and puts it into \
+      the app's place if you want.
+      """
+  }
+
+  /// A note on its health, with the first pages that it is about.
+  private func note(_ note: HealthNote) -> HTML {
+    let tone: HTML.Tone = note.severity == .damage ? .bad : note.severity == .warning ? .warn : .plain
+    let pages = note.pages.map { page -> HTML in
+      " <a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(Words.number(page))</a>"
+    }
+    let more: HTML = note.count > note.pages.count && !pages.isEmpty ? " …" : .empty
+    let places: HTML =
+      pages.isEmpty ? .empty : " <span class=\"soft\">Page\(note.pages.count == 1 ? "" : "s")</span>\(pages)\(more)"
+    return "<li>\(HTML.tag("\(note.severity)", tone)) \(sentence(note.words))\(places)</li>"
+  }
+
+  /// The entities by name; of a plain database its tables.
+  private func entities(_ examination: Examination) -> HTML {
+    let hasTables = examination.kind != .coreData
     let rows = examination.entities.map { entity -> HTML in
       let target = StoreLinks.records(store, entity: entity.name)
       let name: HTML =
         target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
-      return "<tr><th scope=\"row\">\(name)</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
+      return "<tr><th scope=\"row\">\(name)</th>\(HTML.number(entity.rows))</tr>"
     }
-    let list: HTML =
-      notes.isEmpty ? "<p>Nothing out of the ordinary.</p>" : "<ul class=\"plain-words\">\(notes)</ul>"
-    return """
-      \(HTML.note(tone, "<p><strong>\(examination.reason.words)</strong></p><p>\(examination.reason.hint)</p>"))
-      <div class="columns"><div>\(repairs(examination, frame))\(HTML.panel("Entities", .table("Entities", head: "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>", rows)))</div>
-      <div>\(HTML.panel("Facts", facts))\(HTML.panel("Health", list))</div></div>
-      """
+    let title = hasTables ? "Tables" : "Entities"
+    guard !rows.isEmpty else { return .panel(title, "<p>None can be told.</p>") }
+    return .panel(
+      title,
+      .table(
+        title,
+        head:
+          "<th scope=\"col\">\(hasTables ? "Table" : "Entity")</th><th scope=\"col\" class=\"number\">Records</th>",
+        rows))
   }
 
   private func facts(_ examination: Examination, _ frame: PageFrame) -> [(String, HTML?)] {

@@ -5,46 +5,57 @@ import StoreCoordination
 /// What of a store is lost, in the words of its owner.
 struct LossesPage: InspectorPage {
   let store: ListedStore
-  let report: PagePart<SalvageReport>
+  let look: PagePart<DamageLook>
+  let spreads: PagePart<[LossSpread]>
   let backups: PagePart<[ListedStore]>
 
-  init(_ store: ListedStore, _ parts: InspectorParts) {
+  init(_ store: ListedStore, _ parts: InspectorParts, isAsked: Bool = false) {
     self.store = store
-    report = PagePart { try store.report(parts.surroundings.fileSystem) }
-    let stem = store.quarantined?.receipt?.originalPath.path?.stem
+    let look = PagePart { try parts.damage(of: store, isAsked: isAsked) }
+    self.look = look
+    spreads = PagePart { try look.value.map { try parts.losses(of: store, $0) } ?? [] }
+    let path = store.quarantined?.receipt?.originalPath.path ?? store.files?.main
     let scope = store.quarantined?.evidence
     backups = PagePart {
       try parts.catalogue.backups().filter { backup in
-        guard let scope, stem != nil, let (kept, place) = backup.backup else { return false }
+        guard let stem = path?.stem, let (kept, place) = backup.backup else { return false }
         return place.path.lastComponent?.string == stem && kept.isWhole && !kept.isApart
-          && kept.exclusion(from: scope) == nil
+          && scope.map { kept.exclusion(from: $0) == nil } ?? true
       }
     }
   }
 
   var title: String { "What did I lose?" }
+  var mayAge: Bool { true }
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+  var scripts: [String] { look.value?.isPreparing == true ? ["records.js"] : [] }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
-      "store": store.id.text, "complete": report.value?.isComplete,
-      "sentences": report.map { Self.sentences($0) + Self.doubts($0) },
+      "store": store.id.text, "complete": look.value?.report?.isComplete, "salvaged": look.value?.isSalvaged,
+      "sentences": look.map { look in
+        look.report.map { Self.sentences($0) + Self.doubts($0, isSalvaged: look.isSalvaged) }
+      },
+      "spreads": spreads,
       "backups": backups.map { backups in backups.map(\.id.text) },
     ])
   }
 
   func content(_ frame: PageFrame) -> HTML {
-    let words = report.html { report in
-      """
-      \(verdict(report))
-      \(list("What is missing", Self.sentences(report), nothing: "Nothing that was in it is missing."))
-      \(list("What you should look at", Self.doubts(report), nothing: ""))
-      \(ways(report))
-      """
+    let words = look.html { look in
+      if let waiting = look.waiting(.store(store.id, "losses")) { return .panel("Pages", waiting) }
+      guard let report = look.report else { return .empty }
+      return """
+        \(look.isSalvaged ? verdict(report) : outlook(report))
+        \(list("What is missing", Self.sentences(report), nothing: "Nothing that was in it is missing."))
+        \(spread)\
+        \(list("What you should look at", Self.doubts(report, isSalvaged: look.isSalvaged), nothing: ""))
+        \(ways(report, look.isSalvaged))
+        """
     }
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">About <strong>\(store.name)</strong>, in plain words.</p></div></div>
-      \(StoreTab.bar(store, .losses))
+      \(StoreTab.bar(store, .losses, isDamaged: true))
       \(words)
       """
   }
@@ -60,6 +71,25 @@ struct LossesPage: InspectorPage {
         "<p><strong>As far as can be told, no record is lost.</strong> \(count.words) Some details are told below.</p>")
     }
     return .note(.warn, "<p><strong>Some records are lost.</strong> \(count.words)</p>")
+  }
+
+  /// Where it was lost, as drawings.
+  private var spread: HTML {
+    spreads.html { spreads in
+      guard !spreads.isEmpty else { return .empty }
+      return """
+        <h2>Where it was lost</h2><p class="soft">The records of an entity from the lowest key to the highest; keys grow with time. \
+        <span class="swatch part-good" aria-hidden="true"></span> there <span class="swatch part-bad" aria-hidden="true"></span> lost, \
+        as far as it is known by its key.</p><ul class="sparks">\(spreads.map(\.html))</ul>
+        """
+    }
+  }
+
+  /// What a salvage would find, of a store that was not salvaged.
+  private func outlook(_ report: SalvageReport) -> HTML {
+    let account = SalvageAccount(report: report, store: store, isSalvaged: false)
+    let words: HTML = "<p><strong>It was not salvaged yet.</strong> \(account.words)</p>"
+    return .note(report.isComplete ? .good : .warn, words)
   }
 
   private func list(_ heading: String, _ sentences: [String], nothing: String) -> HTML {
@@ -89,7 +119,7 @@ struct LossesPage: InspectorPage {
   }
 
   /// What was recovered and may not be as it was.
-  static func doubts(_ report: SalvageReport) -> [String] {
+  static func doubts(_ report: SalvageReport, isSalvaged: Bool = true) -> [String] {
     var sentences: [String] = []
     for entity in report.records {
       for reason in entity.count.reasonsByCount {
@@ -105,14 +135,23 @@ struct LossesPage: InspectorPage {
     let apart = report.records.reduce(report.unplacedRows) { $0 + $1.keptApart }
     if apart > 0 {
       sentences.append(
-        "\(counted(apart, "row")) did not fit anywhere. They were set aside in a file of their own, for someone who knows the data."
+        isSalvaged
+          ? "\(counted(apart, "row")) did not fit anywhere. They were set aside in a file of their own, for someone who knows the data."
+          : "\(counted(apart, "row")) \(apart == 1 ? "is" : "are") no live record of a table: an older version, or of a table that is not known."
       )
     }
     return sentences
   }
 
-  private func ways(_ report: SalvageReport) -> HTML {
+  private func ways(_ report: SalvageReport, _ isSalvaged: Bool) -> HTML {
     guard !report.isComplete else { return .empty }
+    let first: HTML =
+      isSalvaged
+      ? .empty
+      : """
+      <li><a href="\(RequestTarget.store(store.id, "salvage"))">Salvage it</a>: what can be read is then in a clean store, and \
+      the damaged one stays as it is, in quarantine.</li>
+      """
     let found: HTML = backups.html { backups in
       guard let newest = backups.first else {
         return
@@ -121,11 +160,11 @@ struct LossesPage: InspectorPage {
       let day = newest.date.map(Words.date) ?? "an earlier time"
       return """
         <li>There is a <a href="\(RequestTarget.store(newest.id))">backup of \(day)</a>. What is missing can be taken from it \
-        when you <a href="\(RequestTarget.store(store.id, "salvage"))">salvage again</a>.</li>
+        when you <a href="\(RequestTarget.store(store.id, "salvage"))">salvage\(isSalvaged ? " again" : " it")</a>.</li>
         """
     }
     return """
-      <h2>What you can do</h2><ul class="plain-words">\(found)\
+      <h2>What you can do</h2><ul class="plain-words">\(first)\(found)\
       <li>Keep the damaged store until you are sure that nothing is missing; it is whole and unchanged.</li></ul>
       """
   }

@@ -6,26 +6,40 @@ struct QuarantinedStorePage: InspectorPage {
   let store: ListedStore
   let stored: QuarantinedStore
   let summary: StoreSummary
-  let report: PagePart<SalvageReport>?
+  let look: PagePart<DamageLook>
   let hasPlace: Bool
 
-  init(_ store: ListedStore, _ stored: QuarantinedStore, _ parts: InspectorParts) {
+  /// What happened to the store's place; nil where the receipt does not say which it was.
+  let history: PagePart<StoreHistory>?
+
+  /// The store that is in the place now that it came from; nil for none.
+  let successor: ListedStore?
+
+  init(_ store: ListedStore, _ stored: QuarantinedStore, _ parts: InspectorParts, isAsked: Bool = false) {
     self.store = store
     self.stored = stored
     summary = StoreSummary(store, parts)
-    report = store.salvage == nil ? nil : PagePart { try store.report(parts.surroundings.fileSystem) }
-    hasPlace = stored.receipt?.originalPath.path != nil
+    look = PagePart { try parts.damage(of: store, isAsked: isAsked) }
+    let place = stored.receipt?.originalPath.path
+    hasPlace = place != nil
+    history = place.map { place in PagePart { try StoreHistory(of: place, parts) } }
+    successor = PagePart { try parts.catalogue.live().first { $0.files?.main == place } }.value ?? nil
   }
 
   var title: String { store.name }
+  var mayAge: Bool { true }
   var crumbs: [Crumb] { [.stores] }
+  var scripts: [String] { look.value?.isPreparing == true ? ["records.js"] : [] }
 
   private var receipt: Receipt? { stored.receipt }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
-      "store": summary, "receipt": receipt, "report": report?.map { SalvageAccount(report: $0, store: store) },
+      "store": summary, "receipt": receipt,
+      "report": store.salvage == nil ? nil : look.map { $0.report.map { SalvageAccount(report: $0, store: store) } },
+      "damage": look.map { DamagePayload(look: $0, store: store) },
       "comparisons": receipt?.salvage?.comparisons ?? [], "timeline": receipt?.history ?? [],
+      "history": history, "successor": successor.map { RequestTarget.store($0.id) },
     ])
   }
 
@@ -41,21 +55,27 @@ struct QuarantinedStorePage: InspectorPage {
       \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
       \(repairable)\(failure)
       <div class="columns"><div>\(damage)\(entities)</div>
-      <div>\(recovered)\(others(frame))\(facts(frame))\(timeline(frame))</div></div>
+      <div>\(recovered)\(others(frame))\(timeline(frame))\(facts(frame))</div></div>
       </div>
       """
   }
 
   private func actions(_ frame: PageFrame) -> HTML {
     guard frame.allowsActions else { return .empty }
-    let isSalvaged = receipt?.salvage?.result?.isUsable == true && store.salvage != nil
-    let salvage: HTML = isSalvaged ? "Salvage again" : "Salvage"
-    let install: HTML =
-      isSalvaged && hasPlace
-      ? "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "install"))\">Install</a>" : .empty
+    let isUsable = receipt?.salvage?.result?.isUsable == true && store.salvage != nil
+    // What was installed and is there is not installed again: the app has worked with it since.
+    let isInstalled = receipt?.salvage?.state == .installed && successor != nil
+    let first: HTML =
+      if isInstalled, let successor {
+        "<a class=\"button main\" href=\"\(RequestTarget.store(successor.id))\">The store in its place</a>"
+      } else if isUsable, hasPlace {
+        "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "install"))\">Install …</a>"
+      } else { .empty }
+    let salvage: HTML = store.salvage == nil ? "Salvage" : "Salvage again"
+    let style: HTML = first == .empty ? " main" : .empty
     return """
-      <nav class="row no-print" aria-label="Actions">\(install)\
-      <a class="button" href="\(RequestTarget.store(store.id, "salvage"))">\(salvage) …</a>\
+      <nav class="row no-print" aria-label="Actions">\(first)\
+      <a class="button\(style)" href="\(RequestTarget.store(store.id, "salvage"))">\(salvage) …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "release"))">Release …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "discard"))">Discard …</a></nav>
@@ -79,48 +99,49 @@ struct QuarantinedStorePage: InspectorPage {
   }
 
   private var damage: HTML {
-    guard let report else {
-      return .panel(
-        "Damage",
+    let nothing: HTML =
+      store.salvage == nil
+      ? .note(
+        .plain,
         """
-        <p>Nothing was salvaged of it yet. A salvage reads every page of the store, changes nothing of it, and makes a clean \
-        store of every record that is still there; it also says what happened to each page.</p>
-        """)
-    }
-    return report.html { report in
-      let account = SalvageAccount(report: report, store: store)
-      return HTML.panel(
-        "Page map",
-        PageMapDrawing(pages: report.pages, store: store.id).html
-          + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>")
-        + .panel("What most likely happened", account.causes)
-    }
+        <p>Nothing was salvaged of it yet. A salvage changes nothing of the store, and makes a clean store of every record that \
+        is still there.</p>
+        """) : .empty
+    return nothing
+      + look.html { look in
+        if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
+        guard let report = look.report else { return .empty }
+        let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+        return HTML.panel(
+          "Page map",
+          PageMapDrawing(report: report, store: store.id).html
+            + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>")
+          + DamageByPage(report: report, store: store).html
+          + .panel("What most likely happened", account.causes)
+      }
   }
 
   private var entities: HTML {
-    if let report = report?.value {
-      return .panel("Entities", SalvageAccount(report: report, store: store).entities)
+    if let look = look.value, let report = look.report {
+      let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+      return .panel("Entities", account.entities)
     }
     guard let entities = receipt?.entities, !entities.isEmpty else { return .empty }
     let rows = entities.map { entity -> HTML in
-      "<tr><th scope=\"row\">\(printable(entity.name))</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
+      "<tr><th scope=\"row\">\(printable(entity.name))</th>\(HTML.number(entity.rows))</tr>"
     }
     return .panel(
       "Entities as it was quarantined",
       .table(
-        "Entities",
-        head:
-          "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>",
-        rows))
+        "Entities", head: "<th scope=\"col\">Entity</th><th scope=\"col\" class=\"number\">Records</th>", rows))
   }
 
   private var recovered: HTML {
-    guard let count = report?.value?.count else { return .empty }
+    guard let look = look.value, let report = look.report else { return .empty }
     return .panel(
-      "Recovered",
+      look.isSalvaged ? "Recovered" : "How much is left",
       """
-      <p class="share-number"><b>\(count.share)</b><span class="soft">recovered</span></p>\
-      \(HTML.bar(count))<p>\(count.words)</p>\
+      \(SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged).share)\
       <p><a href="\(RequestTarget.store(store.id, "losses"))">What did I lose?</a></p>
       """)
   }
@@ -194,6 +215,7 @@ struct QuarantinedStorePage: InspectorPage {
   }
 
   private func timeline(_ frame: PageFrame) -> HTML {
+    if let history, history.value?.events.isEmpty != true { return history.html { $0.html(frame, on: store) } }
     guard let receipt, !receipt.history.isEmpty else { return .empty }
     return .panel("What happened", Timeline(moments: receipt.history).html(now: frame.now))
   }

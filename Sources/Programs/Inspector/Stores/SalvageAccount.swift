@@ -6,13 +6,49 @@ struct SalvageAccount: Sendable, Encodable {
   let report: SalvageReport
   let store: ListedStore
 
+  /// Whether it is the report of a salvage; else of a look, of which nothing was made.
+  var isSalvaged = true
+
+  /// The rows that were set aside, those that fit no table among them.
+  private var setAside: Int64 { report.records.reduce(report.unplacedRows) { $0 + $1.keptApart } }
+
+  /// How much of the store there is, as a number, a bar, its key, and sentences.
+  var share: HTML {
+    let (count, aside) = (report.count, isSalvaged ? setAside : 0)
+    let word = isSalvaged ? "recovered" : "can be read"
+    return """
+      <p class="share-number"><b>\(count.share)</b><span class="soft">\(word)</span></p>\
+      \(HTML.bar(count, setAside: aside))\(HTML.barKey(count, recovered: word, setAside: aside))<p>\(words)</p>
+      """
+  }
+
+  /// How much there is, in sentences.
+  var words: String {
+    let count = report.count
+    guard !isSalvaged else { return count.words }
+    guard count.total > 0 else { return "No record can be read in tables of its own." }
+    let line =
+      "\(grouped(count.recovered)) of \(count.roughly)\(counted(count.total, "record")) can be read (\(count.share))"
+    return [[line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + ".", count.lossWords]
+      .compactMap(\.self).joined(separator: " ")
+  }
+
+  /// The records of an entity: of the salvaged store, or as they were found.
+  private func records(_ entity: String) -> RequestTarget? {
+    guard let target = StoreLinks.records(store, entity: entity) else { return nil }
+    guard !isSalvaged, target.segments.count > 2 else { return target }
+    var found = target
+    found.segments[2] = SideName.original.description
+    return found
+  }
+
   /// Writes the account for programs, without the maps, which are the twin of the map's page.
   func encode(to encoder: any Encoder) throws {
     let count = report.count
     try encoder.encode([
       "complete": report.isComplete, "score": report.score, "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": DoubtReason.codes(count.doubtReasons), "lost": count.lost, "lostIsExact": !count.isEstimate,
-      "total": count.total, "percent": count.percent, "words": count.words, "referencesCut": report.referencesCut,
+      "total": count.total, "percent": count.percent, "words": words, "referencesCut": report.referencesCut,
       "unplacedRows": report.unplacedRows, "unplacedEntries": report.unplacedEntries, "entities": report.entities,
       "causes": report.causes, "remarks": report.remarks.map(printable), "rebuild": report.rebuild, "kit": report.kit,
       "map": RequestTarget.store(store.id, "map").twin,
@@ -58,14 +94,14 @@ struct SalvageAccount: Sendable, Encodable {
     let hasDeleted = accounts.contains { $0.deleted > 0 }
     let hasApart = accounts.contains { $0.keptApart > 0 }
     let rows = accounts.map { entity -> HTML in
-      let target = isLinked ? StoreLinks.records(store, entity: entity.name) : nil
+      let target = isLinked ? records(entity.name) : nil
       let name: HTML =
         target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
       let lost: HTML =
         entity.isLostExact
         ? HTML.number(entity.lost, tone: .bad) : "<td class=\"number bad\">\(entity.count.lostNumber)</td>"
       return """
-        <tr><th scope="row">\(name)</th><td>\(HTML.bar(entity.count))</td>\
+        <tr><th scope="row">\(name)</th><td class="only-wide">\(HTML.bar(entity.count, setAside: isSalvaged ? entity.keptApart : 0))</td>\
         \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\(lost)\
         \(hasApart ? HTML.number(entity.keptApart) : .empty)\(hasBackup ? HTML.number(entity.fromBackup) : .empty)\
         \(hasDeleted ? HTML.number(entity.deleted) : .empty)</tr>
@@ -75,7 +111,7 @@ struct SalvageAccount: Sendable, Encodable {
     return .table(
       "Entities",
       head: """
-        <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\(head("Recovered"))\
+        <th scope="col">Entity</th><th scope="col" class="only-wide"><span class="visually-hidden">Share</span></th>\(head(isSalvaged ? "Recovered" : "Can be read"))\
         \(head("Doubtful"))\(head("Lost"))\(hasApart ? head("Set aside") : .empty)\(hasBackup ? head("From backup") : .empty)\
         \(hasDeleted ? head("Deleted") : .empty)
         """, rows)

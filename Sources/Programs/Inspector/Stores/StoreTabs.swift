@@ -6,14 +6,19 @@ package enum StoreTab: String, Sendable, CaseIterable {
   case overview
   case losses
   case records
+  case map
+  case compare
+  case query
   case plan
 
   /// The tabs of a store, one of them marked.
   ///
-  /// - Parameter current: the one that is shown; nil for a page below none of them.
-  package static func bar(_ store: ListedStore, _ current: StoreTab?) -> HTML {
+  /// - Parameters:
+  ///   - current: the one that is shown; nil for a page below none of them.
+  ///   - isDamaged: whether a live store is known to be damaged, so that there is something to say of what is lost.
+  package static func bar(_ store: ListedStore, _ current: StoreTab?, isDamaged: Bool = false) -> HTML {
     let links = allCases.compactMap { tab -> HTML? in
-      guard let target = tab.target(store) else { return nil }
+      guard let target = tab.target(store, isDamaged: isDamaged || tab == current) else { return nil }
       let mark: HTML = tab == current ? " aria-current=\"page\"" : ""
       return "<a href=\"\(target)\"\(mark)>\(tab.title)</a>\n"
     }
@@ -25,16 +30,24 @@ package enum StoreTab: String, Sendable, CaseIterable {
     case .overview: "Overview"
     case .losses: "What did I lose?"
     case .records: "Records"
+    case .map: "Page map"
+    case .compare: "Compare"
+    case .query: "Query"
     case .plan: "Migration"
     }
   }
 
-  private func target(_ store: ListedStore) -> RequestTarget? {
+  private func target(_ store: ListedStore, isDamaged: Bool) -> RequestTarget? {
     switch (self, store.kind) {
     case (.overview, _): .store(store.id)
     case (.losses, .quarantined): .store(store.id, "losses")
-    case (.losses, _): nil
+    case (.losses, .live): isDamaged ? .store(store.id, "losses") : nil
+    case (.losses, .backup): nil
+    case (.map, .backup), (.compare, .backup): nil
+    case (.map, _): .store(store.id, "map")
+    case (.compare, _): .store(store.id, "compare")
     case (.records, _): StoreLinks.records(store)
+    case (.query, _): StoreLinks.query(store)
     case (.plan, .backup): nil
     case (.plan, _): .store(store.id, "plan")
     }
@@ -59,6 +72,9 @@ enum StoreLinks {
     else { return nil }
     return records(store).appending(entity, "records")
   }
+
+  /// Queries over the same side.
+  static func query(_ store: ListedStore) -> RequestTarget { .store(store.id, side(store), "query") }
 
   private static func side(_ store: ListedStore) -> String {
     switch store.kind {

@@ -22,6 +22,7 @@ struct StoresPage: InspectorPage {
   }
 
   var title: String { "Stores" }
+  var mayAge: Bool { true }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode(["quarantined": quarantined, "live": live, "backups": backups])

@@ -18,7 +18,8 @@ struct Timeline: Sendable {
     return "<ol class=\"timeline\">\(items)</ol>"
   }
 
-  private static func title(_ kind: Receipt.Moment.Kind) -> String {
+  /// What kind of thing it was, in a few words.
+  static func title(_ kind: Receipt.Moment.Kind) -> String {
     switch kind {
     case .quarantined: "Quarantined"
     case .salvaged: "Salvaged"
@@ -33,7 +34,8 @@ struct Timeline: Sendable {
     }
   }
 
-  private static func tone(_ kind: Receipt.Moment.Kind) -> HTML.Tone {
+  /// Whether it was good or bad.
+  static func tone(_ kind: Receipt.Moment.Kind) -> HTML.Tone {
     switch kind {
     case .quarantined, .salvageFailed: .bad
     case .salvaged, .installed, .released: .good

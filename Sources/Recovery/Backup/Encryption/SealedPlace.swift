@@ -68,6 +68,7 @@ struct SealedPlace: BackupPlace {
       do throws(AgeError) {
         guard let length = try AgeContent.prologueLength(beginning: bytes) else {
           guard isFirst, let name else { return nil }
+          // What cannot be read has no prologue either, as the second look finds.
           bytes = (try? base.read(name, in: section, at: 0, length: AgeContent.longestPrologue)) ?? []
           continue
         }
@@ -247,7 +248,7 @@ struct SealedPlace: BackupPlace {
     guard Self.sealedName(of: name) == nil else {
       throw BackupError(
         .request, operation: "write to the backup",
-        detail: "\(printable(name)) is encrypted, and is never written anew",
+        detail: "\(printable(name)) is encrypted, and is never rewritten",
         hint: "Take a new backup.")
     }
     try base.replace(name, with: bytes, in: section)

@@ -144,8 +144,12 @@ extension BackupCompression {
   func packer(level: Int) throws(BackupError) -> MemberPacker {
     switch self {
     case .gzip:
-      guard let deflate = Deflate(level: level) else { throw .memory() }
-      return { (block, number) throws(BackupError) in try GzipMember.pack(block, number: number, with: deflate) }
+      let packers = Deflate.levels(likeGzip: level).compactMap { Deflate(level: $0) }
+      guard let first = packers.first else { throw .memory() }
+      return { (block, number) throws(BackupError) in
+        // The same block is packed alike each time: which packer it is rests on its number.
+        try GzipMember.pack(block, number: number, with: packers.count > 1 ? packers[number % packers.count] : first)
+      }
     case .zstd:
       guard let frames = ZstandardSupport.current else { throw .unavailable(self, "pack the backup") }
       guard let packer = frames.packer(level: level) else { throw .memory() }

@@ -45,7 +45,7 @@ extension BackupPlaces {
 
   /// Makes the folder with all folders; the superuser makes it for the owner of the store's folder.
   private func makeRoot(for asked: Asked) throws(BackupError) {
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       var missing: [FilePath] = []
       for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
       try fileSystem.makeDirectory(root)
@@ -81,7 +81,8 @@ extension BackupPlaces {
     var note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
     note.recipients = Self.texts(of: recipients)
     if note.recipients != nil { return FolderPlace(try makeOpaque(note), of: place.owner, in: fileSystem) }
-    let isThere = try filing { () throws(FileError) in try fileSystem.status(of: place.path) != nil }
+    let isThere = try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: place.path) != nil
+    }
     if isThere { try write(note, in: place.path) } else { try make(place.path, note) { _ in } }
     return place
   }
@@ -96,7 +97,7 @@ extension BackupPlaces {
     if let uuid { note.uuid = uuid }
     // Another name of the same file changes nothing.
     let noted = note.path.path.map { PlaceOwner.whole($0, in: asked.home) }
-    let identity = try filing { () throws(FileError) in
+    let identity = try wrapping(BackupError.init) { () throws(FileError) in
       guard let noted else { return FileIdentity?.none }
       return try fileSystem.status(of: noted)?.identity
     }
@@ -185,7 +186,7 @@ extension BackupPlaces {
         let objects = content.objects.filter { $0.isLinked && wanted.contains($0.id) }
         guard !objects.isEmpty else { continue }
         let folder = target.folder(content.section)
-        try filing { () throws(FileError) in
+        try wrapping(BackupError.init) { () throws(FileError) in
           try fileSystem.makeDirectory(folder)
           for object in objects {
             try link(source.folder(content.section).appending(object.name), to: folder.appending(object.name))
@@ -201,10 +202,10 @@ extension BackupPlaces {
     _ folder: FilePath, _ note: StorePlaceNote, _ fill: (FilePath) throws(BackupError) -> Void
   ) throws(BackupError) {
     let unfinished = folder.hiddenSibling(suffix: Self.arriving)
-    try filing { () throws(FileError) in try fileSystem.makeDirectory(unfinished) }
+    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.makeDirectory(unfinished) }
     try fill(unfinished)
     try write(note, in: unfinished, isNew: true)
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.rename(unfinished, to: folder)
       try fileSystem.synchronizeDirectory(root)
     }
@@ -217,22 +218,15 @@ extension BackupPlaces {
     _ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false, isOpaque: Bool = false
   ) throws(BackupError) {
     if isOpaque {
-      try filing { () throws(FileError) in try opaque(folder).writeLocal(note) }
+      try wrapping(BackupError.init) { () throws(FileError) in try opaque(folder).writeLocal(note) }
       // Without public keys, which a note of such a folder has, it stays as it was.
       if note.recipients != nil { try opaque(folder).writeSealed(note, in: folder) }
       return
     }
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       let path = folder.appending(StorePlaceNote.name)
       try refuseLaterVersion(path)
-      try fileSystem.writeAtomically(note.json(), to: path, replacing: true, permissions: .ownerReadWrite)
-      guard FileSystem.effectiveUser == 0, let store = note.lastPath.path,
-        var model = try fileSystem.status(of: store.folder)
-      else { return }
-      model.permissions = .ownerReadWrite
-      try fileSystem.adoptAccess(of: model, to: path)
-      model.permissions = .ownerReadWriteExecute
-      if isNew { try fileSystem.adoptAccess(of: model, to: folder) }
+      try note.write(to: path, inNewFolder: isNew, fileSystem)
     }
   }
 
@@ -260,7 +254,7 @@ extension BackupPlaces {
 
   /// Removes what killed processes were making; all that is in it lies elsewhere.
   private func removeUnfinished() throws(BackupError) {
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       for name in try fileSystem.entries(of: root)
       where name.string.hasPrefix(".") && name.string.hasSuffix(Self.arriving) {
         try fileSystem.removeTree(root.appending(name))

@@ -21,7 +21,7 @@ extension BackupPlaces {
     if let identity = asked.identity {
       for folder in noted {
         guard let path = folder.note?.path.path else { continue }
-        let status = try filing { () throws(FileError) in
+        let status = try wrapping(BackupError.init) { () throws(FileError) in
           try fileSystem.status(of: PlaceOwner.whole(path, in: asked.home))
         }
         if status?.identity == identity { return folder }
@@ -53,7 +53,7 @@ extension BackupPlaces {
 
   private func isVacant(_ note: StorePlaceNote, _ home: FilePath) throws(BackupError) -> Bool {
     guard let path = note.path.path, let last = note.lastPath.path else { return false }
-    return try filing { () throws(FileError) in
+    return try wrapping(BackupError.init) { () throws(FileError) in
       guard try fileSystem.status(of: PlaceOwner.whole(path, in: home)) == nil else { return false }
       guard path.leadsOutside else { return true }
       return try fileSystem.status(of: last) == nil
@@ -107,7 +107,7 @@ extension BackupPlaces {
   ) throws(BackupError) -> Bool {
     guard !group.isPathless, let uuid = group.uuid, uuid == self.uuid(of: asked) else { return false }
     let place = try location(of: group, in: survey, asked.home).absolute
-    return try filing { () throws(FileError) in try fileSystem.status(of: place) == nil }
+    return try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: place) == nil }
   }
 
   private func isOf(
@@ -129,7 +129,7 @@ extension BackupPlaces {
 
   private func isGone(_ absolute: FilePath, _ home: FilePath) throws(BackupError) -> Bool {
     guard absolute.relative(to: home).leadsOutside else { return false }
-    return try filing { () throws(FileError) in try fileSystem.status(of: absolute) == nil }
+    return try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: absolute) == nil }
   }
 
   /// Where the store of some backups is: from the home on, and from the root on.
@@ -147,7 +147,7 @@ extension BackupPlaces {
     while !rest.isEmpty {
       let relative = FilePath(root: nil, rest)
       let candidate = PlaceOwner.whole(relative, in: home)
-      let status = try filing { () throws(FileError) in try fileSystem.status(of: candidate) }
+      let status = try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: candidate) }
       if status?.kind == .regular {
         let uuid = StoreUUID.read(candidate, fileSystem)
         let isSame = uuid != nil && group.uuid != nil ? uuid == group.uuid : isGone && isAlone

@@ -26,7 +26,7 @@ extension BackupPlaces {
   func isHidden(_ folder: Folder, from recipients: [AgeRecipient]) throws(BackupError) -> Bool {
     guard folder.isOpaque else { return recipients.isEmpty ? true : try !holdsOnlyEncrypted(folder.path) }
     let opaque = opaque(folder.path)
-    return try filing { () throws(FileError) in
+    return try wrapping(BackupError.init) { () throws(FileError) in
       guard folder.isNotedHere, try fileSystem.status(of: opaque.plainNotePath, followingLinks: false) == nil else {
         return false
       }
@@ -54,12 +54,14 @@ extension BackupPlaces {
 
   /// A name for a folder of a store: one that this machine has chosen for it before and that nothing has, or a new one.
   private func opaqueName(for note: StorePlaceNote) throws(BackupError) -> FilePath.Component {
-    let known = try filing { () throws(FileError) in try OpaqueFolder.localNotes(of: home, fileSystem) }
+    let known = try wrapping(BackupError.init) { () throws(FileError) in
+      try OpaqueFolder.localNotes(of: home, fileSystem)
+    }
     let names = known.filter { $0.note.path.path == note.path.path }.map(\.name)
     for name in names + (1...100).map({ _ in OpaqueFolder.newName(surroundings) }) {
       guard let component = FilePath.Component(name) else { continue }
       let path = root.appending(component)
-      let isThere = try filing { () throws(FileError) in
+      let isThere = try wrapping(BackupError.init) { () throws(FileError) in
         try fileSystem.status(of: path, followingLinks: false) != nil
       }
       if !isThere { return component }
@@ -73,11 +75,11 @@ extension BackupPlaces {
   func makeOpaque(_ note: StorePlaceNote) throws(BackupError) -> FilePath {
     let path = root.appending(try opaqueName(for: note))
     let folder = opaque(path)
-    try filing { () throws(FileError) in try folder.writeLocal(note) }
+    try wrapping(BackupError.init) { () throws(FileError) in try folder.writeLocal(note) }
     let unfinished = path.hiddenSibling(suffix: Self.arriving)
-    try filing { () throws(FileError) in try fileSystem.makeDirectory(unfinished) }
+    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.makeDirectory(unfinished) }
     try folder.writeSealed(note, in: unfinished)
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       if FileSystem.effectiveUser == 0, let store = note.lastPath.path,
         var model = try fileSystem.status(of: store.folder)
       {
@@ -123,9 +125,9 @@ extension BackupPlaces {
     note.recipients = Self.texts(of: recipients)
     let path = folder.isOpaque ? folder.path : root.appending(try opaqueName(for: note))
     let opaque = opaque(path)
-    try filing { () throws(FileError) in try opaque.writeLocal(note) }
+    try wrapping(BackupError.init) { () throws(FileError) in try opaque.writeLocal(note) }
     try opaque.writeSealed(note, in: folder.path)
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       if path != folder.path {
         let key = self.opaque(folder.path).deltaKeyPath
         if try fileSystem.status(of: key) != nil { try fileSystem.rename(key, to: opaque.deltaKeyPath) }

@@ -62,7 +62,9 @@ extension BackupPlaces {
     guard var note = folder.note, let arriving = note.arriving else { return }
     if let name = FilePath.Component(arriving.from), name.kind == .regular, root.appending(name) != folder.path {
       let source = FolderPlace(root.appending(name), in: fileSystem)
-      let isThere = try filing { () throws(FileError) in try fileSystem.status(of: source.path)?.kind == .directory }
+      let isThere = try wrapping(BackupError.init) { () throws(FileError) in
+        try fileSystem.status(of: source.path)?.kind == .directory
+      }
       if isThere {
         let lock = try locked(source.path)
         let own = Set(arriving.backups.compactMap { BackupIdentifier($0) })
@@ -123,7 +125,7 @@ extension BackupPlaces {
   ) throws(BackupError) {
     let main = "\(id)\(BackupManifest.File.Role.originalMain.suffix)"
     let (folder, hidden) = (target.folder(section), hidden(id, target, section))
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.makeDirectory(folder)
       if parts.contains(main) {
         try fileSystem.rename(source.folder(section).appending(main), to: hidden)
@@ -131,7 +133,7 @@ extension BackupPlaces {
       }
     }
     for name in parts where name != main { try rename(name, section, from: source, to: target) }
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.synchronizeDirectory(folder)
       if try fileSystem.status(of: hidden, followingLinks: false) != nil {
         try fileSystem.rename(hidden, to: folder.appending(main))
@@ -145,6 +147,6 @@ extension BackupPlaces {
     _ name: String, _ section: BackupSection, from source: FolderPlace, to target: FolderPlace
   ) throws(BackupError) {
     let (old, new) = (try source.file(name, in: section), try target.file(name, in: section))
-    try filing { () throws(FileError) in try fileSystem.rename(old, to: new) }
+    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.rename(old, to: new) }
   }
 }

@@ -104,7 +104,7 @@ package struct BackupPlaces: Sendable {
   }
 
   func asked(_ store: FilePath) throws(BackupError) -> Asked {
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       let home = try fileSystem.resolved(home)
       let main = try fileSystem.resolved(store)
       let status = try fileSystem.status(of: main)
@@ -115,7 +115,7 @@ package struct BackupPlaces: Sendable {
   }
 
   func resolvedHome() throws(BackupError) -> FilePath {
-    try filing { () throws(FileError) in try fileSystem.resolved(home) }
+    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.resolved(home) }
   }
 
   func uuid(of asked: Asked) -> String? { asked.exists ? StoreUUID.read(asked.main, fileSystem) : nil }
@@ -137,7 +137,7 @@ package struct BackupPlaces: Sendable {
   }
 
   func folders() throws(BackupError) -> [Folder] {
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       guard try fileSystem.status(of: root)?.kind == .directory else { return [] }
       var folders: [Folder] = []
       // A folder that gets another name meanwhile would be seen under neither.
@@ -173,10 +173,14 @@ package struct BackupPlaces: Sendable {
 
   /// Whether a folder can become that of a store: nothing is there, or a folder that tells of no store.
   private func isFree(_ path: FilePath) throws(BackupError) -> Bool {
-    let kind = try filing { () throws(FileError) in try fileSystem.status(of: path, followingLinks: false)?.kind }
+    let kind = try wrapping(BackupError.init) { () throws(FileError) in
+      try fileSystem.status(of: path, followingLinks: false)?.kind
+    }
     guard let kind else { return true }
     let note = path.appending(StorePlaceNote.name)
-    guard kind == .directory, try filing({ () throws(FileError) in try fileSystem.status(of: note) }) == nil else {
+    guard kind == .directory,
+      try wrapping(BackupError.init, { () throws(FileError) in try fileSystem.status(of: note) }) == nil
+    else {
       return false
     }
     return try PlaceSurvey(path, owner: nil, in: fileSystem).groups.isEmpty
@@ -188,9 +192,5 @@ package struct BackupPlaces: Sendable {
     var name = String(repeating: "_", count: points) + stem.dropFirst(points)
     while name.utf8.count > 200 { name.removeLast() }
     return FilePath.Component(name.isEmpty ? "Store" : name) ?? "Store"
-  }
-
-  func filing<Value>(_ body: () throws(FileError) -> Value) throws(BackupError) -> Value {
-    do throws(FileError) { return try body() } catch { throw BackupError(error) }
   }
 }

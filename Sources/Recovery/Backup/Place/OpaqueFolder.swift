@@ -118,15 +118,7 @@ struct OpaqueFolder {
     let folder = Self.keysFolder(of: home)
     let isNew = try fileSystem.status(of: folder) == nil
     try fileSystem.makeDirectory(folder)
-    try fileSystem.writeAtomically(note.json(), to: localNotePath, replacing: true, permissions: .ownerReadWrite)
-    // The superuser writes it for the owner of the store.
-    guard FileSystem.effectiveUser == 0, let store = note.lastPath.path,
-      var model = try fileSystem.status(of: store.folder)
-    else { return }
-    model.permissions = .ownerReadWrite
-    try fileSystem.adoptAccess(of: model, to: localNotePath)
-    model.permissions = .ownerReadWriteExecute
-    if isNew { try fileSystem.adoptAccess(of: model, to: folder) }
+    try note.write(to: localNotePath, inNewFolder: isNew, fileSystem)
   }
 
   /// Encrypts the note to its recipients, into a folder that may not have its name yet.

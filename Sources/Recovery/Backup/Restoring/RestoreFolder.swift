@@ -41,7 +41,7 @@ package struct RestoreFolder: Sendable {
 
   /// Whether an earlier run left something.
   package func isThere() throws(BackupError) -> Bool {
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.status(of: path, followingLinks: false)?.kind == .directory
     }
   }
@@ -82,7 +82,7 @@ package struct RestoreFolder: Sendable {
 
   /// Says that the store in it is whole.
   package func markReady(_ id: BackupIdentifier) throws(BackupError) {
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       let bytes = try JSON.bytes(of: Note(id: id), .line, to: "restore the backup", at: note)
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.writeAtomically(bytes, to: note, replacing: true)
@@ -161,7 +161,7 @@ package struct RestoreFolder: Sendable {
 
   /// The backup whose store is whole in the folder; nil where none is.
   private func readyBackup() throws(BackupError) -> BackupIdentifier? {
-    let bytes = try filing { () throws(FileError) -> [UInt8]? in
+    let bytes = try wrapping(BackupError.init) { () throws(FileError) -> [UInt8]? in
       guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
       return try fileSystem.contents(of: note, limit: 1 << 16)
     }
@@ -175,7 +175,7 @@ package struct RestoreFolder: Sendable {
   /// Removes the folder with everything in it, the note first.
   package func remove() throws(BackupError) {
     guard try isThere() else { return }
-    try filing { () throws(FileError) in
+    try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.unlink(note)
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.removeTree(path)
@@ -185,14 +185,10 @@ package struct RestoreFolder: Sendable {
 
   /// Removes the folder unless its store is on its way into its place.
   package func removeUnlessInstalling() throws(BackupError) {
-    let isMoving = try filing { () throws(FileError) in
+    let isMoving = try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.status(of: journal, followingLinks: false) != nil
     }
     if !isMoving { try remove() }
-  }
-
-  private func filing<Value>(_ body: () throws(FileError) -> Value) throws(BackupError) -> Value {
-    do throws(FileError) { return try body() } catch { throw BackupError(error) }
   }
 }
 

@@ -27,7 +27,7 @@ struct CustomFailure {
     }
     return MigrationError(
       .dataViolation, detail: "\(place): \(what) (SQLite reported \(error.resultCode))",
-      hint: "Make the expressions of the mapping right for all records; the store is as it was.",
+      hint: "Correct the expressions of the mapping, so that they work for all records; the store is as it was.",
       entityName: route.destination?.name, propertyName: name)
   }
 

@@ -83,7 +83,7 @@ struct CustomFilters {
       guard let name = mapping.sourceEntityName, layout.source.entity(named: name) != nil,
         mapping.destinationEntityName != nil || mapping.needsPolicy
       else { continue }
-      let builder = CustomRouteBuilder(layout: layout, paths: paths, mapping: mapping)
+      let builder = CustomRouteBuilder(layout: layout, mapping: mapping, bind: paths.bind)
       readers.append(Reader(mapping: mapping, leavesOut: leavesOut(try builder.filter()?.sql)))
     }
     if let database { try StepConnection.addFunctions(to: database, referenceDate: referenceDate) }
@@ -101,7 +101,7 @@ struct CustomFilters {
           .dataViolation, operation: "plan the migration",
           detail: "a filter of the mapping fails for a record of \(printable(entity.name)) "
             + "(SQLite reported \(error.resultCode))",
-          hint: "Make the filters of the mapping right for all records.", entityName: entity.name)
+          hint: "Correct the filters of the mapping, so that they work for all records.", entityName: entity.name)
       }
     }
     return result

@@ -5,8 +5,10 @@ internal import StoreFiles
 /// Makes a route of an entity mapping: its condition and its columns, as SQL over the source's row `o`.
 struct CustomRouteBuilder {
   let layout: StepLayout
-  let paths: MappingPathResolver
   let mapping: EntityMapping
+
+  /// Binds an expression: its text, the source's entity, and what the value is for.
+  let bind: (String, String, String) throws(ExpressionProblem) -> BoundExpression
 
   /// The route; nil for mappings that have nothing to do, as those of new and removed entities.
   func route(
@@ -18,9 +20,9 @@ struct CustomRouteBuilder {
     guard makePolicy != nil || (source != nil && destination != nil) else { return nil }
     var properties: Set<String> = []
     var filter: String?
-    if let rewritten = try self.filter() {
-      filter = rewritten.sql
-      properties.formUnion(rewritten.properties)
+    if let bound = try self.filter() {
+      filter = bound.sql
+      properties.formUnion(bound.properties)
     }
     var columns: [(column: ColumnLayout, sql: String)] = []
     if let source, let destination, let table = layout.destination.table(named: destination.tableName) {
@@ -38,11 +40,11 @@ struct CustomRouteBuilder {
   }
 
   /// The condition of its filter over the row `o`; nil for all records.
-  func filter() throws(MigrationError) -> MappingExpressionRewriter.Rewritten? {
+  func filter() throws(MigrationError) -> BoundExpression? {
     guard let text = mapping.sourceFilter,
       let source = mapping.sourceEntityName.flatMap({ layout.source.entity(named: $0) })
     else { return nil }
-    return try rewrite(text, of: source, place: "", property: nil)
+    return try bind(text, of: source, place: "", property: nil)
   }
 
   private func sql(
@@ -51,10 +53,10 @@ struct CustomRouteBuilder {
     let property = mapping.propertyMapping(of: path)
     switch property?.value {
     case .expression(let expression):
-      let rewritten = try rewrite(
+      let bound = try bind(
         expression, of: route.source, place: "\(mapping.name).\(path)", property: path.description)
-      properties.formUnion(rewritten.properties)
-      return value(rewritten, path, route, property)
+      properties.formUnion(bound.properties)
+      return value(bound, path, route, property)
     case nil:
       // What a mapping does not name is as in a new record.
       var complete = route.mapping
@@ -70,15 +72,15 @@ struct CustomRouteBuilder {
   }
 
   private func value(
-    _ rewritten: MappingExpressionRewriter.Rewritten, _ path: PropertyPath, _ route: StepLayout.Route,
+    _ bound: BoundExpression, _ path: PropertyPath, _ route: StepLayout.Route,
     _ property: PropertyMapping?
   ) -> String {
     let new = attribute(path, route)
-    let old = rewritten.attribute.flatMap { name in
+    let old = bound.attribute.flatMap { name in
       layout.sourceSide.properties[route.source.name]?.first { $0.path == name }
     }
     // The marker byte of external storage is the attribute's, not the value's (format section 3.7).
-    var sql = rewritten.sql
+    var sql = bound.sql
     if new?.isMarked == true, old?.isMarked != true {
       sql = "CASE WHEN \(sql) IS NOT NULL THEN CAST(x'01' || \(sql) AS BLOB) END"
     }
@@ -90,37 +92,9 @@ struct CustomRouteBuilder {
     layout.destinationSide.properties[route.destination.name]?.first { $0.path == path }
   }
 
-  private func told(_ problem: MappingExpressionProblem, _ property: String?) -> MigrationError {
-    let place = property == nil ? "in the filter" : "in the expression"
-    return CustomStepCheck.invalid(
-      mapping, property, "\(place)\(problem.position > 0 ? ", at" : ":") \(problem.words)", hint: problem.hint,
-      isUnsupported: problem.isUnsupported)
-  }
-
-  /// Lets SQLite compile the filter and every expression as they were written.
-  func compile(_ compilation: ExpressionCompilation) throws(MigrationError) {
-    guard let source = mapping.sourceEntityName.flatMap({ layout.source.entity(named: $0) }) else { return }
-    func check(
-      _ rewritten: MappingExpressionRewriter.Rewritten, _ property: String?
-    ) throws(MigrationError) {
-      do throws(MappingExpressionProblem) {
-        try compilation.check(rewritten, of: source)
-      } catch {
-        throw told(error, property)
-      }
-    }
-    if let filter = try filter() { try check(filter, nil) }
-    guard mapping.destinationEntityName != nil else { return }
-    for property in mapping.propertyMappings {
-      guard case .expression(let expression) = property.value else { continue }
-      let name = property.destination.description
-      try check(try rewrite(expression, of: source, place: "\(mapping.name).\(name)", property: name), name)
-    }
-  }
-
-  private func rewrite(
+  private func bind(
     _ expression: MappingExpression, of source: EntityLayout, place: String, property: String?
-  ) throws(MigrationError) -> MappingExpressionRewriter.Rewritten {
+  ) throws(MigrationError) -> BoundExpression {
     guard case .sql(let text) = expression else {
       throw MigrationError(
         .policyMissing, operation: "prepare the mapping",
@@ -129,11 +103,13 @@ struct CustomRouteBuilder {
         hint: "Write it in SQL, or register a policy for the entity mapping.",
         entityName: mapping.destinationEntityName, propertyName: property)
     }
-    var rewriter = MappingExpressionRewriter(paths, entity: source.name, place: place)
-    do throws(MappingExpressionProblem) {
-      return try rewriter.rewrite(text)
+    do throws(ExpressionProblem) {
+      return try bind(text, source.name, place)
     } catch {
-      throw told(error, property)
+      let place = property == nil ? "in the filter" : "in the expression"
+      throw CustomStepCheck.invalid(
+        mapping, property, "\(place)\(error.position > 0 ? ", at" : ":") \(error.words)", hint: error.hint,
+        isUnsupported: error.isUnsupported)
     }
   }
 }

@@ -19,13 +19,11 @@ struct CustomStep {
   init(_ layout: StepLayout, policies: MigrationPolicies) throws(MigrationError) {
     self.layout = layout
     try CustomStepCheck(layout: layout).run()
-    let paths = MappingPathResolver(layout: layout.source, schema: ExpressionCompilation.schema)
     let compilation = try ExpressionCompilation(layout.source)
     var routes: [CustomRoute] = []
     for mapping in layout.mapping.entityMappings {
-      let builder = CustomRouteBuilder(layout: layout, paths: paths, mapping: mapping)
+      let builder = CustomRouteBuilder(layout: layout, mapping: mapping, bind: compilation.bind)
       guard let route = try builder.route(numbered: routes.count, policies) else { continue }
-      try builder.compile(compilation)
       routes.append(route)
     }
     ranges = Self.assignRanges(&routes, layout)

@@ -65,7 +65,7 @@ extension InferenceBuilder {
         MigrationRefusal(
           .externalStorageOff, entity: pair.destination.name, property: property.path,
           reason: "Unable to use inferred mapping to move external reference into store.",
-          detail: "attribute \(Self.place(pair, origin, property)) had external storage and has not any more",
+          detail: "attribute \(Self.place(pair, origin, property)) had external storage and no longer has",
           wayRound: """
             Leave external storage on; or add a new attribute without it and move the values over in a custom step.
             """),

@@ -105,8 +105,8 @@ public struct ModelLint: Sendable {
         guard !bundle.unreadableVersions.contains(where: { $0.name == name }) else { continue }
         findings.append(
           LintFinding(
-            .missingRelease, in: name, detail: "the version was released and is not in the model any more",
-            hint: "Put it back, so that stores of it can be migrated; or write the lock file anew."))
+            .missingRelease, in: name, detail: "the version was released and is no longer in the model",
+            hint: "Put it back, so that stores of it can be migrated; or write the lock file again."))
         continue
       }
       let now = version.versionHashes.mapValues(\.hex)

@@ -114,19 +114,19 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
   public var usualHint: String {
     switch self {
     case .file: "Check the path and its permissions."
-    case .notInferable: "Give a mapping for the step, or put a version between the two that leads over in two steps."
+    case .notInferable: "Give a mapping for the step, or add a version between the two, so that two steps lead over."
     case .wouldLose: "Give a mapping for the step, or accept the loss; the store is as it was."
     case .sourceModelMissing: "Add the version that the store was written with to the model."
     case .unknownVersion: "Name a version that the model has."
     case .newerModel: "Update the app or its model; the store is left as it is."
     case .otherModel: "Check that it is the right store and the right model; the store is left as it is."
     case .sourceDamaged:
-      "Let lazaret open, or the app, quarantine it; a migration would lose what cannot be read. It is left as it is."
+      "Have lazaret open or the app quarantine it; a migration would lose what cannot be read. It is left as it is."
     case .backwards: "Open the store with the newer app, or restore a backup from before the last migration."
     case .mappingMissing: "Give a mapping for the step."
-    case .mappingStale: "Make the mapping anew from the two versions as they are now."
-    case .mappingInvalid: "Take the mapping from version control or make it again."
-    case .expressionUnsupported: "Make the value in a policy, or write the expression in another way."
+    case .mappingStale: "Make the mapping again from the two versions as they are now."
+    case .mappingInvalid: "Restore the mapping from version control, or make it again."
+    case .expressionUnsupported: "Compute the value in a policy, or write the expression in another way."
     case .policyMissing: "Register the policy or the function before the migration starts."
     case .policyFailed: "Correct the custom step; the store is as it was."
     case .stageHandlerFailed: "Correct the handler of the stage; the store is as it was."
@@ -136,7 +136,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     case .verificationFailed: "Report it; the store is as it was."
     case .cancelled: "Start the migration again; finished steps are not repeated."
     case .sqlite: "Check the disk and the permissions; the store is as it was."
-    case .lockInvalid: "Take the lock file from version control, or write it anew with --write-lock."
+    case .lockInvalid: "Restore the lock file from version control, or write it again with --write-lock."
     }
   }
 

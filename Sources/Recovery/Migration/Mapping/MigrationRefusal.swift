@@ -11,7 +11,7 @@ public struct MigrationRefusal: Sendable, Hashable {
     /// The types of an attribute cannot be converted into each other.
     case incompatibleTypes = "incompatible-types"
 
-    /// An attribute had external storage and has not any more.
+    /// An attribute had external storage and no longer has.
     case externalStorageOff = "external-storage-off"
 
     /// A relationship led to many and leads to one.

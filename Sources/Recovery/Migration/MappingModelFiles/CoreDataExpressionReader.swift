@@ -1,19 +1,11 @@
 internal import ManagedObjectModel
-internal import PersistentStore
 internal import StoreFiles
 
-/// Writes Core Data's expressions as SQL over the attributes of the source, by their names in the model.
+/// Reads Core Data's expressions over the properties of the source.
 ///
-/// Names stand between double quotes; those of a path through to-one relationships are joined by points. What SQL would
-/// do otherwise than `NSExpression` is refused: `lowercase:` beyond ASCII, diacritics, regular expressions, methods of
-/// the app's own classes.
-struct ExpressionSQL {
-  /// An SQL expression and the type of its values.
-  struct Typed {
-    var text: String
-    var type: ValueType
-  }
-
+/// What SQL would do otherwise than `NSExpression` is refused: `lowercase:` beyond ASCII, diacritics, regular
+/// expressions, methods of the app's own classes.
+struct CoreDataExpressionReader {
   let side: InferenceSide
 
   /// The entity whose records the expression is about.
@@ -33,65 +25,70 @@ struct ExpressionSQL {
 
   // MARK: Expressions
 
-  /// The expression as SQL.
-  mutating func value(_ expression: ModelExpression) throws(ExpressionObstacle) -> Typed {
+  /// What an expression is in SQL's terms.
+  mutating func value(_ expression: ModelExpression) throws(ExpressionObstacle) -> TypedExpression {
     let result = try unbounded(expression)
     // Some functions write their argument several times; one inside of the other, they multiply.
-    guard result.text.utf8.count <= Self.maximumLength else {
-      throw ExpressionObstacle(reason: "it becomes longer than \(Self.maximumLength) bytes")
+    guard result.sql.utf8.count <= Self.maximumLength else {
+      throw ExpressionObstacle("it becomes longer than \(Self.maximumLength) bytes")
     }
     return result
   }
 
   private static let maximumLength = 65_536
 
-  private mutating func unbounded(_ expression: ModelExpression) throws(ExpressionObstacle) -> Typed {
+  private mutating func unbounded(_ expression: ModelExpression) throws(ExpressionObstacle) -> TypedExpression {
+    if let path = path(of: expression) { return try attribute(path) }
     switch expression {
     case .constant(let constant): return try Self.constant(constant)
-    case .keyPathOf(.variable("source"), let path): return try attribute(path)
-    case .keyPath(let path) where selfIsRecord: return try attribute(path)
-    case .keyPathOf(.selfObject, let path) where selfIsRecord: return try attribute(path)
-    case .keyPath(let path):
-      throw ExpressionObstacle(reason: "the key path \(printable(path)) does not begin with $source")
+    case .keyPath(let path): throw ExpressionObstacle("the key path \(printable(path)) does not begin with $source")
     case .keyPathOf(let base, _):
-      throw ExpressionObstacle(function: base.format, reason: "it reads a property of \(printable(base.format))")
+      throw ExpressionObstacle("it reads a property of \(printable(base.format))", in: base.format)
     case .function(let selector, let arguments): return try function(selector, arguments)
     case .method(let target, let selector, let arguments): return try method(target, selector, arguments)
     case .conditional(let predicate, let first, let second):
       let condition = try condition(predicate)
       let (yes, no) = (try value(first), try value(second))
       guard yes.type.agrees(with: no.type) else {
-        throw ExpressionObstacle(
-          function: "TERNARY", reason: "it gives now \(yes.type.word), now \(no.type.word)")
+        throw ExpressionObstacle("it gives now \(yes.type.word), now \(no.type.word)", in: "TERNARY")
       }
-      return Typed(
-        text: "CASE WHEN \(condition) THEN \(yes.text) ELSE \(no.text) END", type: yes.type.joined(with: no.type))
+      return .series("CASE", "WHEN", condition, "THEN", yes, "ELSE", no, "END", type: yes.type.joined(with: no.type))
     case .selfObject, .variable:
-      throw ExpressionObstacle(function: expression.format, reason: "it stands for a whole record, not for a value")
-    case .aggregate: throw ExpressionObstacle(function: "{…}", reason: "a list stands where a value is needed")
-    case .fetch: throw ExpressionObstacle(function: "FETCH", reason: "it fetches records")
-    case .opaque(let className):
-      throw ExpressionObstacle(function: className, reason: "it is of the class \(printable(className))")
+      throw ExpressionObstacle("it stands for a whole record, not for a value", in: expression.format)
+    case .aggregate: throw ExpressionObstacle("a list stands where a value is needed", in: "{…}")
+    case .fetch: throw ExpressionObstacle("it fetches records", in: "FETCH")
+    case .opaque(let className): throw ExpressionObstacle("it is of the class \(printable(className))", in: className)
     }
   }
 
-  static func constant(_ constant: ModelExpression.Constant) throws(ExpressionObstacle) -> Typed {
-    switch constant {
-    case .null: return Typed(text: "NULL", type: .null)
-    case .boolean(let flag): return Typed(text: flag ? "1" : "0", type: .boolean)
-    case .integer(let number):
-      return Typed(text: AttributeValue.integer(number).literal(isMarked: false), type: .integer)
-    case .real(let number):
-      guard number.isFinite else { throw ExpressionObstacle(reason: "it holds a number that is not finite") }
-      return Typed(text: AttributeValue.real(number).literal(isMarked: false), type: .real)
-    case .decimal(let digits):
-      return Typed(text: AttributeValue.decimal(digits).literal(isMarked: false), type: .real)
-    case .string(let text): return Typed(text: AttributeValue.string(text).literal(isMarked: false), type: .text)
-    case .date(let seconds): return Typed(text: AttributeValue.date(seconds).literal(isMarked: false), type: .date)
-    case .opaque(let className):
-      throw ExpressionObstacle(
-        function: className, reason: "it holds a constant of the class \(printable(className))")
+  /// The key path from the record that an expression is; nil for every other expression.
+  func path(of expression: ModelExpression) -> String? {
+    switch expression {
+    case .keyPathOf(.variable("source"), let path): path
+    case .keyPath(let path) where selfIsRecord: path
+    case .keyPathOf(.selfObject, let path) where selfIsRecord: path
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      nil
     }
+  }
+
+  static func constant(_ constant: ModelExpression.Constant) throws(ExpressionObstacle) -> TypedExpression {
+    let (value, type): (AttributeValue?, ValueType)
+    switch constant {
+    case .null: (value, type) = (nil, .null)
+    case .boolean(let flag): (value, type) = (.boolean(flag), .boolean)
+    case .integer(let number): (value, type) = (.integer(number), .integer)
+    case .real(let number):
+      guard number.isFinite else { throw ExpressionObstacle("it holds a number that is not finite") }
+      (value, type) = (.real(number), .real)
+    case .decimal(let digits): (value, type) = (.decimal(digits), .real)
+    case .string(let text): (value, type) = (.string(text), .text)
+    case .date(let seconds): (value, type) = (.date(seconds), .date)
+    case .opaque(let className):
+      throw ExpressionObstacle("it holds a constant of the class \(printable(className))", in: className)
+    }
+    return TypedExpression(.sign(value?.literal(isMarked: false) ?? "NULL"), type)
   }
 
   // MARK: Paths
@@ -100,11 +97,16 @@ struct ExpressionSQL {
   struct Place {
     var property: StoredProperty
 
-    /// The names, quoted and joined.
-    var text: String
+    /// The names on the way to it.
+    var names: [String]
 
     /// The name of the to-many relationship that it leads through; nil for none.
     var toMany: String?
+
+    /// What is read there, or what a function makes of it.
+    func reading(_ type: ValueType, by function: String? = nil) -> TypedExpression {
+      TypedExpression(.reading(.init(function: function, path: names)), type)
+    }
   }
 
   /// Follows a path; each but the last name must be that of a relationship or of a composite attribute.
@@ -113,20 +115,19 @@ struct ExpressionSQL {
   mutating func place(_ path: String, isMany: Bool = false) throws(ExpressionObstacle) -> Place {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard names.count <= 8, !names.contains("") else {
-      throw ExpressionObstacle(reason: "the key path \(printable(path)) is damaged or has more than eight names")
+      throw ExpressionObstacle("the key path \(printable(path)) is damaged or has more than eight names")
     }
     var entity = entityName
     var toMany: String?
     for (index, name) in names.enumerated() {
       guard !name.hasPrefix("@") else {
-        throw ExpressionObstacle(function: name, reason: "it uses the collection operator \(printable(name))")
+        throw ExpressionObstacle("it uses the collection operator \(printable(name))", in: name)
       }
       let rest = Array(names[(index + 1)...])
       let stored = side.properties[entity] ?? []
       if let leaf = stored.first(where: { $0.path == PropertyPath(name, leaf: rest) }) {
         if index == 0 { used.insert(leaf.path) }
-        let text = names.map(SQLText.quotedIdentifier).joined(separator: ".")
-        return Place(property: leaf, text: text, toMany: toMany)
+        return Place(property: leaf, names: names, toMany: toMany)
       }
       guard let next = stored.first(where: { $0.path == PropertyPath(name) })?.relationship else {
         throw missing(name, of: entity)
@@ -134,7 +135,7 @@ struct ExpressionSQL {
       if next.isToMany {
         guard isMany, toMany == nil else {
           throw ExpressionObstacle(
-            reason: "the key path \(printable(path)) leads through the to-many relationship \(printable(name))")
+            "the key path \(printable(path)) leads through the to-many relationship \(printable(name))")
         }
         toMany = name
       }
@@ -147,12 +148,12 @@ struct ExpressionSQL {
   private func missing(_ name: String, of entity: String) -> ExpressionObstacle {
     let property = side.model.properties(of: entity)[name]?.property
     let place = "\(printable(entity)).\(printable(name))"
-    if property == nil { return ExpressionObstacle(reason: "the source has no property \(place)") }
-    return ExpressionObstacle(reason: "the source does not store \(place)")
+    if property == nil { return ExpressionObstacle("the source has no property \(place)") }
+    return ExpressionObstacle("the source does not store \(place)")
   }
 
   /// The value at the end of a path, or what a collection operator in it makes of many.
-  private mutating func attribute(_ path: String) throws(ExpressionObstacle) -> Typed {
+  private mutating func attribute(_ path: String) throws(ExpressionObstacle) -> TypedExpression {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if let index = names.firstIndex(where: { $0.hasPrefix("@") }) {
       let before = names[..<index].joined(separator: ".")
@@ -161,48 +162,47 @@ struct ExpressionSQL {
     }
     let place = try place(path)
     guard let attribute = place.property.attribute else {
-      throw ExpressionObstacle(reason: "\(printable(path)) is a relationship, and a value is needed")
+      throw ExpressionObstacle("\(printable(path)) is a relationship, and a value is needed")
     }
     guard let type = ValueType(attribute.type), !place.property.isMarked else {
-      throw ExpressionObstacle(reason: "the values of \(printable(path)) can only be copied as they are")
+      throw ExpressionObstacle("the values of \(printable(path)) can only be copied as they are")
     }
-    return Typed(text: place.text, type: type)
+    return place.reading(type)
   }
 
   /// `cars.@count`, `cars.@sum.price`; the sum and the average of nothing are zero, as with Core Data.
   private mutating func collected(
     _ name: String, _ before: String, _ after: String
-  ) throws(ExpressionObstacle) -> Typed {
+  ) throws(ExpressionObstacle) -> TypedExpression {
     if name == "@count", after.isEmpty { return try count(before) }
     guard ["@sum", "@avg", "@min", "@max"].contains(name), !before.isEmpty, !after.isEmpty else {
-      throw ExpressionObstacle(function: name, reason: "it uses the collection operator \(printable(name))")
+      throw ExpressionObstacle("it uses the collection operator \(printable(name))", in: name)
     }
     return try collected(String(name.dropFirst()), "\(before).\(after)")
   }
 
-  /// What an SQL function makes of the values at the end of a path through a to-many relationship.
-  mutating func collected(_ function: String, _ path: String) throws(ExpressionObstacle) -> Typed {
+  /// What a function makes of the values at the end of a path through a to-many relationship.
+  mutating func collected(_ function: String, _ path: String) throws(ExpressionObstacle) -> TypedExpression {
     let place = try place(path, isMany: true)
     guard place.toMany != nil, let type = place.property.attribute.flatMap({ ValueType($0.type) }),
       type.isNumber || type == .date
     else {
-      throw ExpressionObstacle(
-        function: function, reason: "\(printable(path)) does not lead to the numbers of many records")
+      throw ExpressionObstacle("\(printable(path)) does not lead to the numbers of many records", in: function)
     }
-    let text = "\(function)(\(place.text))"
+    let value = place.reading(type, by: function)
     switch function {
-    case "sum": return Typed(text: "ifnull(\(text), 0)", type: type == .boolean ? .integer : type)
-    case "avg": return Typed(text: "ifnull(\(text), 0.0)", type: .real)
-    default: return Typed(text: text, type: type)
+    case "sum": return .call("ifnull", value, "0", type: type == .boolean ? .integer : type)
+    case "avg": return .call("ifnull", value, "0.0", type: .real)
+    default: return value
     }
   }
 
   /// How many records a to-many relationship leads to.
-  mutating func count(_ path: String) throws(ExpressionObstacle) -> Typed {
+  mutating func count(_ path: String) throws(ExpressionObstacle) -> TypedExpression {
     let place = try place(path)
     guard place.property.relationship?.isToMany == true else {
-      throw ExpressionObstacle(function: "count:", reason: "it counts something else than a to-many relationship")
+      throw ExpressionObstacle("it counts something else than a to-many relationship", in: "count:")
     }
-    return Typed(text: "count(\(place.text))", type: .integer)
+    return place.reading(.integer, by: "count")
   }
 }

@@ -31,7 +31,7 @@ extension MappingTranslation {
     case .generated:
       guard let origin = source(property.path, of: pair) else { return new(property, record, pair) }
       return copy(origin, property, attribute, "$source.\(property.path)", record, pair)
-    case .unreadable(let what): return refused(property, ExpressionObstacle(reason: "it is \(what)"), what, record)
+    case .unreadable(let what): return refused(property, ExpressionObstacle("it is \(what)"), what, record)
     case .expression(.constant(.null)): return PropertyMapping(property.path, .null)
     case .expression(let expression):
       if case .keyPathOf(.variable("source"), let path) = expression,
@@ -79,40 +79,39 @@ extension MappingTranslation {
     _ property: StoredProperty, _ attribute: Attribute, _ expression: ModelExpression, _ record: EntityRecord,
     _ pair: InferenceBuilder.Pair
   ) -> PropertyMapping {
-    var writer = ExpressionSQL(builder.source, entity: pair.source.name)
+    var reader = CoreDataExpressionReader(builder.source, entity: pair.source.name)
     do throws(ExpressionObstacle) {
-      let value = try writer.value(expression)
-      let text = try Self.text(value, for: attribute, isMarked: property.isMarked)
-      used[pair.source.name, default: []].formUnion(writer.used)
+      let value = try reader.value(expression)
+      let fitting = try Self.value(value, for: attribute, isMarked: property.isMarked)
+      used[pair.source.name, default: []].formUnion(reader.used)
       return PropertyMapping(
-        property.path, .expression(.sql(text)),
+        property.path, .expression(.sql(fitting.sql)),
         replacesNilWithDefault: !property.isOptional && attribute.hasReadableDefault)
     } catch {
-      used[pair.source.name, default: []].formUnion(writer.used)
+      used[pair.source.name, default: []].formUnion(reader.used)
       return refused(property, error, expression.format, record)
     }
   }
 
   /// The value as the destination's attribute holds it; a fraction is cut off where a whole number is wanted.
-  private static func text(
-    _ value: ExpressionSQL.Typed, for attribute: Attribute, isMarked: Bool
-  ) throws(ExpressionObstacle) -> String {
+  private static func value(
+    _ value: TypedExpression, for attribute: Attribute, isMarked: Bool
+  ) throws(ExpressionObstacle) -> TypedExpression {
     guard let wanted = ValueType(attribute.type), !isMarked else {
-      throw ExpressionObstacle(reason: "values of type \(attribute.type.sourceName) can only be copied as they are")
+      throw ExpressionObstacle("values of type \(attribute.type.sourceName) can only be copied as they are")
     }
     switch (wanted, value.type) {
-    case (_, .null): return value.text
-    case (.integer, .real): return "CAST(\(value.text) AS INTEGER)"
-    case (.boolean, .integer), (.boolean, .real): return "(\(value.text) <> 0)"
+    case (_, .null), (.integer, .boolean): return value
+    case (.integer, .real): return value.cast(to: "INTEGER", .integer)
+    case (.boolean, .integer), (.boolean, .real): return .call("", .series(value, "<>", "0"), type: .boolean)
     case (.real, .integer), (.real, .boolean):
-      return attribute.type == .decimal ? value.text : "CAST(\(value.text) AS REAL)"
-    case (.integer, .boolean): return value.text
+      return attribute.type == .decimal ? value : value.cast(to: "REAL", .real)
     default:
       guard wanted == value.type else {
         throw ExpressionObstacle(
-          reason: "it gives \(value.type.word), and the attribute is of type \(attribute.type.sourceName)")
+          "it gives \(value.type.word), and the attribute is of type \(attribute.type.sourceName)")
       }
-      return value.text
+      return value
     }
   }
 

@@ -58,14 +58,14 @@ extension MappingTranslation {
       builder.destination.isKind(made, of: relationship.destinationEntityName)
     else {
       throw ExpressionObstacle(
-        reason: """
-          mapping "\(printable(other.name))" makes no records of entity \
-          "\(printable(relationship.destinationEntityName))"
-          """)
+        """
+        mapping "\(printable(other.name))" makes no records of entity \
+        "\(printable(relationship.destinationEntityName))"
+        """)
     }
     if origin?.relationship?.isToMany == true, !relationship.isToMany {
       throw ExpressionObstacle(
-        reason: "\(printable(origin?.path.description ?? "")) leads to many records, and the relationship leads to one")
+        "\(printable(origin?.path.description ?? "")) leads to many records, and the relationship leads to one")
     }
     let reference = origin.map { PropertyMapping.SourceReference.relationship($0.path.name) } ?? .record
     return PropertyMapping(property.path, .destinations(mapping: other.name, of: reference))
@@ -99,7 +99,7 @@ extension MappingTranslation {
   ) throws(ExpressionObstacle) -> Request {
     switch found?.value ?? .nothing {
     case .nothing: return .nothing
-    case .unreadable(let what): throw ExpressionObstacle(reason: "it is \(what)")
+    case .unreadable(let what): throw ExpressionObstacle("it is \(what)")
     case .generated:
       guard let origin = sourceRelationship(property.path.name, record) else { return .nothing }
       return generated(origin, property)
@@ -124,24 +124,23 @@ extension MappingTranslation {
       case "destinationInstancesForSourceRelationshipNamed:sourceInstances:":
         // The name is only looked at for the entity; the records come from the second argument.
         guard let origin = try reference(arguments[1], record) else {
-          throw ExpressionObstacle(function: selector, reason: "it names a relationship and gives the record itself")
+          throw ExpressionObstacle("it names a relationship and gives the record itself", in: selector)
         }
         return .relationship(origin)
       default: break
       }
     case .keyPathOf(.variable("source"), let path):
-      throw ExpressionObstacle(
-        reason: "\(printable(path)) leads to records of the source, not to what has become of them")
+      throw ExpressionObstacle("\(printable(path)) leads to records of the source, not to what has become of them")
     case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
       .opaque:
       break
     }
-    throw ExpressionObstacle(function: Self.function(of: expression), reason: "it asks for records in a way not known")
+    throw ExpressionObstacle("it asks for records in a way not known", in: Self.function(of: expression))
   }
 
   private func destinations(named name: String, _ origin: StoredProperty?) throws(ExpressionObstacle) -> Request {
     guard let other = records[name] else {
-      throw ExpressionObstacle(reason: "there is no mapping called \"\(printable(name))\"")
+      throw ExpressionObstacle("there is no mapping called \"\(printable(name))\"")
     }
     guard let origin, let relationship = origin.relationship else { return .destinations(other, nil) }
     // Where no other mapping has a part in it, it is the plain way of a relationship.
@@ -190,7 +189,7 @@ extension MappingTranslation {
     case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
       .opaque:
       throw ExpressionObstacle(
-        function: Self.function(of: expression), reason: "the records that it starts from are not those of $source")
+        "the records that it starts from are not those of $source", in: Self.function(of: expression))
     }
   }
 
@@ -201,11 +200,11 @@ extension MappingTranslation {
     if keyPath == "$source" { return nil }
     let name = keyPath.hasPrefix("$source.") ? String(keyPath.dropFirst(8)) : keyPath
     guard !name.contains(".") else {
-      throw ExpressionObstacle(reason: "it follows the key path \(printable(name)) over more than one relationship")
+      throw ExpressionObstacle("it follows the key path \(printable(name)) over more than one relationship")
     }
     guard let found = sourceRelationship(name, record) else {
       throw ExpressionObstacle(
-        reason: "the source stores no relationship \(printable(record.sourceName ?? "")).\(printable(name))")
+        "the source stores no relationship \(printable(record.sourceName ?? "")).\(printable(name))")
     }
     return found
   }

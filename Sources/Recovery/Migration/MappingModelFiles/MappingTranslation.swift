@@ -131,13 +131,13 @@ struct MappingTranslation {
     case .expression(let expression): (text, predicate) = (expression.format, nil)
     }
     if predicate == .always(true) { return nil }
-    var writer = ExpressionSQL(builder.source, entity: source, selfIsRecord: true)
+    var reader = CoreDataExpressionReader(builder.source, entity: source, selfIsRecord: true)
     let obstacle: ExpressionObstacle
     do throws(ExpressionObstacle) {
-      guard let predicate else { throw ExpressionObstacle(reason: "it is none that can be read") }
-      let condition = try writer.condition(predicate)
-      used[source, default: []].formUnion(writer.used)
-      return .sql(condition)
+      guard let predicate else { throw ExpressionObstacle("it is none that can be read") }
+      let condition = try reader.condition(predicate)
+      used[source, default: []].formUnion(reader.used)
+      return .sql(condition.sql)
     } catch {
       obstacle = error
     }

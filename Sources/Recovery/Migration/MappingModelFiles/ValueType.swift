@@ -12,6 +12,9 @@ enum ValueType: Hashable {
   case uuid
   case uri
 
+  /// What only SQLite knows.
+  case unknown
+
   /// What attributes of that type hold; nil for those whose values SQL cannot make.
   init?(_ type: AttributeType) {
     switch type {
@@ -52,6 +55,7 @@ enum ValueType: Hashable {
     case .bytes: "data"
     case .uuid: "a UUID"
     case .uri: "a URI"
+    case .unknown: "a value"
     }
   }
 }

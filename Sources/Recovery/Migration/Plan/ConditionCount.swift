@@ -46,7 +46,7 @@ struct ConditionCount {
       }
     return MigrationError(
       condition.kind == .duplicateValues ? .constraintViolation : .dataViolation,
-      detail: "\(rows) record\(rows == 1 ? "" : "s") of \(entity) \(words); primary keys: \(examples.sqlList)",
+      detail: "\(counted(rows, "record")) of \(entity) \(words); primary keys: \(examples.sqlList)",
       entityName: condition.destinationEntityName,
       propertyName: condition.destinationProperty?.description ?? condition.propertyNames.first,
       reason: condition.kind == .duplicateValues

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import StoreFiles
 
 /// What a migration cost, in numbers; one line of `migrations.jsonl`.
 public struct MigrationMetrics: Sendable, Hashable, Codable {
@@ -37,10 +38,10 @@ public struct MigrationMetrics: Sendable, Hashable, Codable {
 
   /// The metrics in words, on one line.
   public var words: String {
-    let memory = peakMemory.map { ", \($0 / 1_048_576) MB of memory" } ?? ""
+    let memory = peakMemory.map { ", \(readableSize($0)) of memory" } ?? ""
     let time = String(format: "%.3f", seconds)
-    return "\(from ?? "the store's model") → \(to) in \(steps) step\(steps == 1 ? "" : "s"): \(rows) rows, \(time) s"
-      + "\(memory), \(bytesBefore) bytes before, \(bytesAfter) after"
+    return "\(from ?? "the store's model") → \(to) in \(counted(steps, "step")): \(counted(rows, "row")), \(time) s"
+      + "\(memory), \(counted(bytesBefore, "byte")) before, \(grouped(bytesAfter)) after"
   }
 
   /// The most memory that this process has had, in bytes; nil where the system does not tell.

@@ -28,7 +28,7 @@ extension Migrator.StoreFacts {
   init(_ database: Database) throws {
     if try !database.hasStored(["Z_UUID"], in: "Z_METADATA"), try database.hasStored(["Z_PLIST"], in: "Z_METADATA") {
       throw MigrationError(
-        .sourceDamaged, detail: "its metadata has no column for the store's identifier, which cannot be told otherwise")
+        .sourceDamaged, detail: "its metadata has no column for the store's identifier, which nothing else shows")
     }
     // Without Z_PRIMARYKEY it can be repaired; what a hostile store computes instead of holding it is not asked for.
     guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),

@@ -207,7 +207,7 @@ struct StoreRebuild {
     if case .uniqueness(let name, let names) = index.purpose { (entity, properties) = (name, names) }
     return MigrationError(
       .constraintViolation,
-      detail: "\(rows) records of \(printable(entity ?? index.tableName)) are not unique in "
+      detail: "\(grouped(rows)) records of \(printable(entity ?? index.tableName)) are not unique in "
         + "\(printable(properties.joined(separator: ", "))), for instance those with the primary keys \(keys.sqlList)",
       entityName: entity, propertyName: properties.joined(separator: ","))
   }

@@ -11,7 +11,7 @@ package final class EvidenceNotes {
     case doubtful
   }
 
-  /// How the reason begins why a row was kept apart that no transaction committed.
+  /// How the reason begins why a row was set aside that no transaction committed.
   package static let uncommitted = "not committed; "
 
   private static let notesPerRow = 20_000

@@ -3,7 +3,7 @@ internal import RecoveryKit
 internal import SQLiteFormat
 internal import StoreFiles
 
-/// A table of the result: the live rows of one table of the store, or rows that are kept apart from them.
+/// A table of the result: the live rows of one table of the store, or rows that are set aside from them.
 ///
 /// It has the columns of the store's table with their types and its key. Checks, triggers and the virtual columns, which no
 /// record holds, are left out: rows are kept as they were found.

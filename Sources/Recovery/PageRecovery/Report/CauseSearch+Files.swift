@@ -57,7 +57,8 @@ extension CauseSearch {
     if layout.base > 0 {
       add(
         .embedded, .certain,
-        words: "\(layout.base) other bytes stand before the database: it is embedded in another file, or something was "
+        words:
+          "\(grouped(layout.base)) other bytes stand before the database: it is embedded in another file, or something was "
           + "written before it.")
     }
     let main = DatabaseHeader(try evidence.main.piece(at: layout.base, length: DatabaseHeader.length))
@@ -68,7 +69,7 @@ extension CauseSearch {
       if let size = main.pageSize, size != layout.pageSize {
         add(
           .headerContradicted, .certain, pages: [1],
-          words: "The header says that pages have \(size) bytes, and they have \(layout.pageSize).")
+          words: "The header says that pages have \(grouped(size)) bytes, and they have \(grouped(layout.pageSize)).")
       }
       try lookAtEncoding(main)
       try lookAtPageSize()
@@ -89,7 +90,9 @@ extension CauseSearch {
       guard other.pages > 4, 4 * Self.early(other) < other.pages else { continue }
       add(
         .headerContradicted, .likely, pages: [1],
-        words: "The header says that pages have \(layout.pageSize) bytes; with \(1 << shift) they make more sense.")
+        words:
+          "The header says that pages have \(grouped(layout.pageSize)) bytes; with \(grouped(1 << shift)) they make more sense."
+      )
       return
     }
   }

@@ -102,7 +102,7 @@ struct CauseSearch {
     else { return }
     add(
       .indexesOnly, .certain,
-      words: "Only indexes are damaged (\(indexes.count) of them), and no table: every record is there.")
+      words: "Only indexes are damaged (\(grouped(indexes.count)) of them), and no table: every record is there.")
   }
 
   private mutating func lookAtPointerMaps() throws(SalvageError) {

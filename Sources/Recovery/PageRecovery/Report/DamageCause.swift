@@ -166,12 +166,13 @@ extension DamageCause {
     let shown = runs.prefix(4)
     let count = shown.reduce(0) { $0 + Int($1.last - $1.first) + 1 }
     let text = shown.map { $0.first == $0.last ? "\($0.first)" : "\($0.first)–\($0.last)" }.joined(separator: ", ")
-    return "pages \(text)" + (count < numbers.count ? " and \(numbers.count - count) more" : "")
+    return "pages \(text)" + (count < numbers.count ? " and \(grouped(numbers.count - count)) more" : "")
   }
 
   /// A number of pages, or of one, with a verb of each: `3 pages hold`.
   static func counted(_ numbers: [UInt32], _ one: String, _ several: String) -> String {
-    numbers.count == 1 ? "One page (\(numbers[0])) \(one)" : "\(numbers.count) pages (\(list(numbers))) \(several)"
+    numbers.count == 1
+      ? "One page (\(numbers[0])) \(one)" : "\(grouped(numbers.count)) pages (\(list(numbers))) \(several)"
   }
 
   private static func list(_ numbers: [UInt32]) -> String { String(place(numbers).dropFirst("pages ".count)) }

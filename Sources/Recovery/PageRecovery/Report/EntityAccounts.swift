@@ -170,7 +170,7 @@ struct EntityAccounts {
     return numbers.map { rows[$0] ?? 0 }
   }
 
-  /// The rows of a table that is kept apart, by entity number.
+  /// The rows of a table that is set aside, by entity number.
   private func split(
     _ count: Int64, _ table: OutputTable?, _ numbers: [Int64], else shares: [Int64]
   ) throws(SalvageError) -> [Int64] {

@@ -69,7 +69,7 @@ public struct SalvageReport: Sendable, Hashable {
     /// How many of the lost rows are known by their rowids, those that are not listed included.
     public var lostKeysKnown: Int64 = 0
 
-    /// Rows kept apart from the live ones.
+    /// Rows set aside from the live ones.
     public var keptApart: Int64
 
     /// Deleted rows found.

@@ -4,7 +4,7 @@ internal import SQLiteFormat
 /// that the log replaces.
 ///
 /// In: all pages, and which rows are live. Out: rows in the tables of deleted ones, and former copies of lost rows among
-/// those that are kept apart.
+/// those that are set aside.
 struct DeletedRows {
   let context: RowContext
 

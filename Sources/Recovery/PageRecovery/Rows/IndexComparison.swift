@@ -304,7 +304,7 @@ struct IndexComparison {
     return isRead
   }
 
-  /// Reads the record of an entry; false where a part of it cannot be had, or it is very long.
+  /// Reads the record of an entry; false where a part of it cannot be read, or it is very long.
   private func read(
     _ cell: LeafCell, _ page: [UInt8], into payload: inout [UInt8]
   ) throws(SalvageError) -> Bool {

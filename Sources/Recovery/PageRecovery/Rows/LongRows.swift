@@ -24,7 +24,7 @@ struct LongRows {
     /// As long as it should be, and its chain leads on.
     case leadingOn(OverflowChains.Chain)
 
-    /// A part of it cannot be had, and why.
+    /// A part of it cannot be read, and why.
     case partial(reason: String)
 
     /// What was found of it was never committed.

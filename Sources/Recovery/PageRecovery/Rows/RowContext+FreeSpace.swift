@@ -30,7 +30,7 @@ extension RowContext {
     }
   }
 
-  /// The whole record of a row in free space; nil where its rest cannot be had.
+  /// The whole record of a row in free space; nil where its rest cannot be read.
   func complete(
     _ deleted: FreeSpaceScan.DeletedRecord, claim: OverflowChains.Claim = .none
   ) throws(SalvageError) -> [UInt8]? {

@@ -73,7 +73,7 @@ final class RowTables {
     /// Which live rows have a note of their own: a recovery kit may find more that is wrong with them.
     static let doubtedRows = Memory(rawValue: 1)
 
-    /// Where the cells are whose long values were kept apart.
+    /// Where the cells are whose long values were set aside.
     static let apartChains = Memory(rawValue: 2)
   }
 

@@ -21,7 +21,7 @@ struct TableTally {
   /// Rows that were on pages that are lost, estimated by the other pages.
   var onLostPages: Int64 = 0
 
-  /// Rows in the tables that are kept apart.
+  /// Rows in the tables that are set aside.
   var keptApart: Int64 = 0
 
   /// Deleted rows found.

@@ -2,7 +2,7 @@ internal import SQLiteFormat
 
 /// The fourth phase: keeps the rows apart that a transaction wrote which never ended.
 ///
-/// In: the pages that such a transaction wrote. Out: rows kept apart, and live rows from free space that the transaction had
+/// In: the pages that such a transaction wrote. Out: rows set aside, and live rows from free space that the transaction had
 /// moved.
 struct UncommittedRows {
   let context: RowContext
@@ -11,7 +11,7 @@ struct UncommittedRows {
 
   /// Deals with the rows of pages behind the end of the database, where a transaction wrote them whose journal is gone.
   ///
-  /// They are kept apart. Where such a row was moved there from another page, its committed version may still stand in that
+  /// They are set aside. Where such a row was moved there from another page, its committed version may still stand in that
   /// page's free space; then that is the live one.
   ///
   /// - Parameter goBehindEnd: whether long values of rows go on there.

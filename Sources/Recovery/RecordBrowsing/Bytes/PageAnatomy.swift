@@ -49,6 +49,12 @@ package struct PageAnatomy: Sendable {
     /// The page of the keys before this one, on inner pages.
     package var leftChild: UInt32?
 
+    /// The bytes of the record's header on the page: its length, and the type of each value; nil where it cannot be read.
+    package var header: Range<Int>?
+
+    /// The bytes of each value on the page, empty for those that take none; as many as there are values.
+    package var fields: [Range<Int>] = []
+
     /// The values, as far as they are on this page.
     package var values: [Value]
   }
@@ -100,11 +106,11 @@ package struct PageAnatomy: Sendable {
       }
       let range = cell.offset..<min(bytes.count, cell.offset + cell.length)
       paint(range, .cell(index))
-      cells.append(
-        CellFacts(
-          index: index, bytes: range, rowid: page.kind.isTable ? cell.rowid : nil, payloadLength: cell.payloadLength,
-          overflowPage: cell.overflowPage, leftChild: cell.leftChild, values: Self.values(of: cell, on: page, encoding))
-      )
+      var facts = CellFacts(
+        index: index, bytes: range, rowid: page.kind.isTable ? cell.rowid : nil, payloadLength: cell.payloadLength,
+        overflowPage: cell.overflowPage, leftChild: cell.leftChild, values: [])
+      Self.addValues(of: cell, on: page, encoding, to: &facts)
+      cells.append(facts)
     }
     let pointersEnd = min(page.pointerArrayOffset + 2 * page.cellCount, bytes.count)
     paint(page.headerOffset..<page.pointerArrayOffset, .pageHeader)
@@ -118,15 +124,22 @@ package struct PageAnatomy: Sendable {
     kind == .tableLeaf ? cells.first { $0.rowid == rowid }?.index : nil
   }
 
-  private static func values(of cell: Cell, on page: BTreePage, _ encoding: TextEncoding) -> [Value] {
-    guard page.kind != .tableInterior, let record = page.localRecord(of: cell, encoding: encoding) else { return [] }
-    var values: [Value] = []
-    for index in 0..<min(maximumValues, record.columnCount) {
+  private static func addValues(
+    of cell: Cell, on page: BTreePage, _ encoding: TextEncoding, to facts: inout CellFacts
+  ) {
+    guard page.kind != .tableInterior, let record = page.localRecord(of: cell, encoding: encoding) else { return }
+    let payload = cell.localPayload
+    facts.header = payload.lowerBound..<min(payload.upperBound, payload.lowerBound + record.headerLength)
+    var start = payload.lowerBound + record.headerLength
+    for (index, type) in record.serialTypes.prefix(maximumValues).enumerated() {
       // What lies on overflow pages is left out; the count of values tells.
-      guard let value = record.value(at: index) else { break }
-      values.append(value)
+      guard let length = SerialType.length(of: type.rawValue), length <= payload.upperBound - start,
+        let value = record.value(at: index)
+      else { break }
+      facts.values.append(value)
+      facts.fields.append(start..<(start + length))
+      start += length
     }
-    return values
   }
 
   private static func runs(_ parts: [Part]) -> [Region] {

@@ -43,6 +43,24 @@ package struct RecordColumn: Sendable, Hashable {
     }
   }
 
+  /// Whether it holds dates, which can be counted by year and month.
+  package var isDate: Bool {
+    if case .attribute(.date, _) = kind { true } else { false }
+  }
+
+  /// Whether it holds numbers, which can be counted in ranges.
+  package var isNumeric: Bool {
+    switch kind {
+    case .attribute(.integer16, _), .attribute(.integer32, _), .attribute(.integer64, _), .attribute(.double, _),
+      .attribute(.float, _), .attribute(.decimal, _):
+      true
+    case .stored(let type):
+      // SQLite's rules of affinity (https://sqlite.org/datatype3.html): text that is compared becomes a number by these.
+      !isText && ["INT", "REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL"].contains { type.uppercased().contains($0) }
+    case .key, .entity, .attribute, .toOne: false
+    }
+  }
+
   /// Whether it holds bytes, which can neither be sorted nor compared usefully.
   package var isBinary: Bool {
     switch kind {

@@ -56,4 +56,7 @@ package struct RecordPage: Sendable {
 
   /// The facets that were asked for.
   package var facets: [Facet]
+
+  /// The facets in steps that were asked for.
+  package var steppedFacets: [SteppedFacet] = []
 }

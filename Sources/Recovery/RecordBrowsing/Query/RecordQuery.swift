@@ -38,6 +38,9 @@ package struct RecordQuery: Sendable, Hashable {
   /// The properties whose values are counted beside the page.
   package var facets: [String] = []
 
+  /// The properties whose values are counted in steps beside the page.
+  package var steps: [FacetSteps] = []
+
   /// The properties that are shown; nil for all.
   package var columns: [String]?
 
@@ -66,7 +69,7 @@ package struct RecordQuery: Sendable, Hashable {
             continue
           }
           guard let state = RowState(rawValue: String(word)) else {
-            throw .badQuery("_state is no state of a row", hint: "Take one of those that the page lists, or all.")
+            throw .badQuery("_state is no state of a row", hint: "Choose one that the page lists, or all.")
           }
           states = (states ?? []).union([state])
         }
@@ -80,6 +83,9 @@ package struct RecordQuery: Sendable, Hashable {
       case "_facet":
         guard collection.column(value) != nil else { throw .unknownColumn(value, in: collection.name) }
         if !facets.contains(value), facets.count < 10 { facets.append(value) }
+      case "_facet_year", "_facet_month", "_facet_range":
+        let wanted = try FacetSteps(name, value, of: collection)
+        if !steps.contains(wanted), steps.count < 10 { steps.append(wanted) }
       case "_columns":
         let names = value.split(separator: ",").map(String.init)
         for name in names where collection.column(name) == nil { throw .unknownColumn(name, in: collection.name) }
@@ -120,6 +126,7 @@ package struct RecordQuery: Sendable, Hashable {
     if countsAll { result.append(("_count", "all")) }
     if let sort { result.append((isDescending ? "_sort_desc" : "_sort", sort)) }
     for facet in facets { result.append(("_facet", facet)) }
+    for wanted in steps { result.append(("_facet_\(wanted.step.rawValue)", wanted.column)) }
     if let columns { result.append(("_columns", columns.joined(separator: ","))) }
     if size != Self.usualSize { result.append(("_size", String(size))) }
     if let next { result.append(("_next", next)) }

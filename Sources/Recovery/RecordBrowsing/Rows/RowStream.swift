@@ -26,16 +26,14 @@ package final class RowStream: Sendable {
   private static let capacity = 4
 
   /// Begins the reading; nothing is read for a stream that nothing is taken from.
-  private typealias Beginning = @Sendable (RowStream) throws(RecordBrowsingError) -> Void
+  typealias Beginning = @Sendable (RowStream) throws(RecordBrowsingError) -> Void
 
   private let state = Mutex(State())
   private let beginning: Mutex<Beginning?>
   private let filled = DispatchSemaphore(value: 0)
   private let free = DispatchSemaphore(value: 0)
 
-  fileprivate init(
-    _ columns: [RecordColumn], _ begin: @escaping @Sendable (RowStream) throws(RecordBrowsingError) -> Void
-  ) {
+  init(_ columns: [RecordColumn], _ begin: @escaping Beginning) {
     self.columns = columns
     beginning = Mutex(begin)
     // A semaphore that begins with places must have them all back when it goes, which one that was cancelled has not.
@@ -73,7 +71,7 @@ package final class RowStream: Sendable {
   }
 
   /// Hands a batch out; false where no more is wanted.
-  fileprivate func put(_ rows: [RecordPage.Row]) -> Bool {
+  func put(_ rows: [RecordPage.Row]) -> Bool {
     free.wait()
     let isWanted = state.withLock { state in
       guard !state.isCancelled else { return false }
@@ -92,15 +90,15 @@ package final class RowStream: Sendable {
     filled.signal()
   }
 
-  fileprivate static var size: Int { batchSize }
+  static var size: Int { batchSize }
 }
 
 extension BrowsedStore {
   /// The most characters of a value in a stream; longer ones are cut, and say so.
-  private static let streamLimit = 1_000_000
+  static let streamLimit = 1_000_000
 
   /// How much text comes at once at most, beyond the last row.
-  private static let batchBytes = 1 << 18
+  static let batchBytes = 1 << 18
 
   /// The most streams of a store at a time.
   private static let maximumStreams = 4
@@ -111,10 +109,15 @@ extension BrowsedStore {
   package func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RowStream {
     let columns = try shownColumns(of: collection, query)
     let statement = try PageStatement(collection, query, columns: columns, isLimited: false)
-    guard streams.withLock({ $0 < Self.maximumStreams }) else { throw tooManyStreams }
+    try checkStreams()
     return RowStream(columns) { [self] stream throws(RecordBrowsingError) in
-      try begin(stream, statement, collection)
+      try begin(stream) { [self] in try fill(stream, statement, collection) }
     }
+  }
+
+  /// - Throws: `busy` where too many streams are being read already.
+  func checkStreams() throws(RecordBrowsingError) {
+    guard streams.withLock({ $0 < Self.maximumStreams }) else { throw tooManyStreams }
   }
 
   private var tooManyStreams: RecordBrowsingError {
@@ -122,8 +125,8 @@ extension BrowsedStore {
   }
 
   /// Reads for a stream, on a thread of its own.
-  private func begin(
-    _ stream: RowStream, _ statement: PageStatement, _ collection: RecordCollection
+  func begin(
+    _ stream: RowStream, _ fill: @escaping @Sendable () throws -> Void
   ) throws(RecordBrowsingError) {
     let isFree = streams.withLock { count in
       guard count < Self.maximumStreams else { return false }
@@ -134,7 +137,7 @@ extension BrowsedStore {
     WorkThread.start(named: "records") { [self] in
       var failure: RecordBrowsingError?
       do {
-        try fill(stream, statement, collection)
+        try fill()
       } catch {
         failure = Self.error(error, path)
       }

@@ -11,7 +11,7 @@ package import SystemPackage
 /// The sides of stores that are being looked at: each is made once, and kept open while it is used.
 ///
 /// What has to be read from damaged bytes, copied or unpacked first is made in the background, into a private cache; the caller that
-/// asks meanwhile is told how far it is.
+/// asks meanwhile is reports how far it is.
 package final class StoreSides: Sendable {
   /// What becomes of a question for a side.
   package enum Answer: Sendable {
@@ -243,12 +243,26 @@ package final class StoreSides: Sendable {
       preparation.tell(Self.words(phase), done, total)
       return true
     }
-    let found = try Salvager(surroundings: surroundings).look(
-      at: files.main, into: output, model: models.first.map { .coreData($0) }, options: options)
+    let found = try look(at: files.main, into: output, options)
     preparation.tell("arranging the records", 0, 0)
     try FoundRows.arrange(output, model: found.model)
     let report = try JSON.bytes(of: found.report, .line, to: "keep the records that were found", at: folder)
     try fileSystem.writeAtomically(report, to: folder.appending(Self.reportName), replacing: false)
+  }
+
+  /// Reads the rows by the first model that has something of what the store holds, and by none where no model has.
+  private func look(
+    at path: FilePath, into output: FilePath, _ options: Salvager.Options
+  ) throws(SalvageError) -> Salvager.Findings {
+    let salvager = Salvager(surroundings: surroundings)
+    for model in models {
+      do throws(SalvageError) {
+        return try salvager.look(at: path, into: output, model: .coreData(model), options: options)
+      } catch {
+        guard error.kind == .unfitModel else { throw error }
+      }
+    }
+    return try salvager.look(at: path, into: output, options: options)
   }
 
   /// Copies a store as of one commit; of a damaged one the rows are read.

@@ -144,7 +144,8 @@ package struct PresentedValue: Sendable, Hashable {
     return "\(moment.rfc3339.dropLast()).\(digits)Z"
   }
 
-  private static func uuid(_ bytes: [UInt8]) -> String {
+  /// The sixteen bytes of a UUID as text.
+  static func uuid(_ bytes: [UInt8]) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(36)
     for (index, byte) in bytes.enumerated() {

@@ -3,7 +3,7 @@ internal import PersistentStore
 
 /// The tables of a raw salvage, attached as `raw`, found without regard to the case of their names.
 struct RawTables {
-  /// A table of live rows, or of rows kept apart.
+  /// A table of live rows, or of rows set aside.
   struct Table {
     /// The name as the file has it.
     var name: String

@@ -5,7 +5,7 @@ internal import PersistentStore
 /// The rows that cannot be part of the rebuilt store, kept in a database of their own, attached as `aside`.
 ///
 /// `lazaret_set_aside_T` has rows of `T` as they were found, each with the reason; `lazaret_references_cut` has the
-/// references that led nowhere; `lazaret_converted_T` has the values that SQLite converted, as they stood; and the tables of rows that the raw salvage kept apart are taken over with their evidence.
+/// references that led nowhere; `lazaret_converted_T` has the values that SQLite converted, as they stood; and the tables of rows that the raw salvage set aside are taken over with their evidence.
 struct SetAsideRows {
   private let database: Database
   private var made: Set<String> = []
@@ -86,7 +86,7 @@ struct SetAsideRows {
       sql: "INSERT INTO aside.lazaret_references_cut SELECT ?, ?, * FROM (\(source))", arguments: [table, column])
   }
 
-  /// Takes over what the raw salvage kept apart, and the evidence where there is anything at all.
+  /// Takes over what the raw salvage set aside, and the evidence where there is anything at all.
   mutating func takeOver(_ raw: RawTables) throws {
     for table in raw.all {
       let isApart = ["lazaret_lost_and_found", OutputRole.other.name(""), OutputRole.deleted.name("")]

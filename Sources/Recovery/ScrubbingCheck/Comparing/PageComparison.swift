@@ -260,14 +260,11 @@ struct PageComparison: Sendable {
 
   // MARK: Everything else
 
-  /// Whether a page is where databases with pointer maps have them; what is there stays, whatever it is.
-  func isPointerMap(_ page: Int) -> Bool { page >= 2 && (page - 2) % (format.usableSize / 5 + 1) == 0 }
-
   /// Compares what belongs to no row in use: free space, pages that nothing leads to, what is no page.
   ///
   /// - Parameter marks: what each byte is; nil where all of it is loose.
   func looseFinding(
-    _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool, isPointerMap: Bool = false
+    _ marks: [UInt8]?, _ original: Span<UInt8>, _ result: Span<UInt8>, isSchema: Bool
   ) -> Finding? {
     let end = min(original.count, result.count, marks?.count ?? .max)
     let marks = marks ?? []
@@ -286,13 +283,25 @@ struct PageComparison: Sendable {
       {
         index &+= 1
       }
-      if index - start >= 8, isLeft(start..<index, original, isSchema, isPointerMap) { return .loose }
+      let isStatement = isSchema && isOfStatement(start..<index, original, result)
+      if index - start >= 8, !isStatement, isLeft(start..<index, original) { return .loose }
     }
     return nil
   }
 
+  /// Whether bytes of a page of the schema are of a row whose statement makes what it names; such rows stay.
+  ///
+  /// A pointer that leads into a row cuts it in pieces, and its statement is in one of them.
+  private func isOfStatement(_ range: Range<Int>, _ original: Span<UInt8>, _ result: Span<UInt8>) -> Bool {
+    var (start, end) = (range.lowerBound, range.upperBound)
+    while start > 0, original[start - 1] == result[start - 1] { start -= 1 }
+    while end < min(original.count, result.count), original[end] == result[end] { end += 1 }
+    let characters = (start..<end).map { original[$0] }.filter { encoding == .utf8 || $0 != 0 }
+    return String(decoding: characters, as: UTF8.self).uppercased().contains("CREATE")
+  }
+
   /// Whether bytes that are the same in both are a piece of a value.
-  private func isLeft(_ range: Range<Int>, _ bytes: Span<UInt8>, _ isSchema: Bool, _ isPointerMap: Bool) -> Bool {
+  private func isLeft(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
     var (bits, most) = (0, 0)
     var (high, counts, commonest) = (0, [Int](repeating: 0, count: 256), 0)
     for index in range {
@@ -317,8 +326,7 @@ struct PageComparison: Sendable {
     // Characters of ASCII are read whatever the encoding, and wherever in one the bytes begin.
     let characters = range.map { bytes[$0] }.filter { encoding == .utf8 || $0 != 0 }
     let text = String(decoding: characters, as: UTF8.self)
-    // Rows of the schema stay where their statement makes what they name.
-    if isSchema && text.uppercased().contains("CREATE") || text.contains("CREATE ") { return false }
+    if text.contains("CREATE ") { return false }
     if most >= bound, Information.ofText(text, onceEach: true, isName: isName).bits < bound, !isNoise { return false }
     return !isHeader(range, bytes)
   }

@@ -133,7 +133,7 @@ extension Outbox {
   static func changed(_ path: FilePath) -> SendingError {
     SendingError(
       .changed, operation: "send the bundle", path: path,
-      detail: "the file is not the one any more that was shown",
+      detail: "the file is no longer the one that was shown",
       hint: "Look at what was shown and at the file, then send it again if it is what you want to send.")
   }
 }

@@ -39,7 +39,7 @@ struct Requester: Sendable {
   private func elsewhere() -> SendingError {
     SendingError(
       .redirected, operation: Self.operation,
-      detail: "the receiver sends to another place, and bundles go nowhere but to where they were meant to go")
+      detail: "the receiver redirects to another address, and bundles are sent only to the address that was given")
   }
 
   private func told(_ error: TransportError) -> TryFailure {

@@ -101,7 +101,7 @@ extension SendingRun {
       throw TryFailure.final(
         SendingError(
           .redirected, operation: "send the bundle",
-          detail: "the receiver wants the bundle to go to another place than it was meant for"))
+          detail: "the receiver redirects the bundle to another address than the one that was given"))
     }
     let offset = response[TusField.offset] == nil ? 0 : response.number(TusField.offset)
     guard let offset, offset == 0 || offset == held.entry.bytes else {

@@ -16,7 +16,8 @@ public struct ModelListing: Sendable {
       let findings = version.mismatchedEntityNames
       row(
         [
-          ("  " + printable(version.name), 30), (count(version.model.entities.count, "entity", "entities"), 13),
+          ("  " + printable(version.name), min(30, max(10, width - 66))),
+          (count(version.model.entities.count, "entity", "entities"), 13),
           (version.checksum, 46), (mark, 7),
         ])
       if !findings.isEmpty {

@@ -25,7 +25,8 @@ internal import GRDBSQLite
 
   /// How much SQLite may hold more than at the beginning where the length of values is limited: an expression can have
   /// thousands of values at a time.
-  private static let mostMemory: Int64 = 128 << 20
+  package static let mostMemory: Int64 = 128 << 20
+  private let memoryLimit: Int64
   private var memory: Int64 = 0
 
   /// How many steps SQLite takes between two looks at the limit.
@@ -41,6 +42,7 @@ internal import GRDBSQLite
     self.valueLength = Int32(clamping: valueLength)
     end = nil
     isCancelled = nil
+    memoryLimit = Self.mostMemory
     interval = 1_000_000
   }
 
@@ -49,10 +51,13 @@ internal import GRDBSQLite
   /// - Parameters:
   ///   - steps: the most steps besides.
   ///   - valueLength: the most bytes of a value besides.
+  ///   - memory: how many bytes more than at the beginning SQLite may hold, where the length of values is limited.
   ///   - isCancelled: asked now and then, between steps, whether the work is to end.
   package init(
-    time: Duration, steps: Int64 = .max, valueLength: Int64 = .max, isCancelled: (() -> Bool)? = nil
+    time: Duration, steps: Int64 = .max, valueLength: Int64 = .max, memory: Int64 = mostMemory,
+    isCancelled: (() -> Bool)? = nil
   ) {
+    memoryLimit = memory
     self.steps = steps
     self.valueLength = Int32(clamping: valueLength)
     self.isCancelled = isCancelled
@@ -95,7 +100,7 @@ internal import GRDBSQLite
     taken += Int64(interval)
     if taken > steps { isExceeded = true }
     if let end, .now >= end { isExceeded = true }
-    if valueLength < .max, sqlite3_memory_used() - memory > Self.mostMemory { isExceeded = true }
+    if valueLength < .max, sqlite3_memory_used() - memory > memoryLimit { isExceeded = true }
     return isExceeded || isCancelled?() == true
   }
 }

@@ -1,5 +1,5 @@
 /// Cuts an SQL expression into pieces, by SQLite's rules; what no expression of a mapping may have is refused here.
-struct MappingExpressionScanner {
+struct ExpressionScanner {
   /// The longest expression, in characters.
   static let limit = 16_384
 
@@ -7,14 +7,14 @@ struct MappingExpressionScanner {
   private var offset = 0
 
   /// All pieces of an expression; comments and white space are left out.
-  static func tokens(of text: String) throws(MappingExpressionProblem) -> [MappingExpressionToken] {
+  static func tokens(of text: String) throws(ExpressionProblem) -> [ExpressionToken] {
     guard text.unicodeScalars.count <= limit else {
-      throw MappingExpressionProblem(position: limit, detail: "it is longer than \(limit) characters")
+      throw ExpressionProblem(limit, "it is longer than \(limit) characters")
     }
-    var scanner = MappingExpressionScanner(text: Array(text.unicodeScalars))
-    var tokens: [MappingExpressionToken] = []
+    var scanner = ExpressionScanner(text: Array(text.unicodeScalars))
+    var tokens: [ExpressionToken] = []
     while let token = try scanner.next() { tokens.append(token) }
-    guard !tokens.isEmpty else { throw MappingExpressionProblem(position: 1, detail: "it is empty") }
+    guard !tokens.isEmpty else { throw ExpressionProblem(1, "it is empty") }
     return tokens
   }
 
@@ -23,41 +23,39 @@ struct MappingExpressionScanner {
     return index < text.count ? text[index] : nil
   }
 
-  private mutating func next() throws(MappingExpressionProblem) -> MappingExpressionToken? {
+  private mutating func next() throws(ExpressionProblem) -> ExpressionToken? {
     try skipSpace()
     guard let first = scalar() else { return nil }
     let position = offset + 1
+    let kind: ExpressionToken.Kind
+    let text: String
     switch first {
-    case "'":
-      return MappingExpressionToken(kind: .literal(try quoted("'", position)), position: position)
+    case "'": (kind, text) = (.literal, try quoted("'", position))
     case "\"", "`":
-      return MappingExpressionToken(kind: .name(unquoted(try quoted(first, position))), position: position)
-    case "[":
-      let raw = try quoted("]", position)
-      return MappingExpressionToken(kind: .name(String(raw.dropFirst().dropLast())), position: position)
-    default: break
+      // Inside, a quote is always doubled.
+      let raw = try quoted(first, position).unicodeScalars.dropFirst().dropLast()
+      (kind, text) = (.name, String(Substring(raw.replacing([first, first], with: [first]))))
+    case "[": (kind, text) = (.name, String(try quoted("]", position).dropFirst().dropLast()))
+    case "x" where scalar(1) == "'", "X" where scalar(1) == "'": (kind, text) = (.literal, try blob(position))
+    case _ where Self.isDigit(first) || (first == "." && scalar(1).map(Self.isDigit) == true):
+      (kind, text) = (.literal, number())
+    case _ where Self.isNameStart(first):
+      (kind, text) = (.word, take { Self.isNameStart($0) || Self.isDigit($0) })
+    default: (kind, text) = (.symbol, try symbol(first, position))
     }
-    if first == "x" || first == "X", scalar(1) == "'" { return try blob(position) }
-    if Self.isDigit(first) || (first == "." && scalar(1).map(Self.isDigit) == true) {
-      return MappingExpressionToken(kind: .literal(number()), position: position)
-    }
-    if Self.isNameStart(first) {
-      return MappingExpressionToken(kind: .word(take { Self.isNameStart($0) || Self.isDigit($0) }), position: position)
-    }
-    return MappingExpressionToken(kind: .symbol(try symbol(first, position)), position: position)
+    return ExpressionToken(kind: kind, text: text, position: position)
   }
 
-  private mutating func blob(_ position: Int) throws(MappingExpressionProblem) -> MappingExpressionToken {
+  private mutating func blob(_ position: Int) throws(ExpressionProblem) -> String {
     offset += 1
     let digits = try quoted("'", position).dropFirst().dropLast()
     guard digits.count.isMultiple(of: 2), digits.allSatisfy(\.isHexDigit) else {
-      throw MappingExpressionProblem(
-        position: position, detail: "the bytes are not written as pairs of hexadecimal digits")
+      throw ExpressionProblem(position, "the bytes are not written as pairs of hexadecimal digits")
     }
-    return MappingExpressionToken(kind: .literal("x'\(digits)'"), position: position)
+    return "x'\(digits)'"
   }
 
-  private mutating func skipSpace() throws(MappingExpressionProblem) {
+  private mutating func skipSpace() throws(ExpressionProblem) {
     while let first = scalar() {
       if first == " " || (first.value >= 9 && first.value <= 13) {
         offset += 1
@@ -67,9 +65,7 @@ struct MappingExpressionScanner {
         let start = offset + 1
         offset += 2
         while let next = scalar(), !(next == "*" && scalar(1) == "/") { offset += 1 }
-        guard scalar() != nil else {
-          throw MappingExpressionProblem(position: start, detail: "the comment has no end")
-        }
+        guard scalar() != nil else { throw ExpressionProblem(start, "the comment has no end") }
         offset += 2
       } else {
         return
@@ -78,14 +74,12 @@ struct MappingExpressionScanner {
   }
 
   /// Text with its quotes, as it was written.
-  private mutating func quoted(_ quote: Unicode.Scalar, _ position: Int) throws(MappingExpressionProblem) -> String {
+  private mutating func quoted(_ quote: Unicode.Scalar, _ position: Int) throws(ExpressionProblem) -> String {
     var result = String.UnicodeScalarView()
     if let first = scalar() { result.append(first) }
     offset += 1
     while let next = scalar() {
-      guard next.value != 0 else {
-        throw MappingExpressionProblem(position: offset + 1, detail: "it holds a character with the number 0")
-      }
+      guard next.value != 0 else { throw ExpressionProblem(offset + 1, "it holds a character with the number 0") }
       result.append(next)
       offset += 1
       guard next == quote else { continue }
@@ -93,19 +87,7 @@ struct MappingExpressionScanner {
       result.append(quote)
       offset += 1
     }
-    throw MappingExpressionProblem(position: position, detail: "the quote that begins here has no end")
-  }
-
-  private func unquoted(_ text: String) -> String {
-    var result = String.UnicodeScalarView()
-    let inner = Array(text.unicodeScalars.dropFirst().dropLast())
-    var index = 0
-    while index < inner.count {
-      result.append(inner[index])
-      // Inside, a quote is always doubled.
-      index += inner[index] == text.unicodeScalars.first ? 2 : 1
-    }
-    return String(result)
+    throw ExpressionProblem(position, "the quote that begins here has no end")
   }
 
   private mutating func number() -> String {
@@ -119,7 +101,7 @@ struct MappingExpressionScanner {
     }
   }
 
-  private mutating func symbol(_ first: Unicode.Scalar, _ position: Int) throws(MappingExpressionProblem) -> String {
+  private mutating func symbol(_ first: Unicode.Scalar, _ position: Int) throws(ExpressionProblem) -> String {
     for text in ["->>", "->", "||", "<=", ">=", "<>", "!=", "==", "<<", ">>"] {
       let scalars = Array(text.unicodeScalars)
       if scalars.indices.allSatisfy({ scalar($0) == scalars[$0] }) {
@@ -131,14 +113,14 @@ struct MappingExpressionScanner {
     if "()+-*/%<>=&|~,.".unicodeScalars.contains(first) { return String(Character(first)) }
     switch first {
     case ";":
-      throw MappingExpressionProblem(
-        position: position, detail: "a statement ends here, and only one expression is allowed",
+      throw ExpressionProblem(
+        position, "a statement ends here, and only one expression is allowed",
         hint: "Write an expression such as \"name || ' ' || surname\".")
     case "?", ":", "@", "$", "#":
-      throw MappingExpressionProblem(
-        position: position, detail: "parameters and variables are not allowed",
+      throw ExpressionProblem(
+        position, "parameters and variables are not allowed",
         hint: "Write the names of the source's attributes as they stand in its model.")
-    default: throw MappingExpressionProblem(position: position, detail: "a character that no expression has")
+    default: throw ExpressionProblem(position, "a character that no expression has")
     }
   }
 

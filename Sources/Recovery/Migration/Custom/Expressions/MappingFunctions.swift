@@ -1,6 +1,7 @@
 internal import Compatibility
 internal import Foundation
 internal import GRDB
+internal import PersistentStore
 internal import StoreFiles
 
 /// The functions and keywords that expressions of mappings may use.
@@ -50,6 +51,16 @@ enum MappingFunctions {
     (available.subtracting(["nscoredatanow"]).union(aggregate).union(own).union(["NSCoreDataNow"])).sorted()
   }
 
+  /// What may be meant by a function that is not among them.
+  static func hint(_ word: String, _ lower: String) -> String {
+    switch lower {
+    case _ where scalar.contains(lower): "The SQLite of this process (\(SQLiteLibrary.version)) does not have it."
+    case "random", "randomblob":
+      "A migration that is repeated must give the same values; write uuid() for an identifier, or primaryKey()."
+    default: NameSuggestion.hint(for: word, among: names, "functions") + " Others need a policy."
+    }
+  }
+
   /// The keywords of expressions.
   static let keywords: Set<String> = [
     "and", "or", "not", "is", "null", "isnull", "notnull", "in", "between", "like", "glob", "escape", "case", "when",
@@ -63,12 +74,6 @@ enum MappingFunctions {
     "filter", "match", "regexp", "raise", "current_date", "current_time", "current_timestamp", "join", "on", "using",
     "table", "begin", "commit", "rollback",
   ]
-
-  /// The types that `CAST` may name.
-  static let types: Set<String> = ["integer", "int", "real", "text", "blob", "numeric"]
-
-  /// The collations.
-  static let collations: Set<String> = ["binary", "nocase", "rtrim"]
 
   /// The name of the function that makes identifiers: of a primary key, the place it is for, and the store's identifier.
   static let identifierFunction = "LazaretUUID"

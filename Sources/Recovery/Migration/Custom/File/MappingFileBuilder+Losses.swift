@@ -3,24 +3,13 @@ internal import PersistentStore
 internal import StoreFiles
 
 extension MappingFileBuilder {
-  /// What expressions are checked with.
-  private struct Expressions {
-    let layout: StoreLayout
-    let paths: MappingPathResolver
-    let compilation: ExpressionCompilation
-  }
-
   /// The properties that an expression reads; SQLite compiles it, so that what is wrong with it is told with its place.
   private func properties(
-    _ text: String, of name: String, _ mapping: EntityMapping, _ property: PropertyPath?, _ expressions: Expressions
+    _ text: String, of name: String, _ mapping: EntityMapping, _ property: PropertyPath?,
+    _ compilation: ExpressionCompilation
   ) throws(MigrationError) -> Set<String> {
-    var rewriter = MappingExpressionRewriter(expressions.paths, entity: name, place: "")
-    do throws(MappingExpressionProblem) {
-      let rewritten = try rewriter.rewrite(text)
-      if let entity = expressions.layout.entity(named: name) {
-        try expressions.compilation.check(rewritten, of: entity)
-      }
-      return rewritten.properties
+    do throws(ExpressionProblem) {
+      return try compilation.bind(text, of: name, place: "").properties
     } catch {
       let entity = file.entities.first { entity in
         entity.source == name
@@ -38,25 +27,20 @@ extension MappingFileBuilder {
 
   /// What the mappings read, by entity of the source: the names of properties, and the paths that begin with them.
   private func usedProperties() throws(MigrationError) -> [String: Set<String>] {
-    let expressions: Expressions
-    do {
-      let layout = try StoreLayout(source)
-      expressions = Expressions(
-        layout: layout, paths: MappingPathResolver(layout: layout, schema: ExpressionCompilation.schema),
-        compilation: try ExpressionCompilation(layout))
-    } catch {
+    let compilation: ExpressionCompilation
+    do { compilation = try ExpressionCompilation(StoreLayout(source)) } catch {
       throw MigrationError(database: error, path: file.path)
     }
     var used: [String: Set<String>] = [:]
     for mapping in mappings {
       guard let name = mapping.sourceEntityName else { continue }
       if case .sql(let text)? = mapping.sourceFilter {
-        used[name, default: []].formUnion(try properties(text, of: name, mapping, nil, expressions))
+        used[name, default: []].formUnion(try properties(text, of: name, mapping, nil, compilation))
       }
       for property in mapping.propertyMappings {
         if let source = property.source { used[name, default: []].insert(source.description) }
         guard case .expression(.sql(let text)) = property.value else { continue }
-        used[name, default: []].formUnion(try properties(text, of: name, mapping, property.destination, expressions))
+        used[name, default: []].formUnion(try properties(text, of: name, mapping, property.destination, compilation))
       }
     }
     return used

@@ -1,0 +1,55 @@
+/// Which of some words was likely meant by one that is none of them.
+enum Likeness {
+  /// More than the names that anything on a command line has.
+  private static let lengthLimit = 64
+
+  /// The word that comes nearest; nil where none is near.
+  ///
+  /// Near is what a slip of the fingers makes of a word: one letter in three wrong, left out, added or changed with its neighbour;
+  /// and a beginning of three letters that only one word has.
+  static func nearest(to word: String, among words: [String]) -> String? {
+    let word = word.lowercased()
+    guard !word.isEmpty, word.count <= lengthLimit else { return nil }
+    let limit = max(1, word.count / 3)
+    var best: (word: String, distance: Int)?
+    for candidate in words where candidate.count <= lengthLimit {
+      let distance = distance(Array(word), Array(candidate.lowercased()))
+      if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
+    }
+    if let best { return best.word }
+    let longer = words.filter { $0.lowercased().hasPrefix(word) }
+    return word.count >= 3 && longer.count == 1 ? longer.first : nil
+  }
+
+  /// How many letters are wrong, missing, too many, or changed with their neighbour (optimal string alignment).
+  static func distance(_ left: [Character], _ right: [Character]) -> Int {
+    guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
+    var before: [Int] = []
+    var last = Array(0...right.count)
+    for row in 1...left.count {
+      var next = [row]
+      for column in 1...right.count {
+        var least = min(last[column] + 1, next[column - 1] + 1)
+        least = min(least, last[column - 1] + (left[row - 1] == right[column - 1] ? 0 : 1))
+        if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
+          least = min(least, before[column - 2] + 1)
+        }
+        next.append(least)
+      }
+      (before, last) = (last, next)
+    }
+    return last[right.count]
+  }
+
+  /// A hint that begins with the word that was likely meant by the first of some that is none of them.
+  static func hint(_ hint: String, for given: [String], among words: [String]) -> String {
+    let wrong = given.first { !words.contains($0) }
+    let question = wrong.map { Self.question($0, among: words) } ?? ""
+    return question.isEmpty ? hint : "\(question.dropFirst()) \(hint)"
+  }
+
+  /// A sentence that asks whether the nearest word was meant, with a space before it; empty where none is near.
+  static func question(_ word: String, among words: [String]) -> String {
+    nearest(to: word, among: words).map { " Did you mean '\($0)'?" } ?? ""
+  }
+}

@@ -1,0 +1,113 @@
+import StoreCoordination
+
+/// A table of text for people: columns as wide as they need, numbers to the right; on a terminal no wider than it is.
+struct TextTable {
+  /// The tints of the columns of a salvage's account: doubtful, and lost.
+  static let accountTints: [Int: Tint] = [2: .doubtful, 3: .bad]
+
+  private let header: [String]
+  private var rows: [[String]] = []
+  private let numeric: Set<Int>
+
+  /// The columns whose numbers are shown in a tint where they are not zero.
+  private let tints: [Int: Tint]
+
+  /// The columns that are shortened in the middle where the table is too wide, the first ones first; such as paths.
+  private let shrinking: [Int]
+
+  /// Rows of nothing but zeros that were left out.
+  private var leftOut = 0
+
+  /// What a row is about, in words for several of them; nil where no row is ever left out.
+  private let rowsWithoutNumbers: String?
+
+  /// - Parameters:
+  ///   - zeros: what rows of nothing but zeros are about, such as `entities without records`; they are left out unless all are wanted.
+  init(
+    _ header: [String], numericColumns numeric: Set<Int> = [], tints: [Int: Tint] = [:], shrinking: [Int] = [],
+    leavingOut zeros: String? = nil
+  ) {
+    self.header = header
+    self.numeric = numeric
+    self.tints = tints
+    self.shrinking = shrinking
+    rowsWithoutNumbers = TextStyle.current.showsZeros ? nil : zeros
+  }
+
+  mutating func append(_ row: [String]) {
+    if rowsWithoutNumbers != nil, numeric.allSatisfy({ !row.indices.contains($0) || ["0", ""].contains(row[$0]) }) {
+      leftOut += 1
+    } else {
+      rows.append(row)
+    }
+  }
+
+  /// The lines, each indented, and one on the rows that were left out.
+  func text(indent: String = "  ") -> String {
+    let lines = rows.isEmpty && leftOut > 0 ? "" : body(indent)
+    return lines + Self.note(leftOut, rowsWithoutNumbers ?? "", indent: indent)
+  }
+
+  /// The line on rows that were left out; empty where none was.
+  static func note(_ count: Int, _ words: String, indent: String = "  ") -> String {
+    count > 0 ? indent + tinted("not shown: \(grouped(count)) \(words); --all shows all", .faint) + "\n" : ""
+  }
+
+  private func body(_ indent: String) -> String {
+    var rows = rows.map { row in row.map { TextStyle.current.shortened($0) } }
+    fit(&rows, into: Terminal.standardOutput.width.map { $0 - indent.count })
+    let widths = Self.widths([header] + rows)
+    var lines = line(header, widths, indent) { cell, _ in tinted(cell, .strong) }
+    for row in rows {
+      lines += line(row, widths, indent) { cell, column in
+        ["0", "–", ""].contains(cell) ? cell : tinted(cell, tints[column])
+      }
+    }
+    return lines
+  }
+
+  private func line(
+    _ row: [String], _ widths: [Int], _ indent: String, _ show: (String, Int) -> String
+  ) -> String {
+    var line = indent
+    for (column, cell) in row.enumerated() {
+      if column > 0 { line += "  " }
+      let padding = String(repeating: " ", count: widths[column] - Tint.width(of: cell))
+      let shown = show(cell, column)
+      // No line ends with spaces.
+      let isLast = row[(column + 1)...].allSatisfy(\.isEmpty)
+      line += numeric.contains(column) ? padding + shown : isLast ? shown : shown + padding
+      if isLast { break }
+    }
+    return line + "\n"
+  }
+
+  private static func widths(_ rows: [[String]]) -> [Int] {
+    (0..<(rows.map(\.count).max() ?? 0)).map { column in
+      rows.map { $0.count > column ? Tint.width(of: $0[column]) : 0 }.max() ?? 0
+    }
+  }
+
+  /// The least columns of a cell that is shortened.
+  private static let leastWidth = 12
+
+  private func fit(_ rows: inout [[String]], into width: Int?) {
+    guard let width else { return }
+    for column in shrinking {
+      let widths = Self.widths([header] + rows)
+      let excess = widths.reduce(0, +) + 2 * (widths.count - 1) - width
+      guard excess > 0, widths.indices.contains(column) else { return }
+      let limit = max(Self.leastWidth, widths[column] - excess)
+      for index in rows.indices where rows[index].count > column {
+        rows[index][column] = Self.shortened(rows[index][column], to: limit)
+      }
+    }
+  }
+
+  /// A text with its middle left out: the end tells most of a path.
+  static func shortened(_ text: String, to width: Int) -> String {
+    guard text.count > width, width > 2 else { return text }
+    let start = (width - 1) / 3
+    return text.prefix(start) + "…" + text.suffix(width - 1 - start)
+  }
+}

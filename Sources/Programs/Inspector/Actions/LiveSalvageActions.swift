@@ -1,0 +1,81 @@
+import HTTPServer
+import StoreCoordination
+
+/// The salvage of a store that is still in its place: quarantine, salvage and installation, one after the other.
+struct LiveSalvageActions: Sendable {
+  private let parts: InspectorParts
+
+  init(_ parts: InspectorParts) { self.parts = parts }
+
+  private func files(_ store: ListedStore) throws -> StoreFileSet {
+    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no store in its place") }
+    return files
+  }
+
+  /// The page that asks.
+  func form(_ store: ListedStore) throws -> ActionForm {
+    let files = try files(store)
+    var form = ActionForm(
+      "Salvage", of: store, "salvage",
+      does: [
+        "Moves the store, with its log and its large values, into quarantine: \(printable(files.folder.appending("Incompatible").string)). Not a byte of it changes, and it can be put back at any time.",
+        "Makes a clean store of every record that is still there, and checks it.",
+        "Puts the clean store into the app's place, if that is ticked; the app then starts with it.",
+        "Close the app before: a store that is in use stays where it is.",
+      ], button: "Salvage")
+    form.choices = [
+      .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
+      .flag(
+        name: "deleted", label: "Look for deleted records too",
+        about: "They are kept apart from the others, and never put into the app's place.", isRequired: false),
+    ]
+    if try hasBackup(files) {
+      form.choices.append(
+        .pick(
+          name: "backup", label: "Take what is lost from a backup",
+          options: [("newest", "The newest that is of this store as it was"), ("", "None")]))
+    }
+    form.choices.append(
+      .flag(
+        name: "install", label: "Put what was salvaged into the app's place", about: "It can be done later, too.",
+        isRequired: false, isTicked: true))
+    return form
+  }
+
+  /// Whether there is a backup of the place from which records could be taken.
+  private func hasBackup(_ files: StoreFileSet) throws -> Bool {
+    try parts.catalogue.backups().contains { listed in
+      guard let backup = listed.backup?.backup else { return false }
+      return backup.manifest?.store.path.path == files.main && backup.isWhole && !backup.isApart
+    }
+  }
+
+  /// Begins it.
+  func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let (parts, path) = (parts, try files(store).main)
+    let model = try parts.model(form["model"])
+    var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
+    switch form["backup"] ?? "" {
+    case "": break
+    case "newest": options.backup = .newest
+    default: throw Refusal(.badRequest, "of a store in its place only the newest backup can be asked for")
+    }
+    let installs = form["install"] == "yes"
+    let job = try parts.work.start(
+      .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
+    ) { [options] observer in
+      let stored = try parts.quarantines.add(path, model: model, observer: observer.opening)
+      let salvaged = try parts.quarantines.salvage(
+        stored.files.main, model: model, options: options, observer: observer.opening)
+      var words = printable(salvaged.result.words)
+      if installs, salvaged.result.isUsable {
+        let (place, _) = try parts.quarantines.install(stored.files.main, model: model)
+        words += " The salvaged store is at \(printable(place.main.string))."
+      }
+      words += " The damaged one is in quarantine as \(stored.id)."
+      let id = try parts.catalogue.quarantined().first { $0.quarantined?.files == stored.files }?.id
+      return JobOutcome(words, id.map { .store($0) } ?? .to("stores"))
+    }
+    return .running(job)
+  }
+}

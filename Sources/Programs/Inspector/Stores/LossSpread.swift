@@ -1,0 +1,139 @@
+import HTTPServer
+import RecordBrowsing
+import RecoveryKit
+import StoreCoordination
+
+/// Where among the keys of an entity, and when, records were lost: a small drawing with words.
+struct LossSpread: Sendable, Encodable {
+  /// The entity.
+  let name: String
+
+  /// Records and lost ones, part by part from the lowest keys to the highest.
+  let parts: [(keys: ClosedRange<Int64>, records: Int64, lost: Int64)]
+
+  /// The keys of the lost records, from the first to the last.
+  let keys: ClosedRange<Int64>
+
+  /// How many are lost, those included that are not known by their keys.
+  private let allLost: String
+
+  /// The dates of the records beside the lost ones; nil where they have none.
+  let dates: ClosedRange<Timestamp>?
+
+  /// The property that the dates are of.
+  let dateProperty: String?
+
+  /// How many parts are drawn.
+  private static let count = 60
+
+  /// The most entities that are drawn.
+  static let maximumEntities = 30
+
+  /// The spread of an entity; nil where no keys of lost records are known, or the records could not be counted in time.
+  init?(_ entity: SalvageReport.Entity, in store: BrowsedStore) throws {
+    guard entity.lost > 0, let first = entity.lostKeys.ranges.first, let last = entity.lostKeys.ranges.last,
+      let collection = store.collections.first(where: { $0.name == entity.name }),
+      let spread = try store.spread(
+        of: collection, covering: first.lowerBound...last.upperBound, parts: Self.count)
+    else { return nil }
+    name = entity.name
+    keys = first.lowerBound...last.upperBound
+    allLost = entity.count.lostNumber
+    dateProperty = spread.dateProperty
+    parts = spread.parts.map { part in
+      (part.keys, part.records, entity.lostKeys.intersection(KeyRanges(ranges: [part.keys])).count)
+    }
+    dates = Self.span(spread.parts, parts.map(\.lost))
+  }
+
+  /// The dates of the records of the parts that something is lost in, and of those beside them where none is left.
+  private static func span(_ parts: [KeySpread.Part], _ lost: [Int64]) -> ClosedRange<Timestamp>? {
+    guard let first = lost.firstIndex(where: { $0 > 0 }), let last = lost.lastIndex(where: { $0 > 0 }) else {
+      return nil
+    }
+    let dated: [(place: Int, dates: ClosedRange<Double>)] = parts.enumerated().compactMap { place, part in
+      part.dates.map { (place, $0) }
+    }
+    guard let before = dated.last(where: { $0.place <= first }) ?? dated.first,
+      let behind = dated.first(where: { $0.place >= last }) ?? dated.last
+    else { return nil }
+    let (start, end) = (before.dates.lowerBound, behind.dates.upperBound)
+    guard let from = timestamp(start), let to = timestamp(end), from <= to else { return nil }
+    return from...to
+  }
+
+  /// A date of Core Data: seconds since 2001; nil for one that no calendar shows.
+  private static func timestamp(_ seconds: Double) -> Timestamp? {
+    guard seconds.isFinite, abs(seconds) < 1e10 else { return nil }
+    return Timestamp(secondsSince1970: Int64(seconds) + 978_307_200)
+  }
+
+  /// Writes the parts, for programs.
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "entity": printable(name), "dateProperty": dateProperty.map(printable), "from": dates?.lowerBound,
+      "to": dates?.upperBound,
+      "parts": parts.map { part -> JSON.Object in
+        ["firstKey": part.keys.lowerBound, "lastKey": part.keys.upperBound, "records": part.records, "lost": part.lost]
+      },
+    ])
+  }
+
+  /// The entity with its drawing and what it shows.
+  var html: HTML {
+    let highest = max(1, parts.map { $0.records + $0.lost }.max() ?? 1)
+    var shapes = HTML.empty
+    for (place, part) in parts.enumerated() {
+      let there = height(part.records, highest)
+      let gone = height(part.lost, highest)
+      if there > 0 {
+        shapes += "<rect class=\"good\" x=\"\(place * 10)\" y=\"\(60 - there)\" width=\"9\" height=\"\(there)\"/>"
+      }
+      if gone > 0 {
+        shapes += "<rect class=\"bad\" x=\"\(place * 10)\" y=\"\(60 - there - gone)\" width=\"9\" height=\"\(gone)\"/>"
+      }
+    }
+    return """
+      <li><h3>\(printable(name))</h3><svg class="spark" viewBox="0 0 \(parts.count * 10) 60" preserveAspectRatio="none" role="img" \
+      aria-label="\(words)">\(shapes)</svg>\
+      <p class="soft spark-ends"><span>key \(Words.number(parts.first?.keys.lowerBound ?? 0))</span>\
+      <span>\(Words.number(parts.last?.keys.upperBound ?? 0))</span></p><p>\(words)</p></li>
+      """
+  }
+
+  private func height(_ count: Int64, _ highest: Int64) -> Int {
+    count <= 0 ? 0 : max(3, Int(Double(count) / Double(highest) * 58))
+  }
+
+  /// What is lost, by keys and by time.
+  private var words: String {
+    let known = parts.reduce(Int64(0)) { $0 + $1.lost }
+    var text =
+      "Lost: \(allLost). The keys of \(grouped(known)) are known, from \(grouped(keys.lowerBound)) to "
+      + grouped(keys.upperBound)
+    if let dates, let dateProperty {
+      text +=
+        "; the records beside them have dates (\(printable(dateProperty))) from \(Words.date(dates.lowerBound)) to \(Words.date(dates.upperBound))"
+    }
+    return text + "."
+  }
+}
+
+extension InspectorParts {
+  /// Where records of a store were lost, entity by entity; empty where the records that are left cannot be had at once.
+  func losses(of store: ListedStore, _ look: DamageLook) throws -> [LossSpread] {
+    let records: BrowsedStore
+    let report: SalvageReport
+    switch look {
+    case .looked(let side, let account): (records, report) = (side.store, account)
+    case .salvaged(let account):
+      guard let salvage = store.salvage, case .ready(let side) = try sides.open(.file(salvage.store), patience: 1_000)
+      else { return [] }
+      (records, report) = (side.store, account)
+    case .preparing, .notLooked: return []
+    }
+    return try report.records.filter { $0.lost > 0 }.prefix(LossSpread.maximumEntities).compactMap {
+      try LossSpread($0, in: records)
+    }
+  }
+}

@@ -1,0 +1,228 @@
+internal import Compatibility
+internal import GRDB
+internal import PersistentStore
+internal import StoreFiles
+internal import SystemPackage
+
+extension BrowsedStore {
+  /// The most characters of a value on a page.
+  private static let queryTextLimit = 200
+
+  /// The most values on a page, whatever its size: a result may have two thousand columns.
+  private static let mostValues = 50_000
+
+  private static let operation = "run the query"
+
+  /// How much memory SQLite may take to compile a query that could double itself.
+  ///
+  /// One of 4,000 characters that does not needs a hundredth of a megabyte. What else this process does with SQLite in that
+  /// moment counts too.
+  private static let compilingMemory: Int64 = 64 << 20
+
+  /// How much more it may have while a query runs; sorting takes files.
+  private static let runningMemory: Int64 = 64 << 20
+
+  /// What a query can select from: the entities by the names of the model, then the tables of the file.
+  ///
+  /// - Throws: `store-unreadable`, `time-limit`.
+  package func querySources() throws(RecordBrowsingError) -> [QuerySource] { try catalog().sources }
+
+  private func catalog() throws(RecordBrowsingError) -> QueryCatalog {
+    if let known = queryCatalog.withLock({ $0 }) { return known }
+    let made = try read(limits.opening) { database in try QueryCatalog(database, collections) }
+    queryCatalog.withLock { $0 = made }
+    return made
+  }
+
+  /// Does a query that a person typed, on a connection of its own that can do nothing but read.
+  ///
+  /// It has a limit of time and of memory, and gives way to all other work.
+  ///
+  /// - Throws: `sql-error` in SQLite's own words, `time-limit`, `bad-query`, `value-too-large`, `store-unreadable`.
+  package func run(_ query: StoreQuery) throws(RecordBrowsingError) -> QueryResult {
+    let catalog = try catalog()
+    return try QuietThread.run { [self] () throws(RecordBrowsingError) in
+      do {
+        return try perform(query.sql, catalog, limit: limits.query) { statement in
+          try Self.page(of: statement, query)
+        }
+      } catch {
+        throw Self.queryError(error, path)
+      }
+    }
+  }
+
+  private static func page(of statement: Statement, _ query: StoreQuery) throws -> QueryResult {
+    let columns = statement.columnNames
+    let size = max(1, min(query.size, mostValues / max(1, columns.count)))
+    var result = QueryResult(columns: columns, rows: [], offset: query.offset, hasMore: false, time: .zero)
+    let start = ContinuousClock.now
+    let cursor = try Row.fetchCursor(statement)
+    var passed = 0
+    while let row = try cursor.next() {
+      if passed < query.offset {
+        passed += 1
+        continue
+      }
+      guard result.rows.count < size else {
+        result.hasMore = true
+        break
+      }
+      result.rows.append(columns.indices.map { PresentedValue.plain(row[$0], limit: queryTextLimit) })
+    }
+    result.time = .now - start
+    return result
+  }
+
+  /// Begins to read all rows of a query; their columns have names that are all different.
+  ///
+  /// The query is compiled at once, so that what is wrong with it is told before anything is sent.
+  ///
+  /// - Throws: as ``run(_:)``, and `busy` where too many are being read already. A stream ends with `value-too-large` where it has
+  ///   more rows or bytes than ``Limits`` say.
+  package func stream(_ query: StoreQuery) throws(RecordBrowsingError) -> RowStream {
+    let catalog = try catalog()
+    try checkStreams()
+    let names = try QuietThread.run { [self] () throws(RecordBrowsingError) in
+      do {
+        return try perform(query.sql, catalog, limit: limits.query) { $0.columnNames }
+      } catch {
+        throw Self.queryError(error, path)
+      }
+    }
+    let columns = QueryResult.unique(names).map { RecordColumn(name: $0, kind: .stored(declaredType: ""), sql: "") }
+    return RowStream(columns) { [self] stream throws(RecordBrowsingError) in
+      try begin(stream) { [self] in
+        try QuietThread.run { [self] () throws(RecordBrowsingError) in
+          do {
+            try perform(query.sql, catalog, limit: limits.queryExport) { try fill(stream, $0) }
+          } catch {
+            throw Self.queryError(error, path)
+          }
+        }
+      }
+    }
+  }
+
+  private func fill(_ stream: RowStream, _ statement: Statement) throws {
+    let cursor = try Row.fetchCursor(statement)
+    var batch: [RecordPage.Row] = []
+    var (count, bytes, all) = (0, 0, 0)
+    while let row = try cursor.next() {
+      count += 1
+      let values = stream.columns.indices.map { PresentedValue.plain(row[$0], limit: Self.streamLimit) }
+      let size = values.reduce(0) { $0 + $1.text.utf8.count + 1 }
+      bytes += size
+      all += size
+      guard count <= limits.queryExportRows, all <= limits.queryExportBytes else {
+        throw RecordBrowsingError(
+          .tooLarge, path: path,
+          detail: "the query gives more than \(limits.queryExportRows) rows or \(limits.queryExportBytes) bytes",
+          hint: "Add a condition, and export it in parts.")
+      }
+      batch.append(RecordPage.Row(key: RecordKey(Int64(count)), entity: "", values: values))
+      guard batch.count >= RowStream.size || bytes >= Self.batchBytes else { continue }
+      bytes = 0
+      guard stream.put(batch) else { return }
+      batch.removeAll(keepingCapacity: true)
+    }
+    if !batch.isEmpty { _ = stream.put(batch) }
+  }
+
+  // MARK: The connection
+
+  /// Compiles a query and works with it, on a connection that is made for it and closed afterwards.
+  private func perform<Value>(
+    _ sql: String, _ catalog: QueryCatalog, limit: Duration, _ body: (Statement) throws -> Value
+  ) throws -> Value {
+    let text = sql.lowercased()
+    let views = catalog.views.filter { text.contains($0.key) }
+    let queue = try EvidenceConnection.open(path, .unchanging, label: "Lazaret.Query") { database in
+      for function in QueryFunctions.own { database.add(function: function) }
+    }
+    // Nothing was written through it.
+    defer { try? queue.close() }
+    return try queue.inDatabase { database in
+      for view in views.values {
+        // A name that SQLite takes for none, such as one that it keeps for itself, has its table all the same.
+        do { try database.execute(sql: view) } catch { continue }
+      }
+      let authorizer = QueryAuthorizer(catalog.rules, views: Set(views.keys), statement: sql)
+      do {
+        return try authorizer.apply(to: database) {
+          let statement = try Self.compiled(sql, database)
+          let limit = StatementLimit(
+            time: limit, valueLength: QueryFunctions.longestValue(authorizer.functions),
+            memory: Self.runningMemory)
+          return try limit.apply(to: database) { try body(statement) }
+        }
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_AUTH {
+        throw Self.refused(error, authorizer.refusal)
+      }
+    }
+  }
+
+  /// The statement of a query, compiled within a limit of memory.
+  ///
+  /// Of one `SELECT` alone the text bounds what is compiled, since views of the store are off. With another one inside, a part can be
+  /// named many times, or put in place of its name many times.
+  private static func compiled(_ sql: String, _ database: Database) throws -> Statement {
+    guard sql.lowercased().split(separator: "select", omittingEmptySubsequences: false).count > 2 else {
+      return try statement(sql, database)
+    }
+    do {
+      return try HeapLimit.apply(bytes: compilingMemory) { try statement(sql, database) }
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_NOMEM {
+      throw RecordBrowsingError(
+        .badQuery, operation: operation, detail: "SQLite would need too much memory to compile the query",
+        hint: "Nest fewer parts of it in each other.")
+    }
+  }
+
+  /// The one statement of a query.
+  private static func statement(_ sql: String, _ database: Database) throws -> Statement {
+    let all = try database.allStatements(sql: sql)
+    guard let statement = try all.next() else {
+      throw RecordBrowsingError(
+        .sql, operation: operation, detail: "there is no statement in it", hint: "Type one, such as SELECT 1.")
+    }
+    guard try all.next() == nil else {
+      throw RecordBrowsingError(
+        .sql, operation: operation, detail: "there is more than one statement in it", hint: "Run one after the other.")
+    }
+    guard statement.isReadonly, statement.columnCount > 0 else {
+      throw RecordBrowsingError(
+        .sql, operation: operation, detail: "the statement gives no rows", hint: "Type a SELECT.")
+    }
+    // Nothing is bound to parameters.
+    try statement.validateArguments(StatementArguments())
+    return statement
+  }
+
+  private static func refused(_ error: DatabaseError, _ refusal: String?) -> RecordBrowsingError {
+    let what = refusal.map { " (\($0))" } ?? ""
+    return RecordBrowsingError(
+      .sql, operation: operation, detail: "\(words(error))\(what)",
+      hint: "A query only reads: tables of the file, and functions that the page lists.")
+  }
+
+  /// What went wrong with a query; SQLite's own words where the query is at fault.
+  private static func queryError(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
+    guard let error = error as? DatabaseError else { return self.error(error, path) }
+    switch error.resultCode {
+    case .SQLITE_INTERRUPT:
+      return RecordBrowsingError(
+        .timeLimit, operation: operation, path: path, detail: "the query took longer, or more memory, than it may",
+        hint: "Ask for less: add conditions, or a LIMIT inside.")
+    case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_RANGE, .SQLITE_MISUSE, .SQLITE_TOOBIG, .SQLITE_CONSTRAINT:
+      return RecordBrowsingError(
+        .sql, operation: operation, path: path, detail: words(error))
+    default: return self.error(error, path)
+    }
+  }
+
+  /// What SQLite says, as it says it.
+  private static func words(_ error: DatabaseError) -> String {
+    error.message.map { "SQLite says “\($0)”" } ?? "SQLite reported \(error.resultCode)"
+  }
+}

@@ -1,0 +1,86 @@
+internal import Foundation
+internal import GRDB
+
+/// The functions that a query may call.
+package enum QueryFunctions {
+  /// Functions of SQLite's that neither reach beyond the query nor take longer than what they are given is long.
+  private static let harmless: Set<String> = [
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", "char", "coalesce",
+    "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date", "datetime",
+    "degrees", "dense_rank", "exp", "first_value", "floor", "format", "group_concat", "hex", "ifnull", "iif",
+    "julianday", "lag", "last_value", "lead", "length", "likelihood", "likely", "ln", "log", "log10", "log2", "lower",
+    "ltrim", "max", "min", "mod", "nth_value", "ntile", "nullif", "octet_length", "percent_rank", "pi", "pow", "power",
+    "printf", "quote", "radians", "random", "rank", "round", "row_number", "rtrim", "sign", "sin", "sinh",
+    "sqlite_version", "sqrt", "strftime", "string_agg", "substr", "substring", "sum", "tan", "tanh", "time", "timediff",
+    "total", "trim", "trunc", "typeof", "unhex", "unicode", "unixepoch", "unlikely", "upper",
+  ]
+
+  /// Functions that take a text apart, or try a pattern at each of its places, in one go.
+  private static let thorough: Set<String> = [
+    "->", "->>", "glob", "json", "json_array", "json_array_length", "json_extract", "json_group_array",
+    "json_group_object", "json_insert", "json_object", "json_quote", "json_remove", "json_replace", "json_set",
+    "json_type", "json_valid", "like",
+  ]
+
+  /// Functions that look for one value in another: one call takes as long as both are long, multiplied.
+  private static let searching: Set<String> = ["instr", "replace"]
+
+  /// The names of all that may be called, in lower case.
+  package static let names = harmless.union(thorough).union(searching).union(own.map { $0.name.lowercased() })
+
+  /// The most bytes of a value in a query that calls these functions.
+  ///
+  /// SQLite looks at the time between the steps of a statement, and one call is one step.
+  static func longestValue(_ called: Set<String>) -> Int64 {
+    if !called.isDisjoint(with: searching) { return 256 << 10 }
+    if !called.isDisjoint(with: thorough) { return 4 << 20 }
+    return 16 << 20
+  }
+
+  // MARK: Our own
+
+  /// What a query has besides: Core Data's dates and UUIDs as text, and `trim` with a list of characters, which takes as long in
+  /// SQLite as both its values are long, multiplied.
+  static let own: [DatabaseFunction] = [
+    DatabaseFunction("core_data_date", argumentCount: 1, pure: true) { values in date(values[0]) },
+    DatabaseFunction("uuid_text", argumentCount: 1, pure: true) { values in uuid(values[0]) },
+    trim("trim", start: true, end: true), trim("ltrim", start: true, end: false),
+    trim("rtrim", start: false, end: true),
+  ]
+
+  private static func trim(_ name: String, start: Bool, end: Bool) -> DatabaseFunction {
+    DatabaseFunction(name, argumentCount: 2, pure: true) { values in
+      trimmed(values[0], values[1], start: start, end: end)
+    }
+  }
+
+  private static func trimmed(_ value: DatabaseValue, _ list: DatabaseValue, start: Bool, end: Bool) -> String? {
+    guard let text = text(value), let set = self.text(list) else { return nil }
+    let characters = Set(set.unicodeScalars)
+    var rest = Substring(text).unicodeScalars
+    if start { rest = rest.drop { characters.contains($0) } }
+    if end, let last = rest.lastIndex(where: { !characters.contains($0) }) { return String(rest[...last]) }
+    return end ? "" : String(rest)
+  }
+
+  private static func date(_ value: DatabaseValue) -> String? {
+    guard let seconds = Double.fromDatabaseValue(value) else { return nil }
+    return PresentedValue.date(seconds)
+  }
+
+  private static func uuid(_ value: DatabaseValue) -> String? {
+    guard case .blob(let data) = value.storage, data.count == 16 else { return nil }
+    return PresentedValue.uuid([UInt8](data))
+  }
+
+  /// A value as SQLite makes text of it; nil for NULL.
+  private static func text(_ value: DatabaseValue) -> String? {
+    switch value.storage {
+    case .null: nil
+    case .int64(let number): String(number)
+    case .double(let number): "\(number)"
+    case .string(let text): text
+    case .blob(let data): String(decoding: data, as: UTF8.self)
+    }
+  }
+}

@@ -1,0 +1,110 @@
+internal import GRDB
+internal import PersistentStore
+
+/// Something that a query can select from: an entity by the names of the model, or a table of the file.
+package struct QuerySource: Sendable, Hashable {
+  /// A column of it.
+  package struct Column: Sendable, Hashable {
+    /// Its name in a query.
+    package var name: String
+
+    /// The word for its type.
+    package var type: String
+
+    /// The name of the table's column, where that is another.
+    package var stored: String?
+
+    /// Whether an expression of the store would run for it, so that it cannot be read.
+    package var isComputed = false
+  }
+
+  /// Its name in a query.
+  package var name: String
+
+  /// The table that an entity's records are in; nil for a table.
+  package var table: String?
+
+  /// Its columns.
+  package var columns: [Column]
+
+  /// A query of all of it that can be read.
+  package var selection: String {
+    let names = columns.filter { !$0.isComputed }.map { SQLText.identifier($0.name) }
+    let isWhole = names.count == columns.count
+    return "SELECT \(isWhole ? "*" : names.isEmpty ? "count(*)" : names.joined(separator: ", ")) FROM "
+      + SQLText.identifier(name)
+  }
+}
+
+/// What can be selected from in a store, and what a query may do.
+struct QueryCatalog: Sendable {
+  /// The entities by name, then the tables by name.
+  var sources: [QuerySource]
+
+  /// What the authorizer goes by.
+  var rules: QueryAuthorizer.Rules
+
+  /// The statements that give entities their names, by the names in lower case.
+  private(set) var views: [String: String] = [:]
+
+  /// The most entities that get a name.
+  private static let mostViews = 5000
+
+  init(_ database: Database, _ collections: [RecordCollection]) throws {
+    rules = try QueryAuthorizer.Rules(database, functions: QueryFunctions.names)
+    var tables: [QuerySource] = []
+    let rows = try Row.fetchCursor(
+      database,
+      sql: """
+        SELECT l.name, c.name, c.type, c.hidden FROM pragma_table_list AS l, pragma_table_xinfo(l.name) AS c
+        WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY l.name, c.cid
+        """)
+    while let row = try rows.next() {
+      let (name, type): (DatabaseValue, DatabaseValue) = (row[0], row[2])
+      let (columnName, hidden): (DatabaseValue, DatabaseValue) = (row[1], row[3])
+      let table = String.fromDatabaseValue(name) ?? ""
+      let column = QuerySource.Column(
+        name: String.fromDatabaseValue(columnName) ?? "",
+        type: (String.fromDatabaseValue(type) ?? "").lowercased(), isComputed: Int.fromDatabaseValue(hidden) == 2)
+      if tables.last?.name == table {
+        tables[tables.count - 1].columns.append(column)
+      } else {
+        tables.append(QuerySource(name: table, table: nil, columns: [column]))
+      }
+    }
+    var taken = Set(tables.map { $0.name.lowercased() })
+    var entities: [QuerySource] = []
+    for collection in collections.prefix(Self.mostViews) where collection.isEntity {
+      // A table keeps its name.
+      guard taken.insert(collection.name.lowercased()).inserted else { continue }
+      entities.append(Self.source(collection))
+      views[collection.name.lowercased()] = Self.view(collection)
+    }
+    sources = entities + tables
+  }
+
+  private static func source(_ collection: RecordCollection) -> QuerySource {
+    QuerySource(
+      name: collection.name, table: SQLText.plain(collection.tableSQL),
+      columns: collection.columns.map { column in
+        let stored = SQLText.plain(column.sql)
+        return QuerySource.Column(
+          name: column.name, type: column.typeName, stored: stored == column.name ? nil : stored)
+      })
+  }
+
+  /// The entity's records as a temporary view, their properties by the names of the model.
+  private static func view(_ collection: RecordCollection) -> String {
+    let columns = collection.columns.map { "\($0.sql) AS \(SQLText.quotedIdentifier($0.name))" }
+    return "CREATE TEMP VIEW \(SQLText.quotedIdentifier(collection.name)) AS SELECT \(columns.joined(separator: ", ")) "
+      + "FROM main.\(collection.tableSQL)\(PageStatement.whereClause([collection.condition].compactMap(\.self)))"
+  }
+}
+
+extension SQLText {
+  /// The name that stands in SQL, without its quotation marks.
+  static func plain(_ identifier: String) -> String {
+    guard identifier.hasPrefix("\""), identifier.hasSuffix("\""), identifier.count > 1 else { return identifier }
+    return String(identifier.dropFirst().dropLast()).replacing("\"\"", with: "\"")
+  }
+}

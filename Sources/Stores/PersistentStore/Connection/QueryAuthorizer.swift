@@ -1,0 +1,146 @@
+package import GRDB
+internal import GRDBSQLite
+
+/// What a statement that a person typed may do on a connection to evidence: read what lies in the file, and nothing else.
+///
+/// SQLite asks for each thing that a statement would do while it compiles it (https://sqlite.org/c3ref/set_authorizer.html).
+/// What is not allowed by name is refused: statements that write, `ATTACH`, `PRAGMA`, transactions, functions that are not
+/// listed, views and virtual tables of the store, and columns for which an expression of the store would run.
+@safe package final class QueryAuthorizer {
+  /// What may be read and called.
+  package struct Rules: Sendable {
+    /// The names of ordinary tables, each with those of its columns that SQLite computes; all in lower case.
+    fileprivate var tables: [String: Set<String>]
+
+    /// The names of what is no ordinary table: the store's views and virtual tables, and SQLite's own modules.
+    fileprivate var others: Set<String>
+
+    /// The functions, in lower case.
+    fileprivate var functions: Set<String>
+
+    /// The rules for the schema of a connection.
+    ///
+    /// - Parameter functions: the functions that may be called, in lower case.
+    package init(_ database: Database, functions: Set<String>) throws {
+      self.functions = functions
+      tables = ["sqlite_master": [], "sqlite_schema": []]
+      others = try Set(Self.names(database, "SELECT lower(name), '' FROM pragma_module_list").map(\.0))
+      let list = try Self.names(
+        database, "SELECT lower(name), type FROM pragma_table_list WHERE schema = 'main'")
+      for (name, type) in list {
+        if type == "table" || type == "shadow" { tables[name, default: []] = [] } else { others.insert(name) }
+      }
+      let computed = try Self.names(
+        database,
+        """
+        SELECT lower(l.name), lower(c.name) FROM pragma_table_list AS l, pragma_table_xinfo(l.name) AS c
+        WHERE l.schema = 'main' AND l.type IN ('table', 'shadow') AND c.hidden = 2
+        """)
+      for (table, column) in computed { tables[table]?.insert(column) }
+    }
+
+    /// The pairs of names that a query gives, whatever the schema holds in their place.
+    private static func names(_ database: Database, _ sql: String) throws -> [(String, String)] {
+      try Row.fetchAll(database, sql: sql).map { row in
+        let (first, second): (DatabaseValue, DatabaseValue) = (row[0], row[1])
+        return (String.fromDatabaseValue(first) ?? "", String.fromDatabaseValue(second) ?? "")
+      }
+    }
+
+    /// Whether SQLite computes a column of any table.
+    fileprivate var haveComputedColumns: Bool { tables.values.contains { !$0.isEmpty } }
+
+    /// Whether a column may be read.
+    fileprivate func allows(_ column: String, of table: String) -> Bool {
+      let table = table.lowercased()
+      if let computed = tables[table] { return !computed.contains(column.lowercased()) }
+      // SQLite asks without a column for what the statement itself names, such as a common table expression.
+      return column.isEmpty && !others.contains(table) && !table.hasPrefix("pragma_") && !table.hasPrefix("sqlite_")
+    }
+  }
+
+  private let rules: Rules
+  private let views: Set<String>
+
+  /// Whether it may join by the names of columns, some of which are computed: SQLite asks neither for those that NATURAL and USING
+  /// compare, nor for a table of which nothing else is read.
+  private let mayCompareComputed: Bool
+
+  /// The functions that the statement calls, in lower case.
+  package private(set) var functions: Set<String> = []
+
+  /// What was refused first, in a word or two; nil where nothing was.
+  package private(set) var refusal: String?
+
+  /// An authorizer for one statement.
+  ///
+  /// - Parameters:
+  ///   - views: the names of temporary views that the connection made, in lower case.
+  package init(_ rules: Rules, views: Set<String> = [], statement: String) {
+    self.rules = rules
+    self.views = views
+    let text = statement.lowercased()
+    mayCompareComputed = rules.haveComputedColumns && (text.contains("natural") || text.contains("using"))
+  }
+
+  /// Does the work with this authorizer in charge, of statements that are compiled again meanwhile too.
+  ///
+  /// Afterwards the connection has none, GRDB's own neither: it is good for nothing but being closed.
+  ///
+  /// - Throws: what the work throws; `SQLITE_AUTH` for what is refused.
+  package func apply<Value>(to database: Database, _ work: () throws -> Value) throws -> Value {
+    guard let connection = unsafe database.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
+    unsafe sqlite3_set_authorizer(
+      connection,
+      { context, action, first, second, third, _ in
+        guard let context = unsafe context else { return SQLITE_DENY }
+        func text(_ pointer: UnsafePointer<CChar>?) -> String {
+          unsafe pointer.map { unsafe String(cString: $0) } ?? ""
+        }
+        let authorizer = unsafe Unmanaged<QueryAuthorizer>.fromOpaque(context).takeUnretainedValue()
+        let isAllowed = unsafe authorizer.allows(action, text(first), text(second), database: text(third))
+        return isAllowed ? SQLITE_OK : SQLITE_DENY
+      }, Unmanaged.passUnretained(self).toOpaque())
+    defer { unsafe sqlite3_set_authorizer(connection, nil, nil) }
+    return try work()
+  }
+
+  private func allows(_ action: Int32, _ first: String, _ second: String, database: String) -> Bool {
+    switch action {
+    case SQLITE_SELECT, SQLITE_RECURSIVE:
+      if mayCompareComputed, refusal == nil { refusal = "NATURAL or USING where a table has computed columns" }
+      return !mayCompareComputed
+    case SQLITE_READ:
+      let isAllowed =
+        database == "temp"
+        ? views.contains(first.lowercased()) : rules.allows(second, of: first)
+      if !isAllowed, refusal == nil { refusal = "reading \(first)\(second.isEmpty ? "" : ".\(second)")" }
+      return isAllowed
+    case SQLITE_FUNCTION:
+      functions.insert(second.lowercased())
+      let isAllowed = rules.functions.contains(second.lowercased())
+      if !isAllowed, refusal == nil { refusal = "the function \(second)" }
+      return isAllowed
+    default:
+      if refusal == nil { refusal = Self.words(action) }
+      return false
+    }
+  }
+
+  /// What a statement would do, as SQL calls it.
+  private static func words(_ action: Int32) -> String {
+    switch action {
+    case SQLITE_ATTACH: "ATTACH"
+    case SQLITE_DETACH: "DETACH"
+    case SQLITE_PRAGMA: "PRAGMA"
+    case SQLITE_INSERT: "INSERT"
+    case SQLITE_UPDATE: "UPDATE"
+    case SQLITE_DELETE: "DELETE"
+    case SQLITE_TRANSACTION, SQLITE_SAVEPOINT: "a transaction"
+    case SQLITE_ANALYZE: "ANALYZE"
+    case SQLITE_REINDEX: "REINDEX"
+    case SQLITE_ALTER_TABLE: "ALTER"
+    default: "a change of the schema"
+    }
+  }
+}
