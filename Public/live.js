@@ -1,10 +1,19 @@
-// Live progress: listens to the server's events and shows them in the places that the page marks.
+// Live progress, and pages that never show old numbers.
 //
-// An element with data-job="ID" shows the job of that id: a progress bar, the phase and the time left. When a job ends the
-// page is loaded again, once, so that it shows what came of it.
+// An element with data-job="ID" shows the job of that id: a progress bar, the phase and the time left. When a job ends that
+// has to do with the page, the page is loaded again; where something was typed into it, it says that it is old instead.
+// Only a page that is seen listens, since a browser keeps few connections: one that is looked at again asks how many jobs
+// have ended since it was made, and, where its store may have been changed by another program, compares its twin.
 
 const jobs = document.querySelectorAll("[data-job]");
-const source = document.querySelector("[data-events]")?.dataset.events;
+const { live, endings, fresh } = document.body.dataset;
+let events;
+let waiting;
+let twin;
+let start;
+let hasInput = false;
+
+document.addEventListener("input", () => { hasInput = true; });
 
 function left(seconds) {
   if (seconds == null) return "";
@@ -13,43 +22,112 @@ function left(seconds) {
   return `about ${Math.round(seconds / 60)} minutes left`;
 }
 
-if (source && "EventSource" in window) {
-  const events = new EventSource(source);
-  events.addEventListener("progress", (event) => {
-    const update = JSON.parse(event.data);
-    for (const element of jobs) {
-      if (element.dataset.job !== update.job) continue;
-      element.hidden = false;
-      const bar = element.querySelector("progress");
-      if (bar && update.fraction != null) bar.value = update.fraction;
-      const text = element.querySelector("[data-job-text]");
-      if (text) text.textContent = [update.phase, left(update.secondsLeft)].filter(Boolean).join(" · ");
-    }
-  });
+// Whether a job's end changes what this page shows.
+function concerns(update) {
+  const path = window.location.pathname;
+  if (document.querySelector(`[data-job="${CSS.escape(update.job ?? "")}"]`)) return true;
+  if (path.startsWith("/stores/")) {
+    // What is done to one store may move another one: only what is of a store alone stays as it is.
+    return !update.store || path.split("/")[2] === update.store || path.split("/").length === 3;
+  }
+  return ["/stores", "/work", "/bundles", "/exports", "/outbox", "/inbox"].some((start) => path === start || path.startsWith(`${start}/`));
+}
+
+// Loads the page again, but never while someone fills in a form: then the page says that it is old.
+function renew() {
+  const isBusy = hasInput || document.activeElement?.matches("input:not([type=checkbox]), select, textarea");
+  if (!isBusy) {
+    events?.close();
+    window.location.reload();
+    return;
+  }
+  if (document.querySelector("[data-stale]")) return;
+  const note = document.createElement("div");
+  note.className = "note warn";
+  note.dataset.stale = "";
+  note.setAttribute("role", "status");
+  const words = document.createElement("p");
+  words.append("Something has changed since this page was made. ");
+  const again = document.createElement("button");
+  again.type = "button";
+  again.textContent = "Load it again";
+  again.addEventListener("click", () => window.location.reload());
+  words.append(again);
+  note.append(words);
+  document.querySelector("main")?.prepend(note);
+}
+
+function progress(update) {
+  for (const element of jobs) {
+    if (element.dataset.job !== update.job) continue;
+    element.hidden = false;
+    const bar = element.querySelector("progress");
+    if (bar && update.fraction != null) bar.value = update.fraction;
+    const text = element.querySelector("[data-job-text]");
+    if (text) text.textContent = [update.phase, left(update.secondsLeft)].filter(Boolean).join(" · ");
+  }
+}
+
+function listen() {
+  if (!live || !("EventSource" in window) || events) return;
+  events = new EventSource(live);
+  events.addEventListener("progress", (event) => progress(JSON.parse(event.data)));
   events.addEventListener("running", (event) => {
-    const running = JSON.parse(event.data).jobs;
-    for (const element of jobs) {
-      if (running.includes(element.dataset.job)) continue;
-      // It ended between the making of this page and now.
-      events.close();
-      window.location.reload();
-      return;
-    }
+    const state = JSON.parse(event.data);
+    // Something ended between the making of this page and now: a job that it shows, or one that it knows nothing of.
+    const isOver = [...jobs].some((element) => !state.jobs.includes(element.dataset.job));
+    if (isOver || (String(state.endings) !== endings && concerns({}))) renew();
   });
-  let waiting;
   events.addEventListener("inbox", () => {
     if (!document.querySelector("[data-inbox]")) return;
-    // Several changes come at once; and typing is not interrupted.
+    // Several changes come at once.
     clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      if (document.activeElement?.matches("input, select, textarea")) return;
-      events.close();
-      window.location.reload();
-    }, 700);
+    waiting = setTimeout(renew, 700);
   });
-  events.addEventListener("done", () => {
-    events.close();
-    window.location.reload();
+  events.addEventListener("done", (event) => {
+    if (concerns(JSON.parse(event.data))) renew();
   });
-  window.addEventListener("pagehide", () => events.close());
+}
+
+// A page that is left at once has not listened: what ended meanwhile is told at the beginning. One with a running job begins
+// at once.
+function attend() {
+  clearTimeout(start);
+  start = setTimeout(listen, jobs.length > 0 ? 0 : 1500);
+}
+
+function rest() {
+  clearTimeout(start);
+  events?.close();
+  events = undefined;
+}
+
+async function compare() {
+  if (!fresh) return;
+  try {
+    const answer = await fetch(fresh, { headers: { Accept: "application/json" } });
+    if (!answer.ok) return;
+    const text = await answer.text();
+    if (twin !== undefined && twin !== text) renew();
+    twin = text;
+  } catch {
+    // The inspector has ended, or the page is being left.
+  }
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState !== "visible") return rest();
+  attend();
+  compare();
+});
+window.addEventListener("focus", compare);
+window.addEventListener("pagehide", rest);
+window.addEventListener("pageshow", (event) => {
+  // A page from the browser's memory is as old as its last sight.
+  if (event.persisted) window.location.reload();
+});
+if (document.visibilityState === "visible") {
+  attend();
+  // What the page is compared with later.
+  if (fresh) setTimeout(compare, 1500);
 }

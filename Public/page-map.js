@@ -1,4 +1,5 @@
-// The picture of a store's pages: each page a cell, coloured by its state. Hover or arrow keys tell what a page is.
+// The picture of a store's pages: each page a cell, coloured by its table, or by its state where something is wrong with it.
+// Hover or arrow keys tell what a page is; the keys below leave only the pages of a table or of a state.
 //
 // The element names the address of the runs as JSON (state letter, table index, number of pages), and holds a drawing of them
 // for browsers without scripts, which this module replaces.
@@ -15,8 +16,10 @@ const words = {
 class PageMap {
   constructor(element, data) {
     this.element = element;
-    this.byTable = false;
-    this.tables = data.tables;
+    this.byTable = true;
+    this.filter = null;
+    this.tables = data.names ?? data.tables;
+    this.colours = data.colours ?? [];
     this.pageSize = data.pageSize;
     this.href = data.href;
     this.states = [];
@@ -68,11 +71,34 @@ class PageMap {
         this.draw();
       });
     }
+    for (const item of this.element.querySelectorAll("[data-table-colour]")) {
+      this.makeFilter(item, { colour: Number(item.dataset.tableColour) });
+    }
+    for (const item of this.element.querySelectorAll("[data-state]")) this.makeFilter(item, { state: item.dataset.state });
   }
 
-  // Neighbouring tables get hues that are far apart.
-  tableColor(table) {
-    return `hsl(${(table * 137.5) % 360} 45% 55%)`;
+  // An item of a key becomes a button that leaves only its pages, and leaves all of them when it is pressed again.
+  makeFilter(item, filter) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.setAttribute("aria-pressed", "false");
+    button.append(...item.childNodes);
+    item.append(button);
+    button.addEventListener("click", () => {
+      const isOn = button.getAttribute("aria-pressed") === "true";
+      for (const other of this.element.querySelectorAll(".legend button")) other.setAttribute("aria-pressed", "false");
+      button.setAttribute("aria-pressed", String(!isOn));
+      this.filter = isOn ? null : filter;
+      this.draw();
+    });
+  }
+
+  // Whether a page is one of those that the chosen item of a key stands for.
+  fits(page) {
+    if (!this.filter) return true;
+    if (this.filter.state) return this.states[page] === this.filter.state;
+    const table = this.owners[page];
+    return table >= 0 && (this.colours[table] ?? 0) === this.filter.colour;
   }
 
   setZoom(zoom) {
@@ -113,6 +139,11 @@ class PageMap {
       probe.style.color = `var(--page-${names[letter]})`;
       colors[letter] = getComputedStyle(probe).color;
     }
+    const tables = [];
+    for (let index = 0; index < 10; index += 1) {
+      probe.style.color = `var(--table-${index})`;
+      tables.push(getComputedStyle(probe).color);
+    }
     probe.style.color = "var(--ink)";
     const ink = getComputedStyle(probe).color;
     probe.remove();
@@ -124,8 +155,9 @@ class PageMap {
       const y = Math.floor(page / this.across) * this.size;
       const state = this.states[page];
       const table = this.owners[page];
+      context.globalAlpha = this.fits(page) ? 1 : 0.15;
       context.fillStyle = this.byTable && table >= 0 && "hov".includes(state)
-        ? this.tableColor(table) : colors[state] ?? ink;
+        ? tables[this.colours[table] ?? 9] ?? ink : colors[state] ?? ink;
       context.fillRect(x, y, this.size - gap, this.size - gap);
       // Damage is told by a mark too, not by colour alone.
       if ((state === "d" || state === "x" || state === "u") && this.size >= 6) {
@@ -141,6 +173,7 @@ class PageMap {
         context.stroke();
       }
     }
+    context.globalAlpha = 1;
     const x = (this.selected % this.across) * this.size;
     const y = Math.floor(this.selected / this.across) * this.size;
     context.strokeStyle = ink;

@@ -216,9 +216,28 @@ def walk(visit):
     canvas.focus()
     canvas.press("ArrowRight")
     expect(page.locator(".map-tip")).to_contain_text("Page 2")
+    # The keys of the map leave only the pages of a table, and all of them when they are pressed again.
+    key = page.locator(".legend.tables button").first
+    key.click()
+    expect(key).to_have_attribute("aria-pressed", "true")
+    key.click()
+    expect(key).to_have_attribute("aria-pressed", "false")
+    # What is installed is not offered once more.
+    if page.locator("nav[aria-label=Actions] a[href$='/install']").count():
+        visit.failures.add(store, "offers to install what is installed")
+    expect(page.get_by_role("link", name="The store in its place")).to_be_visible()
+    expect(page.get_by_role("heading", name="History of the store")).to_be_visible()
     page.get_by_role("link", name="What did I lose?").first.click()
     expect(page.locator("main h1")).to_contain_text("lose")
     page.go_back()
+    page.get_by_role("link", name="Compare", exact=True).click()
+    ready(page)
+    page.locator("select[name=second]").select_option("live")
+    page.get_by_role("button", name="Compare").click()
+    ready(page)
+    expect(page.locator("main table")).to_contain_text("Car")
+    visit.look("compare")
+    visit.go(store)
 
     page.get_by_role("link", name="Records", exact=True).click()
     ready(page)
@@ -245,6 +264,10 @@ def walk(visit):
     ready(page)
     page.locator("tbody tr a").first.click()
     ready(page)
+    # One click less: the bytes are beside the values, with the names of the properties.
+    expect(page.get_by_role("heading", name="Its bytes")).to_be_visible()
+    expect(page.locator("table", has_text="Stored as")).to_contain_text("plate")
+    visit.look("record-with-its-bytes")
     page.locator("main a[href*='/pages/'], main a[href*='/frames/']").first.click()
     expect(page.locator(".hex, pre").first).to_be_visible()
     visit.look("bytes-of-a-record")
@@ -252,6 +275,91 @@ def walk(visit):
     answer = visit.context.request.get(visit.server.origin + listing.removesuffix("/records") + "/export/csv")
     if not answer.ok or len(answer.text().splitlines()) < rows:
         visit.failures.add(listing, f"cannot be had as a table: {answer.status}")
+
+
+def query(visit):
+    """The records narrowed by several conditions and counted in steps, the keys, and a query in SQL that is run, saved and deleted."""
+    page = visit.page
+    visit.go("/stores")
+    page.get_by_role("link", name="WrongLog.sqlite").first.click()
+    page.get_by_role("link", name="Records", exact=True).click()
+    ready(page)
+    page.get_by_role("link", name="Car", exact=True).click()
+    ready(page)
+    records = urllib.parse.urlsplit(page.url).path
+    page.keyboard.press("/")
+    expect(page.locator("main input[type=search]")).to_be_focused()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    visit.look("keys")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
+
+    page.get_by_role("button", name="Add a condition").click()
+    for number, (column, comparison, value) in enumerate([("plate", "contains", "1"), ("Z_PK", "is at least", "5")], 1):
+        line = page.get_by_role("group", name=f"Condition {number}")
+        line.locator("select").first.select_option(column)
+        line.locator("select").last.select_option(label=comparison)
+        line.get_by_label("Value").fill(value)
+    page.get_by_role("button", name="Show", exact=True).click()
+    ready(page)
+    chips = page.get_by_role("list", name="What is shown")
+    expect(chips.get_by_role("link")).to_have_count(2)
+    visit.look("records-with-conditions")
+    chips.get_by_role("link").last.click()
+    expect(chips.get_by_role("link")).to_have_count(1)
+    page.get_by_role("button", name="Take condition 1 away").click()
+    expect(page.get_by_role("list", name="What is shown")).to_have_count(0)
+    steps = page.locator(".facets .chips").get_by_role("link", name=re.compile("(by year|by month|in ranges)$"))
+    for _ in range(min(3, steps.count())):
+        steps.first.click()
+        ready(page)
+    visit.look("records-counted-in-steps")
+    if page.locator(".facets li.step a").count() == 0:
+        visit.failures.add(records, "counts no dates and no numbers")
+    else:
+        page.locator(".facets li.step a").first.click()
+        expect(page.get_by_role("list", name="What is shown")).to_be_visible()
+
+    page.get_by_role("link", name="Query", exact=True).click()
+    ready(page)
+    console = urllib.parse.urlsplit(page.url).path
+    visit.look("query-before")
+    page.locator("summary", has_text="Car").first.click()
+    page.get_by_label("SQL").fill("SELECT plate, count(*) AS n FROM Car\nGROUP BY plate ORDER BY 1")
+    page.get_by_label("SQL").press("Control+Enter")
+    ready(page)
+    rows = page.locator("tbody tr").count()
+    if rows < 20:
+        visit.failures.add(console, f"shows {rows} rows of a query")
+    visit.look("query-result")
+    expect(page.get_by_role("status")).to_contain_text("and there are more")
+    page.get_by_role("link", name="Next 100").click()
+    expect(page.get_by_role("status")).to_contain_text("Rows 101 to")
+    page.get_by_label("Save this query as").fill("All plates")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name="All plates")).to_be_visible()
+    visit.look("query-saved")
+    page.get_by_role("button", name="Delete All plates").click()
+    expect(page.get_by_role("link", name="All plates")).to_have_count(0)
+    for sql, words in [
+        ("SELECT colour FROM Cars", "no such table: Cars"), ("DELETE FROM Z_METADATA", "DELETE"), ("PRAGMA page_size", "PRAGMA"),
+        ("ATTACH 'other' AS other", "ATTACH"), ("SELECT load_extension('x')", "load_extension"),
+    ]:
+        visit.go(console + "?sql=" + urllib.parse.quote(sql))
+        expect(page.locator(".note.bad")).to_contain_text(words)
+    visit.look("query-refused")
+    begun = time.monotonic()
+    visit.go(console + "?sql=" + urllib.parse.quote(
+        "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"))
+    if time.monotonic() - begun > 15:
+        visit.failures.add(console, "a query without an end took longer than it may")
+    expect(page.locator(".note.bad")).to_contain_text("longer")
+    export = console + "/export/json?sql=" + urllib.parse.quote("SELECT plate FROM Car")
+    answer = visit.context.request.get(visit.server.origin + export)
+    if not answer.ok or len(answer.json()) <= 100:
+        visit.failures.add(export, f"cannot be had: {answer.status}")
 
 
 def act(visit):
@@ -284,6 +392,64 @@ def act(visit):
         answer = visit.context.request.post(visit.server.origin + path)
         if answer.status != 403:
             visit.failures.add(path, f"an action without a token answers {answer.status}")
+
+
+def damaged(browser, visit, options):
+    """A damaged store that is still in its place: its map, its damage, its salvage, and a tab that was left open meanwhile."""
+    page = visit.page
+    healthy = pathlib.Path(visit.server.home) / "Stores" / "Healthy.sqlite"
+    broken = healthy.with_name("Damaged.sqlite")
+    subprocess.run(
+        [options.lazaret, "damage", str(healthy), "-o", str(broken), "--kind", "zero:8", "--seed", "7"],
+        capture_output=True, timeout=60, check=True)
+    visit.go("/stores")
+    page.locator("section", has_text="In their place").get_by_role("link", name="Damaged.sqlite").first.click()
+    ready(page)
+    store = urllib.parse.urlsplit(page.url).path
+    for heading in ("Page map", "Damage by page", "How much is left", "Entities"):
+        expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+    actions = page.locator("nav[aria-label=Actions] a").all_inner_texts()
+    if actions[:4] != ["Salvage …", "Repair …", "Quarantine …", "Export …"]:
+        visit.failures.add(store, f"offers {actions}")
+    if page.locator("nav[aria-label=Actions] a.main").all_inner_texts() != ["Salvage …"]:
+        visit.failures.add(store, "does not begin with its salvage")
+    if re.search(r"\bZ[A-Z]{2,}", page.locator("main").inner_text()):
+        visit.failures.add(store, "calls a table by its name in SQL")
+    visit.look("a-damaged-store-in-its-place")
+    visit.go(store + "/losses")
+    ready(page)
+    visit.look("what-a-damaged-store-lost")
+    visit.go(store + "/map")
+    ready(page)
+    visit.look("map-of-a-damaged-store")
+    page.goto(visit.server.origin + store + "/repair")
+    page.get_by_role("link", name="Salvage …").click()
+    visit.look("asks-salvage-in-its-place")
+
+    # Another tab looks at the store, and a third is in the middle of a form, while it is salvaged here.
+    left = visit.context.new_page()
+    visit.watch(left)
+    left.goto(visit.server.origin + store)
+    ready(left)
+    expect(left.locator("main")).to_contain_text("How much is left")
+    typing = visit.context.new_page()
+    visit.watch(typing)
+    typing.goto(visit.server.origin + store + "/export")
+    typing.get_by_label("Encrypt to these keys").fill("age1")
+    page.get_by_role("button", name="Salvage").click()
+    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
+    ready(page)
+    visit.look("a-store-that-was-salvaged-in-its-place")
+    expect(page.get_by_role("link", name="The store in its place")).to_be_visible()
+    left.bring_to_front()
+    expect(left.locator("main")).not_to_contain_text("How much is left", timeout=15_000)
+    expect(left.locator("main")).to_contain_text("current model version")
+    typing.bring_to_front()
+    expect(typing.locator("[data-stale]")).to_be_visible(timeout=15_000)
+    if typing.get_by_label("Encrypt to these keys").input_value() != "age1":
+        visit.failures.add(store, "a form lost what was typed into it")
+    left.close()
+    typing.close()
 
 
 def repair(visit):
@@ -332,13 +498,24 @@ def support(browser, visit, inbox, failures, artifacts):
     visit.go(store + "/export")
     visit.look("asks-export")
     page.get_by_label("Encrypt to these keys").fill(inbox.recipient)
-    page.get_by_role("button", name="Make it ready").click()
-    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
-    expect(page.get_by_role("heading", name="Do you agree?")).to_be_visible()
+    # The tree of attributes: a search, and one of two boxes of an attribute.
+    page.get_by_label("Find an entity or an attribute").fill("maker")
+    boxes = page.locator("tr[data-name='vehicle.maker'] input")
+    boxes.nth(0).check()
+    boxes.nth(1).check()
+    if boxes.nth(0).is_checked():
+        visit.failures.add(store + "/export", "an attribute both stays and is overwritten")
+    boxes.nth(0).check()
+    page.get_by_role("button", name="Preview").click()
+    # Choosing, preview and agreement are one page: nothing is clicked on the way.
+    expect(page.get_by_role("heading", name="Do you agree?")).to_be_visible(timeout=60_000)
+    if urllib.parse.urlsplit(page.url).path != store + "/export":
+        visit.failures.add(store + "/export", f"leads to {page.url}")
+    expect(page.locator("main")).to_contain_text("Vehicle")
     expect(page.locator("main")).to_contain_text("store/WrongLog.sqlite")
     visit.look("what-the-bundle-would-hold")
     page.get_by_role("button", name="Write the bundle").click()
-    page.get_by_role("link", name="See what came of it").click(timeout=60_000)
+    page.get_by_role("link", name="The bundle", exact=True).click(timeout=60_000)
     digest = page.locator("dl code.wrap").first.inner_text()
     visit.look("a-bundle")
     page.get_by_role("link", name="Send …").click()
@@ -433,7 +610,7 @@ def main():
             if before != server.evidence():
                 failures.add("evidence", "looking changed it")
             steps = {
-                "walk": lambda: walk(visit), "act": lambda: act(visit), "repair": lambda: repair(visit),
+                "walk": lambda: walk(visit), "query": lambda: query(visit), "damaged": lambda: damaged(browser, visit, options), "act": lambda: act(visit), "repair": lambda: repair(visit),
                 "support": lambda: support(browser, visit, inbox, failures, artifacts),
             }
             for name, step in steps.items():

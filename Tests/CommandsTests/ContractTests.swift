@@ -57,6 +57,7 @@ struct ContractTests {
     try output("inbox", "token", "revoke", "Garage 2")
     try output("inbox", "token", "list")
     try errors("inbox", "token", "new", "Garage 2")
+    try output("licences", "--list")
     try output("quarantine", "list")
     let id = try desk.quarantinedID()
     try output("quarantine", "show", id)

@@ -43,14 +43,14 @@ struct SendCommandTests {
     try desk.folder.write("s3cret-token\n", to: "token")
     let arguments = ["send", bundle, "--to", address, "--put", "--token-file", "token"]
     let refused = try desk.run(arguments, input: "no\n")
-    #expect(refused.status == 1 && refused.errors.contains("[not-confirmed]"))
+    #expect(refused.status == 1 && refused.errors.contains("Cancelled: nothing was sent."))
     #expect(receiver.seen.withLock { $0.isEmpty })
     #expect(try listing().isEmpty)
     let bytes = try FileSystem().contents(of: FilePath(bundle), limit: 1 << 20)
     let sum = FileDigest(of: bytes).hexadecimal
     let sent = try desk.run(arguments, input: "yes\n")
     #expect(sent.status == 0, "\(sent.errors)")
-    for text in [sum, address, "\(bytes.count) bytes", "full: ", "WARNING", "Type yes"] {
+    for text in [sum, address, "(\(grouped(bytes.count)) bytes)", "full: ", "WARNING", "Send it? [y/N]"] {
       #expect(sent.errors.contains(text), "\(text)")
     }
     #expect(sent.output.contains("case-7") && sent.output.contains(sum))

@@ -40,33 +40,34 @@ struct DamageVerdictTests {
 
   static let headers: [VerdictCase] = [
     VerdictCase(
-      "a page size that is none", .damaged, "page-size-invalid", coreData: 259, sqlite: 26, mentions: ["1000"]
+      "a page size that is none", .damaged, "page-size-invalid", coreData: 259, sqlite: 26, mentions: ["1,000"]
     ) {
       try Specimen.sound().overwriting(16, with: [0x03, 0xE8])
     },
     VerdictCase(
       "a page size that is too small", .damaged, "page-size-wrong", coreData: 259, sqlite: 11,
-      mentions: ["512", "4096"]
+      mentions: ["512", "4,096"]
     ) { try Specimen.sound(cars: 300).overwriting(16, with: [0x02, 0x00]) },
     VerdictCase(
       "a page size that is too large", .damaged, "page-size-wrong", coreData: 259, sqlite: 11,
-      mentions: ["8192", "4096"]
+      mentions: ["8,192", "4,096"]
     ) { try Specimen.sound(cars: 300).overwriting(16, with: [0x20, 0x00]) },
-    VerdictCase("the magic string destroyed", .damaged, "header-damaged", coreData: 259, sqlite: 26, mentions: ["4096"])
-    {
+    VerdictCase(
+      "the magic string destroyed", .damaged, "header-damaged", coreData: 259, sqlite: 26, mentions: ["4,096"]
+    ) {
       try Specimen.sound().overwriting(0, with: Array("xxxxxxxxxxxxxxxx".utf8))
     },
     VerdictCase("one letter of the magic string", .damaged, "header-damaged", coreData: 259, sqlite: 26) {
       try Specimen.sound().overwriting(3, with: [0])
     },
-    VerdictCase("the whole header zeroed", .damaged, "header-damaged", coreData: 259, sqlite: 26, mentions: ["4096"]) {
+    VerdictCase("the whole header zeroed", .damaged, "header-damaged", coreData: 259, sqlite: 26, mentions: ["4,096"]) {
       try Specimen.sound().overwriting(0, with: [UInt8](repeating: 0, count: 100))
     },
-    VerdictCase("the whole header random", .damaged, "header-damaged", coreData: 259, sqlite: 26, mentions: ["4096"]) {
+    VerdictCase("the whole header random", .damaged, "header-damaged", coreData: 259, sqlite: 26, mentions: ["4,096"]) {
       try Specimen.sound().overwriting(0, with: Specimen.noise(100))
     },
     VerdictCase(
-      "the first page zeroed", .damaged, "first-page-lost", coreData: 259, sqlite: 26, mentions: ["zeros", "4096"]
+      "the first page zeroed", .damaged, "first-page-lost", coreData: 259, sqlite: 26, mentions: ["zeros", "4,096"]
     ) {
       try Specimen.sound().overwriting(0, with: [UInt8](repeating: 0, count: 4096))
     },
@@ -78,10 +79,10 @@ struct DamageVerdictTests {
     VerdictCase("a file format from the future", .damaged, "file-format-unknown", coreData: 259, sqlite: 26) {
       try Specimen.sound().overwriting(18, with: [9, 9])
     },
-    VerdictCase("cut between pages", .damaged, "truncated", coreData: 259, sqlite: 11, mentions: ["16384"]) {
+    VerdictCase("cut between pages", .damaged, "truncated", coreData: 259, sqlite: 11, mentions: ["16,384"]) {
       try Specimen.sound(cars: 300).cut(to: 16384)
     },
-    VerdictCase("cut inside a page", .damaged, "truncated", coreData: 259, sqlite: 11, mentions: ["17000"]) {
+    VerdictCase("cut inside a page", .damaged, "truncated", coreData: 259, sqlite: 11, mentions: ["17,000"]) {
       try Specimen.sound(cars: 300).cut(to: 17000)
     },
     VerdictCase("cut inside the first page", .damaged, "truncated", coreData: 259, sqlite: 11, mentions: ["700"]) {
@@ -186,7 +187,8 @@ struct DamageVerdictTests {
       let path = try sound.overwriting(0, with: [UInt8](repeating: 0, count: length)).place(in: folder)
       let examination = try examiner().look(path)
       #expect(examination.reason.code == (length == 100 ? "header-damaged" : "first-page-lost"))
-      #expect(examination.reason.words.contains("\(size) bytes"), "\(examination.reason.words)")
+      let grouped = size < 1000 ? "\(size)" : "\(size / 1000),\(String("\(size)".suffix(3)))"
+      #expect(examination.reason.words.contains("\(grouped) bytes"), "\(examination.reason.words)")
       #expect(examination.entities.map(\.rows) == (length == 100 ? [3000] : []))
     }
   }

@@ -31,7 +31,7 @@ struct NoStoreTests {
       sqlite: 26
     ) { Specimen(main: Array(try require(try Specimen.sound().main).prefix(100)) + Specimen.noise(40_960 - 100)) },
     VerdictCase(
-      "random bytes with one page", .damaged, "first-page-lost", coreData: 259, sqlite: 26, mentions: ["4096"]
+      "random bytes with one page", .damaged, "first-page-lost", coreData: 259, sqlite: 26, mentions: ["4,096"]
     ) { Specimen(main: Specimen.noise(40_960)).overwriting(5 * 4096, with: try page()) },
     VerdictCase("random bytes with one page far behind", .damaged, "first-page-lost", coreData: 259, sqlite: 26) {
       Specimen(main: Specimen.noise((1 << 20) + 65_536)).overwriting((1 << 20) + 8192, with: try page())

@@ -19,7 +19,7 @@ struct ActionTests {
     for route in inspector.documentedRoutes where route.kind == .action {
       let address = route.pattern.replacing("{id}", with: id).replacing("{job}", with: "job-1")
         .replacing("{export}", with: "export-1").replacing("{bundle}", with: "a.lazaret.tar.gz")
-        .replacing("{entry}", with: "2026-11-21-10-11-12-0a1b2c3d")
+        .replacing("{entry}", with: "2026-11-21-10-11-12-0a1b2c3d").replacing("{side}", with: "original")
       #expect(try browser.post(address, token: "").status == .forbidden, "\(address)")
       #expect(try browser.post(address, token: other.token).status == .forbidden, "\(address)")
       #expect(try browser.post(address + ".json", token: other.token).status == .forbidden, "\(address)")
@@ -59,8 +59,9 @@ struct ActionTests {
     #expect(timeline.compactMap { $0["kind"] as? String } == ["quarantined", "salvaged", "installed"])
     #expect(try browser.id("live", "Other.sqlite").hasPrefix("l-Other-"))
     #expect(try browser.get("/work").text.contains("Ended"))
-    // Once more: the store that was just put there makes room, whole.
-    #expect(try browser.run("/stores/\(id)/install").state == .done)
+    // Once more, which has to be said: the store that was just put there makes room, whole.
+    #expect(try browser.post("/stores/\(id)/install").status == .conflict)
+    #expect(try browser.run("/stores/\(id)/install", [("again", "yes")]).state == .done)
     let all = try #require(try browser.json("/stores.json")["quarantined"] as? [[String: Any]])
     #expect(all.count { $0["name"] as? String == "Other.sqlite" } == 2)
   }

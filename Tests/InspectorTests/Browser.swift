@@ -44,7 +44,9 @@ struct Browser {
   func run(_ address: String, _ fields: [(String, String)] = []) throws -> RunningWork.Job {
     let response = try post(address, fields)
     #expect(response.status == .seeOther, "\(response.text)")
-    let id = try #require(response.headers["Location"]?.split(separator: "/").last.map(String.init))
+    // The page of the job, or another one that is given its name.
+    let id = try #require(
+      response.headers["Location"]?.split { $0 == "/" || $0 == "=" }.last.map(String.init))
     for _ in 0..<4000 {
       let job = try #require(inspector.work.job(id))
       if !job.isRunning { return job }
@@ -89,6 +91,8 @@ struct Browser {
         response = try get(address)
       }
       found.append((address, response))
+      // A stream that is not read to its end holds a place that others wait for.
+      if case .chunks(let stream) = response.body { stream.cancel() }
       guard response.headers["Content-Type"]?.hasPrefix("text/html") == true else { continue }
       for link in response.links.map({ String($0.prefix { $0 != "#" }) })
       where !link.isEmpty && !link.hasPrefix("/public/") {

@@ -176,7 +176,7 @@ struct PagesTests {
   @Test("the files of the pages are served with tags and ranges")
   func files() throws {
     let inspector = try Scene().inspector()
-    for name in ["lazaret.css", "theme.js", "live.js", "page-map.js", "icon.svg"] {
+    for name in ["lazaret.css", "theme.js", "live.js", "page-map.js", "export.js", "icon.svg"] {
       let response = inspector.respond(to: try Request(.get, "/public/\(name)"))
       #expect(response.status == .ok, "\(name)")
       let tag = try #require(response.headers["ETag"])

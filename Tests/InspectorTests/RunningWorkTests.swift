@@ -52,7 +52,7 @@ struct RunningWorkTests {
       text += String(decoding: chunk, as: UTF8.self)
     }
     chunks.cancel()
-    #expect(text.contains("event: running\ndata: {\"jobs\":[\"\(job.id)\"]}"))
+    #expect(text.contains("event: running\ndata: {\"jobs\":[\"\(job.id)\"],\"endings\":0}"))
     #expect(text.contains("\"phase\":\"packing\",\"fraction\":0.25"))
     #expect(text.contains("\"state\":\"done\""))
   }

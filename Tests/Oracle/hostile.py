@@ -38,6 +38,19 @@ LONG = "instr(zeroblob(100000000), zeroblob(50000000) || x'01')"
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
 ROWS = 60
 
+# What a person may type about each store, and what a link may hold that wants to keep the server busy.
+QUERIES = ["SELECT * FROM t", "SELECT count(*) FROM t AS a NATURAL JOIN t AS b", "SELECT * FROM v", "SELECT * FROM sqlite_master"]
+ATTACKS = [
+    ENDLESS, f"SELECT {BIG}", f"SELECT {LONG}",
+    "WITH x0 AS (SELECT 1 c)" + "".join(f", x{n} AS (SELECT a.c FROM x{n - 1} a, x{n - 1} b)" for n in range(1, 60)) + " SELECT * FROM x59",
+    "SELECT c" + " FROM (SELECT c+c+c+c+c+c+c+c c" * 8 + " FROM (SELECT 1 c FROM sqlite_master)" + ")" * 8,
+    "WITH RECURSIVE c(x) AS (SELECT 'a' UNION ALL SELECT x || x FROM c) SELECT x FROM c",
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT trim(group_concat(x), group_concat(x)) FROM c",
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT json_group_array(x) FROM c",
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c ORDER BY random()",
+    "PRAGMA hard_heap_limit = 1", "ATTACH '/tmp/made-by-a-query.sqlite' AS x", "VACUUM INTO '/tmp/made-by-a-query.sqlite'",
+]
+
 STORES = {}
 
 
@@ -408,8 +421,8 @@ class Server:
             self.process.wait()
 
 
-def pages(server, identifier):
-    """Every page of a store, found by what the pages before it say."""
+def pages(server, identifier, attacks=()):
+    """Every page of a store, found by what the pages before it say, and queries over it."""
     yield f"/stores/{identifier}.json"
     for page in "map", "losses", "plan", "compare", "export", "backup", "salvage", "repair", "check", "pages/1", "pages/2":
         yield f"/stores/{identifier}/{page}.json"
@@ -430,6 +443,10 @@ def pages(server, identifier):
             yield f"{path.removesuffix('/records')}/export/csv"
             yield f"{path.removesuffix('/records')}/export/json"
         yield f"{place}/search.json?q=abc"
+        for query in [*QUERIES, *attacks]:
+            yield f"{place}/query.json?sql={urllib.parse.quote(query)}"
+        yield f"{place}/query/export/csv?sql={urllib.parse.quote(QUERIES[0])}"
+        attacks = ()
     for first, second in zip(sides, sides[1:]):
         yield f"/stores/{identifier}/compare/{first}/{second}/entities.json"
         for entity in "t", "Car":
@@ -457,7 +474,7 @@ def play_pages(names, model, tally):
                 tally.note("pages", f"only {len(identifiers)} stores are shown", 0, 0)
             shown = 0
             for identifier in identifiers:
-                for path in pages(server, identifier):
+                for path in pages(server, identifier, ATTACKS if identifier == identifiers[0] else ()):
                     begun, fault = time.monotonic(), None
                     try:
                         status, page = server.get(path)
@@ -473,6 +490,8 @@ def play_pages(names, model, tally):
                     if memory > SERVER_MEGABYTES or memory < 0:
                         fault = f"the server took {memory} MB"
                     tally.note(f"page {path}", fault, spent, memory)
+                    if Path("/tmp/made-by-a-query.sqlite").exists():
+                        fault = "made a file"
                     if fault and (memory > SERVER_MEGABYTES or memory < 0 or "no answer" in fault):
                         # What comes after is to be told from what was.
                         server.end()

@@ -29,13 +29,14 @@ package final class ChildProcess {
   /// - Parameters:
   ///   - program: its path, or a name that is looked for where the shell looks.
   ///   - directory: its current folder.
-  ///   - home: what `LAZARET_HOME` is to it; nil for no such variable, whatever the tests were started with.
+  ///   - home: what `LAZARET_HOME` is to it; nil for no such variable, whatever the tests were started with, as `LAZARET_MODEL`.
   package init(_ program: String, _ arguments: [String], in directory: FilePath? = nil, home: FilePath? = nil) throws {
     folder = try TemporaryFolder()
     process.executableURL = URL(fileURLWithPath: program.contains("/") ? program : Self.find(program) ?? program)
     process.arguments = arguments
     var surroundings = ProcessInfo.processInfo.environment
     surroundings["LAZARET_HOME"] = home?.string
+    surroundings["LAZARET_MODEL"] = nil
     process.environment = surroundings
     if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory.string) }
     // Files and no pipes: nothing has to be read while the program runs.

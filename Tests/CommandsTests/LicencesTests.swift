@@ -1,0 +1,94 @@
+import Foundation
+import StoreFiles
+import SystemPackage
+import TestSupport
+import Testing
+
+/// `lazaret licences`: everything that is linked, with its licence.
+struct LicencesTests {
+  private struct Listing: Decodable {
+    struct Component: Decodable {
+      var name: String
+      var version: String?
+      var licence: String
+      var linking: String
+      var texts: [String]
+    }
+
+    var version: String
+    var components: [Component]
+    var texts: [String: String]?
+  }
+
+  private struct Resolved: Decodable {
+    struct Pin: Decodable {
+      struct State: Decodable { var version: String? }
+      var location: String
+      var state: State
+    }
+
+    var pins: [Pin]
+  }
+
+  private func listing(_ arguments: String...) throws -> Listing {
+    let result = try ChildProcess.run(ChildProcess.tool, ["licences", "--json"] + arguments)
+    #expect(result.status == 0)
+    return try JSONDecoder().decode(Listing.self, from: Data(result.output.utf8))
+  }
+
+  private func projectFile(_ name: String) throws -> String {
+    String(
+      decoding: try FileSystem().contents(of: RealMaterial.projectRoot.appending(name), limit: 1 << 20), as: UTF8.self)
+  }
+
+  @Test func everyPackageOfTheBuildIsListedWithItsExactVersion() throws {
+    let resolved = try JSONDecoder().decode(Resolved.self, from: Data(try projectFile("Package.resolved").utf8))
+    #expect(resolved.pins.count >= 6)
+    let listed = try listing("--list").components.filter { $0.linking == "included" && $0.version != nil }
+    func name(_ location: String) -> String {
+      let last = location.split(separator: "/").last.map(String.init) ?? ""
+      return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
+    }
+    let expected = resolved.pins.map { "\(name($0.location)) \($0.state.version ?? "")" }
+    #expect(Set(listed.map { "\($0.name) \($0.version ?? "")" }) == Set(expected))
+  }
+
+  @Test func everyTextIsThereAndIsOfAComponent() throws {
+    let listing = try listing()
+    let texts = try #require(listing.texts)
+    #expect(Set(listing.components.flatMap(\.texts)) == Set(texts.keys))
+    #expect(
+      texts["Lazaret"]?.trimmingCharacters(in: .whitespacesAndNewlines)
+        == (try projectFile("LICENSE")).trimmingCharacters(in: .whitespacesAndNewlines))
+    for component in listing.components where component.linking != "shared" {
+      #expect(!component.texts.isEmpty, "\(component.name)")
+    }
+    for (name, text) in texts { #expect(text.count > 200, "\(name)") }
+    // What has notices has them besides the licence.
+    let crypto = try #require(listing.components.first { $0.name == "swift-crypto" })
+    #expect(crypto.texts.contains { texts[$0]?.contains("The SwiftCrypto Project") == true })
+    #expect(crypto.texts.contains { texts[$0]?.contains("END OF TERMS AND CONDITIONS") == true })
+  }
+
+  @Test func theListHasNoTexts() throws {
+    #expect(try listing("--list").texts == nil)
+    let list = try ChildProcess.run(ChildProcess.tool, ["licences", "--list"]).output
+    let whole = try ChildProcess.run(ChildProcess.tool, ["licences"]).output
+    #expect(whole.hasPrefix(list))
+    #expect(!list.contains("END OF TERMS AND CONDITIONS"))
+    for name in ["GRDB.swift", "BoringSSL", "ICU", "SQLite", "libmicrohttpd"] { #expect(list.contains(name)) }
+  }
+
+  @Test func everyTextIsPrintedOnce() throws {
+    let texts = try #require(try listing().texts)
+    let whole = try ChildProcess.run(ChildProcess.tool, ["licences"]).output
+    for (name, text) in texts { #expect(whole.components(separatedBy: text).count == 2, "\(name)") }
+  }
+
+  @Test func itIsFoundUnderBothSpellings() throws {
+    let british = try ChildProcess.run(ChildProcess.tool, ["licences", "--list"])
+    let american = try ChildProcess.run(ChildProcess.tool, ["licenses", "--list"])
+    #expect(british.status == 0)
+    #expect(american.output == british.output)
+  }
+}
