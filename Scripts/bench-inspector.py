@@ -84,6 +84,19 @@ for side in ["live", "original"]:
     text = next(column["name"] for column in columns if column["type"] == "string")
     tell(f"filter {text} contains e, page", times(f"{path}?{text}__contains=e", 50))
     tell(f"filter {text} contains nothing that is there, page", times(f"{path}?{text}__contains=qqqqzz", 10))
+    facets = [("_facet_year", "date"), ("_facet_month", "date"), ("_facet_range", "real"), ("_facet_range", "integer")]
+    for facet, kind in facets:
+        column = next((column["name"] for column in columns if column["type"] == kind), None)
+        if column:
+            address = f"{path}?{facet}={column}"
+            tell(f"{facet} of {column}, counted", times(address, 1))
+            tell(f"{facet} of {column}, again", times(address, 300))
+    console = f"/stores/{live}/{side}/query"
+    for sql, count in [
+        (f"SELECT * FROM {entity['name']}", 300), (f"SELECT count(*) FROM {entity['name']}", 20),
+        (f"SELECT {text}, count(*) FROM {entity['name']} GROUP BY 1 ORDER BY 2 DESC", 3),
+    ]:
+        tell(f"query {sql}", times(f"{console}?sql={urllib.parse.quote(sql)}", count))
     export = path.rsplit("/", 1)[0] + "/export/csv"
     begun = time.perf_counter()
     stream = open_(f"{export}?{text}__contains=e")
