@@ -253,7 +253,8 @@ let package = Package(
         intent: .custom(
           verb: "check-models",
           description: "Checks a package's Core Data models: what a change would lose, and whether versions migrate.")),
-      dependencies: ["LazaretTool"]),
+      // It asks for the tool itself: a tool among its dependencies would make every build compile all modules twice.
+      dependencies: []),
     .executableTarget(
       name: "lazaret-benchmarks",
       dependencies: [

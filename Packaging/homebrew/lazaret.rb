@@ -17,14 +17,16 @@ class Lazaret < Formula
   uses_from_macos "zlib"
 
   def install
-    # The versions that Package.resolved has; the sandbox of the build is Homebrew's.
-    args = %w[--disable-sandbox -c release --traits SwiftSources --product lazaret --force-resolved-versions]
+    # The sandbox of the build is Homebrew's.
+    args = %w[--disable-sandbox -c release --traits SwiftSources --product lazaret]
     args << "--static-swift-stdlib" if OS.linux?
     %w[libdeflate libmicrohttpd sqlite zstd].each do |name|
       args << "-Xcc" << "-I#{formula_include(name)}" << "-Xswiftc" << "-I#{formula_include(name)}"
       args << "-Xlinker" << "-L#{Formula[name].opt_lib}"
     end
     system "swift", "build", *args
+    # The versions that were recorded, or none.
+    system "Scripts/check-versions"
     program = Utils.safe_popen_read("swift", "build", *args, "--show-bin-path").chomp
     system "Scripts/install", "--prefix", prefix, "--binary", "#{program}/lazaret"
     mv share/"bash-completion/completions/lazaret", buildpath/"lazaret.bash"

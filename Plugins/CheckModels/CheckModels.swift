@@ -28,7 +28,7 @@ struct CheckModels: CommandPlugin {
         "The package's targets have no .xcdatamodeld; give SwiftData's sources with --model. \(Self.usage)")
       return
     }
-    let tool = try context.tool(named: "LazaretTool").url
+    guard let tool = try tool() else { return }
     for model in models {
       if !isOnlyVerify { try check("lint", model, rules.lint, with: tool) }
       if !isOnlyLint { try check("verify", model, rules.verify, with: tool) }
@@ -61,6 +61,18 @@ struct CheckModels: CommandPlugin {
         verify.append("--\(name)")
       }
     }
+  }
+
+  /// Builds `lazaret` and says where it is; nil where that failed, which is told.
+  private func tool() throws -> URL? {
+    let build = try packageManager.build(.product("lazaret"), parameters: .init(configuration: .release))
+    let program = build.builtArtifacts.first { $0.kind == .executable && $0.url.lastPathComponent == "lazaret" }
+    guard build.succeeded, let program else {
+      print(build.logText)
+      Diagnostics.error("lazaret could not be built.")
+      return nil
+    }
+    return program.url
   }
 
   /// The models among a target's files, and among the resources that lie in its folder.

@@ -20,14 +20,9 @@ struct LicencesTests {
     var texts: [String: String]?
   }
 
-  private struct Resolved: Decodable {
-    struct Pin: Decodable {
-      struct State: Decodable { var version: String? }
-      var location: String
-      var state: State
-    }
-
-    var pins: [Pin]
+  private struct Package: Decodable {
+    var version: String
+    var home: String
   }
 
   private func listing(_ arguments: String...) throws -> Listing {
@@ -42,14 +37,11 @@ struct LicencesTests {
   }
 
   @Test func everyPackageOfTheBuildIsListedWithItsExactVersion() throws {
-    let resolved = try JSONDecoder().decode(Resolved.self, from: Data(try projectFile("Package.resolved").utf8))
-    #expect(resolved.pins.count >= 6)
+    let recorded = try JSONDecoder().decode(
+      [String: Package].self, from: Data(try projectFile("Packaging/versions.json").utf8))
+    #expect(recorded.count >= 6)
     let listed = try listing("--list").components.filter { $0.linking == "included" && $0.version != nil }
-    func name(_ location: String) -> String {
-      let last = location.split(separator: "/").last.map(String.init) ?? ""
-      return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
-    }
-    let expected = resolved.pins.map { "\(name($0.location)) \($0.state.version ?? "")" }
+    let expected = recorded.values.map { "\($0.home.split(separator: "/").last ?? "") \($0.version)" }
     #expect(Set(listed.map { "\($0.name) \($0.version ?? "")" }) == Set(expected))
   }
 

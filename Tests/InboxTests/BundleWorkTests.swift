@@ -151,9 +151,9 @@ struct BundleWorkTests {
     #expect(large.versions.map(\.version) == ["2.3", "2.9", "2.10", nil])
     #expect(large.versions.map(\.count) == [10, 1, 2, 1])
     #expect(large.first < large.last)
-    #expect(try desk.inbox.records.bundles(words: "", group: large.id, state: nil, limit: 100).count == 14)
-    #expect(try desk.inbox.records.bundles(words: "OWNER", group: nil, state: nil, limit: 100).isEmpty)
-    #expect(try desk.inbox.records.bundles(words: "2.10", group: nil, state: nil, limit: 100).count == 2)
+    #expect(try desk.inbox.records.entries(words: "", group: large.id, state: nil, limit: 100).count == 14)
+    #expect(try desk.inbox.records.entries(words: "OWNER", group: nil, state: nil, limit: 100).isEmpty)
+    #expect(try desk.inbox.records.entries(words: "2.10", group: nil, state: nil, limit: 100).count == 2)
   }
 
   @Test func fingerprintsTellOneDamageFromAnother() {

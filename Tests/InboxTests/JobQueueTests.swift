@@ -24,7 +24,7 @@ struct JobQueueTests {
     let second = try #require(try other.lease(by: "you", for: 60, at: time(2)))
     #expect([first.bundle, second.bundle] == ["a", "b"])
     #expect(try queue.lease(by: "me", for: 60, at: time(3)) == nil)
-    #expect(try queue.end(first, .done, at: time(4)))
+    #expect(try queue.end(first, .done, at: time(4)) == .done)
     #expect(try queue.pending().map(\.bundle) == ["b"])
     #expect(try queue.jobs(of: "a").map(\.state) == [.done])
   }
@@ -40,8 +40,8 @@ struct JobQueueTests {
     #expect(mine.attempts == 2)
     // The dead one turns out to live, and is too late.
     #expect(try !queue.extend(dead, for: 60, at: time(92)))
-    #expect(try !queue.end(dead, .done, at: time(92)))
-    #expect(try queue.end(mine, .done, at: time(93)))
+    #expect(try queue.end(dead, .done, at: time(92)) == nil)
+    #expect(try queue.end(mine, .done, at: time(93)) == .done)
   }
 
   @Test func whatDiesEachTimeFails() throws {
@@ -70,13 +70,13 @@ struct JobQueueTests {
     }
     for _ in 0..<20 {
       let job = try #require(try queue.lease(by: "me", for: 60, at: time(now)))
-      #expect(try queue.end(job, .putBack(reason), at: time(now)))
+      #expect(try queue.end(job, .putBack(reason), at: time(now)) == .waiting)
       now += 1
     }
     // All three tries are left.
     for number in 1...3 {
       let job = try #require(try queue.lease(by: "me", for: 60, at: time(now)), "\(number)")
-      #expect(try queue.end(job, .tryAgain(reason), at: time(now)))
+      #expect(try queue.end(job, .tryAgain(reason), at: time(now)) == (number < 3 ? .waiting : .failed))
       now += 1000
     }
     #expect(try queue.jobs(of: "a").first?.state == .failed)
@@ -89,7 +89,7 @@ struct JobQueueTests {
     try queue.add(.open, for: "a", at: time(0))
     var now: Int64 = 0
     while let job = try queue.lease(by: "me", for: 60, at: time(now)), now < 1_000_000 {
-      #expect(try queue.end(job, .putBack(reason), at: time(now)))
+      #expect(try queue.end(job, .putBack(reason), at: time(now)) != nil)
       now += 1000
     }
     #expect(now < 1_000_000)
@@ -101,14 +101,69 @@ struct JobQueueTests {
     try queue.add(.salvage, for: "a", at: time(0))
     let full = InboxBundle.Failure(code: "no-space", words: "The disk is full.")
     let first = try #require(try queue.lease(by: "me", for: 60, at: time(0)))
-    #expect(try queue.end(first, .tryAgain(full), at: time(0)))
+    #expect(try queue.end(first, .tryAgain(full), at: time(0)) == .waiting)
     #expect(try queue.lease(by: "me", for: 60, at: time(4)) == nil)
     let second = try #require(try queue.lease(by: "me", for: 60, at: time(5)))
-    #expect(try queue.end(second, .tryAgain(full), at: time(5)))
+    #expect(try queue.end(second, .tryAgain(full), at: time(5)) == .waiting)
     #expect(try queue.lease(by: "me", for: 60, at: time(14)) == nil)
     let third = try #require(try queue.lease(by: "me", for: 60, at: time(15)))
-    #expect(try queue.end(third, .tryAgain(full), at: time(15)))
+    #expect(try queue.end(third, .tryAgain(full), at: time(15)) == .failed)
     let job = try #require(try queue.jobs(of: "a").first)
     #expect(job.state == .failed && job.code == "no-space" && job.attempts == 3)
+  }
+
+  /// Records and queue of one file, with the bundle `a` in it.
+  private func desk(_ folder: TemporaryFolder) throws -> (records: SQLiteInboxRecords, queue: SQLiteJobQueue) {
+    let inbox = try Inbox(home: folder.path)
+    _ = try inbox.addSender("me", quota: 1000)
+    let database = try InboxDatabase(inbox.folders.records)
+    let records = SQLiteInboxRecords(database)
+    let upload = InboxUpload(id: "a", sender: "me", length: 4, created: time(0), expires: time(100))
+    _ = try records.admit(upload, quota: 1000, limits: InboxLimits())
+    let bundle = InboxBundle(
+      id: "a", sender: "me", date: time(0), sha256: "00", bytes: 4, fileName: nil, level: nil, isEncrypted: false)
+    _ = try records.finish("a", as: bundle)
+    let queue = SQLiteJobQueue(database, maximumAttempts: 3, maximumInterruptions: 3)
+    try queue.add(.open, for: "a", at: time(0))
+    return (records, queue)
+  }
+
+  /// A process that is killed right after the end of a job leaves no bundle that waits for nothing.
+  @Test func aBundleIsRefusedInTheStepThatFailsItsJob() throws {
+    let reason = InboxBundle.Failure(code: "archive-name", words: "A name leads out.")
+    let folder = try TemporaryFolder()
+    let (records, queue) = try desk(folder)
+    let job = try #require(try queue.lease(by: "me", for: 60, at: time(0)))
+    #expect(try queue.end(job, .failed(reason), at: time(1)) == .failed)
+    let refused = try #require(try records.entry("a"))
+    #expect(refused.bundle.state == .refused && refused.bundle.failure == reason)
+    #expect(refused.jobs.map(\.state) == [.failed])
+    try queue.restart(.open, of: "a", at: time(2))
+    let again = try #require(try records.entry("a"))
+    #expect(again.bundle.state == .received && again.bundle.failure == nil && again.jobs.map(\.state) == [.waiting])
+  }
+
+  @Test func aBundleWhoseWorkersDieEachTimeIsRefused() throws {
+    let (records, queue) = try desk(try TemporaryFolder())
+    for attempt in 0..<3 {
+      #expect(try queue.lease(by: "dead", for: 10, at: time(Int64(attempt) * 100)) != nil)
+      #expect(try records.bundle("a")?.state == .received)
+      try queue.release(owner: "dead", at: time(Int64(attempt) * 100 + 1))
+    }
+    #expect(try queue.lease(by: "me", for: 10, at: time(1000)) == nil)
+    let entry = try #require(try records.entry("a"))
+    #expect(entry.bundle.state == .refused && entry.bundle.failure?.code == "worker-tries")
+  }
+
+  @Test func aSalvageThatFailsLeavesItsBundleUnlessItHasNoRoom() throws {
+    for (code, state) in [("not-a-database", InboxBundle.State.received), ("sender-quota", .refused)] {
+      let (records, queue) = try desk(try TemporaryFolder())
+      let open = try #require(try queue.lease(by: "me", for: 60, at: time(0)))
+      #expect(try queue.end(open, .done, at: time(1)) == .done)
+      try queue.add(.salvage, for: "a", at: time(1))
+      let salvage = try #require(try queue.lease(by: "me", for: 60, at: time(2)))
+      #expect(try queue.end(salvage, .failed(.init(code: code, words: "No.")), at: time(3)) == .failed)
+      #expect(try records.bundle("a")?.state == state, "\(code)")
+    }
   }
 }

@@ -29,8 +29,9 @@ extension Receipt.Salvage.Entity {
   init(_ entity: SalvageReport.Entity) {
     self.init(
       name: entity.name, table: entity.table, recovered: entity.recovered, doubtful: entity.doubtful,
-      doubtfulReasons: entity.doubts.isEmpty ? nil : DoubtReason.codes(entity.doubts), lost: entity.lost,
-      lostIsExact: entity.isLostExact, lostBasis: entity.lostBasis.rawValue)
+      doubtfulReasons: entity.doubts.isEmpty ? nil : DoubtReason.codes(entity.doubts),
+      fromBackup: entity.fromBackup == 0 ? nil : entity.fromBackup, lost: entity.lost, lostIsExact: entity.isLostExact,
+      lostBasis: entity.lostBasis.rawValue)
   }
 }
 

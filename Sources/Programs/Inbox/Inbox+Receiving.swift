@@ -97,6 +97,8 @@ extension Inbox {
     for (id, isNoted) in known where !isNoted {
       _ = try records.place(try placedBytes(of: id), of: id, totalBytes: nil)
     }
+    // Of a bundle that was refused nothing stays but itself.
+    for id in try records.bundleIDs(in: .refused) where try placedBytes(of: id) > 0 { try removePlaced(of: id) }
     try queueWaiting()
   }
 
@@ -104,12 +106,7 @@ extension Inbox {
   func queueWaiting() throws {
     let now = surroundings.now()
     try queue.add(.open, forEach: try records.bundleIDs(in: .received), at: now)
-    for id in hasIdentity ? try records.bundleIDs(in: .encrypted) : [] {
-      guard var bundle = try records.bundle(id) else { continue }
-      bundle.state = .received
-      try records.save(bundle)
-      try queue.restart(.open, of: id, at: now)
-    }
+    for id in hasIdentity ? try records.bundleIDs(in: .encrypted) : [] { try queue.restart(.open, of: id, at: now) }
     try queue.add(.salvage, forEach: try records.bundleIDs(in: .quarantined), at: now)
   }
 

@@ -104,7 +104,7 @@ package final class Inbox: Sendable {
   /// - Throws: `not-in-inbox`; `inbox-not-now` where something is being done to it, or nothing is left to do.
   package func retry(_ id: String) throws {
     let operation = "try again"
-    guard var bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
+    guard let bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
     let jobs = try queue.jobs(of: id)
     guard !jobs.contains(where: { $0.state == .running || $0.state == .waiting }) else {
       throw InboxError(.notNow, operation: operation, detail: "something is being done to it, or waits its turn")
@@ -117,9 +117,6 @@ package final class Inbox: Sendable {
     if bundle.quarantineID != nil {
       try queue.restart(.salvage, of: id, at: surroundings.now())
     } else {
-      bundle.state = .received
-      bundle.failure = nil
-      try records.save(bundle)
       try queue.restart(.open, of: id, at: surroundings.now())
     }
     changes.tell()

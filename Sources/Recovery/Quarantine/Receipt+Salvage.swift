@@ -85,6 +85,9 @@ extension Receipt.Salvage {
     /// Why they are, by the codes of a salvage report; nil where none is, or an earlier version wrote the receipt.
     package var doubtfulReasons: [String: Int64]?
 
+    /// Those recovered that were taken from a backup; nil where none was, or an earlier version wrote the receipt.
+    package var fromBackup: Int64?
+
     /// Records lost.
     package var lost: Int64
 
@@ -101,13 +104,14 @@ extension Receipt.Salvage {
     /// An account.
     package init(
       name: String, table: String, recovered: Int64, doubtful: Int64, doubtfulReasons: [String: Int64]? = nil,
-      lost: Int64, lostIsExact: Bool, lostBasis: String? = nil
+      fromBackup: Int64? = nil, lost: Int64, lostIsExact: Bool, lostBasis: String? = nil
     ) {
       self.name = name
       self.table = table
       self.recovered = recovered
       self.doubtful = doubtful
       self.doubtfulReasons = doubtfulReasons
+      self.fromBackup = fromBackup
       self.lost = lost
       self.lostIsExact = lostIsExact
       self.lostBasis = lostBasis

@@ -1,6 +1,6 @@
 /// The name that a browser keeps a download under (RFC 6266).
 enum ContentDisposition {
-  /// The field for an attachment: a plain name for everybody, the exact one for those that know RFC 8187.
+  /// The field for an attachment: a plain name for all clients, the exact one for those that know RFC 8187.
   static func attachment(_ name: String) -> String {
     // The last part only, no hidden file, nothing that is special anywhere.
     let scalars = name.unicodeScalars.map { scalar -> Character in

@@ -1,5 +1,5 @@
 // swift-format-ignore-file
-// Written by Scripts/licences from Packaging/Licences and Package.resolved: change those, not this file.
+// Written by Scripts/licences from Packaging/Licences and Packaging/versions.json: change those, not this file.
 
 extension LinkedComponent {
   /// Everything that is linked, the project itself first.

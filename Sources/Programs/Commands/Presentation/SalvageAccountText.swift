@@ -20,13 +20,15 @@ struct SalvageAccountText {
   /// The account of each entity.
   static func table(_ entities: [Receipt.Salvage.Entity], indent: String = "    ") -> String {
     guard !entities.isEmpty else { return "" }
+    let hasBackup = entities.contains { $0.fromBackup ?? 0 > 0 }
+    let header = ["", "recovered", "doubtful", "lost"] + (hasBackup ? ["from backup"] : [])
     var table = TextTable(
-      ["", "recovered", "doubtful", "lost"], numericColumns: [1, 2, 3], tints: TextTable.accountTints,
+      header, numericColumns: Set(1..<header.count), tints: TextTable.accountTints,
       leavingOut: "entities without records")
     for entity in entities {
-      table.append([
-        printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful), RecoveryCount(entity).lostNumber,
-      ])
+      table.append(
+        [printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful), RecoveryCount(entity).lostNumber]
+          + (hasBackup ? [grouped(entity.fromBackup ?? 0)] : []))
     }
     return table.text(indent: indent)
   }

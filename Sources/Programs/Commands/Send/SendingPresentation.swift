@@ -19,7 +19,7 @@ struct SendingPresentation {
       """
     if preview.showsRecords {
       text +=
-        "  WARNING: it holds records as they are, and everybody who gets hold of it can read them.\n"
+        "  WARNING: it holds records as they are, for all who have the file to read.\n"
         + "  To encrypt it, export it again with --encrypt-to.\n"
     }
     Terminal.standardError.write(text)

@@ -24,7 +24,7 @@ struct ServeCommand: ParsableCommand {
       are sent to: they are checked, unpacked and salvaged by processes of their own, with limits on memory and time.
 
       A proxy before it is named with --proxy and the name that browsers ask for with --host: it speaks TLS, and this \
-      process plain HTTP, at 127.0.0.1. /healthz says whether the process can work, to everybody; /metrics what it counts, \
+      process plain HTTP, at 127.0.0.1. /healthz says whether the process can work, to every client; /metrics what it counts, \
       in Prometheus' text format, to this machine and to each --metrics-reader.
 
       EXAMPLES

@@ -64,6 +64,9 @@ package struct InboxJob: Sendable, Hashable {
 
   /// When its state changed last, in RFC 3339.
   package var date: String
+
+  /// Whether its bundle is refused when it fails with a code.
+  func refuses(_ code: String?) -> Bool { kind == .open || code == InboxError.Kind.room.rawValue }
 }
 
 /// What came of one attempt at a job.

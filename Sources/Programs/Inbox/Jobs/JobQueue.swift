@@ -13,7 +13,8 @@ package protocol JobQueue: Sendable {
 
   /// Takes the job that has waited longest, and counts the attempt.
   ///
-  /// A job whose lease has ended too often without a word has failed, with the code `worker-tries`.
+  /// A job whose lease has ended too often without a word has failed, with the code `worker-tries`; a bundle that could not be
+  /// opened for that is refused in the same step.
   ///
   /// - Parameters:
   ///   - owner: who takes it.
@@ -24,13 +25,20 @@ package protocol JobQueue: Sendable {
   /// Goes on with a lease; false where it is lost.
   func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool
 
-  /// Notes what came of a job; false where the lease was lost meanwhile, and nothing is noted.
-  func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> Bool
+  /// Notes what came of a job.
+  ///
+  /// A bundle that cannot be opened, or for which there is no room, is refused in the same step: no kill leaves one that
+  /// waits for a job that has failed.
+  ///
+  /// - Returns: how far the job is now; nil where the lease was lost meanwhile, and nothing is noted.
+  func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> InboxJob.State?
 
   /// Ends the leases of an owner that is known to be no more; that is an end without a word.
   func release(owner: String, at date: Timestamp) throws(InboxError)
 
   /// Begins a job anew, with all its tries; one that runs is left alone.
+  ///
+  /// A bundle that is opened anew is one that was received, in the same step.
   func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError)
 
   /// The jobs of a bundle, in the order in which they are done.

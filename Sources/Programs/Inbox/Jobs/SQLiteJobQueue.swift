@@ -47,15 +47,7 @@ package struct SQLiteJobQueue: JobQueue {
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     let now = date.secondsSince1970
     return try database.write("take a job") { database -> InboxJob? in
-      try database.execute(
-        sql: """
-          UPDATE jobs SET state = 'failed', code = coalesce(code, ?), words = coalesce(words, ?), date = ?, owner = NULL
-            WHERE state = 'running' AND lease_ends < ? AND interrupted + 1 >= ?
-          """,
-        arguments: [
-          InboxError.Kind.tries.rawValue, "The process that worked at it died each time.", date.rfc3339, now,
-          maximumInterruptions,
-        ])
+      try endInterrupted(at: date, database)
       let row = try Row.fetchOne(
         database,
         sql: """
@@ -78,6 +70,23 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
+  /// Fails the jobs whose leases have ended too often without a word.
+  private func endInterrupted(at date: Timestamp, _ database: Database) throws {
+    let jobs = try Row.fetchAll(
+      database, sql: "SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ? AND interrupted + 1 >= ?",
+      arguments: [date.secondsSince1970, maximumInterruptions]
+    ).compactMap(Self.job)
+    for job in jobs {
+      let failure = InboxBundle.Failure(
+        code: job.code ?? InboxError.Kind.tries.rawValue,
+        words: job.words ?? "The process that worked at it died each time.")
+      try database.execute(
+        sql: "UPDATE jobs SET state = 'failed', code = ?, words = ?, date = ?, owner = NULL WHERE id = ?",
+        arguments: [failure.code, failure.words, date.rfc3339, job.id])
+      if job.refuses(failure.code) { try SQLiteInboxRecords.refuse(job.bundle, failure, database) }
+    }
+  }
+
   /// Whether a job is still of that attempt.
   private static let isOurs = "id = ? AND state = 'running' AND owner = ? AND attempts = ?"
 
@@ -92,7 +101,7 @@ package struct SQLiteJobQueue: JobQueue {
 
   package func end(
     _ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp
-  ) throws(InboxError) -> Bool {
+  ) throws(InboxError) -> InboxJob.State? {
     var (state, failure, notBefore) = (InboxJob.State.done, InboxBundle.Failure?.none, Int64(0))
     var excused = job.excused
     // Attempts that ended with an error of their own.
@@ -119,7 +128,11 @@ package struct SQLiteJobQueue: JobQueue {
           state.rawValue, failure?.code, failure?.words, notBefore, excused, date.rfc3339, job.id, job.owner,
           job.attempts,
         ])
-      return database.changesCount > 0
+      guard database.changesCount > 0 else { return nil }
+      if state == .failed, let failure, job.refuses(failure.code) {
+        try SQLiteInboxRecords.refuse(job.bundle, failure, database)
+      }
+      return state
     }
   }
 
@@ -140,14 +153,17 @@ package struct SQLiteJobQueue: JobQueue {
               interrupted = 0, not_before = 0, lease_ends = 0,
               code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
           """, arguments: [kind.rawValue, bundle, date.rfc3339])
+      if kind == .open, database.changesCount > 0 { try SQLiteInboxRecords.receiveAgain(bundle, database) }
     }
   }
 
   package func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
-    try database.read("list the jobs") { database in
-      try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE bundle = ? ORDER BY id", arguments: [bundle])
-        .compactMap(Self.job)
-    }
+    try database.read("list the jobs") { try Self.jobs(of: bundle, $0) }
+  }
+
+  static func jobs(of bundle: String, _ database: Database) throws -> [InboxJob] {
+    try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE bundle = ? ORDER BY id", arguments: [bundle])
+      .compactMap(job)
   }
 
   package func pending() throws(InboxError) -> [InboxJob] {

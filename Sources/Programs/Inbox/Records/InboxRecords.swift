@@ -76,15 +76,18 @@ package protocol InboxRecords: Sendable {
   /// A bundle; nil where there is none.
   func bundle(_ id: String) throws(InboxError) -> InboxBundle?
 
-  /// Bundles, newest first, without their files and without the account of their salvage.
+  /// A bundle with its jobs, both as of one moment; nil where there is none.
+  func entry(_ id: String) throws(InboxError) -> InboxEntry?
+
+  /// Bundles with their jobs as of one moment, newest first, without their files and without the account of their salvage.
   ///
   /// - Parameters:
   ///   - words: only those that have this text in them, whatever the case of its letters; all if empty.
   ///   - group: only those with this damage.
   ///   - state: only those that are so far.
-  func bundles(
+  func entries(
     words: String, group: String?, state: InboxBundle.State?, limit: Int
-  ) throws(InboxError) -> [InboxBundle]
+  ) throws(InboxError) -> [InboxEntry]
 
   /// How many bundles there are.
   func bundleCount() throws(InboxError) -> Int

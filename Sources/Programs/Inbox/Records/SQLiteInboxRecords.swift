@@ -278,15 +278,27 @@ package struct SQLiteInboxRecords: InboxRecords {
   }
 
   package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
+    try database.read("look for the bundle") { try Self.bundle(id, $0) }
+  }
+
+  private static func bundle(_ id: String, _ database: Database) throws -> InboxBundle? {
+    try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
+      .map { try InboxDatabase.value(InboxBundle.self, $0) }
+  }
+
+  package func entry(_ id: String) throws(InboxError) -> InboxEntry? {
     try database.read("look for the bundle") { database in
-      try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
-        .map { try InboxDatabase.value(InboxBundle.self, $0) }
+      try Self.bundle(id, database).map { try Self.entry($0, database) }
     }
   }
 
-  package func bundles(
+  private static func entry(_ bundle: InboxBundle, _ database: Database) throws -> InboxEntry {
+    InboxEntry(bundle: bundle, jobs: try SQLiteJobQueue.jobs(of: bundle.id, database))
+  }
+
+  package func entries(
     words: String, group: String?, state: InboxBundle.State?, limit: Int
-  ) throws(InboxError) -> [InboxBundle] {
+  ) throws(InboxError) -> [InboxEntry] {
     try database.read("list the bundles") { database in
       try String.fetchAll(
         database,
@@ -296,7 +308,7 @@ package struct SQLiteInboxRecords: InboxRecords {
             AND (?3 IS NULL OR state = ?3) ORDER BY date DESC, id DESC LIMIT ?4
           """,
         arguments: [words.lowercased(), group, state?.rawValue, limit]
-      ).map { try InboxDatabase.value(InboxBundle.self, $0) }
+      ).map { try Self.entry(try InboxDatabase.value(InboxBundle.self, $0), database) }
     }
   }
 
@@ -314,13 +326,32 @@ package struct SQLiteInboxRecords: InboxRecords {
   }
 
   package func save(_ bundle: InboxBundle) throws(InboxError) {
-    try database.write("note what became of the bundle") { database in
-      try database.execute(
-        sql: "UPDATE bundles SET state = ?, damage = ?, words = ?, content = ? WHERE id = ?",
-        arguments: [
-          bundle.state.rawValue, bundle.fingerprint?.group, bundle.words, try InboxDatabase.text(bundle), bundle.id,
-        ])
-    }
+    try database.write("note what became of the bundle") { try Self.save(bundle, $0) }
+  }
+
+  private static func save(_ bundle: InboxBundle, _ database: Database) throws {
+    try database.execute(
+      sql: "UPDATE bundles SET state = ?, damage = ?, words = ?, content = ? WHERE id = ?",
+      arguments: [
+        bundle.state.rawValue, bundle.fingerprint?.group, bundle.words, try InboxDatabase.text(bundle), bundle.id,
+      ])
+  }
+
+  /// Notes that a bundle waits to be opened, as if it had just come.
+  static func receiveAgain(_ id: String, _ database: Database) throws {
+    guard var bundle = try bundle(id, database) else { return }
+    bundle.state = .received
+    bundle.failure = nil
+    try save(bundle, database)
+  }
+
+  /// Notes that a bundle is refused, of which nothing stays but itself.
+  static func refuse(_ id: String, _ failure: InboxBundle.Failure, _ database: Database) throws {
+    guard var bundle = try bundle(id, database) else { return }
+    bundle.state = .refused
+    bundle.failure = failure
+    bundle.quarantineID = nil
+    try save(bundle, database)
   }
 
   package func remove(_ bundle: String) throws(InboxError) {

@@ -139,17 +139,11 @@ package final class WorkerPool: Sendable {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
       outcome = error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
     }
-    guard try queue.end(job, outcome, at: now) else { return }
+    guard let state = try queue.end(job, outcome, at: now) else { return }
     // The lock of this job is not held any more; where that cannot be removed, the next start does it.
     try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work(job.bundle))
-    switch outcome {
-    case .failed(let failure) where job.kind == .open || failure.code == InboxError.Kind.room.rawValue:
-      try refuse(job.bundle, failure)
-    case .tryAgain(let failure) where job.kind == .open, .putBack(let failure) where job.kind == .open:
-      if try queue.jobs(of: job.bundle).contains(where: { $0.id == job.id && $0.state == .failed }) {
-        try refuse(job.bundle, failure)
-      }
-    case .done, .failed, .putBack, .tryAgain: break
+    if state == .failed, try inbox.records.bundle(job.bundle)?.state == .refused {
+      try inbox.removePlaced(of: job.bundle)
     }
     inbox.changes.tell()
   }
@@ -289,15 +283,5 @@ package final class WorkerPool: Sendable {
     let parts = [bundle.sender, facts.app ?? "", facts.store, id, String(facts.bytes)]
     let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
     return FileDigest(of: Array(text.utf8)).hexadecimal
-  }
-
-  private func refuse(_ id: String, _ failure: InboxBundle.Failure) throws {
-    guard var bundle = try inbox.records.bundle(id) else { return }
-    bundle.state = .refused
-    bundle.failure = failure
-    bundle.quarantineID = nil
-    try inbox.records.save(bundle)
-    // Of a bundle that was refused nothing stays but itself.
-    try inbox.removePlaced(of: id)
   }
 }

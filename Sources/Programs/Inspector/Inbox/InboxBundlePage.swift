@@ -10,9 +10,10 @@ struct InboxBundlePage: InspectorPage {
   let group: InboxGroup?
   let store: PagePart<ListedStore?>
 
-  init(_ bundle: InboxBundle, _ inbox: Inbox, _ parts: InspectorParts) throws {
+  init(_ entry: InboxEntry, _ inbox: Inbox, _ parts: InspectorParts) throws {
+    let bundle = entry.bundle
     self.bundle = bundle
-    summary = try InboxSummary(bundle, inbox)
+    summary = InboxSummary(entry)
     group = try bundle.fingerprint.flatMap { try inbox.records.group($0.group) }
     store = PagePart { try InboxStore.listed(of: bundle, inbox, parts) }
   }

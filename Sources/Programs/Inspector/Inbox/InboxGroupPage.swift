@@ -9,8 +9,7 @@ struct InboxGroupPage: InspectorPage {
 
   init(_ group: InboxGroup, _ inbox: Inbox) throws {
     self.group = group
-    bundles = try inbox.records.bundles(words: "", group: group.id, state: nil, limit: 200)
-      .map { try InboxSummary($0, inbox) }
+    bundles = try inbox.records.entries(words: "", group: group.id, state: nil, limit: 200).map(InboxSummary.init)
   }
 
   var title: String { "Damage \(group.id)" }

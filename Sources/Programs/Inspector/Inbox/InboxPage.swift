@@ -24,8 +24,8 @@ struct InboxPage: InspectorPage {
     self.filter = filter
     self.state = state
     groups = try records.groups(limit: Self.maximumGroups).map { InboxGroupSummary(group: $0) }
-    bundles = try records.bundles(words: filter, group: nil, state: state, limit: Self.maximumBundles)
-      .map { try InboxSummary($0, inbox) }
+    bundles = try records.entries(words: filter, group: nil, state: state, limit: Self.maximumBundles)
+      .map(InboxSummary.init)
     total = try records.bundleCount()
     senders = try records.senders()
     usage = try records.usage()

@@ -8,9 +8,9 @@ struct InboxSummary: Sendable, Encodable {
   let bundle: InboxBundle
   let jobs: [InboxJob]
 
-  init(_ bundle: InboxBundle, _ inbox: Inbox) throws {
-    self.bundle = bundle
-    jobs = try inbox.queue.jobs(of: bundle.id)
+  init(_ entry: InboxEntry) {
+    bundle = entry.bundle
+    jobs = entry.jobs
   }
 
   /// The bundle as an item of a list.

@@ -28,7 +28,8 @@ extension InspectorRoutes {
     }
     page("/inbox/bundles/{id}", about: "One bundle: what is in it, who sent it, what was done with it.", .upload) {
       _, id in
-      try InboxBundlePage(try Self.bundle(id, inbox), inbox, parts)
+      guard let entry = try inbox.records.entry(id) else { throw Self.noBundle }
+      return try InboxBundlePage(entry, inbox, parts)
     }
     other(
       "/inbox/bundles/{id}/download", about: "A bundle, byte for byte as it was received.",
@@ -64,9 +65,11 @@ extension InspectorRoutes {
   }
 
   private static func bundle(_ id: String, _ inbox: Inbox) throws -> InboxBundle {
-    guard let bundle = try inbox.records.bundle(id) else { throw Refusal(.notFound, "there is no such bundle") }
+    guard let bundle = try inbox.records.bundle(id) else { throw noBundle }
     return bundle
   }
+
+  private static let noBundle = Refusal(.notFound, "there is no such bundle")
 
   private static func download(_ bundle: InboxBundle, _ inbox: Inbox, _ request: Request) throws -> Response {
     let file = try inbox.surroundings.fileSystem.open(inbox.received(bundle))

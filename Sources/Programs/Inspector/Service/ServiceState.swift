@@ -41,7 +41,10 @@ struct ServiceState: Sendable {
       case .home:
         do { return try surroundings.fileSystem.status(of: home)?.kind != .directory } catch { return true }
       case .inbox:
-        do { return try inbox?.records.bundleCount() == nil && inbox != nil } catch { return true }
+        do {
+          _ = try inbox?.records.bundleCount()
+          return false
+        } catch { return true }
       case .process: return work.isEnding
       }
     }

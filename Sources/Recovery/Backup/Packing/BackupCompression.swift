@@ -145,10 +145,10 @@ extension BackupCompression {
     switch self {
     case .gzip:
       let packers = Deflate.levels(likeGzip: level).compactMap { Deflate(level: $0) }
-      guard let first = packers.first else { throw .memory() }
+      guard !packers.isEmpty else { throw .memory() }
       return { (block, number) throws(BackupError) in
         // The same block is packed alike each time: which packer it is rests on its number.
-        try GzipMember.pack(block, number: number, with: packers.count > 1 ? packers[number % packers.count] : first)
+        try GzipMember.pack(block, number: number, with: packers[number % packers.count])
       }
     case .zstd:
       guard let frames = ZstandardSupport.current else { throw .unavailable(self, "pack the backup") }

@@ -283,8 +283,8 @@ struct PageComparison: Sendable {
       {
         index &+= 1
       }
-      let isStatement = isSchema && isOfStatement(start..<index, original, result)
-      if index - start >= 8, !isStatement, isLeft(start..<index, original) { return .loose }
+      guard index - start >= 8, isLeft(start..<index, original) else { continue }
+      if !(isSchema && isOfStatement(start..<index, original, result)) { return .loose }
     }
     return nil
   }

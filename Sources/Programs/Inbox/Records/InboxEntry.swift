@@ -1,0 +1,8 @@
+/// A bundle and the work on it, as they were at one moment.
+package struct InboxEntry: Sendable, Hashable {
+  /// The bundle.
+  package var bundle: InboxBundle
+
+  /// Its jobs, in the order in which they are done.
+  package var jobs: [InboxJob]
+}
