@@ -247,14 +247,13 @@ let package = Package(
     .executableTarget(
       name: "LazaretTool", dependencies: ["Commands"], path: Floor.programs.path(of: "LazaretTool"),
       swiftSettings: settings),
+    // It has the tool built itself: with the tool among its dependencies, every build would compile all modules twice.
     .plugin(
       name: "CheckModels",
       capability: .command(
         intent: .custom(
           verb: "check-models",
-          description: "Checks a package's Core Data models: what a change would lose, and whether versions migrate.")),
-      // It asks for the tool itself: a tool among its dependencies would make every build compile all modules twice.
-      dependencies: []),
+          description: "Checks a package's Core Data models: what a change would lose, and whether versions migrate."))),
     .executableTarget(
       name: "lazaret-benchmarks",
       dependencies: [
