@@ -25,7 +25,7 @@ struct BackupCommandTests {
     #expect(backup["tags"] as? [String] == ["nightly"])
     let id = try #require(backup["id"] as? String)
     let text = try desk.lazaret("backup", "list", store)
-    #expect(text.output.contains(id) && text.output.contains("proven"))
+    #expect(text.output.contains(id) && text.output.contains("  verified"))
     let verified = try desk.lazaret("backup", "verify", id, "--migrate", desk.model, "--budget", "2m", "--json")
     #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
     #expect(try backups(verified.output).first?["depth"] as? String == "migrated")

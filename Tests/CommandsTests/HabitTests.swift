@@ -164,6 +164,9 @@ struct HabitTests {
     let sound = try desk.lazaret("inspect", desk.store, "--quiet")
     #expect(sound.status == 0 && sound.output.isEmpty && sound.errors.isEmpty)
     #expect(try desk.lazaret("quarantine", "list", "-q").output.isEmpty)
+    // A mistyped path ends with 0 too, as one that an app has not made yet; only words tell it from a sound store.
+    let missing = try desk.lazaret("inspect", "Typo.sqlite", "--quiet")
+    #expect(missing.output.isEmpty && missing.errors.contains("Typo.sqlite: missing"))
     let wrong = try desk.lazaret("salvage", "Stores", "-o", "Out.sqlite", "-q")
     #expect(wrong.status == 64 && wrong.errors.contains("[is-a-directory]"))
     #expect(try desk.lazaret("inspect", desk.store, "-q", "--json").output.contains("compatible"))

@@ -52,6 +52,22 @@ struct HelpTests {
     #expect(output.split(separator: "\n").allSatisfy { $0.count <= 100 }, "\(output)")
   }
 
+  /// An option of the usage that the list of options lacks would be taken for another's, such as --version for the tool's own.
+  @Test(arguments: verbs)
+  func everyOptionOfTheUsageIsExplained(verb: [String]) throws {
+    let lines = try ChildProcess.run(ChildProcess.tool, verb + ["--help"]).output.split(
+      separator: "\n", omittingEmptySubsequences: false)
+    let start = try #require(lines.firstIndex { $0.hasPrefix("USAGE: ") })
+    let usage = lines[start...].prefix { !$0.isEmpty }.joined(separator: " ")
+    let named = Set(usage.matches(of: /--[a-z][a-z-]*/).map { String($0.output) })
+    let listed = lines.filter { $0.hasPrefix("  -") }.flatMap {
+      $0.matches(of: /--[a-z][a-z-]*/).map { String($0.output) }
+    }
+    #expect(named.subtracting(listed).isEmpty, "\(verb)")
+    // The tool's own options belong to no verb's usage.
+    if !verb.isEmpty { #expect(!named.contains("--version"), "\(verb)") }
+  }
+
   @Test func everyVerbHasASnapshot() {
     func names(_ command: any ParsableCommand.Type, _ path: [String]) -> [[String]] {
       [path] + command.configuration.subcommands.flatMap { names($0, path + [$0.configuration.commandName ?? ""]) }

@@ -33,6 +33,29 @@ struct ServeTests {
     #expect(result.errors.isEmpty)
   }
 
+  @Test(.enabled(if: ChildProcess.exists("curl"))) func aLinkThatGoesIntoAFileIsNotPrinted() throws {
+    let folder = try TemporaryFolder()
+    let process = try serve(["--link-file", "link"], in: folder)
+    #expect(try process.waits(for: "Ctrl-C"))
+    #expect(!(try process.output()).contains("/open/"))
+    let path = folder.appending("link")
+    let link = String(decoding: try FileSystem().contents(of: path, limit: 1 << 10), as: UTF8.self)
+    #expect(try FileSystem().status(of: path)?.permissions == .ownerReadWrite)
+    let jar = folder.appending("jar").string
+    let url = try #require(link.split(separator: "\n").first.map(String.init))
+    let page = try ChildProcess.run("curl", ["-sL", "-c", jar, "-b", jar, "--max-time", "10", url])
+    #expect(page.output.contains("<h1>Stores</h1>"))
+    process.interrupt()
+    #expect(try process.finish().status == 0)
+  }
+
+  @Test func aLinkFileThatCannotBeWrittenEndsIt() throws {
+    let folder = try TemporaryFolder()
+    let result = try ChildProcess.run(
+      ChildProcess.tool, ["serve", "--port", "0", "--no-browser", "--link-file", "gone/link"], in: folder.path)
+    #expect(result.status != 0 && !result.errors.isEmpty)
+  }
+
   @Test func beyondThisMachineItWantsTLSOrToBeTold() throws {
     let folder = try TemporaryFolder()
     let open = try ChildProcess.run(ChildProcess.tool, ["serve", "--listen", "0.0.0.0"], in: folder.path)

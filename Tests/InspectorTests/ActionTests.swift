@@ -100,7 +100,7 @@ struct ActionTests {
     let live = try browser.id("live", "Old.sqlite")
     #expect(try browser.run("/stores/\(live)/backup", [("full", "yes")]).state == .done)
     let id = try browser.id("backups", "Old.sqlite")
-    #expect(try browser.run("/stores/\(id)/verify", [("depth", "restored")]).words == "The backup is proven.")
+    #expect(try browser.run("/stores/\(id)/verify", [("depth", "restored")]).words == "The backup is verified.")
     let store = try PersistentStore(opening: scene.stores.appending("Old.sqlite"))
     try store.write { try $0.execute(sql: "DELETE FROM ZCAR WHERE Z_PK <= 5") }
     try store.close()

@@ -59,6 +59,11 @@ struct InspectCommand: ParsableCommand {
       try output.print(
         JSON.Object(examination, ["path": PathText(store.path), "data": data, "nearestVersion": nearest]),
         ExaminationText(examination: examination, path: store.path, data: data, nearest: nearest).text)
+      if TextStyle.current.isQuiet, !output.json, examination.verdict != .compatible {
+        // The exit code does not tell this: a mistyped path would look like a sound store.
+        Terminal.standardError.write(
+          "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n")
+      }
       switch examination.verdict {
       case .unavailable:
         let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue

@@ -73,6 +73,7 @@ public struct LazaretCommand: ParsableCommand {
     } else {
       Terminal.standardError.write(CommandWords.suggesting(fullMessage(for: error)) + "\n")
     }
+    if code.isSuccess, Terminal.hasLostOutput { exit(withError: ExitStatus.failed) }
     exit(withError: code)
   }
 }

@@ -92,12 +92,13 @@ struct OpenCommand: ParsableCommand {
       let coordinator = StoreCoordinator(
         model: model, policy: policy,
         home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
-      let line = ProgressLine()
+      let line = OpeningLine(store.path)
       Interruption.listen()
       let observer = OpeningObserver {
         line.show($0)
       } isCancelled: {
-        Interruption.isRequested
+        line.look()
+        return Interruption.isRequested
       }
       let opening = try coordinator.open(store.path, observer: observer)
       line.clear()

@@ -106,6 +106,8 @@ struct StoreMigration {
         OpeningProgress(phase: phase, completed: Int64(number - 1), total: Int64(count), step: step))
       return !observer.isCancelled() && own(step, number, count)
     }
+    let ownEnd = coordinator.migration.isCancelled
+    options.isCancelled = { observer.isCancelled() || ownEnd?() == true }
     return options
   }
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StoreCoordination
 
-/// `lazaret backup`: compressed copies of stores that can be proven and restored.
+/// `lazaret backup`: compressed copies of stores that can be verified and restored.
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup", abstract: "Takes, lists, verifies, restores and prunes backups of stores.",

@@ -65,6 +65,15 @@ struct BackupListCommand: ParsableCommand {
     }
   }
 
+  /// A state as people are told it; programs get its word.
+  private static func word(_ state: String) -> String {
+    switch state {
+    case "proven": "verified"
+    case "unproven": "not verified"
+    default: state
+    }
+  }
+
   private func write(
     _ all: [(place: FolderPlace, backup: StoredBackup)], of scope: EvidenceScope?, in home: ChosenHome
   ) {
@@ -77,7 +86,7 @@ struct BackupListCommand: ParsableCommand {
       let manifest = backup.manifest
       table.append(
         [
-          backup.id.description, place.words, Self.age(of: backup.id.date, at: now), backup.state,
+          backup.id.description, place.words, Self.age(of: backup.id.date, at: now), Self.word(backup.state),
           manifest?.kind.rawValue ?? "?", readableSize(backup.bytes),
           manifest?.isLocked == true
             ? "encrypted" : printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),

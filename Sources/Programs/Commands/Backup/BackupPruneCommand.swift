@@ -7,8 +7,8 @@ struct BackupPruneCommand: ParsableCommand {
     commandName: "prune", abstract: "Drops the backups that no rule keeps, into the trash first.",
     discussion: """
       The rules are restic's; without any, those of backup-policy.json in the home, or the usual ones. Whatever they say, \
-      the last backup that was proven good is kept, and whatever a kept one cannot be restored without; backups that are \
-      not proven take no proven one's place, and a proven one takes the place of none that was verified further; evidence \
+      the last backup that was verified is kept, and whatever a kept one cannot be restored without; backups that are \
+      not verified take no verified one's place, and none takes the place of one that was verified further; evidence \
       stays; and nothing is dropped because of a clock that jumped. An original with records that its migration removed, \
       and the last backup before an entity lost more than half of its records, stay until they are released, the latter for \
       30 days at most. See: lazaret backup release
@@ -76,7 +76,7 @@ struct PruningText {
   let text: String
 
   init(_ report: PruningReport, place: FolderPlace, home: ChosenHome, isRehearsal: Bool) {
-    var table = TextTable(["", "backup", "why"])
+    var table = TextTable(["", "backup", "why"], shrinking: [2])
     for decision in report.plan.decisions {
       table.append([
         decision.isKept ? "keep" : "drop", decision.snapshot.identifier,

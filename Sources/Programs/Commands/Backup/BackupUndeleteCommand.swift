@@ -60,7 +60,7 @@ struct BackupUndeleteCommand: ParsableCommand {
     } else if listing.trash.isEmpty {
       Terminal.standardOutput.write("The trash of the home is empty: \(source.home.words)\n")
     } else {
-      var table = TextTable(["backup", "dropped", "size", "why"], numericColumns: [2])
+      var table = TextTable(["backup", "dropped", "size", "why"], numericColumns: [2], shrinking: [3])
       for backup in listing.trash {
         table.append([
           backup.id, backup.dropped.map { printable($0) } ?? "?", readableSize(backup.bytes),

@@ -117,7 +117,7 @@ struct BackupVerifyCommand: ParsableCommand {
     }
   }
 
-  /// The backups to prove, those proven longest ago first.
+  /// The backups to verify, those verified longest ago first.
   private func chosen(
     _ backups: Backups, _ source: ChosenBackups
   ) throws -> [(FolderPlace, BackupCatalog, StoredBackup)] {
@@ -142,7 +142,8 @@ struct BackupVerifyCommand: ParsableCommand {
   private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
     // What was not restored is not said to have been.
     let extent = proof.depth == .files && proof.result == .proven ? " (digests of its files only)" : ""
-    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(proof.result.rawValue)\(extent)\n"
+    let result = proof.result == .proven ? "verified" : proof.result.rawValue
+    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(result)\(extent)\n"
     for problem in proof.problems { text += "  \(printable(problem.words))\n" }
     for warning in proof.warnings ?? [] { text += "  warning: \(printable(warning.words))\n" }
     return text
@@ -174,7 +175,7 @@ extension BackupVerifyCommand.Report {
       return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
     }
     var text = warnings.map { "warning: \($0.words)\n" }.joined()
-    text += "\(proven) proven, \(failed) failed, \(inconclusive) inconclusive"
+    text += "\(grouped(proven)) verified, \(grouped(failed)) failed, \(grouped(inconclusive)) inconclusive"
     if removedMeanwhile > 0 { text += ", \(removedMeanwhile) removed meanwhile by another process" }
     if notReached > 0 { text += ", \(notReached) not reached in time" }
     return text + "\n"

@@ -110,7 +110,7 @@ struct DemoCommand: ParsableCommand {
 
   private func epilogue(_ stage: DemoStage, _ model: FilePath) throws -> String {
     let stores = try Quarantines(home: stage.home).stores()
-    var text = "\nNo file was lost. In quarantine, with a receipt beside each:\n"
+    var text = "\nIn quarantine, with a receipt beside each:\n"
     var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1])
     for store in stores {
       table.append([

@@ -46,8 +46,8 @@ struct ExportText {
     for column in columns.prefix(40) {
       table.append([
         printable(column.name.contains(".") ? column.name : "\(column.table).\(column.name)"),
-        "\(column.counts.replaced)", "\(column.counts.shifted)", "\(column.counts.kept)",
-        "\(column.counts.dropped)",
+        grouped(column.counts.replaced), grouped(column.counts.shifted), grouped(column.counts.kept),
+        grouped(column.counts.dropped),
       ])
     }
     var text = "What was done to the values:\n" + table.text()

@@ -45,7 +45,7 @@ struct LicencesCommand: ParsableCommand {
     for linking in [LinkedComponent.Linking.own, .included, .runtime, .shared] {
       if !text.isEmpty { text += "\n" }
       text += linking.title + "\n"
-      var table = TextTable(["name", "version", "licence", "from"])
+      var table = TextTable(["name", "version", "licence", "from"], shrinking: [3, 2])
       for component in LinkedComponent.all where component.linking == linking {
         let version = linking == .own ? LibraryVersion.current : component.version
         table.append([

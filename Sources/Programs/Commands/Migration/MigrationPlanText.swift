@@ -114,7 +114,9 @@ struct MigrationPlanText {
     // One that does not fit takes as much room as the words that it is left out.
     let shown = isWhole || lines.count <= Self.limit + 1 ? lines[...] : lines.prefix(Self.limit)
     var text = "\n  \(title):\n" + shown.map { "    \($0)\n" }.joined()
-    if shown.count < lines.count { text += "    … and \(grouped(lines.count - shown.count)) more; --all names them\n" }
+    if shown.count < lines.count {
+      text += "    … and \(grouped(lines.count - shown.count)) more; --verbose names them\n"
+    }
     return text
   }
 
@@ -152,7 +154,8 @@ struct MigrationPlanText {
     for entity in step.entities {
       table.append([
         entity.source.map { printable($0) } ?? "–", entity.destination.map { printable($0) } ?? "–",
-        entity.way.rawValue + (entity.policy.map { " (\(printable($0)))" } ?? ""), entity.rows.map { "\($0)" } ?? "?",
+        entity.way.rawValue + (entity.policy.map { " (\(printable($0)))" } ?? ""),
+        entity.rows.map { grouped($0) } ?? "?",
       ])
     }
     lines += table.text(indent: "    ")

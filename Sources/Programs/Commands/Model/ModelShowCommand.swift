@@ -7,7 +7,7 @@ struct ModelShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show",
     abstract: "Prints a model's entities, attributes, relationships, indexes and constraints.",
-    usage: "lazaret model show <model> [--version <version>] [<options>]",
+    usage: "lazaret model show <model> [--version-name <name>] [<options>]",
     discussion: """
       Shows the current version unless told otherwise. Versions that cannot be read are named at the end.
 

@@ -145,7 +145,14 @@ struct VersionOrderOptions: ParsableArguments {
 
   /// What an app expects of its store: a model, Swift sources, or a `.sql` schema.
   func loadAppModel(_ path: FilePath, json: Bool) throws -> AppModel {
-    path.extension?.lowercased() == "sql" ? try AppModel.load(path) : .coreData(try load(path, json: json))
+    do {
+      return path.extension?.lowercased() == "sql" ? try AppModel.load(path) : .coreData(try load(path, json: json))
+    } catch {
+      if path == ModelOption.environment, !json {
+        Terminal.standardError.write("lazaret: \(ModelOption.variable) names the model \(quoted(path)).\n")
+      }
+      throw error
+    }
   }
 }
 

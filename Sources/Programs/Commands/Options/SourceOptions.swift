@@ -103,7 +103,7 @@ struct LoadedModel {
     let names = bundle.versions.map { version -> String in
       "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")"
     }
-    Terminal.standardError.write(
+    Terminal.standardError.note(
       "lazaret: the folder is a history of \(counted(Int64(names.count), "version")): \(names.joined(separator: ", "))\n"
     )
   }

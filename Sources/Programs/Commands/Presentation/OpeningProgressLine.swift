@@ -1,15 +1,31 @@
 import StoreCoordination
 
+/// A line on standard error that shows how far an opening is, its migration or repair included.
+final class OpeningLine: Sendable {
+  private let line = ProgressLine()
+  private let steps: StepProgress
+
+  /// - Parameter store: the store that is opened.
+  init(_ store: FilePath) { steps = StepProgress(of: store, to: nil) }
+
+  /// Shows how far it is.
+  func show(_ progress: OpeningProgress) {
+    guard let step = progress.step else { return line.show(progress) }
+    steps.begin(
+      progress.phase == .repairing
+        ? "Repairing" : "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))")
+  }
+
+  /// Looks at how far a step is; called now and then.
+  func look() { steps.look() }
+
+  /// Removes the line.
+  func clear() { line.clear() }
+}
+
 extension ProgressLine {
   /// Shows how far an opening or a salvage is.
   func show(_ progress: OpeningProgress) {
-    if let step = progress.step {
-      let words =
-        progress.phase == .repairing
-        ? "Repairing" : "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))"
-      show(words, progress.completed, of: progress.total)
-      return
-    }
     let work: (words: String, unit: ProgressUnit)
     switch progress.phase {
     case .quarantining: work = ("Quarantining", .bytes)

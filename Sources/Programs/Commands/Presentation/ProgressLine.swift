@@ -59,7 +59,14 @@ final class ProgressLine: Sendable {
     let columns = (Terminal.standardError.width ?? 80) - 1
     let pace = Pace(done: done - begun.first, left: total - done, elapsed: begun.elapsed, secondsLeft: told)
     let text = Self.text(words, share, pace, unit, columns: columns)
-    Terminal.standardError.writeRaw("\r\(text)\u{1B}[K")
+    Terminal.standardError.writeLive(text)
+  }
+
+  /// Shows what is being done, where there is no share of it to tell.
+  func show(_ words: String) {
+    guard isShown else { return }
+    state.withLock { $0 = State(words: words) }
+    Terminal.standardError.writeLive(String(words.prefix((Terminal.standardError.width ?? 80) - 1)))
   }
 
   /// How fast work goes.
@@ -107,10 +114,7 @@ final class ProgressLine: Sendable {
 
   /// Removes the line.
   func clear() {
-    let wasShown = state.withLock { state in
-      defer { state = State() }
-      return state.percent >= 0
-    }
-    if isShown, wasShown { Terminal.standardError.writeRaw("\r\u{1B}[K") }
+    state.withLock { $0 = State() }
+    if isShown { Terminal.standardError.clearLive() }
   }
 }

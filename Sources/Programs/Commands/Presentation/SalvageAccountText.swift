@@ -13,7 +13,7 @@ struct SalvageAccountText {
     if salvage.store != nil { text += "    \(salvage.count.words)\n" }
     text += Self.table(salvage.entities)
     if let path = salvage.store { text += "    salvaged store: \(printable(path.text))\n" }
-    if let path = salvage.setAside { text += "    not in it: \(printable(path.text))\n" }
+    if let path = salvage.setAside { text += "    set aside: \(printable(path.text))\n" }
     if let path = salvage.report { text += "    report: \(printable(path.text))\n" }
   }
 

@@ -40,7 +40,7 @@ struct SalvageText {
     let cut = report.referencesCut
     guard cut > 0 else { return report.count.words }
     return report.count.words
-      + " \(counted(cut, "reference")) to records that are gone \(cut == 1 ? "was" : "were") cut."
+      + " \(counted(cut, "reference")) to lost records \(cut == 1 ? "was" : "were") cut."
   }
 
   /// How many records are doubtful for each reason, entity by entity.
@@ -114,7 +114,7 @@ struct SalvageText {
   private static func words(_ rebuild: SalvageReport.Rebuild) -> String {
     var lines = ""
     for (repairs, words) in [
-      (rebuild.referencesCut, "references to records that are gone were cut"),
+      (rebuild.referencesCut, "references to lost records were cut"),
       (rebuild.setAside.filter { $0.reason != .conflict }, "rows that do not fit were set aside"),
       (rebuild.conflicts, "rows that contradict others were set aside"),
       (rebuild.defaulted, "missing values were set to the model's default"),

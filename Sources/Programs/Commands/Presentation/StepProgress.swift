@@ -10,7 +10,7 @@ final class StepProgress: Sendable {
   private let total: Int64
 
   private let line = ProgressLine()
-  private let step = Mutex((number: 0, words: ""))
+  private let step = Mutex("")
 
   /// - Parameters:
   ///   - store: the store that is migrated.
@@ -26,18 +26,25 @@ final class StepProgress: Sendable {
 
   /// Notes that a step begins.
   func begin(_ name: String, _ number: Int, of count: Int) {
-    let words = "Step \(number) of \(count): \(printable(name))"
-    step.withLock { $0 = (number, words) }
+    begin("Step \(number) of \(count): \(printable(name))")
+  }
+
+  /// Notes that work in a file of its own begins.
+  func begin(_ words: String) {
+    step.withLock { $0 = words }
     line.show(words, 0, of: max(total, 1))
   }
 
   /// Looks at how much was written; called now and then.
   func look() {
-    let (number, words) = step.withLock { $0 }
-    guard number > 0, total > 0 else { return }
-    let path = folder.appending("step-\(number).sqlite.unfinished")
-    // Between two steps there is none.
-    guard let size = try? FileSystem().status(of: path)?.size else { return }
+    let words = step.withLock { $0 }
+    guard !words.isEmpty, total > 0 else { return }
+    // Several steps may be done in the file of the first of them, and between two steps there is none.
+    let system = FileSystem()
+    guard let names = try? system.entries(of: folder),
+      let name = names.first(where: { $0.string.hasSuffix(".sqlite.unfinished") }),
+      let size = try? system.status(of: folder.appending(name))?.size
+    else { return }
     // How much it will be is not known; it is at its end when the next step begins.
     line.show(words, min(size, total - total / 100), of: total, .bytes)
   }

@@ -52,12 +52,19 @@ struct Terminal: Sendable {
         lines.append(Tint.shown(part, inColor: inColor) { printable($0) })
       }
     }
+    Self.standardError.clearLive()
     writeRaw(lines.joined(separator: "\n"))
+  }
+
+  /// Writes what is good to know and neither a warning nor a question; nothing with `--quiet`.
+  func note(_ text: String) {
+    if !TextStyle.current.isQuiet { write(text) }
   }
 
   /// Writes what was asked for, and is used as it is (JSON, sources, keys, links), even with `--quiet`.
   func writeContent(_ text: String) {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    Self.standardError.clearLive()
     writeRaw(lines.map { Tint.shown(String($0), inColor: false) { printable($0) } }.joined(separator: "\n"))
   }
 
@@ -66,8 +73,26 @@ struct Terminal: Sendable {
     writeContent(try JSON.shown(value, layout))
   }
 
+  /// Shows a line that the next one takes the place of; nothing else may come between unless it is removed.
+  func writeLive(_ line: String) {
+    Self.hasLiveLine.withLock { $0 = true }
+    writeRaw("\r\(line)\(Self.toEndOfLine)")
+  }
+
+  /// Removes the line that was shown last by ``writeLive(_:)``, where there is one.
+  func clearLive() {
+    let isThere = Self.hasLiveLine.withLock { isThere in
+      defer { isThere = false }
+      return isThere
+    }
+    if isThere { writeRaw("\r\(Self.toEndOfLine)") }
+  }
+
+  private static let hasLiveLine = Mutex(false)
+  private static let toEndOfLine = "\u{1B}[K"
+
   /// Writes text as it is.
-  func writeRaw(_ text: String) {
+  private func writeRaw(_ text: String) {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
       let written = unsafe bytes.withUnsafeBytes { unsafe systemWrite(descriptor, $0.baseAddress, $0.count) }

@@ -110,7 +110,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
     lines += "\n" + SalvageAccountText.table(salvaged.result.entities, indent: "  ")
     lines += "\n  salvaged store  \(printable(salvaged.store.string))\n"
     if let name = salvaged.result.setAside?.path?.lastComponent {
-      lines += "  not in it       \(printable(salvaged.store.folder.appending(name).string))\n"
+      lines += "  set aside       \(printable(salvaged.store.folder.appending(name).string))\n"
     }
     lines += "  report          \(printable(salvaged.reportPath.string))\n"
     if let comparison = salvaged.comparison { lines += Self.text(comparison, isCurrent: salvaged.isCurrent) }

@@ -70,10 +70,15 @@ struct RepairCommand: ParsableCommand {
       options.home = home.path
       options.isRecorded = true
       home.tell(json: presentation.json)
-      let line = ProgressLine()
-      options.progress = { step, number, count in
-        line.show("Step \(number) of \(count): \(printable(step))", Int64(number - 1), of: Int64(count))
-        return true
+      let line = StepProgress(of: store.path, to: nil)
+      Interruption.listen()
+      options.progress = { _, _, _ in
+        line.begin("Repairing")
+        return !Interruption.isRequested
+      }
+      options.isCancelled = {
+        line.look()
+        return Interruption.isRequested
       }
       let outcome: RepairOutcome
       if dryRun {

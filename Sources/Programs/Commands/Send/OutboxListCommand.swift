@@ -37,7 +37,8 @@ struct OutboxListCommand: ParsableCommand {
       Terminal.standardOutput.write("The outbox of the home is empty: \(home.words). \(ChosenHome.another)\n")
       return
     }
-    var table = TextTable(["id", "state", "size", "there", "receiver", "receipt or reason"], numericColumns: [2, 3])
+    var table = TextTable(
+      ["id", "state", "size", "there", "receiver", "receipt or reason"], numericColumns: [2, 3], shrinking: [4, 5])
     for entry in listing.entries {
       let share = entry.bytes > 0 ? Int(Double(entry.offset) / Double(entry.bytes) * 100) : 100
       var note = entry.receipt?.id ?? entry.lastError ?? ""

@@ -32,7 +32,7 @@ struct OutboxSendCommand: ParsableCommand {
         persistence.wait || (entry.nextTry.flatMap { Timestamp($0) } ?? now) <= now
       }
       let token = try sharedToken(for: due)
-      let progress = TransferLine()
+      let progress = ProgressLine()
       Interruption.listen()
       let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
       let waiting = all.filter { !due.contains($0) }
@@ -69,7 +69,7 @@ struct OutboxSendCommand: ParsableCommand {
   }
 
   /// Lets the time pass that a receiver asked for.
-  private func wait(until next: Timestamp, _ entry: OutboxEntry, _ progress: TransferLine) {
+  private func wait(until next: Timestamp, _ entry: OutboxEntry, _ progress: ProgressLine) {
     let seconds = next.secondsSince1970 - Surroundings.machine.now().secondsSince1970
     guard seconds > 0 else { return }
     progress.show(

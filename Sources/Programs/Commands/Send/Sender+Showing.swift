@@ -6,7 +6,7 @@ extension Sender {
   func sendShowing(
     _ id: String, as token: AccessToken?, to address: ReceiverAddress?
   ) throws(SendingError) -> SendingOutcome {
-    let progress = TransferLine()
+    let progress = ProgressLine()
     defer { progress.clear() }
     Interruption.listen()
     return try send(

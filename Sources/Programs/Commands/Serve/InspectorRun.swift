@@ -13,28 +13,32 @@ struct InspectorRun {
   private let json: Bool
   private let uploads: TusServer?
   private let notIsolated: [WorkIsolation.Measure]?
+  private let linkFile: FilePath?
   private let start: (Inspector) throws -> RequestTarget
 
   /// - Parameters:
+  ///   - linkFile: where the link is written, for its owner alone; nil where it is printed.
   ///   - uploads: what answers the senders of bundles; nil where none are received.
   ///   - notIsolated: what the processes that open bundles cannot be kept from here; nil where none are received.
   ///   - start: the page that the link leads to.
   init(
-    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool, uploads: TusServer? = nil,
-    notIsolated: [WorkIsolation.Measure]? = nil,
+    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool, linkFile: FilePath? = nil,
+    uploads: TusServer? = nil, notIsolated: [WorkIsolation.Measure]? = nil,
     start: @escaping (Inspector) throws -> RequestTarget = { _ in .to("stores") }
   ) {
     self.options = options
     self.listening = listening
     self.opensBrowser = opensBrowser
     self.json = json
+    self.linkFile = linkFile
     self.uploads = uploads
     self.notIsolated = notIsolated
     self.start = start
   }
 
   private struct Announcement: Encodable {
-    var url: String
+    /// Missing where it is in a file.
+    var url: String?
     var port: UInt16
     var home: PathText
 
@@ -62,9 +66,15 @@ struct InspectorRun {
       if let uploads, uploads.isAsked(request) { return uploads.respond(to: request) }
       return inspector.respond(to: request)
     }
-    try announce(sessions.makeLink(to: target), port: running.port)
+    do {
+      try announce(sessions.makeLink(to: target), port: running.port)
+    } catch {
+      inspector.work.stop()
+      running.stop()
+      throw error
+    }
     while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
-    if !json { Terminal.standardError.write("Ending …\n") }
+    if !json { Terminal.standardError.note("Ending …\n") }
     inspector.work.stop()
     running.stop()
   }
@@ -84,10 +94,13 @@ struct InspectorRun {
     let origin = listening.origin(at: port)
     let link = "\(origin)/open/\(token.text)"
     let inbox = uploads == nil ? nil : origin + TusServer.shortPath
+    if let linkFile {
+      try FileSystem().writeAtomically(Array((link + "\n").utf8), to: linkFile, replacing: true)
+    }
     if json {
       try Terminal.standardOutput.write(
         json: Announcement(
-          url: link, port: port, home: PathText(options.home), sendTo: inbox,
+          url: linkFile == nil ? link : nil, port: port, home: PathText(options.home), sendTo: inbox,
           workersNotIsolated: notIsolated?.map(\.rawValue)), .line)
     } else {
       if !listening.isLoopback, listening.tls == nil, listening.proxies.isEmpty {
@@ -105,13 +118,9 @@ struct InspectorRun {
   }
 
   private func text(_ link: String, _ inbox: String?) -> String {
-    var text = """
-      The inspector of \(printable(options.home.string)) is at this single-use link:
-
-        \(link)
-
-
-      """
+    let place =
+      linkFile.map { "the single-use link in \(printable($0.string))" } ?? "this single-use link:\n\n  \(link)"
+    var text = "The inspector of \(printable(options.home.string)) is at \(place)\n\n"
     if let inbox {
       let home = shellQuoted(options.home)
       text += """

@@ -31,6 +31,12 @@ struct ListeningOptions: ParsableArguments {
       "A numeric address that may read /metrics, besides those of this machine; several times.", valueName: "address"))
   var metricsReader: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "Write the single-use link into this file, which only its owner may read, instead of printing it.",
+      valueName: "file"))
+  var linkFile: PathArgument?
+
   @Flag(help: "Listen beyond this machine without TLS: others on the network can read what is sent.")
   var insecure = false
 

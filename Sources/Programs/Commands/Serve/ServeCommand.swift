@@ -71,7 +71,9 @@ struct ServeCommand: ParsableCommand {
       options.metricsReaders = listening.metricsReaders
       options.meter = RequestMeter { [logger = options.logger] answer in logger.note(answer) }
       guard receiving.inbox else {
-        try InspectorRun(options, listening.place, opensBrowser: !noBrowser, json: output.json).run()
+        try InspectorRun(
+          options, listening.place, opensBrowser: !noBrowser, json: output.json, linkFile: listening.linkFile?.path
+        ).run()
         return
       }
       for path in models {
@@ -86,7 +88,8 @@ struct ServeCommand: ParsableCommand {
       options.inbox = running.inbox
       let result = Result {
         try InspectorRun(
-          options, listening.place, opensBrowser: !noBrowser, json: output.json, uploads: running.uploads,
+          options, listening.place, opensBrowser: !noBrowser, json: output.json, linkFile: listening.linkFile?.path,
+          uploads: running.uploads,
           notIsolated: ReceivingRun.notIsolated()
         ) { _ in .to("inbox") }.run()
       }

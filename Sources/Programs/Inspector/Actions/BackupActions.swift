@@ -127,14 +127,14 @@ struct BackupActions: Sendable {
     }
     let parts = parts
     let job = try parts.work.start(
-      .proof, "Proof of the backup of \(store.name)", store: store.id, target: .store(store.id)
+      .proof, "Verification of the backup of \(store.name)", store: store.id, target: .store(store.id)
     ) { observer in
       var options = BackupProver.Options(
         progress: observer.backup([(.unpacking, 0.6), (.proving, 0.1), (.checking, 0.3)]))
       options.depth = depth
       let proof = try parts.backups.prove(backup.id, in: place, options)
       switch proof.result {
-      case .proven: return JobOutcome("The backup is proven.")
+      case .proven: return JobOutcome("The backup is verified.")
       case .inconclusive: return JobOutcome("It could not be told whether the backup is right.")
       case .failed:
         return JobOutcome(

@@ -117,7 +117,8 @@ struct BackupPage: InspectorPage {
   private func proof(_ frame: PageFrame) -> HTML {
     guard let proof = backup.proof else {
       return .panel(
-        "Proof", "<p>It was not proven yet. A proof restores it aside, opens it, and counts its records.</p>")
+        "Verification",
+        "<p>It was not verified yet. Verifying restores it aside, opens it, and counts its records.</p>")
     }
     let depth =
       switch proof.depth {
@@ -127,7 +128,7 @@ struct BackupPage: InspectorPage {
       }
     let problems = proof.problems.map { problem -> HTML in "<li>\(sentence(printable(problem.words)))</li>" }
     return .panel(
-      "Proof",
+      "Verification",
       """
       \(HTML.facts([("Result", HTML(escaping: proof.result.rawValue)), ("How far", HTML(escaping: depth)), ("When", Words.time(proof.date, now: frame.now))]))\
       \(problems.isEmpty ? HTML.empty : "<ul>\(problems)</ul>")

@@ -112,7 +112,7 @@ struct LossesPage: InspectorPage {
     for repair in report.rebuild?.referencesCut ?? [] {
       let place = printable(repair.entity) + (repair.property.map { " (\(printable($0)))" } ?? "")
       sentences.append(
-        "\(place): \(Words.counted(repair.count, "link")) to records that are gone \(repair.count == 1 ? "was" : "were") removed."
+        "\(place): \(Words.counted(repair.count, "link")) to lost records \(repair.count == 1 ? "was" : "were") removed."
       )
     }
     return sentences

@@ -135,13 +135,13 @@ extension StoredBackup {
   /// Its state in words, with the tone of it.
   var stateWords: (words: String, tone: HTML.Tone) {
     if !isWhole { return ("broken", .bad) }
-    if proof?.result == .failed { return ("failed its proof", .bad) }
+    if proof?.result == .failed { return ("failed its verification", .bad) }
     if isApart { return (manifest?.kind == .evidence ? "evidence" : "of a store that was not sound", .warn) }
     switch proof?.result {
     case .proven where isUnverified: return ("not verified yet", .plain)
-    case .proven: return ("proven", .good)
-    case .inconclusive: return ("proof inconclusive", .warn)
-    case .failed, nil: return ("not proven yet", .plain)
+    case .proven: return ("verified", .good)
+    case .inconclusive: return ("verification inconclusive", .warn)
+    case .failed, nil: return ("not verified yet", .plain)
     }
   }
 }

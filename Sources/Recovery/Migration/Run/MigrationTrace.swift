@@ -123,7 +123,7 @@ final class MigrationTrace: Sendable {
       "step finished",
       metadata: [
         "step": "\(printable(name))", "way": "\(account.way.rawValue)", "rows": "\(account.rows)",
-        "seconds": "\(seconds)",
+        "seconds": "\(Self.seconds(seconds))",
       ])
     guard logger.logLevel <= .debug else { return }
     for entity in account.entities {
@@ -157,9 +157,17 @@ final class MigrationTrace: Sendable {
       logger.debug(
         "SQL",
         metadata: [
-          "number": "\(number)", "seconds": "\(duration)", "statement": "\(printable(SQLMask.masked(statement.sql)))",
+          "number": "\(number)", "seconds": "\(Self.seconds(duration))",
+          "statement": "\(printable(SQLMask.masked(statement.sql)))",
         ])
     }
+  }
+
+  /// Seconds with three places, as logs have them.
+  private static func seconds(_ span: Double) -> String {
+    let thousandths = Int64((min(max(span, 0), 1e12) * 1000).rounded())
+    let rest = String(thousandths % 1000)
+    return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
   }
 
   // MARK: What is told
