@@ -129,5 +129,5 @@ window.addEventListener("pageshow", (event) => {
 if (document.visibilityState === "visible") {
   attend();
   // What the page is compared with later.
-  if (fresh) setTimeout(compare, 1500);
+  if (fresh) setTimeout(compare, 50);
 }

@@ -127,6 +127,30 @@ struct DamagedStoreTests {
     #expect(try browser.run("\(address)/install", [("again", "yes")]).state == .done)
   }
 
+  @Test("what fails after it was quarantined says where it is now, and leads there")
+  func halfway() throws {
+    let other = try Scene.bundle("Planes", carName: "Plane")
+    let (scene, browser, id) = try Self.scene(["zero:20"], [other])
+    let path = scene.stores.appending("App.sqlite")
+    let job = try browser.run("/stores/\(id)/salvage", [("model", "Planes"), ("install", "yes")])
+    #expect(job.state == .failed, "\(job)")
+    let stored = try #require(try Quarantines(home: scene.home).stores().first)
+    #expect(try FileSystem().status(of: path) == nil)
+    #expect(job.words?.contains("in quarantine as \(stored.id)") == true, "\(job.words ?? "")")
+    #expect(try browser.get(job.target.path).status == .ok)
+  }
+
+  @Test("a sound store is not moved by a salvage")
+  func sound() throws {
+    let (scene, bundle) = try Scene.full()
+    let browser = try Browser(try scene.inspector([bundle]))
+    let id = try browser.id("live", "Live.sqlite")
+    let before = try FolderContents(of: scene.home, ignoring: [".lazaret-browsing"])
+    let job = try browser.run("/stores/\(id)/salvage", [("model", "App")])
+    #expect(job.state == .failed && job.words?.contains("nothing wrong was found") == true, "\(job)")
+    #expect(try FolderContents(of: scene.home, ignoring: [".lazaret-browsing"]) == before)
+  }
+
   @Test("a store without a salvage asks for nothing to be installed, and one that is sound is not looked at")
   func others() throws {
     let (scene, bundle) = try Scene.full()

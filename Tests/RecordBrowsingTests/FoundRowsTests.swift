@@ -274,6 +274,20 @@ struct FoundRowsTests {
     #expect(read.store.hasProvenance)
   }
 
+  @Test("Of a store that is written all the time one copy is made after the other, and each is shown")
+  func busy() throws {
+    let scene = try ShipStore(seed: 9)
+    let side = StoreSide.live(StoreFileSet(main: scene.store))
+    var shown = 0
+    for number in 1...60 where shown < 3 {
+      try scene.change("UPDATE ZPERSON SET Z_OPT = \(number) WHERE Z_PK = 2")
+      if case .ready = try scene.sides.open(side, patience: 50, isFresh: true) { shown += 1 }
+      let made = try FileSystem().entries(of: scene.home.path.appending(".lazaret-browsing"))
+      #expect(made.count <= shown + 2, "\(made)")
+    }
+    #expect(shown == 3)
+  }
+
   @Test("A file that is no store is told of, and tried again later")
   func hopeless() throws {
     let scene = try ShipStore(seed: 6, records: 2)

@@ -182,6 +182,56 @@ struct StoreQueryTests {
     #expect(try browsed.querySources().map(\.name).contains("v") == false)
   }
 
+  @Test("Names with capitals that are not ASCII are compared as SQLite compares them")
+  func otherCapitals() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Umlauts.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.write { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE "ÄPFEL" (id INTEGER PRIMARY KEY, "Ö" TEXT, "É" TEXT AS (hex(zeroblob(4))) VIRTUAL);
+          INSERT INTO "ÄPFEL" (id, "Ö") VALUES (7, 'x');
+          """)
+    }
+    try queue.close()
+    defer { withExtendedLifetime(folder) {} }
+    let browsed = try BrowsedStore(path, model: nil)
+    for sql in ["SELECT * FROM \"ÄPFEL\"", "SELECT \"É\" FROM \"ÄPFEL\"", "SELECT count(\"É\") FROM \"ÄPFEL\""] {
+      let error = #expect(throws: RecordBrowsingError.self, "\(sql)") { try browsed.run(StoreQuery(sql)) }
+      #expect(error?.kind == .sql, "\(sql)")
+    }
+    let query = "SELECT id, \"Ö\", rowid, oid FROM \"ÄPFEL\""
+    #expect(try Self.texts(browsed.run(StoreQuery(query))) == [["7", "x", "7", "7"]])
+  }
+
+  /// SQLite looks at the time between the rounds of a query alone; these have none.
+  @Test("A query without any round ends in time, however much stands in it")
+  func straight() throws {
+    let fleet = try Fleet()
+    defer { withExtendedLifetime(fleet) {} }
+    let browsed = try fleet.browse()
+    let likes = Array(repeating: "v LIKE p", count: 60).joined(separator: ", ")
+    let finds = Array(repeating: "instr(v, p)", count: 60).joined(separator: ", ")
+    // A name that stands for a call is another call each time.
+    let copies = (1..<10).map { "SELECT c\($0 - 1) + c\($0 - 1) AS c\($0) FROM (" }.reversed().joined()
+    for sql in [
+      "SELECT \(likes) FROM (SELECT printf('%.*c', 4100000, 'a') v, '%' || printf('%.*c', 196, 'a') || 'b' p LIMIT 1)",
+      "SELECT \(finds) FROM (SELECT printf('%.*c', 250000, 'a') v, printf('%.*c', 120000, 'a') || 'b' p LIMIT 1)",
+      copies
+        + "SELECT (v LIKE p) AS c0 FROM (SELECT printf('%.*c', 4100000, 'a') v, '%' || printf('%.*c', 196, 'a') || 'b' p)"
+        + String(repeating: ")", count: 9),
+    ] {
+      let start = ContinuousClock.now
+      let error = #expect(throws: RecordBrowsingError.self) { try browsed.run(StoreQuery(sql)) }
+      #expect(error?.kind == .sql || error?.kind == .timeLimit, "\(sql.prefix(100))")
+      #expect(ContinuousClock.now - start < .seconds(15), "\(sql.prefix(100))")
+    }
+    // Short values are compared as often as anyone likes.
+    let short = try browsed.run(StoreQuery("SELECT \(likes) FROM (SELECT 'abc' v, 'a%' p)"))
+    #expect(Self.texts(short) == [Array(repeating: "1", count: 60)])
+  }
+
   @Test("A query that would not end, ends")
   func time() throws {
     let fleet = try Fleet()

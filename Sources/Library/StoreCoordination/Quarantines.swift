@@ -75,19 +75,21 @@ package struct Quarantines: Sendable {
   /// - Throws: `nothing-to-quarantine`, `locked`, `in-use`, or what the file system says; the store is then as it was.
   package func add(
     _ path: FilePath, model: AppModel? = nil, reason: String? = nil, appVersion: String? = nil,
-    observer: OpeningObserver = OpeningObserver()
+    refusesSound: Bool = false, observer: OpeningObserver = OpeningObserver()
   ) throws -> QuarantinedStore {
     let place = try StoreFileSet.locate(path, in: fileSystem)
     let lock = try FolderLock(place.folder, in: fileSystem)
     let stored = try add(
-      place, model: model, reason: reason, appVersion: appVersion, holding: [place.folder], observer)
+      place, model: model, reason: reason, appVersion: appVersion, refusesSound: refusesSound,
+      holding: [place.folder], observer)
     _ = consume lock
     return stored
   }
 
   /// The same, under the folder's lock.
   func add(
-    _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, holding held: [FilePath],
+    _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, refusesSound: Bool = false,
+    holding held: [FilePath],
     makingRoomFor restored: StoreLineage.Restored? = nil, _ observer: OpeningObserver
   ) throws -> QuarantinedStore {
     let quarantine = QuarantineFolder(beside: place, surroundings: surroundings)
@@ -100,6 +102,12 @@ package struct Quarantines: Sendable {
       })
     if examination.verdict == .unavailable, !examination.isReadable {
       throw LazaretError(.unavailable, examination, path: place.main)
+    }
+    if refusesSound, examination.verdict == .compatible || examination.verdict == .outdated {
+      throw QuarantineError(
+        .nothingToQuarantine, operation: "quarantine the store", path: place.main,
+        detail: "nothing wrong was found with it, and it stays where it is",
+        hint: "Quarantine it by itself where it is to be moved all the same.")
     }
     var facts = QuarantineCase(examination, appVersion: appVersion)
     facts.makesRoomFor = restored

@@ -19,8 +19,7 @@ extension InspectorParts {
   ///
   /// Of a damaged store its header and its metadata may be gone, while what the rows are is still told by other pages.
   private func foundModel(of files: StoreFileSet, _ sums: [String]) -> InspectorModel? {
-    let answer = PagePart { try sides.open(.evidence(files, sha256: sums), patience: 0) }.value
-    guard case .ready(let side)? = answer else { return nil }
+    guard let side = PagePart({ try sides.existing(.evidence(files, sha256: sums)) }).value ?? nil else { return nil }
     let names = Set(side.store.collections.filter(\.isEntity).map(\.name))
     var best: (model: InspectorModel, common: Int)?
     for model in models {

@@ -55,7 +55,7 @@ extension BrowsedStore {
       database,
       sql: """
         SELECT \(day), count(*) FROM \(rows) AND \(column) >= \(-days.before * 86400) AND \(column) < \(days.after * 86400)
-        GROUP BY 1 LIMIT \(dayLimit + 1)
+        GROUP BY 1 ORDER BY 1 DESC LIMIT \(dayLimit + 1)
         """, arguments: StatementArguments(arguments))
     var counts: [String: Int64] = [:]
     for row in found.prefix(dayLimit) {
@@ -63,6 +63,8 @@ extension BrowsedStore {
       let text = Timestamp(secondsSince1970: day * 86400 + 978_307_200).rfc3339
       counts[String(text.prefix(step == .year ? 4 : 7)), default: 0] += row[1]
     }
+    // Where there are more days, the oldest year or month may not be whole.
+    if found.count > dayLimit, let oldest = counts.keys.min() { counts[oldest] = nil }
     let sorted = counts.sorted { $0.key > $1.key }.map {
       SteppedFacet.Count(first: $0.key, end: nil, count: $0.value, isYearOrMonth: true)
     }

@@ -46,7 +46,9 @@ struct BackupPruneCommand: ParsableCommand {
       let options = BackupPruner.Options(trashDays: trashDays ?? policy.trashDays, isRehearsal: dryRun, verifies: true)
       var hasFailed = false
       var stores: [JSON.Object] = []
+      let line = ProgressLine()
       for place in try source.places() {
+        line.show("Verifying the newest good backup of \(printable(place.path.lastComponent?.string ?? "")) …")
         let result = try BackupPruner(of: place).prune(rules.policy ?? policy.keep, options: options)
         if !result.failed.isEmpty { hasFailed = true }
         stores.append(JSON.Object(result, ["place": PathText(place.path)]))
@@ -54,6 +56,7 @@ struct BackupPruneCommand: ParsableCommand {
           Terminal.standardOutput.write(PruningText(result, place: place, home: source.home, isRehearsal: dryRun).text)
         }
       }
+      line.clear()
       if output.json {
         try Terminal.standardOutput.write(json: source.home.told(["dryRun": dryRun, "places": stores] as JSON.Object))
       } else if stores.isEmpty {

@@ -28,10 +28,13 @@ struct KitCreateCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let line = ProgressLine()
+      line.show("Reading the store …")
       var kit = try RecoveryKit(of: store.path)
       kit.generation = try EvidenceScope(of: store.path).lineage?.generation
       let bytes = try kit.bytes()
       try FileSystem().writeAtomically(bytes, to: out.path, replacing: false, permissions: .ownerReadWrite)
+      line.clear()
       let summary = KitSummary(kit, path: out.path, size: bytes.count)
       try output.print(summary, summary.text)
     }

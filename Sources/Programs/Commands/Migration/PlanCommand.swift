@@ -36,10 +36,13 @@ struct PlanCommand: ParsableCommand {
   func run() throws {
     try report(json: output.json) {
       let bundle = try migration.bundle(json: output.json)
+      let line = ProgressLine()
+      line.show("Looking at the store, and trying each step on a copy …")
       let plan = try migration.finding(in: bundle) {
         try Migrator(bundle, logger: log.logger(json: output.json)).plan(
           migration.store.path, options: try migration.options(for: bundle))
       }
+      line.clear()
       try plan.print(
         json: output.json, isWhole: all || output.verbose,
         planned: PlannedRemovals(bundle, target: migration.to, migration.way))

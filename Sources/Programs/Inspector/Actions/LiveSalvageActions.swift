@@ -21,6 +21,7 @@ struct LiveSalvageActions: Sendable {
         "Moves the store, with its log and its large values, into quarantine: \(printable(files.folder.appending("Incompatible").string)). Not a byte of it changes, and it can be put back at any time.",
         "Makes a clean store of every record that is still there, and checks it.",
         "Puts the clean store into the app's place, if that is ticked; the app then starts with it.",
+        "A store with which nothing is wrong stays where it is.",
         "Close the app before: a store that is in use stays where it is.",
       ], button: "Salvage")
     form.choices = [
@@ -64,18 +65,37 @@ struct LiveSalvageActions: Sendable {
     let job = try parts.work.start(
       .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
     ) { [options] observer in
-      let stored = try parts.quarantines.add(path, model: model, observer: observer.opening)
-      let salvaged = try parts.quarantines.salvage(
-        stored.files.main, model: model, options: options, observer: observer.opening)
-      var words = printable(salvaged.result.words)
-      if installs, salvaged.result.isUsable {
-        let (place, _) = try parts.quarantines.install(stored.files.main, model: model)
-        words += " The salvaged store is at \(printable(place.main.string))."
+      let stored = try parts.quarantines.add(
+        path, model: model, refusesSound: true, observer: observer.opening)
+      let target = try parts.catalogue.quarantined().first { $0.quarantined?.files == stored.files }.map {
+        RequestTarget.store($0.id)
       }
-      words += " The damaged one is in quarantine as \(stored.id)."
-      let id = try parts.catalogue.quarantined().first { $0.quarantined?.files == stored.files }?.id
-      return JobOutcome(words, id.map { .store($0) } ?? .to("stores"))
+      do {
+        var words = try salvage(stored, model, options, installs: installs, observer)
+        words += " The damaged one is in quarantine as \(stored.id)."
+        return JobOutcome(words, target ?? .to("stores"))
+      } catch {
+        throw HalfwayError(
+          error: error, words: "The store is in quarantine as \(stored.id), whole, and can be put back from there.",
+          target: target ?? .to("stores"))
+      }
     }
     return .running(job)
+  }
+
+  /// Salvages a store that was just quarantined, and says what came of it.
+  private func salvage(
+    _ stored: QuarantinedStore, _ model: AppModel?, _ options: QuarantineSalvageOptions, installs: Bool,
+    _ observer: JobObserver
+  ) throws -> String {
+    let salvaged = try parts.quarantines.salvage(
+      stored.files.main, model: model, options: options, observer: observer.opening)
+    var words = printable(salvaged.result.words)
+    guard installs, salvaged.result.isUsable else { return words }
+    let (place, replaced) = try parts.quarantines.install(stored.files.main, model: model)
+    words += " The salvaged store is at \(printable(place.main.string))."
+    // The app was started meanwhile, and made a store of its own.
+    if let replaced { words += " What was there is in quarantine as \(replaced.id)." }
+    return words
   }
 }

@@ -60,8 +60,9 @@ extension HTML {
     var shapes = HTML.empty
     for (place, part) in parts.enumerated() where part.count > 0 {
       // What there is a little of is seen, however little; the last part ends where the bar does.
-      let isLast = parts[(place + 1)...].allSatisfy { $0.count <= 0 }
-      let width = isLast ? 1000 - start : min(max(8, Int(Double(part.count) / all * 1000)), max(0, 992 - start))
+      let others = parts[(place + 1)...].count { $0.count > 0 }
+      let most = 1000 - start - 8 * others
+      let width = others == 0 ? most : min(max(8, Int(Double(part.count) / all * 1000)), max(8, most))
       guard width > 0 else { continue }
       shapes += "<rect class=\"\(part.style)\" x=\"\(start)\" width=\"\(width)\" height=\"8\"/>"
       start += width

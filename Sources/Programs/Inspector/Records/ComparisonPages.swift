@@ -137,8 +137,20 @@ struct StoreComparisonPage: InspectorPage {
 
   init(_ sides: ComparedSides) {
     self.sides = sides
-    entities = sides.comparison.names.map { name in (name, PagePart { try sides.comparison.entity(name) }) }
+    let end = ContinuousClock.now + Self.patience
+    entities = sides.comparison.names.map { name in
+      (
+        name,
+        PagePart {
+          guard .now < end else { throw Refusal(.conflict, "not compared yet; load the page again to go on") }
+          return try sides.comparison.entity(name)
+        }
+      )
+    }
   }
+
+  /// For how long entities are compared for one page; what was compared is not compared again.
+  private static let patience = Duration.seconds(10)
 
   var title: String { sides.words }
   var crumbs: [Crumb] { sides.crumbs }
@@ -167,14 +179,31 @@ struct StoreComparisonPage: InspectorPage {
   /// How many records differ in each way, of all entities that could be compared.
   var summary: HTML {
     // The records of an entity that inherits from another are among those of that one.
-    let counts = entities.filter { !inherits($0.name) }.compactMap { $0.part.value?.counts }
+    let own = entities.filter { !inherits($0.name) }
     let items = RecordDifference.allCases.map { difference -> HTML in
-      let count = counts.reduce(Int64(0)) { $0 + ($1[difference] ?? 0) }
+      let count = own.reduce(Int64(0)) { $0 + (Self.count($1.part.value, difference) ?? 0) }
       let tone: HTML.Tone =
         count == 0 ? .plain : difference == .missing ? .bad : difference == .added ? .good : .warn
       return "<li>\(HTML.tag("\(Words.number(count)) \(difference.word)", tone))</li>"
     }
-    return "<ul class=\"chips\" aria-label=\"Differences\">\(items)</ul>"
+    let open = own.count { Self.count($0.part.value, .missing) == nil }
+    let rest: HTML =
+      open == 0 ? .empty : "<li>\(HTML.tag("\(Words.counted(open, "entity", "entities")) not compared", .warn))</li>"
+    return "<ul class=\"chips\" aria-label=\"Differences\">\(items)\(rest)</ul>"
+  }
+
+  /// How many records differ so; of an entity that one side alone has, all of them do.
+  ///
+  /// - Returns: nil where it was not compared.
+  private static func count(_ entity: EntityComparison?, _ difference: RecordDifference) -> Int64? {
+    guard let entity else { return nil }
+    if let counts = entity.counts { return counts[difference] ?? 0 }
+    switch (entity.first, entity.second) {
+    case (let count?, nil): return difference == .missing ? count : 0
+    case (nil, let count?): return difference == .added ? count : 0
+    case (nil, nil): return 0
+    case (_?, _?): return nil
+    }
   }
 
   private func inherits(_ name: String) -> Bool {

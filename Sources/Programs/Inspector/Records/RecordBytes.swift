@@ -148,7 +148,7 @@ extension RecordSource {
   func names(onPage number: UInt32, of store: ListedStore) throws -> [String] {
     guard let files = store.files else { return [] }
     let sums = store.quarantined?.receipt?.files.map(\.sha256) ?? []
-    guard case .ready(let side) = try parts.sides.open(.evidence(files, sha256: sums), patience: 0),
+    guard let side = try parts.sides.existing(.evidence(files, sha256: sums)),
       let pages = side.report?.pages,
       let run = pages.runs.first(where: { $0.pages.contains(number) }), let place = run.owner,
       pages.owners.indices.contains(place), !pages.owners[place].isIndex

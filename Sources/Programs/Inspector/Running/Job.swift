@@ -83,12 +83,16 @@ extension RunningWork {
         state = .done
         words = outcome.words
         target = outcome.target ?? target
-      case .failure(let error):
-        let problem = Problem(error)
+      case .failure(let thrown):
+        let halfway = thrown as? HalfwayError
+        let problem = Problem(halfway?.error ?? thrown)
         let wasCancelled = isCancelled && (problem.code == "cancelled" || problem.code == "migration-cancelled")
         state = wasCancelled ? .cancelled : .failed
         self.problem = problem
         words = wasCancelled ? "It was cancelled; everything is as it was." : problem.detail
+        guard let halfway else { return }
+        words = "\(wasCancelled ? "It was cancelled" : sentence(problem.detail)) \(halfway.words)"
+        target = halfway.target
       }
     }
 
@@ -116,6 +120,18 @@ extension RunningWork {
       return EventChannel.Event(data.text, name: "done")
     }
   }
+}
+
+/// An error after a part of the work was done, which stays done.
+struct HalfwayError: Error {
+  /// What happened.
+  var error: any Error
+
+  /// What was done before, in a sentence that goes on from what happened.
+  var words: String
+
+  /// The page that shows it.
+  var target: RequestTarget
 }
 
 /// What came of a job.

@@ -70,6 +70,9 @@ struct LiveStorePage: InspectorPage {
       """
   }
 
+  /// Whether its records contradict its model, as far as they were checked.
+  private var hasContradictions: Bool { check.value.flatMap(\.self)?.isClean == false }
+
   /// What can be done with it; what helps most now comes first.
   private func actions(_ frame: PageFrame) -> HTML {
     guard frame.allowsActions else { return .empty }
@@ -78,14 +81,21 @@ struct LiveStorePage: InspectorPage {
       case .damaged: ["salvage", "repair", "quarantine", "export", "backup"]
       case .repairable: ["repair", "backup", "export", "quarantine"]
       case .incompatible: ["salvage", "backup", "export", "quarantine"]
-      case .compatible, .outdated, .unavailable, .missing, nil: ["backup", "export", "quarantine"]
+      case .compatible, .outdated, .unavailable, .missing, nil:
+        hasContradictions ? ["repair", "backup", "export", "quarantine"] : ["backup", "export", "quarantine"]
+      }
+    // Nothing helps a store that is not there, or that cannot be had now.
+    let helps: Bool =
+      switch examination.value?.verdict {
+      case .missing, .unavailable, nil: false
+      case .damaged, .repairable, .incompatible, .compatible, .outdated: true
       }
     let words = [
       "salvage": "Salvage …", "repair": "Repair …", "quarantine": "Quarantine …", "export": "Export …",
       "backup": "Back up …",
     ]
     let links = names.enumerated().map { place, name -> HTML in
-      let style: HTML = place == 0 ? " main" : .empty
+      let style: HTML = place == 0 && helps ? " main" : .empty
       return "<a class=\"button\(style)\" href=\"\(RequestTarget.store(store.id, name))\">\(words[name] ?? name)</a>"
     }
     return "<nav class=\"row no-print\" aria-label=\"Actions\">\(links)</nav>"

@@ -29,6 +29,9 @@ struct LossSpread: Sendable, Encodable {
   /// The most entities that are drawn.
   static let maximumEntities = 30
 
+  /// For how long entities are drawn for one page.
+  static let patience = Duration.seconds(2)
+
   /// The spread of an entity; nil where no keys of lost records are known, or the records could not be counted in time.
   init?(_ entity: SalvageReport.Entity, in store: BrowsedStore) throws {
     guard entity.lost > 0, let first = entity.lostKeys.ranges.first, let last = entity.lostKeys.ranges.last,
@@ -132,8 +135,10 @@ extension InspectorParts {
       (records, report) = (side.store, account)
     case .preparing, .notLooked: return []
     }
+    let end = ContinuousClock.now + LossSpread.patience
     return try report.records.filter { $0.lost > 0 }.prefix(LossSpread.maximumEntities).compactMap {
-      try LossSpread($0, in: records)
+      // What takes too long is told in words above, and not drawn.
+      .now < end ? try LossSpread($0, in: records) : nil
     }
   }
 }

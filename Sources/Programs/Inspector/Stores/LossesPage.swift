@@ -47,7 +47,7 @@ struct LossesPage: InspectorPage {
       guard let report = look.report else { return .empty }
       return """
         \(look.isSalvaged ? verdict(report) : outlook(report))
-        \(list("What is missing", Self.sentences(report), nothing: "Nothing that was in it is missing."))
+        \(list("What is missing", Self.sentences(report), nothing: report.isComplete ? "Nothing that was in it is missing." : "Nothing tells of a certain record that it is missing."))
         \(spread)\
         \(list("What you should look at", Self.doubts(report, isSalvaged: look.isSalvaged), nothing: ""))
         \(ways(report, look.isSalvaged))
@@ -65,7 +65,7 @@ struct LossesPage: InspectorPage {
     if report.isComplete {
       return .note(.good, "<p><strong>You lost nothing.</strong> \(count.words)</p>")
     }
-    if count.lost == 0, !count.hasUnknown {
+    if count.lost == 0, !count.hasUnknown, report.unplacedRows == 0 {
       return .note(
         .good,
         "<p><strong>As far as can be told, no record is lost.</strong> \(count.words) Some details are told below.</p>")

@@ -16,6 +16,8 @@ struct SalvageAccount: Sendable, Encodable {
   var share: HTML {
     let (count, aside) = (report.count, isSalvaged ? setAside : 0)
     let word = isSalvaged ? "recovered" : "can be read"
+    // Of rows that fit no table it is not known how many there were.
+    guard report.isComplete || count.total > 0 && report.unplacedRows == 0 else { return "<p>\(words)</p>" }
     return """
       <p class="share-number"><b>\(count.share)</b><span class="soft">\(word)</span></p>\
       \(HTML.bar(count, setAside: aside))\(HTML.barKey(count, recovered: word, setAside: aside))<p>\(words)</p>
@@ -26,11 +28,21 @@ struct SalvageAccount: Sendable, Encodable {
   var words: String {
     let count = report.count
     guard !isSalvaged else { return count.words }
-    guard count.total > 0 else { return "No record can be read in tables of its own." }
+    guard count.total > 0 else {
+      return ["No record can be read in tables of its own.", unplaced].compactMap(\.self).joined(separator: " ")
+    }
     let line =
       "\(grouped(count.recovered)) of \(count.roughly)\(counted(count.total, "record")) can be read (\(count.share))"
-    return [[line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + ".", count.lossWords]
+    return [[line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + ".", count.lossWords, unplaced]
       .compactMap(\.self).joined(separator: " ")
+  }
+
+  /// How many rows fit no table, in a sentence; nil for none.
+  private var unplaced: String? {
+    guard report.unplacedRows > 0 else { return nil }
+    return report.unplacedRows == 1
+      ? "One row besides fits no table that is known."
+      : "\(grouped(report.unplacedRows)) rows besides fit no table that is known."
   }
 
   /// The records of an entity: of the salvaged store, or as they were found.
@@ -48,7 +60,9 @@ struct SalvageAccount: Sendable, Encodable {
     try encoder.encode([
       "complete": report.isComplete, "score": report.score, "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": DoubtReason.codes(count.doubtReasons), "lost": count.lost, "lostIsExact": !count.isEstimate,
-      "total": count.total, "percent": count.percent, "words": words, "referencesCut": report.referencesCut,
+      "total": count.total,
+      "percent": report.isComplete || count.total > 0 && report.unplacedRows == 0 ? count.percent : nil, "words": words,
+      "referencesCut": report.referencesCut,
       "unplacedRows": report.unplacedRows, "unplacedEntries": report.unplacedEntries, "entities": report.entities,
       "causes": report.causes, "remarks": report.remarks.map(printable), "rebuild": report.rebuild, "kit": report.kit,
       "map": RequestTarget.store(store.id, "map").twin,

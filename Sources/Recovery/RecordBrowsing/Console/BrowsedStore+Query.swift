@@ -19,8 +19,8 @@ extension BrowsedStore {
   /// moment counts too.
   private static let compilingMemory: Int64 = 64 << 20
 
-  /// How much more it may have while a query runs; sorting takes files.
-  private static let runningMemory: Int64 = 64 << 20
+  /// How much more it may have while a query runs and sorts.
+  private static let runningMemory: Int64 = 128 << 20
 
   /// What a query can select from: the entities by the names of the model, then the tables of the file.
   ///
@@ -135,8 +135,9 @@ extension BrowsedStore {
   private func perform<Value>(
     _ sql: String, _ catalog: QueryCatalog, limit: Duration, _ body: (Statement) throws -> Value
   ) throws -> Value {
-    let text = sql.lowercased()
-    let views = catalog.views.filter { text.contains($0.key) }
+    let text = sql.caseFolded
+    // A name in quotation marks has its own ones twice.
+    let views = catalog.views.filter { text.contains($0.key) || text.contains($0.key.replacing("\"", with: "\"\"")) }
     let queue = try EvidenceConnection.open(path, .unchanging, label: "Lazaret.Query") { database in
       for function in QueryFunctions.own { database.add(function: function) }
     }
@@ -149,11 +150,14 @@ extension BrowsedStore {
       }
       let authorizer = QueryAuthorizer(catalog.rules, views: Set(views.keys), statement: sql)
       do {
+        // Sorting takes memory, which has a limit, and no files, which have none.
+        try database.execute(sql: "PRAGMA temp_store = 2")
         return try authorizer.apply(to: database) {
-          let statement = try Self.compiled(sql, database)
+          let start = ContinuousClock.now
+          let statement = try StatementLimit(time: limit).apply(to: database) { try Self.compiled(sql, database) }
+          let calls = try statement.calls(database)
           let limit = StatementLimit(
-            time: limit, valueLength: QueryFunctions.longestValue(authorizer.functions),
-            memory: Self.runningMemory)
+            time: limit - (.now - start), valueLength: QueryFunctions.longestValue(calls), memory: Self.runningMemory)
           return try limit.apply(to: database) { try body(statement) }
         }
       } catch let error as DatabaseError where error.resultCode == .SQLITE_AUTH {

@@ -28,13 +28,19 @@ package enum QueryFunctions {
   /// The names of all that may be called, in lower case.
   package static let names = harmless.union(thorough).union(searching).union(own.map { $0.name.lowercased() })
 
-  /// The most bytes of a value in a query that calls these functions.
+  /// The most bytes of a value in a query with so many calls of these functions.
   ///
-  /// SQLite looks at the time between the steps of a statement, and one call is one step.
-  static func longestValue(_ called: Set<String>) -> Int64 {
-    if !called.isDisjoint(with: searching) { return 256 << 10 }
-    if !called.isDisjoint(with: thorough) { return 4 << 20 }
-    return 16 << 20
+  /// SQLite looks at the time where a statement goes back in its program, and never between calls that stand one after the
+  /// other. So all of them together take about a second with values of this size.
+  static func longestValue(_ calls: [String: Int]) -> Int64 {
+    func number(_ names: Set<String>) -> Int { calls.reduce(0) { names.contains($1.key) ? $0 + $1.value : $0 } }
+    let all = calls.values.reduce(0, +)
+    var longest = Int64(16 << 20) / Int64(max(1, all / 32))
+    let (patterns, searches) = (number(thorough), number(searching))
+    if patterns > 0 { longest = min(longest, Int64(4 << 20) / Int64(patterns)) }
+    // Twice the length takes four times as long.
+    if searches > 0 { longest = min(longest, Int64(Double(256 << 10) / Double(searches).squareRoot())) }
+    return longest
   }
 
   // MARK: Our own

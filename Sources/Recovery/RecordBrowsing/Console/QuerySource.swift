@@ -44,7 +44,7 @@ struct QueryCatalog: Sendable {
   /// What the authorizer goes by.
   var rules: QueryAuthorizer.Rules
 
-  /// The statements that give entities their names, by the names in lower case.
+  /// The statements that give entities their names, by the names without case.
   private(set) var views: [String: String] = [:]
 
   /// The most entities that get a name.
@@ -72,13 +72,13 @@ struct QueryCatalog: Sendable {
         tables.append(QuerySource(name: table, table: nil, columns: [column]))
       }
     }
-    var taken = Set(tables.map { $0.name.lowercased() })
+    var taken = Set(tables.map(\.name.caseFolded))
     var entities: [QuerySource] = []
     for collection in collections.prefix(Self.mostViews) where collection.isEntity {
       // A table keeps its name.
-      guard taken.insert(collection.name.lowercased()).inserted else { continue }
+      guard taken.insert(collection.name.caseFolded).inserted else { continue }
       entities.append(Self.source(collection))
-      views[collection.name.lowercased()] = Self.view(collection)
+      views[collection.name.caseFolded] = Self.view(collection)
     }
     sources = entities + tables
   }

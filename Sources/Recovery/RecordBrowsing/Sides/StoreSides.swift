@@ -23,6 +23,9 @@ package final class StoreSides: Sendable {
     var preparation: SidePreparation
     var entry: String?
     var used: UInt64
+
+    /// Whether it was given to a page.
+    var wasGiven = false
   }
 
   private struct State {
@@ -38,6 +41,9 @@ package final class StoreSides: Sendable {
 
   /// For how many seconds a copy of a store in use is shown, though the store may have changed.
   private static let liveSeconds: Int64 = 300
+
+  /// For how many seconds a copy waits for the page that it was made for.
+  private static let givenSeconds: Int64 = 30
 
   /// After how many seconds something that failed is tried again.
   private static let failureSeconds: Int64 = 5
@@ -103,12 +109,23 @@ package final class StoreSides: Sendable {
     if preparation.snapshot.result == nil { preparation.wait(milliseconds: patience) }
     let snapshot = preparation.snapshot
     switch snapshot.result {
-    case .success(let side)?: return .ready(side)
+    case .success(let side)?:
+      state.withLock { $0.sides[name]?.wasGiven = true }
+      return .ready(side)
     case .failure(let error)?: throw error
     case nil:
       let fraction = snapshot.total > 0 ? min(1, Double(snapshot.done) / Double(snapshot.total)) : nil
       return .preparing(SideProgress(words: snapshot.phase, fraction: fraction))
     }
+  }
+
+  /// A side that is there already; nothing is begun for it.
+  package func existing(_ side: StoreSide) throws -> OpenedSide? {
+    let name = try name(of: side, isFresh: false)
+    guard case .success(let opened)? = state.withLock({ $0.sides[name]?.preparation.snapshot.result }) else {
+      return nil
+    }
+    return opened
   }
 
   private func begin(_ side: StoreSide, _ name: String, _ preparation: SidePreparation) {
@@ -159,10 +176,14 @@ package final class StoreSides: Sendable {
     let name = "\(kind)-\(digest(try facts(files)))"
     let place = "\(kind) \(files.main)"
     return state.withLock { state in
-      if let last = state.live[place], !isFresh || last.name == name,
-        now.secondsSince1970 - last.time.secondsSince1970 < Self.liveSeconds
-      {
-        return last.name
+      if let last = state.live[place] {
+        let age = now.secondsSince1970 - last.time.secondsSince1970
+        if !isFresh || last.name == name, age < Self.liveSeconds { return last.name }
+        // Of a store that is written all the time, one copy at a time is made, and is shown once before there is another.
+        if let side = state.sides[last.name], !side.wasGiven {
+          let ended = side.preparation.snapshot.ended
+          if ended.map({ now.secondsSince1970 - $0.secondsSince1970 < Self.givenSeconds }) ?? true { return last.name }
+        }
       }
       state.live[place] = (name, now)
       return name

@@ -9,13 +9,16 @@ internal import GRDBSQLite
 @safe package final class QueryAuthorizer {
   /// What may be read and called.
   package struct Rules: Sendable {
-    /// The names of ordinary tables, each with those of its columns that SQLite computes; all in lower case.
+    /// The names of ordinary tables, each with those of its columns whose values are stored; all without case.
     fileprivate var tables: [String: Set<String>]
+
+    /// Whether SQLite computes a column of any table.
+    fileprivate var haveComputedColumns = false
 
     /// The names of what is no ordinary table: the store's views and virtual tables, and SQLite's own modules.
     fileprivate var others: Set<String>
 
-    /// The functions, in lower case.
+    /// The functions, without case.
     fileprivate var functions: Set<String>
 
     /// The rules for the schema of a connection.
@@ -23,20 +26,25 @@ internal import GRDBSQLite
     /// - Parameter functions: the functions that may be called, in lower case.
     package init(_ database: Database, functions: Set<String>) throws {
       self.functions = functions
-      tables = ["sqlite_master": [], "sqlite_schema": []]
-      others = try Set(Self.names(database, "SELECT lower(name), '' FROM pragma_module_list").map(\.0))
-      let list = try Self.names(
-        database, "SELECT lower(name), type FROM pragma_table_list WHERE schema = 'main'")
-      for (name, type) in list {
-        if type == "table" || type == "shadow" { tables[name, default: []] = [] } else { others.insert(name) }
+      let schema: Set = ["type", "name", "tbl_name", "rootpage", "sql"]
+      tables = ["sqlite_master": schema, "sqlite_schema": schema]
+      others = try Set(Self.names(database, "SELECT name, '' FROM pragma_module_list").map(\.0.caseFolded))
+      let list = try Self.names(database, "SELECT name, type FROM pragma_table_list WHERE schema = 'main'")
+      for (name, type) in list where tables[name.caseFolded] == nil {
+        if type == "table" || type == "shadow" {
+          tables[name.caseFolded] = []
+        } else {
+          others.insert(name.caseFolded)
+        }
       }
-      let computed = try Self.names(
-        database,
+      let columns = """
+        FROM pragma_table_list AS l, pragma_table_xinfo(l.name) AS c
+        WHERE l.schema = 'main' AND l.type IN ('table', 'shadow') AND c.hidden
         """
-        SELECT lower(l.name), lower(c.name) FROM pragma_table_list AS l, pragma_table_xinfo(l.name) AS c
-        WHERE l.schema = 'main' AND l.type IN ('table', 'shadow') AND c.hidden = 2
-        """)
-      for (table, column) in computed { tables[table]?.insert(column) }
+      for (table, column) in try Self.names(database, "SELECT l.name, c.name \(columns) <> 2") {
+        tables[table.caseFolded]?.insert(column.caseFolded)
+      }
+      haveComputedColumns = try !Self.names(database, "SELECT l.name, c.name \(columns) = 2 LIMIT 1").isEmpty
     }
 
     /// The pairs of names that a query gives, whatever the schema holds in their place.
@@ -47,13 +55,15 @@ internal import GRDBSQLite
       }
     }
 
-    /// Whether SQLite computes a column of any table.
-    fileprivate var haveComputedColumns: Bool { tables.values.contains { !$0.isEmpty } }
+    /// What SQLite calls the number of a row.
+    private static let rowNames: Set<String> = ["", "rowid", "oid", "_rowid_"]
 
     /// Whether a column may be read.
     fileprivate func allows(_ column: String, of table: String) -> Bool {
-      let table = table.lowercased()
-      if let computed = tables[table] { return !computed.contains(column.lowercased()) }
+      let (table, column) = (table.caseFolded, column.caseFolded)
+      // The number of a row is told by these names, where no column has them; and SQLite asks without a column for a table of
+      // which it reads none.
+      if let stored = tables[table] { return stored.contains(column) || Self.rowNames.contains(column) }
       // SQLite asks without a column for what the statement itself names, such as a common table expression.
       return column.isEmpty && !others.contains(table) && !table.hasPrefix("pragma_") && !table.hasPrefix("sqlite_")
     }
@@ -66,20 +76,17 @@ internal import GRDBSQLite
   /// compare, nor for a table of which nothing else is read.
   private let mayCompareComputed: Bool
 
-  /// The functions that the statement calls, in lower case.
-  package private(set) var functions: Set<String> = []
-
   /// What was refused first, in a word or two; nil where nothing was.
   package private(set) var refusal: String?
 
   /// An authorizer for one statement.
   ///
   /// - Parameters:
-  ///   - views: the names of temporary views that the connection made, in lower case.
+  ///   - views: the names of temporary views that the connection made, without case.
   package init(_ rules: Rules, views: Set<String> = [], statement: String) {
     self.rules = rules
     self.views = views
-    let text = statement.lowercased()
+    let text = statement.caseFolded
     mayCompareComputed = rules.haveComputedColumns && (text.contains("natural") || text.contains("using"))
   }
 
@@ -113,12 +120,11 @@ internal import GRDBSQLite
     case SQLITE_READ:
       let isAllowed =
         database == "temp"
-        ? views.contains(first.lowercased()) : rules.allows(second, of: first)
+        ? views.contains(first.caseFolded) : rules.allows(second, of: first)
       if !isAllowed, refusal == nil { refusal = "reading \(first)\(second.isEmpty ? "" : ".\(second)")" }
       return isAllowed
     case SQLITE_FUNCTION:
-      functions.insert(second.lowercased())
-      let isAllowed = rules.functions.contains(second.lowercased())
+      let isAllowed = rules.functions.contains(second.caseFolded)
       if !isAllowed, refusal == nil { refusal = "the function \(second)" }
       return isAllowed
     default:
@@ -142,5 +148,14 @@ internal import GRDBSQLite
     case SQLITE_ALTER_TABLE: "ALTER"
     default: "a change of the schema"
     }
+  }
+}
+
+extension String {
+  /// The text as SQLite compares names: without the case of the letters A to Z, and with that of all others.
+  ///
+  /// https://sqlite.org/c3ref/stricmp.html
+  package var caseFolded: String {
+    String(decoding: utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
 }
