@@ -147,7 +147,7 @@ struct DamagedStoreTests {
     let id = try browser.id("live", "Live.sqlite")
     let before = try FolderContents(of: scene.home, ignoring: [".lazaret-browsing"])
     let job = try browser.run("/stores/\(id)/salvage", [("model", "App")])
-    #expect(job.state == .failed && job.words?.contains("nothing wrong was found") == true, "\(job)")
+    #expect(job.state == .failed && job.words?.contains("Nothing wrong was found") == true, "\(job)")
     #expect(try FolderContents(of: scene.home, ignoring: [".lazaret-browsing"]) == before)
   }
 

@@ -144,14 +144,14 @@ extension BrowsedStore {
     // Nothing was written through it.
     defer { try? queue.close() }
     return try queue.inDatabase { database in
+      // Sorting takes memory, which has a limit, and no files, which have none; temporary views go with a change of it.
+      try database.execute(sql: "PRAGMA temp_store = 2")
       for view in views.values {
         // A name that SQLite takes for none, such as one that it keeps for itself, has its table all the same.
         do { try database.execute(sql: view) } catch { continue }
       }
       let authorizer = QueryAuthorizer(catalog.rules, views: Set(views.keys), statement: sql)
       do {
-        // Sorting takes memory, which has a limit, and no files, which have none.
-        try database.execute(sql: "PRAGMA temp_store = 2")
         return try authorizer.apply(to: database) {
           let start = ContinuousClock.now
           let statement = try StatementLimit(time: limit).apply(to: database) { try Self.compiled(sql, database) }
