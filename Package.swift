@@ -293,7 +293,7 @@ let package = Package(
     tests(of: "ObjectStorage", needs: ["StorageServers"]),
     tests(
       of: "ObjectStorageBackup",
-      needs: ["AgeEncryption", "Backup", "ObjectStorage", "RecoveryKit", "StorageServers", "StoreFiles", grdb]),
+      needs: ["AgeEncryption", "Backup", "ObjectStorage", "StorageServers", "StoreFiles", grdb]),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),

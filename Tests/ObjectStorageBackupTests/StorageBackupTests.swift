@@ -183,6 +183,20 @@ struct StorageBackupTests {
     #expect(bucket.keys.isEmpty)
   }
 
+  @Test func whereVersionsAreKeptAFileIsLookedForFirst() throws {
+    let scene = try Scene()
+    let bucket = try MemoryBucket(ignoringConditions: true, keepingVersions: true)
+    let place = ObjectStoragePlace(try S3Address("s3://bucket/p"), bucket.client())
+    let backup = try scene.back(up: 10, in: place)
+    #expect(try BackupCatalog(of: place).backups.map(\.id) == [backup.id])
+    let lock = try place.lock()
+    let upload = try place.begin("\(backup.id).json")
+    try upload.append([1])
+    let error = #expect(throws: BackupError.self) { try upload.commit() }
+    #expect(error?.kind == .nameTaken)
+    withExtendedLifetime(lock) {}
+  }
+
   @Test func theLockHoldsOthersOff() throws {
     let bucket = try MemoryBucket()
     let address = try S3Address("s3://bucket/p")

@@ -42,6 +42,7 @@ package final class MemoryBucket: Sendable {
     var nextUpload = 1
     var read = 0
     var ignoresConditions = false
+    var keepsVersions = false
     var date = Timestamp(secondsSince1970: 1_767_225_600)
   }
 
@@ -53,10 +54,14 @@ package final class MemoryBucket: Sendable {
   ///
   /// - Parameter fault: what goes wrong with a request; nil for nothing.
   package init(
-    ignoringConditions: Bool = false, fault: @escaping @Sendable (Summary) -> Fault? = { _ in nil }
+    ignoringConditions: Bool = false, keepingVersions: Bool = false,
+    fault: @escaping @Sendable (Summary) -> Fault? = { _ in nil }
   ) throws {
     self.fault = fault
-    state.withLock { $0.ignoresConditions = ignoringConditions }
+    state.withLock {
+      $0.ignoresConditions = ignoringConditions
+      $0.keepsVersions = keepingVersions
+    }
     let started = try ScriptedServer(
       [], then: .compute { [weak self] request in self?.answer(request) ?? .cut })
     server.withLock { $0 = started }
@@ -155,7 +160,10 @@ package final class MemoryBucket: Sendable {
         let entries = state.uploads.map { "<Upload><Key>\($0.value.key)</Key><UploadId>\($0.key)</UploadId></Upload>" }
         return .text(200, "<ListMultipartUploadsResult>\(entries.joined())</ListMultipartUploadsResult>")
       }
-      if query["versioning"] != nil { return .text(200, "<VersioningConfiguration/>") }
+      if query["versioning"] != nil {
+        let status = state.keepsVersions ? "<Status>Enabled</Status>" : ""
+        return .text(200, "<VersioningConfiguration>\(status)</VersioningConfiguration>")
+      }
       guard let object = state.objects[key] else { return missing("NoSuchKey") }
       let numbers = (request.fields["range"] ?? "").dropFirst("bytes=".count).split(separator: "-").map { Int($0) ?? 0 }
       guard numbers.count == 2, numbers[0] < object.bytes.count else { return .answer(416) }

@@ -160,7 +160,10 @@ extension ObjectStoragePlace {
 
   /// Takes the lock of the place, and waits for the process that has it.
   package func lock() throws(BackupError) -> any BackupPlaceLock {
-    try wrapping(BackupError.init) { () throws(S3Error) in try StorageLock.check(client, address) }
+    let isConditional = try wrapping(BackupError.init) { () throws(S3Error) in
+      try StorageLock.keepsToConditions(client, address)
+    }
+    state.looksFirst(!isConditional)
     return try StorageLock(of: self)
   }
 }

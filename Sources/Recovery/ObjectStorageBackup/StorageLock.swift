@@ -92,8 +92,13 @@ final class StorageLock: BackupPlaceLock {
     return date.secondsSince1970 &- modified.secondsSince1970 > lease
   }
 
-  /// Refuses a server that passes over conditions, on which all depends.
-  static func check(_ client: S3Client, _ address: S3Address) throws(S3Error) {
+  /// Whether the server keeps to conditions.
+  ///
+  /// In a bucket that keeps versions it need not: what is replaced there is not gone. (Ceph's gateway, version 16, passes over
+  /// conditions there.)
+  ///
+  /// - Throws: `s3-unsupported` where it does not, and the bucket keeps nothing.
+  static func keepsToConditions(_ client: S3Client, _ address: S3Address) throws(S3Error) -> Bool {
     let key = address.key("\(StorageContents.locks)check-\(UniversalIdentifier.random())")
     try client.put(key, [], when: .absent)
     var isKept = false
@@ -109,11 +114,14 @@ final class StorageLock: BackupPlaceLock {
       // It is empty, and counts as no lock.
       guard error.kind == .access else { throw error }
     }
-    guard isKept else {
+    if isKept { return true }
+    let keeping = try client.keeping()
+    guard keeping == .versions || keeping == .locked else {
       throw S3Error(
         .unsupported, operation: "write to the object storage",
         detail: "the server replaces an object that it was told to write only where there is none")
     }
+    return false
   }
 
   private static func taken(_ place: ObjectStoragePlace) -> BackupError {

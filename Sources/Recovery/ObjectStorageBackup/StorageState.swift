@@ -12,6 +12,14 @@ final class StorageState: Sendable {
   /// Takes down that a backup is there, or given up.
   func ends(_ id: BackupIdentifier) { begun.withLock { _ = $0.remove(id) } }
 
+  private let looks = Mutex(false)
+
+  /// Takes down whether a file is looked for before it is written, since the server passes over the condition.
+  func looksFirst(_ does: Bool) { looks.withLock { $0 = does } }
+
+  /// Whether a file is looked for before it is written.
+  var looksFirst: Bool { looks.withLock { $0 } }
+
   /// Takes down how long the lock holds; nil for no lock.
   func holds(until moment: ContinuousClock.Instant?) { lockedUntil.withLock { $0 = moment } }
 

@@ -79,7 +79,7 @@ final class StorageUpload: BackupUpload {
   func commit() throws(BackupError) {
     try finish()
     guard !place.state.hasLostLock else { throw StorageLock.lost(place) }
-    let (client, key) = (place.client, key)
+    let (client, key, looksFirst) = (place.client, key, place.state.looksFirst)
     try wrapping(BackupError.init) { () throws(S3Error) in
       try state.withLock { (state) throws(S3Error) in
         guard !state.isClosed else { return }
@@ -88,6 +88,7 @@ final class StorageUpload: BackupUpload {
           guard try client.head(key) == nil else { throw Self.taken(name) }
           try client.complete(upload, state.parts, bytes: state.sent)
         } else {
+          if looksFirst, try client.head(key) != nil { throw Self.taken(name) }
           try client.put(key, state.waiting[...], when: .absent)
         }
         state.isClosed = true
