@@ -130,7 +130,8 @@ struct ClientTests {
     ])
     #expect(try desk.client.get("k", at: 0, length: 20) == Array("abc".utf8))
     #expect(desk.server.received.count == 6)
-    #expect(desk.pauses.withLock { $0 } == [200, 400, 800, 1600, 3200])
+    // On the connection that the server cut libcurl had been before, so that it tried anew by itself.
+    #expect(desk.pauses.withLock { $0 } == [200, 400, 800, 1600])
   }
 
   @Test func itIsGivenUpAfterSomeAttempts() throws {
@@ -205,10 +206,10 @@ struct ClientTests {
   // MARK: Conditions
 
   @Test func aConditionThatIsNotMetIsSaid() throws {
-    let desk = try Desk([Self.error(412, "PreconditionFailed")])
+    let desk = try Desk([Self.error(412, "PreconditionFailed"), .answer(200)])
     let error = #expect(throws: S3Error.self) { try desk.client.put("k", [1], when: .absent) }
     #expect(error?.code == "s3-precondition")
-    #expect(desk.server.received.count == 1)
+    #expect(desk.server.received.map(\.method) == ["PUT", "HEAD"])
   }
 
   @Test(arguments: [true, false])

@@ -34,7 +34,7 @@ extension S3Client {
   private func configuration(_ name: String) throws(S3Error) -> XMLElement? {
     let call = Call(method: .get, query: [(name, "")], operation: "look at the bucket")
     do throws(S3Error) {
-      let answer = try send(call, accepting: [403, 404, 405]).answer
+      let answer = try send(call, accepting: [403, 404, 405])
       return answer.isSuccess ? XMLElement(answer.body) : nil
     } catch {
       guard error.kind == .unsupported || error.status == 400 else { throw error }

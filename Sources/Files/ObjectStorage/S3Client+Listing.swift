@@ -17,7 +17,7 @@ extension S3Client {
       var call = Call(method: .get, operation: "list the object storage")
       call.query = [("list-type", "2"), ("encoding-type", "url"), ("prefix", prefix)]
       if let token { call.query.append(("continuation-token", token)) }
-      let answer = try send(call).answer
+      let answer = try send(call)
       listing.date = answer.fields["date"].flatMap { HTTPDate.parse($0) }
       guard let page = XMLElement(answer.body), page.name == "ListBucketResult" else {
         throw odd("the answer is no listing", call)

@@ -17,7 +17,7 @@ extension S3Client {
   /// Begins to write an object.
   package func beginUpload(_ key: String) throws(S3Error) -> S3Upload {
     let call = Call(method: .post, key: key, query: [("uploads", "")], operation: "write to the object storage")
-    let answer = try send(call).answer
+    let answer = try send(call)
     guard let root = XMLElement(answer.body), root.name == "InitiateMultipartUploadResult",
       let id = root.text("UploadId"), Self.isIdentifier(id)
     else { throw odd("the answer names no upload", call) }
@@ -29,7 +29,7 @@ extension S3Client {
     let call = Call(
       method: .put, key: upload.key, query: [("partNumber", "\(number)"), ("uploadId", upload.id)], body: bytes,
       operation: "write to the object storage")
-    guard let tag = try send(call).answer.fields["etag"], Self.isIdentifier(tag) else {
+    guard let tag = try send(call).fields["etag"], Self.isIdentifier(tag) else {
       throw odd("the answer has no tag of the part", call)
     }
     return S3Part(number: number, tag: tag)
@@ -49,17 +49,16 @@ extension S3Client {
       operation: "write to the object storage")
     call.isWork = true
     for attempt in 1... {
-      let outcome = try send(call, accepting: [404])
-      let root = XMLElement(outcome.answer.body)
-      if outcome.answer.status == 404 {
-        // An earlier attempt, whose answer was lost, may have done it.
-        let isRepeated = outcome.isRepeated || attempt > 1
-        if isRepeated, try head(upload.key)?.bytes == bytes { return }
-        throw refusal(outcome.answer, call)
+      let answer = try send(call, accepting: [404])
+      let root = XMLElement(answer.body)
+      if answer.status == 404 {
+        // An earlier attempt, whose answer was lost, may have done it, one of libcurl's own included.
+        if try head(upload.key)?.bytes == bytes { return }
+        throw refusal(answer, call)
       }
       if root?.name == "CompleteMultipartUploadResult" { break }
       // The status is sent before the server knows how it ends (Amazon S3 API Reference, "CompleteMultipartUpload").
-      guard outcome.answer.word == "InternalError" || outcome.answer.word == "SlowDown",
+      guard answer.word == "InternalError" || answer.word == "SlowDown",
         attempt < settings.patience.attempts
       else { throw odd("the server did not complete the upload", call) }
       waiting.pause(waiting.random(settings.patience.pause(after: attempt)))
@@ -79,7 +78,7 @@ extension S3Client {
     let call = Call(
       method: .get, query: [("uploads", ""), ("encoding-type", "url"), ("prefix", prefix)],
       operation: "list the object storage")
-    let answer = try send(call).answer
+    let answer = try send(call)
     guard let page = XMLElement(answer.body), page.name == "ListMultipartUploadsResult" else {
       throw odd("the answer is no listing", call)
     }

@@ -25,11 +25,12 @@ extension S3Client {
     let writer = UniversalIdentifier.random().description
     call.fields = [("if-none-match", "*"), (Self.writerField, writer)]
     do throws(S3Error) {
-      let outcome = try send(call, accepting: [412])
-      guard outcome.answer.status == 412 else { return }
-      // The answer to an earlier attempt may be what was lost, and not the request.
-      if outcome.isRepeated, try self.writer(of: key) == writer { return }
-      throw refusal(outcome.answer, call)
+      let answer = try send(call, accepting: [412])
+      guard answer.status == 412 else { return }
+      // The answer to an earlier attempt may be what was lost, and not the request; libcurl sends again by itself, too, on a
+      // connection that it kept and that the server has closed.
+      if try self.writer(of: key) == writer { return }
+      throw refusal(answer, call)
     } catch {
       guard error.kind == .unsupported else { throw error }
       var error = error
@@ -41,7 +42,7 @@ extension S3Client {
   /// What a writer gave an object to know it by; nil where there is no object, or it has nothing of the kind.
   private func writer(of key: String) throws(S3Error) -> String? {
     let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
-    let answer = try send(call, accepting: [404]).answer
+    let answer = try send(call, accepting: [404])
     return answer.status == 404 ? nil : answer.fields[Self.writerField]
   }
 
@@ -56,7 +57,7 @@ extension S3Client {
       method: .get, key: key, fields: [("range", "bytes=\(offset)-\(end)")], limit: length,
       operation: "read from the object storage")
     for attempt in 1... {
-      let answer = try send(call, accepting: [416]).answer
+      let answer = try send(call, accepting: [416])
       if answer.status == 416 { return [] }
       if let bytes = Self.range(answer, offset, length) { return bytes }
       // A body that is shorter than what stands above it is one that was cut off.
@@ -86,7 +87,7 @@ extension S3Client {
   /// What the server says of an object; nil where there is none.
   package func head(_ key: String) throws(S3Error) -> S3ObjectFacts? {
     let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
-    let answer = try send(call, accepting: [404]).answer
+    let answer = try send(call, accepting: [404])
     if answer.status == 404 { return nil }
     guard let length = answer.fields["content-length"].flatMap({ Int64($0) }), length >= 0 else {
       throw odd("the answer has no length", call)

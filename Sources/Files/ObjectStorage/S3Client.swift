@@ -49,23 +49,17 @@ package final class S3Client: Sendable {
     var operation: String
   }
 
-  /// What came of a request, and whether it was sent more than once, so that the server may have done it before.
-  struct Outcome {
-    var answer: HTTPAnswer
-    var isRepeated: Bool
-  }
-
   /// Sends a request until an answer comes that is final.
   ///
   /// - Parameter accepted: the refusals that are given back, and not thrown, by their status.
-  func send(_ call: Call, accepting accepted: Set<Int> = []) throws(S3Error) -> Outcome {
+  func send(_ call: Call, accepting accepted: Set<Int> = []) throws(S3Error) -> HTTPAnswer {
     for attempt in 1... {
       let result = try once(call)
       let failure: S3Error
       switch result {
       case .success(let answer):
         if answer.isSuccess || accepted.contains(answer.status) {
-          return Outcome(answer: answer, isRepeated: attempt > 1)
+          return answer
         }
         failure = refusal(answer, call)
         guard Self.mayPass(answer) else { throw failure }
