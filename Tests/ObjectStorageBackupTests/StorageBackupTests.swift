@@ -197,6 +197,25 @@ struct StorageBackupTests {
     withExtendedLifetime(lock) {}
   }
 
+  @Test(
+    .enabled(if: RealServer.isThere, Comment(rawValue: RealServer.absence)),
+    arguments: ["LAZARET_S3_VERSIONED", "LAZARET_S3_LOCKED"])
+  func realBucketsThatKeepVersionsHoldBackups(variable: String) throws {
+    guard let client = try RealServer.client(variable) else { return }
+    let scene = try Scene()
+    let address = try S3Address("s3://\(client.bucket)/tests/\(UniversalIdentifier.random())")
+    let place = ObjectStoragePlace(address, client)
+    let backup = try scene.back(up: 10, in: place)
+    try scene.run("UPDATE cars SET name = 'y'")
+    _ = try scene.back(up: 11, in: place) { $0.isFull = true }
+    let pruner = BackupPruner(of: place, surroundings: try scene.surroundings(12))
+    #expect(try pruner.prune(RetentionPolicy(last: .number(1))).plan.dropped.map(\.id) == [backup.id])
+    #expect(try BackupCatalog(of: place).backups.count == 1)
+    #expect(try pruner.undelete(backup.id) == [backup.id])
+    #expect(try BackupCatalog(of: place).backups.count == 2)
+    #expect([S3Keeping.versions, .locked].contains(try place.keeping()))
+  }
+
   @Test func theLockHoldsOthersOff() throws {
     let bucket = try MemoryBucket()
     let address = try S3Address("s3://bucket/p")
