@@ -110,6 +110,7 @@ let package = Package(
   targets: [
     library("CZlib", apt: "zlib1g-dev", brew: "zlib"),
     library("CMicrohttpd", apt: "libmicrohttpd-dev", brew: "libmicrohttpd"),
+    library("CCurl", apt: "libcurl4-openssl-dev", brew: "curl"),
     library("CDeflate", apt: "libdeflate-dev", brew: "libdeflate"),
     library("CZstd", apt: "libzstd-dev", brew: "zstd"),
     .systemLibrary(name: "CLinux", path: "Sources/CLibraries/CLinux"),
@@ -119,6 +120,9 @@ let package = Package(
     module("HTTPServer", on: .files, knows: ["Compatibility", "CMicrohttpd", "Failures"]),
     module("StoreFiles", on: .files, knows: ["Compatibility", "CLinux", "Failures", systemPackage, crypto]),
     module("TusProtocol", on: .files, knows: ["Compatibility", "StoreFiles"]),
+    module(
+      "ObjectStorage", on: .files,
+      knows: ["Compatibility", "CCurl", "Failures", "StoreFiles", "TusProtocol", systemPackage, crypto]),
     module("AgeEncryption", on: .files, knows: ["Failures", crypto]),
     module("Archives", on: .files, knows: ["Compatibility", "CZlib", deflate, "Failures"]),
     module("PropertyLists", on: .files, knows: ["Compatibility", "StoreFiles"]),
@@ -174,6 +178,9 @@ let package = Package(
         "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, systemPackage,
       ]),
     module("Zstandard", on: .recovery, knows: ["CZstd", "Backup"]),
+    module(
+      "ObjectStorageBackup", on: .recovery,
+      knows: ["Compatibility", "AgeEncryption", "ObjectStorage", "StoreFiles", "Backup", systemPackage]),
     module(
       "RecordBrowsing", on: .recovery,
       knows: [
@@ -242,6 +249,7 @@ let package = Package(
       knows: [
         "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
+        "ObjectStorage", "ObjectStorageBackup",
         argumentParser, grdb, logging,
       ]),
     .executableTarget(
@@ -274,10 +282,18 @@ let package = Package(
       name: "TestSupport", dependencies: ["StoreFiles", systemPackage], path: "Tests/TestSupport",
       swiftSettings: settings),
     .target(
+      name: "StorageServers",
+      dependencies: ["Compatibility", "ObjectStorage", "StoreFiles", "TestSupport", "TusProtocol"],
+      path: "Tests/StorageServers", swiftSettings: settings),
+    .target(
       name: "ModelMaking", dependencies: ["ManagedObjectModel"], path: "Tests/ModelMaking", swiftSettings: settings),
     tests(of: "Failures"),
     tests(of: "HTTPServer", needs: ["Failures"]),
     tests(of: "StoreFiles", needs: ["CLinux"]),
+    tests(of: "ObjectStorage", needs: ["StorageServers"]),
+    tests(
+      of: "ObjectStorageBackup",
+      needs: ["AgeEncryption", "Backup", "ObjectStorage", "StorageServers", "StoreFiles", grdb]),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),

@@ -63,11 +63,7 @@ package struct Backups: Sendable {
   /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
   package func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
   {
-    var request = request
-    if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
-    if request.encryption == nil, !request.allowsPlain {
-      request.encryption = try BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
-    }
+    let request = try prepared(request, for: store)
     var attempts = 3
     while true {
       let place = try folders.claim(store, encryptedTo: request.encryption?.recipients ?? [])
@@ -84,6 +80,29 @@ package struct Backups: Sendable {
         guard error.fileError?.kind == .changed, attempts > 0, try !isThere(place) else { throw error }
       }
     }
+  }
+
+  /// A request with what the store and the home's policy say besides.
+  private func prepared(_ request: BackupRequest, for store: FilePath) throws(BackupError) -> BackupRequest {
+    var request = request
+    if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
+    if request.encryption == nil, !request.allowsPlain {
+      request.encryption = try BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
+    }
+    return request
+  }
+
+  /// The same for a place that is not in the home; the key that lets the next encrypted backup be a delta is kept in the home.
+  package func prepared(
+    _ request: BackupRequest, for store: FilePath, in place: any BackupPlace
+  ) throws(BackupError) -> BackupRequest {
+    var request = try prepared(request, for: store)
+    if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
+      // The name of the file tells the place to whoever knows it.
+      let digest = FileDigest(of: Array(place.location.utf8)).hexadecimal.prefix(32)
+      request.encryption?.deltaKeyFile = home.appending("BackupKeys").appending("storage-\(digest).key")
+    }
+    return request
   }
 
   private func isThere(_ place: FolderPlace) throws(BackupError) -> Bool {

@@ -65,6 +65,9 @@ package enum BackupErrorKind: String, FailureKind {
   /// The caller's progress function asked to stop.
   case cancelled
 
+  /// A place that is no folder refused; the code is that of its error.
+  case place = "backup-place"
+
   /// The file system refused; the code is that of the file error.
   case file = "backup-file"
 
@@ -95,12 +98,13 @@ package enum BackupErrorKind: String, FailureKind {
     case .otherStore: "Name the store that it is of, or restore it over this one with --other-store."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
     case .cancelled: "Run it again when there is time."
+    case .place: "Check the address of the place, and run it again."
     case .file: "Check the path and its permissions."
     }
   }
 
   /// Whether the code is that of the file system's error, where that is the cause.
-  package var standsForCause: Bool { self == .file || self == .nameTaken }
+  package var standsForCause: Bool { self == .file || self == .place || self == .nameTaken }
 }
 
 extension BackupError {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorageBackup
 import StoreCoordination
 
 /// `lazaret backup create`.
@@ -32,6 +33,7 @@ struct BackupCreateCommand: ParsableCommand {
   var store: PathArgument
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var storage: StorageOptions
 
   @Option(help: ArgumentHelp("How to pack: gzip or zstd.", valueName: "format"))
   var compression = BackupCompression.gzip
@@ -83,12 +85,20 @@ struct BackupCreateCommand: ParsableCommand {
       request.tags = tag
       request.proves = !noVerify
       let home = home.of(store: store.path)
-      home.tell(json: output.json)
       let backups = Backups(home: home.path)
-      let before = try backups.place(of: store.path)
-      let backup = try home.writing { try backups.create(store.path, request) }
+      let (backup, place, before): (StoredBackup, any BackupPlace, any BackupPlace)
+      if let storage = try storage.chosen() {
+        request = try backups.prepared(request, for: store.path, in: storage)
+        try storage.claim(for: store.path, isEncrypted: request.encryption != nil)
+        backup = try BackupCreator().create(store.path, in: storage, request)
+        (place, before) = (storage, storage)
+      } else {
+        home.tell(json: output.json)
+        before = try backups.place(of: store.path)
+        backup = try home.writing { try backups.create(store.path, request) }
+        place = try backups.place(of: store.path)
+      }
       line.clear()
-      let place = try backups.place(of: store.path)
       if output.json {
         try Terminal.standardOutput.write(
           json: home.told(["backup": backup.payload(in: place), "movedFrom": before.owner?.movedFrom] as JSON.Object))
@@ -100,10 +110,10 @@ struct BackupCreateCommand: ParsableCommand {
     }
   }
 
-  private func text(_ backup: StoredBackup, _ place: FolderPlace, _ home: ChosenHome) -> String {
+  private func text(_ backup: StoredBackup, _ place: any BackupPlace, _ home: ChosenHome) -> String {
     guard let manifest = backup.manifest else { return "" }
     let sizes = "\(readableSize(manifest.contentBytes)) in \(readableSize(manifest.totalBytes))"
-    var text = "Backup \(backup.id): \(manifest.kind.words(of: manifest)), \(sizes), in \(place.path.string)\n"
+    var text = "Backup \(backup.id): \(manifest.kind.words(of: manifest)), \(sizes), in \(place.location)\n"
     if !manifest.check.isSound, let words = manifest.check.words {
       text += "  The store was kept as its raw files, apart from the good backups.\n  \(words)\n"
     }

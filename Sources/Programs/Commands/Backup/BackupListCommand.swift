@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorageBackup
 import StoreCoordination
 
 /// `lazaret backup list`.
@@ -25,6 +26,7 @@ struct BackupListCommand: ParsableCommand {
   var store: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var storage: StorageOptions
   @OptionGroup var identity: BackupIdentityOptions
   @OptionGroup var output: OutputOptions
 
@@ -33,20 +35,21 @@ struct BackupListCommand: ParsableCommand {
       if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
         throw FileError(.isDirectory, operation: "find the store", path: path)
       }
-      let home = try (store.map { self.home.of(store: $0.path) } ?? self.home.current())
-        .existing(to: "list the backups")
-      home.tell(json: output.json)
+      let storage = try storage.chosen()
+      var home = store.map { self.home.of(store: $0.path) } ?? self.home.current()
+      if storage == nil {
+        home = try home.existing(to: "list the backups")
+        home.tell(json: output.json)
+      }
       let backups = Backups(home: home.path, identities: try identity.identities())
       let scope = try store.map { try backups.evidence(of: $0.path) }
-      let catalogs = try store.map { try backups.catalogs(of: $0.path) } ?? backups.catalogs()
-      var all: [(place: FolderPlace, backup: StoredBackup)] = []
-      for catalog in catalogs {
-        // The places of a home are folders.
-        guard let place = catalog.place as? FolderPlace else { continue }
-        all += catalog.backups.map { (place, $0) }
+      let catalogs: [BackupCatalog]
+      if let storage {
+        catalogs = [try BackupCatalog(of: storage.unlocked(with: backups.identities))]
+      } else {
+        catalogs = try store.map { try backups.catalogs(of: $0.path) } ?? backups.catalogs()
       }
-      // Two folders can be of one store.
-      if store != nil, catalogs.count > 1 { all.sort { $0.backup.id > $1.backup.id } }
+      let all = Self.all(of: catalogs, sorted: store != nil && catalogs.count > 1)
       if output.json {
         try Terminal.standardOutput.write(
           json: home.listed(
@@ -57,9 +60,11 @@ struct BackupListCommand: ParsableCommand {
             ] as JSON.Object))
       } else if all.isEmpty {
         let whose = store.map { " of \(printable($0.path.string))" } ?? ""
-        Terminal.standardOutput.write("No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")
+        Terminal.standardOutput.write(
+          storage.map { "No backup lies in \(printable($0.location)).\n" }
+            ?? "No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")
       } else {
-        write(all, of: scope, in: home)
+        write(all, of: scope, in: home, storage)
       }
       if all.contains(where: { !$0.backup.isWhole }) { throw ExitStatus.doubtful }
     }
@@ -74,8 +79,17 @@ struct BackupListCommand: ParsableCommand {
     }
   }
 
+  /// All backups with their places; newest first where two folders are of one store.
+  private static func all(
+    of catalogs: [BackupCatalog], sorted: Bool
+  ) -> [(place: any BackupPlace, backup: StoredBackup)] {
+    let all = catalogs.flatMap { catalog in catalog.backups.map { (place: catalog.place, backup: $0) } }
+    return sorted ? all.sorted { $0.backup.id > $1.backup.id } : all
+  }
+
   private func write(
-    _ all: [(place: FolderPlace, backup: StoredBackup)], of scope: EvidenceScope?, in home: ChosenHome
+    _ all: [(place: any BackupPlace, backup: StoredBackup)], of scope: EvidenceScope?, in home: ChosenHome,
+    _ storage: ObjectStoragePlace?
   ) {
     let isVerbose = TextStyle.current.isVerbose
     var table = TextTable(
@@ -109,7 +123,7 @@ struct BackupListCommand: ParsableCommand {
       // Told until it is released, or has been in the list for as long as it is kept.
       guard backup.manifest?.isLocked != true, let last = backup.manifest?.falls?.first?.backup,
         Self.days(from: backup.id.date, to: now) < 30,
-        all.contains(where: { $0.place.path == place.path && $0.backup.id == last && !$0.backup.isReleased })
+        all.contains(where: { $0.place.location == place.location && $0.backup.id == last && !$0.backup.isReleased })
       else { continue }
       text += "\(backup.id): records became few\n" + FallText(backup, home).text
     }
@@ -123,7 +137,7 @@ struct BackupListCommand: ParsableCommand {
       text += "lazaret backup release \(backup.id)\(home.option)\n"
     }
     if store != nil, let words = all.first?.place.movedWords { text += words }
-    text += "\nHome: \(home.words)\n"
+    text += storage.map { "\nPlace: \(printable($0.location))\n" } ?? "\nHome: \(home.words)\n"
     Terminal.standardOutput.write(text)
   }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorageBackup
 import StoreCoordination
 
 /// Whose backups a verb is about.
@@ -9,6 +10,7 @@ struct BackupPlaceOptions: ParsableArguments {
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var storage: StorageOptions
   @OptionGroup var identity: BackupIdentityOptions
 
   /// The backups that are meant, where they lie.
@@ -16,9 +18,13 @@ struct BackupPlaceOptions: ParsableArguments {
   /// - Parameter json: whether what earlier versions kept elsewhere is told in the JSON.
   /// - Throws: `home-missing`.
   func chosen(to operation: String, json: Bool) throws -> ChosenBackups {
-    let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: operation)
-    home.tell(json: json)
-    return ChosenBackups(home: home, of: of?.path, identities: try identity.identities())
+    let storage = try storage.chosen()
+    var home = of.map { self.home.of(store: $0.path) } ?? self.home.current()
+    if storage == nil {
+      home = try home.existing(to: operation)
+      home.tell(json: json)
+    }
+    return ChosenBackups(home: home, of: of?.path, identities: try identity.identities(), storage: storage)
   }
 }
 
@@ -50,11 +56,19 @@ struct ChosenBackups {
   /// The secret keys that were given.
   var identities: [AgeIdentity] = []
 
+  /// The object storage where they lie; nil where that is the home.
+  var storage: ObjectStoragePlace?
+
   /// The backups of the home.
   var backups: Backups { Backups(home: home.path, identities: identities) }
 
   /// The places of all stores, or of the one that was named.
-  func places() throws(BackupError) -> [FolderPlace] {
+  func places() throws(BackupError) -> [any BackupPlace] {
+    if let storage { return [storage.unlocked(with: identities)] }
+    return try folders()
+  }
+
+  private func folders() throws(BackupError) -> [FolderPlace] {
     guard let of else { return try backups.places() }
     let folder = try named(of)
     return folder.isEmpty ? try backups.places(of: of) : folder
@@ -77,10 +91,10 @@ struct ChosenBackups {
   /// - Throws: `no-such-backup` where there is none, `backup-of-other-store`, `backup-request` where there are several and
   ///   none was named.
   func place(with id: BackupIdentifier?, allowsOtherStore: Bool = false) throws -> any BackupPlace {
-    guard let id else { return try place() }
+    guard let id, storage == nil else { return try place() }
     if of == nil { return try home.finding(backup: id) { try backups.find(id).catalog.place } }
     let own = try place()
-    for place in try [own] + places() {
+    for place in try [own] + (places() as [any BackupPlace]) {
       if try BackupCatalog(of: place).backups.contains(where: { $0.id == id }) { return place }
     }
     // What is in no other place either is told by the verb itself.
@@ -92,8 +106,9 @@ struct ChosenBackups {
   }
 
   /// The place of the one store.
-  func place() throws(BackupError) -> FolderPlace {
-    var places = try places()
+  func place() throws(BackupError) -> any BackupPlace {
+    if let storage { return storage.unlocked(with: identities) }
+    var places = try folders()
     if places.count > 1 { places = try places.withBackups() }
     // Of one store, whose note of where its backups are was lost: where its newest one is.
     if places.count > 1, let path = places[0].owner?.path, places.allSatisfy({ $0.owner?.path == path }),
@@ -137,20 +152,6 @@ extension [FolderPlace] {
       if newest.map({ $0.id < id }) ?? true { newest = (place, id) }
     }
     return newest?.place
-  }
-}
-
-extension FolderPlace {
-  /// The store of a place in words: its path from the home on where that is known, or the name of the folder.
-  var words: String { printable(owner?.path?.text ?? path.lastComponent?.string ?? "") }
-}
-
-extension FolderPlace {
-  /// That the store has moved since its last backup, on a line of its own; nil where it has not.
-  var movedWords: String? {
-    owner?.movedFrom.map {
-      "The store was at \(printable($0.text)) when its last backup was taken; its history goes on.\n"
-    }
   }
 }
 

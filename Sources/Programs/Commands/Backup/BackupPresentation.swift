@@ -4,13 +4,13 @@ extension StoredBackup {
   /// What the verbs print of it.
   ///
   /// - Parameter scope: that of the store that is asked about; nil where none is.
-  func payload(in place: FolderPlace, of scope: EvidenceScope? = nil) -> JSON.Object {
+  func payload(in place: any BackupPlace, of scope: EvidenceScope? = nil) -> JSON.Object {
     JSON.Object(
       self,
       [
-        "store": place.path.lastComponent?.string ?? "",
+        "store": place.name,
         // The path of the store from the home on; missing where it is not known.
-        "path": place.owner?.path, "folder": PathText(place.path),
+        "path": place.owner?.path, "folder": place.shownLocation,
         "exclusion": scope.flatMap { exclusion(from: $0)?.rawValue },
       ])
   }

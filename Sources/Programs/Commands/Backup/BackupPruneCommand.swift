@@ -48,17 +48,20 @@ struct BackupPruneCommand: ParsableCommand {
       var stores: [JSON.Object] = []
       let line = ProgressLine()
       for place in try source.places() {
-        line.show("Verifying the newest good backup of \(printable(place.path.lastComponent?.string ?? "")) …")
+        line.show("Verifying the newest good backup of \(printable(place.name)) …")
         let result = try BackupPruner(of: place).prune(rules.policy ?? policy.keep, options: options)
         if !result.failed.isEmpty { hasFailed = true }
-        stores.append(JSON.Object(result, ["place": PathText(place.path)]))
+        stores.append(JSON.Object(result, ["place": place.shownLocation]))
         if !output.json {
           Terminal.standardOutput.write(PruningText(result, place: place, home: source.home, isRehearsal: dryRun).text)
         }
       }
       line.clear()
+      let kept = try source.storage?.keepingWords()
+      if let kept, !output.json { Terminal.standardOutput.write("  \(kept)\n") }
       if output.json {
-        try Terminal.standardOutput.write(json: source.home.told(["dryRun": dryRun, "places": stores] as JSON.Object))
+        try Terminal.standardOutput.write(
+          json: source.home.told(["dryRun": dryRun, "places": stores, "kept": kept] as JSON.Object))
       } else if stores.isEmpty {
         Terminal.standardOutput.write("There are no backups in the home: \(source.home.words). \(ChosenHome.another)\n")
       }
@@ -78,7 +81,7 @@ extension RetentionPlan.Decision {
 struct PruningText {
   let text: String
 
-  init(_ report: PruningReport, place: FolderPlace, home: ChosenHome, isRehearsal: Bool) {
+  init(_ report: PruningReport, place: any BackupPlace, home: ChosenHome, isRehearsal: Bool) {
     var table = TextTable(["", "backup", "why"], shrinking: [2])
     for decision in report.plan.decisions {
       table.append([

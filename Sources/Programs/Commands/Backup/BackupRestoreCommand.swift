@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorageBackup
 import Salvage
 import StoreCoordination
 
@@ -110,6 +111,7 @@ struct BackupRestoreCommand: ParsableCommand {
         try show(report, quarantined: nil, choice, source.home)
       } else {
         let path = try storePath(backup, source.of, place)
+        if !otherStore { try source.storage?.requireOwn(path) }
         let backups = source.backups
         if preview {
           let preview = try backups.preview(

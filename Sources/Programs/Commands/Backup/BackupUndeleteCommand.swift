@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorageBackup
 import StoreCoordination
 
 /// `lazaret backup undelete`: brings dropped backups back.
@@ -24,7 +25,7 @@ struct BackupUndeleteCommand: ParsableCommand {
   private struct Listing: Encodable {
     struct Trashed: Encodable {
       var id: String
-      var place: PathText
+      var place: PlaceLocation
       var dropped: String?
       var reasons: [String]
       var bytes: Int64
@@ -51,14 +52,16 @@ struct BackupUndeleteCommand: ParsableCommand {
     for place in try source.places() {
       listing.trash += try BackupPruner(of: place).trash().map { backup in
         Listing.Trashed(
-          id: backup.id.description, place: PathText(place.path), dropped: backup.record?.date,
+          id: backup.id.description, place: place.shownLocation, dropped: backup.record?.date,
           reasons: backup.record?.reasons ?? [], bytes: backup.bytes, whole: backup.isWhole)
       }
     }
     if output.json {
       try Terminal.standardOutput.write(json: source.home.told(listing))
     } else if listing.trash.isEmpty {
-      Terminal.standardOutput.write("The trash of the home is empty: \(source.home.words)\n")
+      Terminal.standardOutput.write(
+        source.storage.map { "The trash is empty: \(printable($0.location))\n" }
+          ?? "The trash of the home is empty: \(source.home.words)\n")
     } else {
       var table = TextTable(["backup", "dropped", "size", "why"], numericColumns: [2], shrinking: [3])
       for backup in listing.trash {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorageBackup
 import StoreCoordination
 
 /// `lazaret backup verify`.
@@ -31,6 +32,7 @@ struct BackupVerifyCommand: ParsableCommand {
   var of: PathArgument?
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var storage: StorageOptions
   @OptionGroup var identity: BackupIdentityOptions
 
   @Flag(help: "Only read the files and compare their digests; restore nothing.")
@@ -83,12 +85,18 @@ struct BackupVerifyCommand: ParsableCommand {
       options.depth = quick ? .files : migrate == nil ? .restored : .migrated
       options.model = try migrate.map { try LoadedModel.load($0.path, json: output.json) }
       options.deadline = budget.map { ContinuousClock.now + $0.duration }
-      let home = try (of.map { self.home.of(store: $0.path) } ?? self.home.current()).existing(to: "verify the backups")
-      home.tell(json: output.json)
+      let storage = try storage.chosen()
+      var home = of.map { self.home.of(store: $0.path) } ?? self.home.current()
+      if storage == nil {
+        home = try home.existing(to: "verify the backups")
+        home.tell(json: output.json)
+      }
       let backups = Backups(home: home.path, identities: try identity.identities())
-      let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities)
+      let source = ChosenBackups(home: home, of: of?.path, identities: backups.identities, storage: storage)
       var report = Report()
-      for place in try source.places() where try place.hasUnreadableNote() { report.warn(of: place) }
+      for case let place as FolderPlace in try source.places() where try place.hasUnreadableNote() {
+        report.warn(of: place)
+      }
       for (place, catalog, backup) in try chosen(backups, source) {
         if let deadline = options.deadline, ContinuousClock.now > deadline {
           report.notReached += 1
@@ -111,7 +119,7 @@ struct BackupVerifyCommand: ParsableCommand {
       if output.json {
         try Terminal.standardOutput.write(json: home.told(report))
       } else {
-        Terminal.standardOutput.write(report.text(home))
+        Terminal.standardOutput.write(report.text(home, source.storage))
       }
       if report.failed + report.inconclusive > 0 { throw ExitStatus.doubtful }
     }
@@ -120,14 +128,17 @@ struct BackupVerifyCommand: ParsableCommand {
   /// The backups to verify, those verified longest ago first.
   private func chosen(
     _ backups: Backups, _ source: ChosenBackups
-  ) throws -> [(FolderPlace, BackupCatalog, StoredBackup)] {
-    var all: [(place: FolderPlace, catalog: BackupCatalog, backup: StoredBackup)] = []
+  ) throws -> [(any BackupPlace, BackupCatalog, StoredBackup)] {
+    var all: [(place: any BackupPlace, catalog: BackupCatalog, backup: StoredBackup)] = []
     for place in try source.places() {
       let catalog = try BackupCatalog(of: place)
       all += catalog.backups.map { (place, catalog, $0) }
     }
     if let id = id.flatMap({ BackupIdentifier($0) }) {
       all = all.filter { $0.backup.id == id }
+      if source.storage != nil, all.isEmpty, let place = try source.places().first {
+        _ = try BackupCatalog(of: place).backup(id)
+      }
       // Tells what is not there, or is there twice.
       if all.isEmpty || all.count > 1 {
         let found = try source.home.finding(backup: id) { try backups.find(id) }
@@ -139,11 +150,11 @@ struct BackupVerifyCommand: ParsableCommand {
     return order.compactMap { backup in places[backup]?.popLast().map { all[$0] } }
   }
 
-  private static func text(_ proof: BackupProof, _ place: FolderPlace) -> String {
+  private static func text(_ proof: BackupProof, _ place: any BackupPlace) -> String {
     // What was not restored is not said to have been.
     let extent = proof.depth == .files && proof.result == .proven ? " (digests of its files only)" : ""
     let result = proof.result == .proven ? "verified" : proof.result.rawValue
-    var text = "\(proof.id)  \(printable(place.path.lastComponent?.string ?? ""))  \(result)\(extent)\n"
+    var text = "\(proof.id)  \(printable(place.name))  \(result)\(extent)\n"
     for problem in proof.problems { text += "  \(printable(problem.words))\n" }
     for warning in proof.warnings ?? [] { text += "  warning: \(printable(warning.words))\n" }
     return text
@@ -158,10 +169,10 @@ extension BackupVerifyCommand.Report {
     warnings.append(.init(code: "note-unreadable", words: words, file: "store.json"))
   }
 
-  fileprivate mutating func add(_ proof: BackupProof, _ place: FolderPlace) {
+  fileprivate mutating func add(_ proof: BackupProof, _ place: any BackupPlace) {
     backups.append(
       .init(
-        id: proof.id.description, store: place.path.lastComponent?.string ?? "", result: proof.result.rawValue,
+        id: proof.id.description, store: place.name, result: proof.result.rawValue,
         depth: proof.depth.rawValue, date: proof.date, problems: proof.problems, warnings: proof.warnings ?? []))
     switch proof.result {
     case .proven: proven += 1
@@ -170,7 +181,10 @@ extension BackupVerifyCommand.Report {
     }
   }
 
-  fileprivate func text(_ home: ChosenHome) -> String {
+  fileprivate func text(_ home: ChosenHome, _ storage: ObjectStoragePlace?) -> String {
+    if let storage, backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
+      return "No backup lies in \(printable(storage.location)).\n"
+    }
     if backups.isEmpty, notReached == 0, removedMeanwhile == 0 {
       return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
     }

@@ -30,7 +30,7 @@ extension BackupCatalog {
             code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
         case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
           .compressionUnavailable, .locked, .encryptionMissing, .request, .store, .otherGeneration, .otherStore,
-          .policyUnreadable, .cancelled, .file:
+          .policyUnreadable, .cancelled, .place, .file:
           throw error
         }
         // What a later version wrote is not for this one to make anew.

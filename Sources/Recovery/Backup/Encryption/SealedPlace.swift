@@ -110,7 +110,7 @@ struct SealedPlace: BackupPlace {
       case .manifestUnreadable, .manifestChanged, .manifestTooNew: return nil
       case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
         .compressionUnavailable, .locked, .encryptionMissing, .request, .store, .otherGeneration, .otherStore,
-        .policyUnreadable, .cancelled, .file:
+        .policyUnreadable, .cancelled, .place, .file:
         guard error.fileError?.kind == .notFound else { throw error }
         return nil
       }

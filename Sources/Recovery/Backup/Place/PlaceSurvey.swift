@@ -1,7 +1,7 @@
 import Examination
 import PersistentStore
-import StoreFiles
-import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// The stores whose backups lie in a folder, as manifests and originals tell.
 ///
@@ -104,9 +104,9 @@ struct PlaceSurvey {
 }
 
 /// The identifier that a store has in its metadata.
-enum StoreUUID {
+package enum StoreUUID {
   /// The identifier of a store; nil where it has none, and where it cannot be read.
-  static func read(_ store: FilePath, _ fileSystem: FileSystem) -> String? {
+  package static func read(_ store: FilePath, _ fileSystem: FileSystem) -> String? {
     // What cannot be looked at has no identifier as far as anything is known.
     let examination = try? Examiner(fileSystem: fileSystem).examine(store, options: .init(countsRecords: false))
     guard let uuid = examination?.metadata?.uuid, !uuid.isEmpty else { return nil }

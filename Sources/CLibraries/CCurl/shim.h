@@ -1,0 +1,77 @@
+#pragma once
+
+#include <curl/curl.h>
+
+// Swift cannot call functions with any number of arguments; each of these sets options of one type.
+
+/// Prepares the library, which is done once before any other thread uses it; 0, or an error number.
+static inline int lazaret_curl_prepare(void) { return (int)curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+/// Sets an option whose value is a number or a switch.
+static inline CURLcode lazaret_curl_set_number(CURL *handle, CURLoption option, long value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+/// Sets an option whose value is a size in bytes.
+static inline CURLcode lazaret_curl_set_size(CURL *handle, CURLoption option, curl_off_t value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+/// Sets an option whose value is a text, which the library copies.
+static inline CURLcode lazaret_curl_set_text(CURL *handle, CURLoption option, const char *value) {
+  return curl_easy_setopt(handle, option, value);
+}
+
+/// Sets the header fields of the request, which must last as long as the request.
+static inline CURLcode lazaret_curl_set_fields(CURL *handle, struct curl_slist *fields) {
+  return curl_easy_setopt(handle, CURLOPT_HTTPHEADER, fields);
+}
+
+/// What is called with bytes that come, or for bytes that go; it gives back how many it took or gave.
+typedef size_t (*lazaret_curl_transfer)(char *bytes, size_t size, size_t count, void *context);
+
+/// What is called to go back to a place in the body of the request; 0, or 1 where that cannot be.
+typedef int (*lazaret_curl_rewind)(void *context, curl_off_t offset, int origin);
+
+/// Sets what takes the body and the header lines of the answer.
+static inline CURLcode lazaret_curl_set_receiving(
+    CURL *handle, lazaret_curl_transfer body, lazaret_curl_transfer line, void *context) {
+  CURLcode code = curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, body);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_WRITEDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, line);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_HEADERDATA, context);
+  return code;
+}
+
+/// Sets what gives the body of the request.
+static inline CURLcode lazaret_curl_set_sending(
+    CURL *handle, lazaret_curl_transfer body, lazaret_curl_rewind rewind, void *context) {
+  CURLcode code = curl_easy_setopt(handle, CURLOPT_READFUNCTION, body);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_READDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_SEEKFUNCTION, rewind);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_SEEKDATA, context);
+  return code;
+}
+
+/// Forbids every protocol but the two that are meant, and every redirection.
+static inline CURLcode lazaret_curl_restrict(CURL *handle) {
+  CURLcode code = curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+  return code;
+}
+
+/// The status of the last answer; 0 where none came.
+static inline long lazaret_curl_status(CURL *handle) {
+  long status = 0;
+  return curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK ? status : 0;
+}
+
+/// How many connections the last request had to make; 0 where it used one that was open.
+static inline long lazaret_curl_new_connections(CURL *handle) {
+  long count = 0;
+  return curl_easy_getinfo(handle, CURLINFO_NUM_CONNECTS, &count) == CURLE_OK ? count : 0;
+}

@@ -1,0 +1,120 @@
+import CCurl
+
+/// A handle of libcurl, which keeps its connections open from one request to the next.
+///
+/// One thread at a time uses it.
+@safe
+final class CurlHandle: @unchecked Sendable {
+  private let handle: UnsafeMutableRawPointer
+
+  private static let isPrepared = lazaret_curl_prepare() == 0
+
+  /// A handle; nil where the library cannot be used.
+  init?() {
+    guard Self.isPrepared, let handle = unsafe curl_easy_init() else { return nil }
+    unsafe self.handle = handle
+  }
+
+  deinit { unsafe curl_easy_cleanup(handle) }
+
+  /// How many connections the last request had to make.
+  private(set) var newConnections = 0
+
+  /// How a request is performed.
+  struct Options: Sendable {
+    var patience: S3Patience
+    var authorities: String?
+
+    /// The bytes that the body of the answer may have.
+    var limit: Int
+
+    /// Whether the server may need long for the answer.
+    var isWork = false
+  }
+
+  /// Performs a request and waits for its answer.
+  ///
+  /// - Parameters:
+  ///   - url: the whole address, encoded.
+  ///   - fields: all fields of the header.
+  func perform(
+    _ method: HTTPRequest.Method, url: String, fields: [(name: String, value: String)], body: ArraySlice<UInt8>,
+    _ options: Options
+  ) throws(TransportFailure) -> HTTPAnswer {
+    unsafe curl_easy_reset(handle)
+    let exchange = CurlExchange(sending: body, limit: options.limit)
+    var list = unsafe nil as UnsafeMutablePointer<curl_slist>?
+    defer { unsafe curl_slist_free_all(list) }
+    // Those that the library would add: it would wait for a word of the server before it sends a body, and name its type.
+    let unwanted = ["Expect:", "Content-Type:", "Accept:", "User-Agent: lazaret"]
+    for field in fields.map({ "\($0.name): \($0.value)" }) + unwanted {
+      guard let longer = unsafe curl_slist_append(list, field) else {
+        throw TransportFailure(kind: .unusable, code: Int(CURLE_OUT_OF_MEMORY.rawValue))
+      }
+      unsafe list = longer
+    }
+    let context = unsafe Unmanaged.passUnretained(exchange).toOpaque()
+    var settings = [
+      unsafe lazaret_curl_restrict(handle),
+      unsafe lazaret_curl_set_text(handle, CURLOPT_URL, url),
+      unsafe lazaret_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method.rawValue),
+      unsafe lazaret_curl_set_fields(handle, list),
+      unsafe lazaret_curl_set_receiving(handle, curlTakeBody, curlTakeLine, context),
+      unsafe lazaret_curl_set_sending(handle, curlGiveBody, curlRewindBody, context),
+    ]
+    let stalling = options.isWork ? options.patience.working : options.patience.stalling
+    var numbers: [(CURLoption, Int)] = [
+      // Signals belong to the process, and there may be other threads.
+      (CURLOPT_NOSIGNAL, 1),
+      // Points in keys are no steps in folders.
+      (CURLOPT_PATH_AS_IS, 1),
+      (CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
+      (CURLOPT_CONNECTTIMEOUT_MS, options.patience.connecting),
+      (CURLOPT_LOW_SPEED_TIME, stalling),
+      (CURLOPT_LOW_SPEED_LIMIT, options.patience.slowest),
+      (CURLOPT_TIMEOUT_MS, options.patience.whole * 1000),
+      (CURLOPT_TCP_KEEPALIVE, 1),
+      (CURLOPT_SSL_VERIFYPEER, 1),
+      (CURLOPT_SSL_VERIFYHOST, 2),
+    ]
+    switch method {
+    case .get, .delete: break
+    case .head: numbers.append((CURLOPT_NOBODY, 1))
+    case .put, .post:
+      numbers.append((CURLOPT_UPLOAD, 1))
+      settings.append(
+        unsafe lazaret_curl_set_size(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count)))
+    }
+    for (option, value) in numbers { settings.append(unsafe lazaret_curl_set_number(handle, option, value)) }
+    if let authorities = options.authorities {
+      settings.append(unsafe lazaret_curl_set_text(handle, CURLOPT_CAINFO, authorities))
+    }
+    if let failed = settings.first(where: { $0 != CURLE_OK }) {
+      throw TransportFailure(kind: .unusable, code: Int(failed.rawValue))
+    }
+    let code = withExtendedLifetime(exchange) { unsafe curl_easy_perform(handle) }
+    newConnections = unsafe lazaret_curl_new_connections(handle)
+    let status = unsafe lazaret_curl_status(handle)
+    guard code == CURLE_OK else {
+      // A refusal that came before all of the body was sent is an answer.
+      let isRefusal = status >= 400 && !exchange.isExceeded && [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
+      guard isRefusal else { throw Self.failure(code, exchange) }
+      return HTTPAnswer(status: status, fields: exchange.fields, body: exchange.received)
+    }
+    return HTTPAnswer(status: status, fields: exchange.fields, body: exchange.received)
+  }
+
+  private static func failure(_ code: CURLcode, _ exchange: CurlExchange) -> TransportFailure {
+    let kind: TransportFailure.Kind =
+      switch code {
+      case _ where exchange.isExceeded: .tooMuch
+      case CURLE_OPERATION_TIMEDOUT: .timeOut
+      case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR: .certificate
+      case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_PARTIAL_FILE,
+        CURLE_SSL_CONNECT_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_SEND_FAIL_REWIND:
+        .unreachable
+      default: .unusable
+      }
+    return TransportFailure(kind: kind, code: Int(code.rawValue))
+  }
+}

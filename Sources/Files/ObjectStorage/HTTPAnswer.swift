@@ -1,0 +1,40 @@
+/// What a server answered.
+struct HTTPAnswer: Sendable {
+  /// The status.
+  let status: Int
+
+  /// The fields, by their names in lower case; of several of one name the last.
+  let fields: [String: String]
+
+  /// The body.
+  let body: [UInt8]
+
+  /// Whether the server did what it was asked for.
+  var isSuccess: Bool { (200...299).contains(status) }
+
+  /// The word that a refusal has for what went wrong, such as `NoSuchKey`; nil where it has none that is one.
+  var word: String? {
+    guard let root = XMLElement(body), root.name == "Error", let word = root.text("Code"), word.utf8.count <= 64,
+      !word.isEmpty, word.utf8.allSatisfy({ $0 < 128 && Character(Unicode.Scalar($0)).isLetter })
+    else { return nil }
+    return word
+  }
+}
+
+/// Why no answer came.
+struct TransportFailure: Error {
+  /// What kind of failure it was.
+  enum Kind: Sendable {
+    case unreachable
+    case timeOut
+    case certificate
+    case tooMuch
+    case unusable
+  }
+
+  /// What kind of failure it was.
+  let kind: Kind
+
+  /// The number that libcurl gives it.
+  let code: Int
+}

@@ -1,0 +1,146 @@
+import Compatibility
+import Failures
+package import StoreFiles
+import SystemPackage
+
+/// Where the settings of object storage are read: the variables of the environment, and the files of Amazon's tools.
+package struct S3Environment: Sendable {
+  /// A variable of the environment; nil where it is not set.
+  package var variable: @Sendable (_ name: String) -> String?
+
+  /// Where the files are read.
+  package var fileSystem: FileSystem
+
+  /// An environment.
+  package init(fileSystem: FileSystem = FileSystem(), variable: @escaping @Sendable (_ name: String) -> String?) {
+    self.variable = variable
+    self.fileSystem = fileSystem
+  }
+
+  private static let operation = "read the settings of the object storage"
+
+  /// The settings for a bucket.
+  ///
+  /// What a variable says goes before what a file says, as with Amazon's tools.
+  ///
+  /// - Throws: `s3-settings`, `s3-credentials`.
+  package func settings(for address: S3Address) throws(S3Error) -> S3Settings {
+    let isNamed = value("AWS_PROFILE") != nil
+    let profile = value("AWS_PROFILE") ?? value("AWS_DEFAULT_PROFILE") ?? "default"
+    let section = profile == "default" ? "default" : "profile \(profile)"
+    let secrets = try file("AWS_SHARED_CREDENTIALS_FILE", or: "credentials")
+    let config = try file("AWS_CONFIG_FILE", or: "config")
+    let configured: (String) -> String? = { name in
+      config?.value(name, in: section) ?? (section == "default" ? config?.value(name, in: "profile default") : nil)
+    }
+    let given = value("AWS_ENDPOINT_URL_S3") ?? value("AWS_ENDPOINT_URL") ?? configured("endpoint_url")
+    let region = value("AWS_REGION") ?? value("AWS_DEFAULT_REGION") ?? configured("region") ?? "us-east-1"
+    guard region.utf8.count <= 64, region.utf8.allSatisfy(Self.isOfRegion) else {
+      throw Self.refused("the region is not one that a server can have")
+    }
+    let endpoint = try given.map { text throws(S3Error) in try self.endpoint(text) } ?? .amazon(region)
+    let style = value("LAZARET_S3_ADDRESSING") ?? configured("s3.addressing_style") ?? "auto"
+    // Certificates of Amazon's servers are for one label before the name.
+    let isPath = given != nil || address.bucket.contains(".")
+    let usesPathStyle: Bool
+    switch style {
+    case "auto": usesPathStyle = isPath
+    case "path": usesPathStyle = true
+    case "virtual": usesPathStyle = false
+    default: throw Self.refused("the addressing style is neither path nor virtual nor auto")
+    }
+    let credentials = try credentials(secrets, configured, profile, isNamed: isNamed)
+    return S3Settings(
+      endpoint: endpoint, region: region, usesPathStyle: usesPathStyle, credentials: credentials,
+      authorities: value("AWS_CA_BUNDLE"))
+  }
+
+  // MARK: Parts
+
+  private func credentials(
+    _ secrets: AmazonConfiguration?, _ configured: @escaping (String) -> String?, _ profile: String, isNamed: Bool
+  ) throws(S3Error) -> S3Credentials {
+    // The variables go before the profile, named or not, as with Amazon's tools.
+    let variables = (value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY"))
+    switch variables {
+    case (let name?, let secret?): return try checked(name, secret, value("AWS_SESSION_TOKEN"))
+    case (nil, nil): break
+    default: throw Self.missing("only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set")
+    }
+    for read in [{ secrets?.value($0, in: profile) }, configured] {
+      guard let name = read("aws_access_key_id"), let secret = read("aws_secret_access_key") else { continue }
+      return try checked(name, secret, read("aws_session_token"))
+    }
+    let others = ["credential_process", "role_arn", "sso_session", "sso_start_url", "web_identity_token_file"]
+    if let other = others.first(where: { configured($0) != nil || secrets?.value($0, in: profile) != nil }) {
+      throw Self.missing("the profile gets its credentials by \(other), which this software does not do")
+    }
+    throw Self.missing(
+      isNamed
+        ? "the profile \(printable(profile)) has none, in ~/.aws/credentials or ~/.aws/config"
+        : "neither the environment nor ~/.aws/credentials has any")
+  }
+
+  private func checked(_ name: String, _ secret: String, _ token: String?) throws(S3Error) -> S3Credentials {
+    // They stand in header fields, where a line's end would begin another one.
+    for text in [name, secret, token ?? ""] {
+      guard text.utf8.count <= 16384, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
+        throw Self.missing("they contain characters that credentials cannot have")
+      }
+    }
+    return S3Credentials(accessKey: name, secretKey: secret, sessionToken: token)
+  }
+
+  private func endpoint(_ text: String) throws(S3Error) -> S3Endpoint {
+    guard let endpoint = S3Endpoint(text) else {
+      throw Self.refused("the endpoint is no address such as https://storage.example:9000")
+    }
+    guard endpoint.isEncrypted || endpoint.isLoopback || value("LAZARET_S3_ALLOW_HTTP") == "1" else {
+      throw S3Error(
+        .settings, operation: Self.operation,
+        detail: "the endpoint is reached without encryption, and is not this machine",
+        hint: "Use https, or set LAZARET_S3_ALLOW_HTTP=1 where the network between is trusted.")
+    }
+    return endpoint
+  }
+
+  /// A variable that is not empty.
+  private func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
+
+  /// The file that a variable names, or that is at its usual place; nil where there is none there.
+  private func file(_ name: String, or usual: String) throws(S3Error) -> AmazonConfiguration? {
+    let path: FilePath
+    if let given = value(name) {
+      path = FilePath(given)
+    } else if let home = value("HOME") {
+      path = FilePath(home).appending(".aws").appending(usual)
+    } else {
+      return nil
+    }
+    do throws(FileError) {
+      let bytes = try fileSystem.contents(of: path, limit: AmazonConfiguration.limit)
+      guard let text = String(utf8: bytes) else { throw FileError(.other, operation: "read", detail: "it is no text") }
+      return AmazonConfiguration(text)
+    } catch {
+      guard error.kind != .notFound else { return nil }
+      throw S3Error(.settings, because: error, operation: Self.operation, path: path)
+    }
+  }
+
+  private static func isOfRegion(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  private static func refused(_ detail: String) -> S3Error {
+    S3Error(.settings, operation: operation, detail: detail)
+  }
+
+  private static func missing(_ detail: String) -> S3Error {
+    S3Error(.credentials, operation: "find the credentials of the object storage", detail: detail)
+  }
+}

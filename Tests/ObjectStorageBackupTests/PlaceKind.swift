@@ -1,0 +1,62 @@
+import Backup
+import Compatibility
+import ObjectStorage
+import ObjectStorageBackup
+import StorageServers
+import StoreFiles
+import TestSupport
+import Testing
+
+/// What the places of backups are made of: all keep to one contract.
+enum PlaceKind: String, Sendable, CaseIterable, CustomTestStringConvertible {
+  case folder
+  case memory
+  case faultyMemory
+  case realServer
+
+  var testDescription: String { rawValue }
+
+  /// Those that there are; the real server only where the environment names one.
+  static var present: [PlaceKind] { allCases.filter { $0 != .realServer || RealServer.isThere } }
+
+  /// A new place of this kind.
+  func make() throws -> MadePlace {
+    switch self {
+    case .folder:
+      let folder = try TemporaryFolder()
+      let path = folder.appending("Backups/App")
+      return MadePlace(place: { FolderPlace(path, in: FileSystem()) }, holder: folder)
+    case .memory:
+      let bucket = try MemoryBucket()
+      return try MadePlace.storage("bucket", "p", holder: bucket) { bucket.client() }
+    case .faultyMemory:
+      // Every third request goes wrong, each time in another way.
+      let bucket = try MemoryBucket { request in
+        guard request.number % 3 == 2 else { return nil }
+        return [.refuse, .cutBefore, .cutAfter][request.number / 3 % 3]
+      }
+      return try MadePlace.storage("bucket", "p", holder: bucket) { bucket.client() }
+    case .realServer:
+      guard let client = try RealServer.client() else { throw NoServer() }
+      let prefix = "tests/\(UniversalIdentifier.random())"
+      return try MadePlace.storage(client.bucket, prefix, holder: nil) { client }
+    }
+  }
+
+  struct NoServer: Error {}
+}
+
+/// A place that a test was made, and what it is gone with.
+struct MadePlace {
+  /// The place, as another process would open it.
+  let place: () -> any BackupPlace
+
+  let holder: AnyObject?
+
+  static func storage(
+    _ bucket: String, _ prefix: String, holder: AnyObject?, _ client: @escaping () throws -> S3Client
+  ) throws -> MadePlace {
+    let (address, client) = (try S3Address("s3://\(bucket)/\(prefix)"), try client())
+    return MadePlace(place: { ObjectStoragePlace(address, client) }, holder: holder)
+  }
+}
