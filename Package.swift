@@ -231,6 +231,8 @@ let package = Package(
         "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, crypto,
         systemPackage,
       ]),
+    // Loads libpq itself where a database is asked for; nothing is linked.
+    module("InboxPostgres", on: .programs, knows: ["Compatibility", "Failures", "Inbox", "StoreFiles"]),
     module(
       "Inspector", on: .programs,
       knows: [
@@ -240,7 +242,8 @@ let package = Package(
     module(
       "Commands", on: .programs,
       knows: [
-        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup",
+        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "InboxPostgres", "Inspector", "HTTPServer",
+        "Backup",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         argumentParser, grdb, logging,
       ]),
@@ -324,8 +327,8 @@ let package = Package(
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "HTTPServer", "StoreCoordination", "LazaretTesting", "LazaretTool",
-        "ManagedObjectModel", "StoreFiles", "SupportBundle", "TusProtocol", crypto,
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "InboxPostgres", "StoreCoordination", "LazaretTesting",
+        "LazaretTool", "ManagedObjectModel", "StoreFiles", "SupportBundle", "TusProtocol", crypto,
       ]),
     tests(
       of: "StoreExport",
