@@ -242,7 +242,8 @@ let package = Package(
     module(
       "Commands", on: .programs,
       knows: [
-        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "InboxPostgres", "Inspector", "HTTPServer",
+        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "InboxPostgres", "Inspector",
+        "HTTPServer",
         "Backup",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         argumentParser, grdb, logging,

@@ -60,7 +60,9 @@ struct JobQueueTests {
     #expect(try queue.lease(by: "me", for: 10, at: time(2000))?.attempts == 1)
   }
 
-  @Test(arguments: RecordsKind.available) func aServerThatIsKilledOrEndedTakesNoTriesFromAJob(_ kind: RecordsKind) throws {
+  @Test(arguments: RecordsKind.available) func aServerThatIsKilledOrEndedTakesNoTriesFromAJob(_ kind: RecordsKind)
+    throws
+  {
     let queue = try queue(kind, try TemporaryFolder())
     let reason = InboxBundle.Failure(code: "locked", words: "Another worker is at it still.")
     try queue.add(.salvage, for: "a", at: time(0))
@@ -156,7 +158,9 @@ struct JobQueueTests {
     #expect(entry.bundle.state == .refused && entry.bundle.failure?.code == "worker-tries")
   }
 
-  @Test(arguments: RecordsKind.available) func aSalvageThatFailsLeavesItsBundleUnlessItHasNoRoom(_ kind: RecordsKind) throws {
+  @Test(arguments: RecordsKind.available) func aSalvageThatFailsLeavesItsBundleUnlessItHasNoRoom(_ kind: RecordsKind)
+    throws
+  {
     for (code, state) in [("not-a-database", InboxBundle.State.received), ("sender-quota", .refused)] {
       let (records, queue) = try desk(kind, try TemporaryFolder())
       let open = try #require(try queue.lease(by: "me", for: 60, at: time(0)))

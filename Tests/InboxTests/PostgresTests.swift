@@ -8,7 +8,8 @@ import TestSupport
 import Testing
 
 /// What only a database server has: versions of its schema, restarts, notifications, addresses.
-@Suite("The inbox in PostgreSQL", .enabled(if: PostgresServer.shared != nil, "no PostgreSQL server can be started here"))
+@Suite(
+  "The inbox in PostgreSQL", .enabled(if: PostgresServer.shared != nil, "no PostgreSQL server can be started here"))
 struct PostgresTests {
   private var server: PostgresServer { get throws { try #require(PostgresServer.shared) } }
 
@@ -165,7 +166,8 @@ struct PostgresTests {
     #expect(error?.code == "inbox-address")
     #expect(try !system.entries(of: first.appending("Inbox")).map(\.string).contains("records.sqlite"))
     #expect(
-      try system.entries(of: first.appending("Inbox/Bundles")).map(\.string) == ["00000000-0000-0000-0000-000000000000"])
+      try system.entries(of: first.appending("Inbox/Bundles")).map(\.string) == ["00000000-0000-0000-0000-000000000000"]
+    )
   }
 
   private func empty(_ folder: TemporaryFolder) throws -> FilePath {

@@ -115,7 +115,10 @@ struct RecordsContractTests {
   @Test(arguments: RecordsKind.available) func bundlesAreFoundByTextStateAndDamage(_ kind: RecordsKind) throws {
     let (records, queue) = try kind.open(try TemporaryFolder().path)
     try add("me", records)
-    let names = ["Garage 100%.tar", "garage_1\\2.tar", "Ünïcode's \"x\".tar", "nul\u{0}in it", String(repeating: "long", count: 50_000)]
+    let names = [
+      "Garage 100%.tar", "garage_1\\2.tar", "Ünïcode's \"x\".tar", "nul\u{0}in it",
+      String(repeating: "long", count: 50_000),
+    ]
     var bundles: [InboxBundle] = []
     for (index, name) in names.enumerated() {
       bundles.append(try receive(records, from: "me", at: Int64(index), fileName: name))
@@ -143,7 +146,8 @@ struct RecordsContractTests {
     try records.save(damaged)
     #expect(try records.bundle(damaged.id) == damaged)
     let group = try #require(damaged.fingerprint?.group)
-    #expect(try found("", group) == [1] && found("", nil, .quarantined) == [1] && found("garage", group, .received).isEmpty)
+    #expect(
+      try found("", group) == [1] && found("", nil, .quarantined) == [1] && found("garage", group, .received).isEmpty)
     #expect(try records.bundleIDs(in: .quarantined) == [damaged.id] && records.bundleIDs(in: .received).count == 4)
     #expect(try records.bundleCounts() == [.received: 4, .quarantined: 1])
     try queue.add(.open, for: damaged.id, at: time(1))
@@ -276,7 +280,8 @@ struct RecordsContractTests {
         try records.finish(
           upload.id,
           as: InboxBundle(
-            id: upload.id, sender: upload.sender, date: time(0), sha256: upload.id, bytes: 10, fileName: nil, level: nil,
+            id: upload.id, sender: upload.sender, date: time(0), sha256: upload.id, bytes: 10, fileName: nil,
+            level: nil,
             isEncrypted: false)
         ).id
       }

@@ -4,7 +4,9 @@
   private let bytes: [UInt8]
   private let starts: [Int?]
 
-  /// Each text with its NUL, or binary; nil for a null pointer. The array ends with one more null pointer.
+  /// Each text with its NUL, or binary; nil for a null pointer.
+  ///
+  /// The array ends with one more null pointer.
   init(_ texts: [[UInt8]?]) {
     var bytes: [UInt8] = []
     var starts: [Int?] = []

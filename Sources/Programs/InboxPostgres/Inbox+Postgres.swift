@@ -30,7 +30,7 @@ extension PostgresDatabase {
     var known = try placeMark()
     var place = try InboxPlace.mark(of: folders, in: system)
     if place == nil, known == nil, makesMark {
-      place = try InboxPlace.makeMark("\(UniversalIdentifier.random())", of: folders, in: system)
+      place = try InboxPlace.makeMark("\(UniversalIdentifier.random())".lowercased(), of: folders, in: system)
     }
     if known == nil, let place {
       // Killed before the database had it: then nothing has been received. A database that was emptied is another matter.

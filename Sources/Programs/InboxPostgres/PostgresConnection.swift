@@ -39,7 +39,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
       """
       SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
       SET statement_timeout = '30s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
-      SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET search_path = pg_catalog, pg_temp
+      SET jit = off; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET search_path = pg_catalog, pg_temp
       """)
     let encoding = try query("SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()")
     guard try encoding.text(0, 0) == "UTF8" else { throw PostgresFailure(.state("0A000")) }

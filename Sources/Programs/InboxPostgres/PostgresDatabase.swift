@@ -47,10 +47,13 @@ package final class PostgresDatabase: Sendable {
   /// - Parameters:
   ///   - isRepeatable: whether doing it twice is as doing it once.
   ///   - tells: whether those who listen are told of it.
+  ///   - isLasting: whether it is on the server's disk when the call ends; else a crash of the server may undo it.
   func write<Value>(
-    _ operation: String, isRepeatable: Bool, tells: Bool = true, _ body: (PostgresConnection) throws -> Value
+    _ operation: String, isRepeatable: Bool, tells: Bool = true, isLasting: Bool = true,
+    _ body: (PostgresConnection) throws -> Value
   ) throws(InboxError) -> Value {
-    try attempt(operation, "BEGIN", isRepeatable: isRepeatable) { connection in
+    let begin = isLasting ? "BEGIN" : "BEGIN; SET LOCAL synchronous_commit = off"
+    return try attempt(operation, begin, isRepeatable: isRepeatable) { connection in
       let value = try body(connection)
       if tells { _ = try connection.query("SELECT pg_notify('\(Self.channel)', $1)", [.text(mark)]) }
       return value

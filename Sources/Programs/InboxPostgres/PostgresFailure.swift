@@ -60,7 +60,10 @@ struct PostgresFailure: Error, Equatable {
     let (detail, hint): (String, String) =
       switch kind {
       case .connecting(let words):
-        ("cannot connect to its database: \(words)", "Look whether the server runs there, and whether this user may use it.")
+        (
+          "cannot connect to its database: \(words)",
+          "Look whether the server runs there, and whether this user may use it."
+        )
       case .lost:
         (
           "the connection to its database was lost", "Look whether the server runs; then do it again."

@@ -79,7 +79,8 @@ package struct PostgresJobQueue: JobQueue {
 
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     let now = date.secondsSince1970
-    return try database.write("take a job", isRepeatable: false, tells: false) { connection in
+    // A lease that a crash of the server undoes is one that is lost: the worker learns it when it goes on with it.
+    return try database.write("take a job", isRepeatable: false, tells: false, isLasting: false) { connection in
       let exhausted = try Self.jobs(
         connection.query(
           """
@@ -125,7 +126,7 @@ package struct PostgresJobQueue: JobQueue {
   }
 
   package func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {
-    try database.write("go on with a job", isRepeatable: true, tells: false) { connection in
+    try database.write("go on with a job", isRepeatable: true, tells: false, isLasting: false) { connection in
       try connection.query(
         """
         UPDATE lazaret.jobs SET lease_ends = $1 WHERE id = $2 AND state = 'running' AND owner = $3 AND attempts = $4

@@ -1,5 +1,5 @@
-internal import Foundation
 internal import Failures
+internal import Foundation
 internal import Inbox
 
 #if canImport(Glibc)
@@ -38,8 +38,7 @@ internal import Inbox
     @convention(c) @Sendable (
       OpaquePointer?, Text?, CInt, UnsafePointer<UInt32>?, Texts?, UnsafePointer<CInt>?, UnsafePointer<CInt>?, CInt
     ) -> OpaquePointer?
-  let prepare:
-    @convention(c) @Sendable (OpaquePointer?, Text?, Text?, CInt, UnsafePointer<UInt32>?) -> OpaquePointer?
+  let prepare: @convention(c) @Sendable (OpaquePointer?, Text?, Text?, CInt, UnsafePointer<UInt32>?) -> OpaquePointer?
   let executePrepared:
     @convention(c) @Sendable (
       OpaquePointer?, Text?, CInt, Texts?, UnsafePointer<CInt>?, UnsafePointer<CInt>?, CInt

@@ -61,13 +61,24 @@ struct WorkCommand: ParsableCommand {
     var workersNotIsolated: [String]
   }
 
+  private func announce(_ announcement: Announcement) throws {
+    if output.json { return try Terminal.standardOutput.write(json: announcement, .line) }
+    let missing = announcement.workersNotIsolated.joined(separator: ", ")
+    if !missing.isEmpty {
+      Terminal.standardError.write("lazaret: this system does not keep workers apart by: \(missing).\n")
+    }
+    Terminal.standardOutput.write("Working at the jobs of \(printable(announcement.home.text)). Ctrl-C ends it.\n")
+  }
+
   func run() throws {
     try report(json: output.json) {
       let home = try FileSystem().realPath(home.current().existing(to: "work at its inbox").path)
       guard let address = try database.address() else {
         throw InboxError(
           .address, operation: "work at the inbox", detail: "no database is named",
-          hint: "Give --database, or name it in LAZARET_DATABASE; an inbox whose records are in a file has its own workers.")
+          hint:
+            "Give --database, or name it in LAZARET_DATABASE; an inbox whose records are in a file has its own workers."
+        )
       }
       let models = ModelOption.chosen(model)
       try InboxWorkers.check(models)
@@ -84,10 +95,7 @@ struct WorkCommand: ParsableCommand {
       try pool.start()
       let listener = PostgresListener(server, to: inbox.changes)
       let missing = try ReceivingRun.notIsolated().map(\.rawValue)
-      try output.print(
-        Announcement(home: PathText(home), workers: workers, workersNotIsolated: missing),
-        "Working at the jobs of \(printable(home.string)). Ctrl-C ends it.\n"
-          + (missing.isEmpty ? "" : "This system does not keep workers apart by: \(missing.joined(separator: ", ")).\n"))
+      try announce(Announcement(home: PathText(home), workers: workers, workersNotIsolated: missing))
       while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
       listener.stop()
       pool.stop()

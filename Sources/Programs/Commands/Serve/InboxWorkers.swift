@@ -17,7 +17,9 @@ enum InboxWorkers {
     }
   }
 
-  /// The file of the secret key, which was read: a wrong one is told now, and not by every bundle. The key itself goes again at once.
+  /// The file of the secret key, which was read: a wrong one is told now, and not by every bundle.
+  ///
+  /// The key itself goes again at once.
   static func identity(_ path: PathArgument?) throws -> FilePath? {
     let fileSystem = FileSystem()
     guard let identity = try path.map({ try fileSystem.realPath($0.path) }) else { return nil }

@@ -204,7 +204,8 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.execute(
       sql: "UPDATE uploads SET position = ?, state = ?, bundle = ?, expires = ?, content = ? WHERE id = ?",
       arguments: [
-        upload.offset, upload.state.rawValue, upload.bundle, upload.expires, try InboxRecordText.text(upload), upload.id,
+        upload.offset, upload.state.rawValue, upload.bundle, upload.expires, try InboxRecordText.text(upload),
+        upload.id,
       ])
   }
 
