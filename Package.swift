@@ -238,6 +238,8 @@ let package = Package(
         "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, crypto,
         systemPackage,
       ]),
+    // Loads libpq itself where a database is asked for; nothing is linked.
+    module("InboxPostgres", on: .programs, knows: ["Compatibility", "Failures", "Inbox", "StoreFiles"]),
     module(
       "Inspector", on: .programs,
       knows: [
@@ -247,7 +249,9 @@ let package = Package(
     module(
       "Commands", on: .programs,
       knows: [
-        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "Inspector", "HTTPServer", "Backup",
+        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "InboxPostgres", "Inspector",
+        "HTTPServer",
+        "Backup",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         "ObjectStorage", "ObjectStorageBackup",
         argumentParser, grdb, logging,
@@ -340,8 +344,8 @@ let package = Package(
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "HTTPServer", "StoreCoordination", "LazaretTesting", "LazaretTool",
-        "ManagedObjectModel", "StoreFiles", "SupportBundle", "TusProtocol", crypto,
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "InboxPostgres", "StoreCoordination", "LazaretTesting",
+        "LazaretTool", "ManagedObjectModel", "StoreFiles", "SupportBundle", "TusProtocol", crypto,
       ]),
     tests(
       of: "StoreExport",

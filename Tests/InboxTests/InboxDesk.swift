@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import HTTPServer
 import Inbox
+import InboxPostgres
 import StoreFiles
 import SupportBundle
 import Synchronization
@@ -42,7 +43,14 @@ struct InboxDesk {
       fileSystem: FileSystem(), now: { [clock] in clock.now }, makeUUID: { UniversalIdentifier.random() })
     var limits = limits
     limits.freeBytes = 0
-    inbox = try Inbox(home: home, limits: limits, hasIdentity: hasIdentity, surroundings: surroundings)
+    switch RecordsKind.usual {
+    case .sqlite:
+      inbox = try Inbox(home: home, limits: limits, hasIdentity: hasIdentity, surroundings: surroundings)
+    case .postgres:
+      let database = try #require(PostgresServer.shared).database(named: home.string)
+      inbox = try Inbox(
+        home: home, database: database, limits: limits, hasIdentity: hasIdentity, surroundings: surroundings)
+    }
     server = TusServer(inbox)
     token = try inbox.addSender("Sender \(UniversalIdentifier.random())", quota: quota).text
   }

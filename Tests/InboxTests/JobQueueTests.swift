@@ -7,20 +7,22 @@ import Testing
 /// The queue of jobs: leases, attempts, pauses.
 @Suite("The queue of the inbox")
 struct JobQueueTests {
-  private func queue(_ folder: TemporaryFolder) throws -> SQLiteJobQueue {
-    SQLiteJobQueue(try InboxDatabase(folder.appending("records.sqlite")), maximumAttempts: 3, maximumInterruptions: 3)
+  private static let rules = JobRules(maximumAttempts: 3, maximumInterruptions: 3)
+
+  private func queue(_ kind: RecordsKind, _ folder: TemporaryFolder) throws -> any JobQueue {
+    try kind.open(folder.path, rules: Self.rules).queue
   }
 
   private func time(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: 1_000_000 + seconds) }
 
-  @Test func jobsAreTakenInTheirOrderAndOnce() throws {
+  @Test(arguments: RecordsKind.available) func jobsAreTakenInTheirOrderAndOnce(_ kind: RecordsKind) throws {
     let folder = try TemporaryFolder()
-    let queue = try queue(folder)
+    let queue = try queue(kind, folder)
     for name in ["a", "b"] { try queue.add(.open, for: name, at: time(0)) }
     try queue.add(.open, for: "a", at: time(1))
     let first = try #require(try queue.lease(by: "me", for: 60, at: time(2)))
     // Another process has its own connection.
-    let other = try self.queue(folder)
+    let other = try self.queue(kind, folder)
     let second = try #require(try other.lease(by: "you", for: 60, at: time(2)))
     #expect([first.bundle, second.bundle] == ["a", "b"])
     #expect(try queue.lease(by: "me", for: 60, at: time(3)) == nil)
@@ -29,8 +31,8 @@ struct JobQueueTests {
     #expect(try queue.jobs(of: "a").map(\.state) == [.done])
   }
 
-  @Test func aJobWhoseWorkerDiedComesBack() throws {
-    let queue = try queue(try TemporaryFolder())
+  @Test(arguments: RecordsKind.available) func aJobWhoseWorkerDiedComesBack(_ kind: RecordsKind) throws {
+    let queue = try queue(kind, try TemporaryFolder())
     try queue.add(.open, for: "a", at: time(0))
     let dead = try #require(try queue.lease(by: "dead", for: 60, at: time(0)))
     #expect(try queue.lease(by: "me", for: 60, at: time(60)) == nil)
@@ -44,8 +46,8 @@ struct JobQueueTests {
     #expect(try queue.end(mine, .done, at: time(93)) == .done)
   }
 
-  @Test func whatDiesEachTimeFails() throws {
-    let queue = try queue(try TemporaryFolder())
+  @Test(arguments: RecordsKind.available) func whatDiesEachTimeFails(_ kind: RecordsKind) throws {
+    let queue = try queue(kind, try TemporaryFolder())
     try queue.add(.open, for: "a", at: time(0))
     for attempt in 0..<3 {
       #expect(try queue.lease(by: "dead", for: 10, at: time(Int64(attempt) * 100)) != nil)
@@ -58,8 +60,10 @@ struct JobQueueTests {
     #expect(try queue.lease(by: "me", for: 10, at: time(2000))?.attempts == 1)
   }
 
-  @Test func aServerThatIsKilledOrEndedTakesNoTriesFromAJob() throws {
-    let queue = try queue(try TemporaryFolder())
+  @Test(arguments: RecordsKind.available) func aServerThatIsKilledOrEndedTakesNoTriesFromAJob(_ kind: RecordsKind)
+    throws
+  {
+    let queue = try queue(kind, try TemporaryFolder())
     let reason = InboxBundle.Failure(code: "locked", words: "Another worker is at it still.")
     try queue.add(.salvage, for: "a", at: time(0))
     var now: Int64 = 0
@@ -83,8 +87,8 @@ struct JobQueueTests {
     #expect(try queue.lease(by: "me", for: 60, at: time(now)) == nil)
   }
 
-  @Test func aJobThatIsPutBackForEverFails() throws {
-    let queue = try queue(try TemporaryFolder())
+  @Test(arguments: RecordsKind.available) func aJobThatIsPutBackForEverFails(_ kind: RecordsKind) throws {
+    let queue = try queue(kind, try TemporaryFolder())
     let reason = InboxBundle.Failure(code: "locked", words: "Another worker is at it still.")
     try queue.add(.open, for: "a", at: time(0))
     var now: Int64 = 0
@@ -96,8 +100,8 @@ struct JobQueueTests {
     #expect(try queue.jobs(of: "a").first?.state == .failed)
   }
 
-  @Test func anotherTryWaitsLongerEachTime() throws {
-    let queue = try queue(try TemporaryFolder())
+  @Test(arguments: RecordsKind.available) func anotherTryWaitsLongerEachTime(_ kind: RecordsKind) throws {
+    let queue = try queue(kind, try TemporaryFolder())
     try queue.add(.salvage, for: "a", at: time(0))
     let full = InboxBundle.Failure(code: "no-space", words: "The disk is full.")
     let first = try #require(try queue.lease(by: "me", for: 60, at: time(0)))
@@ -123,16 +127,15 @@ struct JobQueueTests {
     let bundle = InboxBundle(
       id: "a", sender: "me", date: time(0), sha256: "00", bytes: 4, fileName: nil, level: nil, isEncrypted: false)
     _ = try records.finish("a", as: bundle)
-    let queue = SQLiteJobQueue(database, maximumAttempts: 3, maximumInterruptions: 3)
     try queue.add(.open, for: "a", at: time(0))
     return (records, queue)
   }
 
   /// A process that is killed right after the end of a job leaves no bundle that waits for nothing.
-  @Test func aBundleIsRefusedInTheStepThatFailsItsJob() throws {
+  @Test(arguments: RecordsKind.available) func aBundleIsRefusedInTheStepThatFailsItsJob(_ kind: RecordsKind) throws {
     let reason = InboxBundle.Failure(code: "archive-name", words: "A name leads out.")
     let folder = try TemporaryFolder()
-    let (records, queue) = try desk(folder)
+    let (records, queue) = try desk(kind, folder)
     let job = try #require(try queue.lease(by: "me", for: 60, at: time(0)))
     #expect(try queue.end(job, .failed(reason), at: time(1)) == .failed)
     let refused = try #require(try records.entry("a"))
@@ -143,8 +146,8 @@ struct JobQueueTests {
     #expect(again.bundle.state == .received && again.bundle.failure == nil && again.jobs.map(\.state) == [.waiting])
   }
 
-  @Test func aBundleWhoseWorkersDieEachTimeIsRefused() throws {
-    let (records, queue) = try desk(try TemporaryFolder())
+  @Test(arguments: RecordsKind.available) func aBundleWhoseWorkersDieEachTimeIsRefused(_ kind: RecordsKind) throws {
+    let (records, queue) = try desk(kind, try TemporaryFolder())
     for attempt in 0..<3 {
       #expect(try queue.lease(by: "dead", for: 10, at: time(Int64(attempt) * 100)) != nil)
       #expect(try records.bundle("a")?.state == .received)
@@ -155,9 +158,11 @@ struct JobQueueTests {
     #expect(entry.bundle.state == .refused && entry.bundle.failure?.code == "worker-tries")
   }
 
-  @Test func aSalvageThatFailsLeavesItsBundleUnlessItHasNoRoom() throws {
+  @Test(arguments: RecordsKind.available) func aSalvageThatFailsLeavesItsBundleUnlessItHasNoRoom(_ kind: RecordsKind)
+    throws
+  {
     for (code, state) in [("not-a-database", InboxBundle.State.received), ("sender-quota", .refused)] {
-      let (records, queue) = try desk(try TemporaryFolder())
+      let (records, queue) = try desk(kind, try TemporaryFolder())
       let open = try #require(try queue.lease(by: "me", for: 60, at: time(0)))
       #expect(try queue.end(open, .done, at: time(1)) == .done)
       try queue.add(.salvage, for: "a", at: time(1))

@@ -30,6 +30,7 @@ public struct LazaretCommand: ParsableCommand {
       OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, RepairCommand.self,
       SalvageCommand.self, KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self,
       ExportCommand.self, BundleCommand.self, KeyCommand.self, SendCommand.self, OutboxCommand.self, InboxCommand.self,
+      WorkCommand.self,
       DamageCommand.self, ServeCommand.self, DemoCommand.self, LicencesCommand.self, ManualCommand.self,
       InboxWorkerCommand.self,
     ])

@@ -87,7 +87,12 @@ extension Inbox {
     for name in try fileSystem.entries(of: folders.uploads) where !open.contains(name.string) {
       try fileSystem.unlink(folders.uploads.appending(name))
     }
-    for name in try fileSystem.entries(of: folders.work) { try fileSystem.removeTree(folders.work.appending(name)) }
+    // Another machine may be at work.
+    let now = surroundings.now().secondsSince1970
+    let atWork = Set(try queue.running().filter { $0.leaseEnds >= now }.map(\.bundle))
+    for name in try fileSystem.entries(of: folders.work) where !atWork.contains(name.string) {
+      try fileSystem.removeTree(folders.work.appending(name))
+    }
     let known = try records.bundleIDs()
     for name in try fileSystem.entries(of: folders.bundles) {
       guard InboxFolders.isID(name.string), known[name.string] == nil else { continue }

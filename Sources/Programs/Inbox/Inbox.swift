@@ -4,7 +4,8 @@ package import SystemPackage
 
 /// Where bundles arrive: records, queue and files of a home's inbox.
 ///
-/// One process at a time receives and works in an inbox; it holds the lock of its folder (``Inbox/lock()``).
+/// One process at a time receives in an inbox; it holds the lock of its folder (``Inbox/lock()``). Where the records are in a
+/// database server, any number of other processes may work at its jobs.
 package final class Inbox: Sendable {
   /// The home, whose catalogue knows the stores that arrive.
   package let home: FilePath
@@ -40,6 +41,7 @@ package final class Inbox: Sendable {
   ) throws {
     let folders = InboxFolders(home: home)
     try folders.make(in: surroundings.fileSystem)
+    try InboxPlace.refuse(folders, in: surroundings.fileSystem)
     let database = try InboxDatabase(folders.records)
     self.init(
       home: home, records: SQLiteInboxRecords(database), queue: SQLiteJobQueue(database), limits: limits,
@@ -62,7 +64,7 @@ package final class Inbox: Sendable {
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The lock of the process that receives and works here.
+  /// The lock of the process that receives here.
   ///
   /// - Throws: `inbox-in-use` where another process has it.
   package func lock() throws -> FolderLock {
@@ -82,10 +84,7 @@ package final class Inbox: Sendable {
   ///
   /// - Returns: the token, which is not kept and cannot be shown again.
   package func addSender(_ name: String, quota: Int64) throws -> SenderToken {
-    let token = SenderToken.random()
-    try records.add(
-      InboxSender(name: name, quota: quota, created: surroundings.now()), tokenSum: token.sum)
-    return token
+    try records.addSender(name, quota: quota, at: surroundings.now())
   }
 
   /// The sender of a token; nil for none.

@@ -8,7 +8,7 @@ package final class InboxChanges: Sendable {
   package func listen(_ listener: @escaping @Sendable () -> Void) { listeners.withLock { $0.append(listener) } }
 
   /// Something has changed.
-  func tell() {
+  package func tell() {
     for listener in listeners.withLock({ $0 }) { listener() }
   }
 }

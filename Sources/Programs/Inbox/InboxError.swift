@@ -21,6 +21,9 @@ package enum InboxErrorKind: String, FailureKind {
   /// The records of the inbox cannot be read or written.
   case records = "inbox-records"
 
+  /// The address of a database is none, or holds what it may not; or the database is another home's.
+  case address = "inbox-address"
+
   /// Another process works in this inbox.
   case inUse = "inbox-in-use"
 
@@ -72,6 +75,7 @@ package enum InboxErrorKind: String, FailureKind {
     case .senderName: "Give another name."
     case .notFound: "It may have been discarded."
     case .records: "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected."
+    case .address: "Give postgresql://HOST/DATABASE."
     case .inUse: "Stop that one first, or give another home."
     case .notNow: "Wait until that is over."
     case .memory, .time, .fileSize: "Open the bundle as it was received on a machine of its own."
@@ -93,8 +97,16 @@ extension InboxError {
       details: .init(isEnvironmental: isEnvironmental))
   }
 
+  /// A sender of that name is known.
+  package static let senderExists = InboxError(
+    .senderExists, operation: "add a sender", detail: "a sender of that name is known, or was")
+
+  /// No sender of that name is known.
+  package static let senderUnknown = InboxError(
+    .senderUnknown, operation: "revoke a token", detail: "no sender has that name")
+
   /// There is no such bundle.
-  static func noBundle(_ operation: String) -> InboxError {
+  package static func noBundle(_ operation: String) -> InboxError {
     InboxError(.notFound, operation: operation, detail: "there is no such bundle")
   }
 }

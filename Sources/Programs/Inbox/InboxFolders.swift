@@ -1,4 +1,4 @@
-internal import StoreFiles
+package import StoreFiles
 package import SystemPackage
 
 /// Where an inbox keeps what: `Inbox/` in a home, its owner's alone.
@@ -11,6 +11,9 @@ package struct InboxFolders: Sendable, Hashable {
 
   /// The database file.
   package var records: FilePath { root.appending("records.sqlite") }
+
+  /// The mark of the database server's records; there where these are not in a file.
+  package var place: FilePath { root.appending("place") }
 
   /// What is on its way in, a file for each upload.
   package var uploads: FilePath { root.appending("Uploads") }
@@ -39,7 +42,7 @@ package struct InboxFolders: Sendable, Hashable {
   package func bag(_ id: String) -> FilePath { bundle(id).appending("bag") }
 
   /// Makes the folders.
-  func make(in fileSystem: FileSystem) throws(FileError) {
+  package func make(in fileSystem: FileSystem) throws(FileError) {
     for folder in [root, uploads, bundles, work] {
       try fileSystem.makeDirectory(folder, permissions: .ownerReadWriteExecute)
     }

@@ -14,23 +14,29 @@ struct InboxTokenListCommand: ParsableCommand {
       """)
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var database: DatabaseOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
     try report(json: output.json) {
-      let home = try home.current().existing(to: "list the senders")
-      let inbox = try Inbox(home: home.path)
-      let usage = try inbox.records.usage()
-      let senders = try inbox.records.senders()
+      let records = try database.records { try home.current().existing(to: "list the senders").path }
+      let usage = try records.usage()
+      let senders = try records.senders()
       if output.json {
         let payload = senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }
         try Terminal.standardOutput.write(json: ["senders": payload])
         return
       }
       guard !senders.isEmpty else {
-        Terminal.standardOutput.write(
-          "No sender has a token for the home yet: \(home.words). Make one: lazaret inbox token new NAME\(home.option)\n"
-        )
+        if try database.address() == nil {
+          let home = home.current()
+          Terminal.standardOutput.write(
+            "No sender has a token for the home yet: \(home.words). Make one: lazaret inbox token new NAME\(home.option)\n"
+          )
+        } else {
+          Terminal.standardOutput.write(
+            "No sender has a token in the database yet. Make one: lazaret inbox token new NAME --database URL\n")
+        }
         return
       }
       var table = TextTable(["sender", "since", "used", "quota", "state"], numericColumns: [2, 3])

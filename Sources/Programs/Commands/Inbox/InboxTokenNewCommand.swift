@@ -6,7 +6,7 @@ import StoreCoordination
 struct InboxTokenNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Lets a sender send bundles, and prints the token, once.",
-    usage: "lazaret inbox token new <name> [--quota <size>] [--home <dir>] [<options>]",
+    usage: "lazaret inbox token new <name> [--quota <size>] [--home <dir> | --database <url>] [<options>]",
     discussion: """
       Only the token's SHA-256 is kept: it cannot be shown again. Give it to the sender by a way that no one else reads.
 
@@ -23,12 +23,13 @@ struct InboxTokenNewCommand: ParsableCommand {
   var quota = ByteCount(10 << 30)
 
   @OptionGroup var home: HomeOptions
+  @OptionGroup var database: DatabaseOptions
   @OptionGroup var output: OutputOptions
 
   func run() throws {
     try report(json: output.json) {
-      let inbox = try Inbox(home: home.current().path)
-      let token = try inbox.addSender(name, quota: quota.bytes)
+      let records = try database.records { home.current().path }
+      let token = try records.addSender(name, quota: quota.bytes, at: Surroundings.machine.now())
       try output.print(
         ["sender": name, "token": token.text, "quota": quota.bytes] as JSON.Object,
         content: """

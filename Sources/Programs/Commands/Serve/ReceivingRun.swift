@@ -1,7 +1,7 @@
-import AgeEncryption
 import Foundation
 import HTTPServer
 import Inbox
+import InboxPostgres
 import StoreCoordination
 
 /// An inbox that receives, and its workers, until they are stopped.
@@ -14,43 +14,36 @@ struct ReceivingRun: ~Copyable {
 
   private let pool: WorkerPool
   private let lock: FolderLock
+  private let listener: PostgresListener?
 
   /// Takes the inbox of a home, and ends what a kill left.
   ///
   /// - Parameters:
+  ///   - database: where its records are; nil for a file in the home.
   ///   - models: the files of the app's models, for salvages.
   ///   - order: the names of a model's versions, oldest first.
   /// - Throws: `inbox-in-use` where another process receives in it; where the file of the key holds none.
-  init(_ options: ReceivingOptions, home: FilePath, models: [FilePath], order: [String]?) throws {
-    let fileSystem = FileSystem()
-    let identity = try options.identity.map { try fileSystem.realPath($0.path) }
-    if let identity {
-      // A wrong file is told now, and not by every bundle; the key itself goes again at once.
-      let bytes = try fileSystem.contents(of: identity, limit: 1 << 20)
-      do {
-        _ = try AgeIdentity.identities(in: String(decoding: bytes, as: UTF8.self))
-      } catch {
-        throw CommandError(.unreadableIdentity, because: error, operation: "read the secret key", path: identity)
-      }
-    }
+  init(
+    _ options: ReceivingOptions, home: FilePath, database: PostgresAddress?, models: [FilePath], order: [String]?
+  ) throws {
+    let identity = try InboxWorkers.identity(options.identity)
     var limits = InboxLimits()
     limits.bundleBytes = options.maxBundle.bytes
     limits.totalBytes = options.quota.bytes
-    guard let executable = PublicFolder.executable(fileSystem) else {
-      throw FileError(
-        .notFound, operation: "find this program", path: nil, detail: "the system does not tell where it is")
-    }
-    let models = try models.map { try fileSystem.realPath($0) }
-    let inbox = try Inbox(home: home, limits: limits, hasIdentity: identity != nil)
-    let pool = WorkerPool(
-      inbox,
-      options: WorkerPool.Options(
-        count: options.workers, identity: identity, models: models, versionOrder: order, resources: Self.resources),
-      runner: WorkProcess(executable, ["inbox-worker"]))
+    let server = try database.map { try PostgresDatabase($0) }
+    let inbox =
+      if let server {
+        try Inbox(home: home, database: server, limits: limits, hasIdentity: identity != nil)
+      } else {
+        try Inbox(home: home, limits: limits, hasIdentity: identity != nil)
+      }
+    let pool = try InboxWorkers.pool(
+      inbox, count: options.workers, identity: identity, models: models, order: order, receives: true)
     let lock = try Self.begin(inbox, pool)
     self.lock = lock
     self.inbox = inbox
     self.pool = pool
+    listener = server.map { PostgresListener($0, to: inbox.changes) }
     uploads = TusServer(inbox)
   }
 
@@ -92,19 +85,9 @@ struct ReceivingRun: ~Copyable {
     return WorkIsolation.Measure.allCases.filter(missing.contains)
   }
 
-  /// What a worker may use; the environment can say less or more, in MiB and seconds.
-  private static var resources: WorkLimits {
-    var limits = WorkLimits()
-    let environment = ProcessInfo.processInfo.environment
-    if let memory = environment["LAZARET_WORKER_MEMORY"].flatMap(UInt64.init), (64...1 << 20).contains(memory) {
-      limits.memory = memory << 20
-    }
-    if let seconds = environment["LAZARET_WORKER_SECONDS"].flatMap(Int.init), (1...86_400).contains(seconds) {
-      limits.seconds = seconds
-    }
-    return limits
-  }
-
   /// Ends the workers; what they were at is begun anew at the next start.
-  consuming func stop() { pool.stop() }
+  consuming func stop() {
+    listener?.stop()
+    pool.stop()
+  }
 }

@@ -2,7 +2,6 @@ import ArgumentParser
 import HTTPServer
 import Inspector
 import StoreCoordination
-import SwiftModelSources
 
 /// `lazaret serve`: the inspector, in a browser.
 struct ServeCommand: ParsableCommand {
@@ -31,6 +30,7 @@ struct ServeCommand: ParsableCommand {
         lazaret serve --home Stores --model App.xcdatamodeld
         lazaret serve --home Support --inbox --identity support.key
         lazaret serve --inbox --proxy 127.0.0.1 --host support.example.com
+        lazaret serve --home /srv/support --inbox --database postgresql://db.example.com/lazaret
 
       \(ExitStatus.help)
       """)
@@ -46,7 +46,12 @@ struct ServeCommand: ParsableCommand {
   @OptionGroup var versionOrder: VersionOrderOptions
   @OptionGroup var listening: ListeningOptions
   @OptionGroup var receiving: ReceivingOptions
+  @OptionGroup var database: DatabaseOptions
   @OptionGroup var sendTo: SendToOptions
+
+  func validate() throws {
+    guard receiving.inbox || database.database == nil else { throw ValidationError("--database is for --inbox.") }
+  }
 
   @Flag(help: "Show and export only; offer no action.")
   var readOnly = false
@@ -76,15 +81,10 @@ struct ServeCommand: ParsableCommand {
         ).run()
         return
       }
-      for path in models {
-        let isOther = try ModelCarrier(path) != nil || ModelHistory(path) != nil
-        guard try isOther || SwiftSources.isSource(path) else { continue }
-        throw ModelError(
-          .notAModel, path: path, detail: "the workers of an inbox read models, and no Swift sources or stores",
-          hint: "Give the inbox a compiled model, such as lazaret model export writes.")
-      }
+      try InboxWorkers.check(models)
       let running = try ReceivingRun(
-        receiving, home: options.home, models: models, order: try versionOrder.order(of: models))
+        receiving, home: options.home, database: try database.address(), models: models,
+        order: try versionOrder.order(of: models))
       options.inbox = running.inbox
       let result = Result {
         try InspectorRun(

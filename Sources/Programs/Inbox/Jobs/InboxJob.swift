@@ -42,10 +42,10 @@ package struct InboxJob: Sendable, Hashable {
   package var attempts: Int
 
   /// How many of those do not count, because it was put back.
-  package var excused = 0
+  package var excused: Int
 
   /// How many of those ended without a word: the process that worked at it was killed, mostly with the server.
-  package var interrupted = 0
+  package var interrupted: Int
 
   /// Before when it is not begun, in seconds since 1970.
   package var notBefore: Int64
@@ -64,6 +64,26 @@ package struct InboxJob: Sendable, Hashable {
 
   /// When its state changed last, in RFC 3339.
   package var date: String
+
+  /// A job as a queue keeps it.
+  package init(
+    id: Int64, kind: Kind, bundle: String, state: State, attempts: Int, excused: Int, interrupted: Int,
+    notBefore: Int64, leaseEnds: Int64, owner: String?, code: String?, words: String?, date: String
+  ) {
+    self.id = id
+    self.kind = kind
+    self.bundle = bundle
+    self.state = state
+    self.attempts = attempts
+    self.excused = excused
+    self.interrupted = interrupted
+    self.notBefore = notBefore
+    self.leaseEnds = leaseEnds
+    self.owner = owner
+    self.code = code
+    self.words = words
+    self.date = date
+  }
 
   /// Whether its bundle is refused when it fails with a code.
   func refuses(_ code: String?) -> Bool { kind == .open || code == InboxError.Kind.room.rawValue }

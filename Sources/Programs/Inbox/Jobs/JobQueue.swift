@@ -47,6 +47,12 @@ package protocol JobQueue: Sendable {
   /// The jobs that wait or run.
   func pending() throws(InboxError) -> [InboxJob]
 
+  /// The jobs that run, or whose lease has ended.
+  func running() throws(InboxError) -> [InboxJob]
+
+  /// The jobs that failed, with the reason; those of the latest bundles first.
+  func failed(limit: Int) throws(InboxError) -> [InboxJob]
+
   /// How many jobs there are in each state.
   ///
   /// - Throws: `inbox-records`.

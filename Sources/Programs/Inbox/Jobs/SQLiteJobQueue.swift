@@ -3,30 +3,16 @@ package import StoreFiles
 
 /// The queue of an inbox in its database file.
 package struct SQLiteJobQueue: JobQueue {
-  /// How often a job is begun that ends with an error each time.
-  package var maximumAttempts: Int
-
-  /// How often a job is begun that ends without a word each time: more often, since a server may be killed for reasons
-  /// of its own.
-  package var maximumInterruptions: Int
-
-  /// How often a job is put back before that counts as an attempt.
-  private static let maximumExcused = 200
+  /// How often a job is begun, and how long it waits in between.
+  package var rules: JobRules
 
   let database: InboxDatabase
 
   /// The queue in a file.
-  package init(_ database: InboxDatabase, maximumAttempts: Int = 4, maximumInterruptions: Int = 8) {
+  package init(_ database: InboxDatabase, rules: JobRules = JobRules()) {
     self.database = database
-    self.maximumAttempts = maximumAttempts
-    self.maximumInterruptions = maximumInterruptions
+    self.rules = rules
   }
-
-  /// How many seconds pass before another attempt: longer each time.
-  private static func pause(after attempts: Int) -> Int64 { min(900, 5 << min(Int64(max(0, attempts - 1)), 10)) }
-
-  /// How many seconds pass before a job that was put back is begun again.
-  private static let pauseOfExcused: Int64 = 1
 
   package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
     try add(kind, forEach: [bundle], at: date)
@@ -54,37 +40,40 @@ package struct SQLiteJobQueue: JobQueue {
           SELECT * FROM jobs WHERE state = 'waiting' AND not_before <= ?1 OR state = 'running' AND lease_ends < ?1
             ORDER BY not_before, id LIMIT 1
           """, arguments: [now])
-      guard var job = row.flatMap(Self.job) else { return nil }
-      if job.state == .running { job.interrupted += 1 }
-      job.state = .running
-      job.attempts += 1
-      job.owner = owner
-      job.leaseEnds = now + seconds
-      job.date = date.rfc3339
-      try database.execute(
-        sql: """
-          UPDATE jobs SET state = 'running', attempts = ?, interrupted = ?, owner = ?, lease_ends = ?, date = ? WHERE id = ?
-          """,
-        arguments: [job.attempts, job.interrupted, owner, job.leaseEnds, job.date, job.id])
-      return job
+      guard let job = row.flatMap(Self.job) else { return nil }
+      let leased = rules.leased(job, by: owner, for: seconds, at: date)
+      try Self.save(leased, database)
+      return leased
     }
   }
 
   /// Fails the jobs whose leases have ended too often without a word.
   private func endInterrupted(at date: Timestamp, _ database: Database) throws {
     let jobs = try Row.fetchAll(
-      database, sql: "SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ? AND interrupted + 1 >= ?",
-      arguments: [date.secondsSince1970, maximumInterruptions]
+      database, sql: "SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ?",
+      arguments: [date.secondsSince1970]
     ).compactMap(Self.job)
-    for job in jobs {
-      let failure = InboxBundle.Failure(
-        code: job.code ?? InboxError.Kind.tries.rawValue,
-        words: job.words ?? "The process that worked at it died each time.")
-      try database.execute(
-        sql: "UPDATE jobs SET state = 'failed', code = ?, words = ?, date = ?, owner = NULL WHERE id = ?",
-        arguments: [failure.code, failure.words, date.rfc3339, job.id])
-      if job.refuses(failure.code) { try SQLiteInboxRecords.refuse(job.bundle, failure, database) }
-    }
+    for job in jobs where rules.isExhausted(job) { try note(rules.exhausted(job, at: date), database) }
+  }
+
+  /// Notes how far a job is now, and refuses its bundle where that follows.
+  private func note(_ job: InboxJob, _ database: Database) throws {
+    try Self.save(job, database)
+    guard let failure = rules.refusal(by: job) else { return }
+    try SQLiteInboxRecords.change(job.bundle, database) { $0.refuse(failure) }
+  }
+
+  /// Writes what may change of a job.
+  private static func save(_ job: InboxJob, _ database: Database) throws {
+    try database.execute(
+      sql: """
+        UPDATE jobs SET state = ?, attempts = ?, excused = ?, interrupted = ?, not_before = ?, lease_ends = ?, owner = ?,
+          code = ?, words = ?, date = ? WHERE id = ?
+        """,
+      arguments: [
+        job.state.rawValue, job.attempts, job.excused, job.interrupted, job.notBefore, job.leaseEnds, job.owner,
+        job.code, job.words, job.date, job.id,
+      ])
   }
 
   /// Whether a job is still of that attempt.
@@ -102,37 +91,13 @@ package struct SQLiteJobQueue: JobQueue {
   package func end(
     _ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp
   ) throws(InboxError) -> InboxJob.State? {
-    var (state, failure, notBefore) = (InboxJob.State.done, InboxBundle.Failure?.none, Int64(0))
-    var excused = job.excused
-    // Attempts that ended with an error of their own.
-    let counted = job.attempts - job.excused - job.interrupted
-    switch outcome {
-    case .done: break
-    case .failed(let reason): (state, failure) = (.failed, reason)
-    case .putBack(let reason) where excused < Self.maximumExcused:
-      (state, failure) = (.waiting, reason)
-      excused += 1
-      notBefore = date.secondsSince1970 + Self.pauseOfExcused
-    case .putBack(let reason), .tryAgain(let reason):
-      state = counted < maximumAttempts ? .waiting : .failed
-      failure = reason
-      notBefore = date.secondsSince1970 + Self.pause(after: counted)
-    }
-    return try database.write("end a job") { [state, failure, notBefore, excused] database in
-      try database.execute(
-        sql: """
-          UPDATE jobs SET state = ?, code = ?, words = ?, not_before = ?, excused = ?, lease_ends = 0, date = ?, owner = NULL
-            WHERE \(Self.isOurs)
-          """,
-        arguments: [
-          state.rawValue, failure?.code, failure?.words, notBefore, excused, date.rfc3339, job.id, job.owner,
-          job.attempts,
-        ])
-      guard database.changesCount > 0 else { return nil }
-      if state == .failed, let failure, job.refuses(failure.code) {
-        try SQLiteInboxRecords.refuse(job.bundle, failure, database)
-      }
-      return state
+    try database.write("end a job") { database in
+      let row = try Row.fetchOne(
+        database, sql: "SELECT * FROM jobs WHERE \(Self.isOurs)", arguments: [job.id, job.owner, job.attempts])
+      guard let ours = row.flatMap(Self.job) else { return nil }
+      let ended = rules.ended(ours, outcome, at: date)
+      try note(ended, database)
+      return ended.state
     }
   }
 
@@ -153,7 +118,9 @@ package struct SQLiteJobQueue: JobQueue {
               interrupted = 0, not_before = 0, lease_ends = 0,
               code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
           """, arguments: [kind.rawValue, bundle, date.rfc3339])
-      if kind == .open, database.changesCount > 0 { try SQLiteInboxRecords.receiveAgain(bundle, database) }
+      if kind == .open, database.changesCount > 0 {
+        try SQLiteInboxRecords.change(bundle, database) { $0.receiveAgain() }
+      }
     }
   }
 
@@ -170,6 +137,20 @@ package struct SQLiteJobQueue: JobQueue {
     try database.read("list the jobs") { database in
       try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE state IN ('waiting', 'running') ORDER BY id")
         .compactMap(Self.job)
+    }
+  }
+
+  package func running() throws(InboxError) -> [InboxJob] {
+    try database.read("list the jobs") { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE state = 'running' ORDER BY id").compactMap(Self.job)
+    }
+  }
+
+  package func failed(limit: Int) throws(InboxError) -> [InboxJob] {
+    try database.read("list the jobs") { database in
+      try Row.fetchAll(
+        database, sql: "SELECT * FROM jobs WHERE state = 'failed' ORDER BY id DESC LIMIT ?", arguments: [max(0, limit)]
+      ).compactMap(Self.job)
     }
   }
 

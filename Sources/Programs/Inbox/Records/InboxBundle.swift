@@ -126,8 +126,21 @@ package struct InboxBundle: Sendable, Hashable, Codable {
     state = .received
   }
 
+  /// It waits to be opened, as if it had just come.
+  package mutating func receiveAgain() {
+    state = .received
+    failure = nil
+  }
+
+  /// It is refused, and nothing stays but itself.
+  package mutating func refuse(_ failure: Failure) {
+    state = .refused
+    self.failure = failure
+    quarantineID = nil
+  }
+
   /// Texts by which it is found.
-  var words: String {
+  package var words: String {
     [
       id, sender, sha256, fileName, app, store, state.rawValue, failure?.code, facts?.verdict, facts?.reason,
       facts?.modelVersion, facts?.versions.app, fingerprint?.group, quarantineID,

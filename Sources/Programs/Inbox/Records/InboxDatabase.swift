@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 internal import PersistentStore
 internal import StoreFiles
@@ -125,15 +124,5 @@ package final class InboxDatabase: Sendable {
         ? "Look whether the disk is full, and whether this user may write into Inbox/ of the home."
         : "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected.",
       isEnvironmental: isEnvironmental)
-  }
-
-  /// A value as JSON text.
-  static func text(_ value: some Encodable) throws -> String {
-    String(decoding: try JSON.bytes(of: value, .line, to: "keep the records of the inbox"), as: UTF8.self)
-  }
-
-  /// A value of JSON text.
-  static func value<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
-    try JSONDecoder().decode(type, from: Data(text.utf8))
   }
 }

@@ -5,4 +5,10 @@ package struct InboxEntry: Sendable, Hashable {
 
   /// Its jobs, in the order in which they are done.
   package var jobs: [InboxJob]
+
+  /// A bundle and its jobs.
+  package init(bundle: InboxBundle, jobs: [InboxJob]) {
+    self.bundle = bundle
+    self.jobs = jobs
+  }
 }

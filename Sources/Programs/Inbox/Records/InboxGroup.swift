@@ -9,6 +9,12 @@ package struct InboxGroup: Sendable, Hashable {
 
     /// How many stores it was seen in.
     package var count: Int64
+
+    /// A version.
+    package init(version: String?, count: Int64) {
+      self.version = version
+      self.count = count
+    }
   }
 
   /// The fingerprint that they share.
@@ -39,6 +45,25 @@ package struct InboxGroup: Sendable, Hashable {
   package var words: String {
     let times = count == 1 ? "seen once" : count == 2 ? "seen twice" : "seen \(count) times"
     return since.map { "\(times) since \($0)" } ?? times
+  }
+
+  /// A group of what is known of it; its versions in any order.
+  package init(
+    id: String, fingerprint: DamageFingerprint, first: String, last: String, versions: [Version], bundlesKept: Int64
+  ) {
+    self.id = id
+    self.fingerprint = fingerprint
+    count = versions.reduce(0) { $0 + $1.count }
+    self.first = first
+    self.last = last
+    self.versions = versions.sorted { first, second in
+      switch (first.version, second.version) {
+      case (let first?, let second?): Self.isOlder(first, second)
+      case (_?, nil): true
+      default: false
+      }
+    }
+    self.bundlesKept = bundlesKept
   }
 
   /// Whether a version is older than another: numbers within are compared as numbers.

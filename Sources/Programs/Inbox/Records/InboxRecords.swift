@@ -114,3 +114,15 @@ package protocol InboxRecords: Sendable {
   /// The damage of a fingerprint; nil where it was never seen.
   func group(_ id: String) throws(InboxError) -> InboxGroup?
 }
+
+extension InboxRecords {
+  /// Adds a sender.
+  ///
+  /// - Returns: the token, which is not kept and cannot be shown again.
+  /// - Throws: `sender-exists`, `sender-name`, `inbox-records`.
+  package func addSender(_ name: String, quota: Int64, at date: Timestamp) throws(InboxError) -> SenderToken {
+    let token = SenderToken.random()
+    try add(InboxSender(name: name, quota: quota, created: date), tokenSum: token.sum)
+    return token
+  }
+}

@@ -14,8 +14,24 @@ package struct InboxSender: Sendable, Hashable, Encodable {
   /// Since when the token is revoked; nil while it is valid.
   package var revoked: Timestamp?
 
+  /// A sender.
+  package init(name: String, quota: Int64, created: Timestamp, revoked: Timestamp? = nil) {
+    self.name = name
+    self.quota = quota
+    self.created = created
+    self.revoked = revoked
+  }
+
   /// The longest name, in bytes.
   package static let maximumNameLength = 100
+
+  /// - Throws: `sender-name` where its name cannot be one.
+  package func checkName() throws(InboxError) {
+    guard !Self.isName(name) else { return }
+    throw InboxError(
+      .senderName, operation: "add a sender", detail: "that is no name for a sender",
+      hint: "Give 1 to \(Self.maximumNameLength) bytes without control characters, and no space at either end.")
+  }
 
   /// Whether a text can be a name: not empty, not too long, no control characters, no white space around it.
   static func isName(_ text: String) -> Bool {

@@ -16,4 +16,13 @@ package struct InboxSighting: Sendable, Hashable {
 
   /// When the bundle arrived.
   package var date: String
+
+  /// A damage that was seen.
+  package init(bundle: String, store: String, fingerprint: DamageFingerprint, appVersion: String?, date: String) {
+    self.bundle = bundle
+    self.store = store
+    self.fingerprint = fingerprint
+    self.appVersion = appVersion
+    self.date = date
+  }
 }

@@ -50,6 +50,16 @@ package struct InboxUpload: Sendable, Hashable, Codable {
   /// The bundle that it became; an earlier one where the same was sent before.
   package var bundle: String?
 
+  /// The most uploads that are over and not forgotten, of one sender.
+  package static let maximumEnded = 1000
+
+  /// All of it is there, and it is a bundle.
+  package mutating func finish(as bundle: String) {
+    state = .finished
+    offset = length
+    self.bundle = bundle
+  }
+
   /// An upload of which nothing has come yet.
   package init(id: String, sender: String, length: Int64, created: Timestamp, expires: Timestamp) {
     self.id = id

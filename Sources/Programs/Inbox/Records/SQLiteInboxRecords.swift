@@ -12,18 +12,11 @@ package struct SQLiteInboxRecords: InboxRecords {
   // MARK: Senders
 
   package func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
-    guard InboxSender.isName(sender.name) else {
-      throw InboxError(
-        .senderName, operation: "add a sender", detail: "that is no name for a sender",
-        hint: "Give 1 to \(InboxSender.maximumNameLength) bytes without control characters, and no space at either end."
-      )
-    }
+    try sender.checkName()
     try database.write("add a sender") { database in
       guard
         try Row.fetchOne(database, sql: "SELECT 1 FROM senders WHERE name = ?", arguments: [sender.name]) == nil
-      else {
-        throw InboxError(.senderExists, operation: "add a sender", detail: "a sender of that name is known, or was")
-      }
+      else { throw InboxError.senderExists }
       try database.execute(
         sql: "INSERT INTO senders (name, quota, token, created) VALUES (?, ?, ?, ?)",
         arguments: [sender.name, sender.quota, Data(tokenSum), sender.created.secondsSince1970])
@@ -60,9 +53,7 @@ package struct SQLiteInboxRecords: InboxRecords {
       try database.execute(
         sql: "UPDATE senders SET revoked = coalesce(revoked, ?) WHERE name = ?",
         arguments: [date.secondsSince1970, name])
-      guard database.changesCount > 0 else {
-        throw InboxError(.senderUnknown, operation: "revoke a token", detail: "no sender has that name")
-      }
+      guard database.changesCount > 0 else { throw InboxError.senderUnknown }
     }
   }
 
@@ -101,16 +92,17 @@ package struct SQLiteInboxRecords: InboxRecords {
         try Int.fetchOne(
           database, sql: "SELECT count(*) FROM uploads WHERE state = 'open' AND sender = ?",
           arguments: [upload.sender]) ?? 0
-      guard open < limits.openUploads else { return .tooMany }
       let usage = try Self.usage(database)
-      guard upload.length <= quota - usage[upload.sender, default: 0] else { return .senderFull }
-      guard upload.length <= limits.totalBytes - usage.values.reduce(0, +) else { return .full }
+      let room = InboxRoom(
+        quota: quota, used: usage[upload.sender, default: 0], totalUsed: usage.values.reduce(0, +))
+      let admission = room.admission(of: upload, open: open, limits)
+      guard admission == .begun else { return admission }
       try database.execute(
         sql: """
           INSERT INTO uploads (id, sender, length, position, sha256, state, expires, content) VALUES (?, ?, ?, 0, ?, 'open', ?, ?)
           """,
         arguments: [
-          upload.id, upload.sender, upload.length, upload.sha256, upload.expires, try InboxDatabase.text(upload),
+          upload.id, upload.sender, upload.length, upload.sha256, upload.expires, try InboxRecordText.text(upload),
         ])
       return .begun
     }
@@ -122,12 +114,10 @@ package struct SQLiteInboxRecords: InboxRecords {
       database, sql: "SELECT content FROM uploads WHERE bundle = ? AND sender = ? ORDER BY rowid LIMIT 1",
       arguments: [bundle, upload.sender])
     {
-      return try InboxDatabase.value(InboxUpload.self, known)
+      return try InboxRecordText.value(InboxUpload.self, known)
     }
     var upload = upload
-    upload.state = .finished
-    upload.offset = upload.length
-    upload.bundle = bundle
+    upload.finish(as: bundle)
     try database.execute(
       sql: """
         INSERT INTO uploads (id, sender, length, position, sha256, state, bundle, expires, content)
@@ -135,7 +125,7 @@ package struct SQLiteInboxRecords: InboxRecords {
         """,
       arguments: [
         upload.id, upload.sender, upload.length, upload.length, upload.sha256, bundle, upload.expires,
-        try InboxDatabase.text(upload),
+        try InboxRecordText.text(upload),
       ])
     return upload
   }
@@ -151,12 +141,9 @@ package struct SQLiteInboxRecords: InboxRecords {
               SELECT rowid, row_number() OVER (PARTITION BY sender ORDER BY rowid DESC) AS place FROM uploads
                 WHERE state <> 'open'
             ) WHERE place > ?)
-          """, arguments: [Self.maximumEndedUploads])
+          """, arguments: [InboxUpload.maximumEnded])
     }
   }
-
-  /// The most uploads that are over and not forgotten, of one sender.
-  static let maximumEndedUploads = 1000
 
   // MARK: Room
 
@@ -167,7 +154,8 @@ package struct SQLiteInboxRecords: InboxRecords {
   private static func room(of sender: String, totalBytes: Int64, _ database: Database) throws -> Int64 {
     let quota = try Int64.fetchOne(database, sql: "SELECT quota FROM senders WHERE name = ?", arguments: [sender]) ?? 0
     let usage = try usage(database)
-    return min(quota - usage[sender, default: 0], totalBytes - usage.values.reduce(0, +))
+    return InboxRoom(quota: quota, used: usage[sender, default: 0], totalUsed: usage.values.reduce(0, +))
+      .left(of: totalBytes)
   }
 
   package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
@@ -199,7 +187,7 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   private static func upload(_ id: String, _ database: Database) throws -> InboxUpload? {
     try String.fetchOne(database, sql: "SELECT content FROM uploads WHERE id = ?", arguments: [id])
-      .map { try InboxDatabase.value(InboxUpload.self, $0) }
+      .map { try InboxRecordText.value(InboxUpload.self, $0) }
   }
 
   private func change(
@@ -216,7 +204,8 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.execute(
       sql: "UPDATE uploads SET position = ?, state = ?, bundle = ?, expires = ?, content = ? WHERE id = ?",
       arguments: [
-        upload.offset, upload.state.rawValue, upload.bundle, upload.expires, try InboxDatabase.text(upload), upload.id,
+        upload.offset, upload.state.rawValue, upload.bundle, upload.expires, try InboxRecordText.text(upload),
+        upload.id,
       ])
   }
 
@@ -232,7 +221,7 @@ package struct SQLiteInboxRecords: InboxRecords {
   package func openUploads() throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
       try String.fetchAll(database, sql: "SELECT content FROM uploads WHERE state = 'open' ORDER BY rowid")
-        .map { try InboxDatabase.value(InboxUpload.self, $0) }
+        .map { try InboxRecordText.value(InboxUpload.self, $0) }
     }
   }
 
@@ -242,7 +231,7 @@ package struct SQLiteInboxRecords: InboxRecords {
       let known = try String.fetchOne(
         database, sql: "SELECT content FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
         arguments: [bundle.sender, bundle.sha256, bundle.bytes])
-      let kept = try known.map { try InboxDatabase.value(InboxBundle.self, $0) } ?? bundle
+      let kept = try known.map { try InboxRecordText.value(InboxBundle.self, $0) } ?? bundle
       if known == nil {
         try database.execute(
           sql: """
@@ -250,12 +239,10 @@ package struct SQLiteInboxRecords: InboxRecords {
             """,
           arguments: [
             bundle.id, bundle.sender, bundle.sha256, bundle.bytes, bundle.date, bundle.state.rawValue, bundle.words,
-            try InboxDatabase.text(bundle),
+            try InboxRecordText.text(bundle),
           ])
       }
-      upload.state = .finished
-      upload.offset = upload.length
-      upload.bundle = kept.id
+      upload.finish(as: kept.id)
       try Self.save(upload, database)
       return kept
     }
@@ -283,7 +270,7 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   private static func bundle(_ id: String, _ database: Database) throws -> InboxBundle? {
     try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
-      .map { try InboxDatabase.value(InboxBundle.self, $0) }
+      .map { try InboxRecordText.value(InboxBundle.self, $0) }
   }
 
   package func entry(_ id: String) throws(InboxError) -> InboxEntry? {
@@ -308,7 +295,7 @@ package struct SQLiteInboxRecords: InboxRecords {
             AND (?3 IS NULL OR state = ?3) ORDER BY date DESC, id DESC LIMIT ?4
           """,
         arguments: [words.lowercased(), group, state?.rawValue, limit]
-      ).map { try Self.entry(try InboxDatabase.value(InboxBundle.self, $0), database) }
+      ).map { try Self.entry(try InboxRecordText.value(InboxBundle.self, $0), database) }
     }
   }
 
@@ -333,24 +320,14 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.execute(
       sql: "UPDATE bundles SET state = ?, damage = ?, words = ?, content = ? WHERE id = ?",
       arguments: [
-        bundle.state.rawValue, bundle.fingerprint?.group, bundle.words, try InboxDatabase.text(bundle), bundle.id,
+        bundle.state.rawValue, bundle.fingerprint?.group, bundle.words, try InboxRecordText.text(bundle), bundle.id,
       ])
   }
 
-  /// Notes that a bundle waits to be opened, as if it had just come.
-  static func receiveAgain(_ id: String, _ database: Database) throws {
+  /// Changes a bundle that is there.
+  static func change(_ id: String, _ database: Database, _ change: (inout InboxBundle) -> Void) throws {
     guard var bundle = try bundle(id, database) else { return }
-    bundle.state = .received
-    bundle.failure = nil
-    try save(bundle, database)
-  }
-
-  /// Notes that a bundle is refused, of which nothing stays but itself.
-  static func refuse(_ id: String, _ failure: InboxBundle.Failure, _ database: Database) throws {
-    guard var bundle = try bundle(id, database) else { return }
-    bundle.state = .refused
-    bundle.failure = failure
-    bundle.quarantineID = nil
+    change(&bundle)
     try save(bundle, database)
   }
 
@@ -358,7 +335,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.write("forget the bundle") { database in
       for var upload in try String.fetchAll(
         database, sql: "SELECT content FROM uploads WHERE bundle = ?", arguments: [bundle]
-      ).map({ try InboxDatabase.value(InboxUpload.self, $0) }) {
+      ).map({ try InboxRecordText.value(InboxUpload.self, $0) }) {
         upload.state = .dropped
         upload.bundle = nil
         try Self.save(upload, database)
@@ -380,7 +357,7 @@ package struct SQLiteInboxRecords: InboxRecords {
           """,
         arguments: [
           sighting.store, sighting.fingerprint.group, sighting.fingerprint.exact, sighting.appVersion, sighting.date,
-          sighting.bundle, try InboxDatabase.text(sighting.fingerprint),
+          sighting.bundle, try InboxRecordText.text(sighting.fingerprint),
         ])
     }
   }
@@ -404,7 +381,7 @@ package struct SQLiteInboxRecords: InboxRecords {
         database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [id]),
       let sum = try Row.fetchOne(
         database,
-        sql: "SELECT count(*) AS count, min(date) AS first, max(date) AS last FROM sightings WHERE damage = ?",
+        sql: "SELECT min(date) AS first, max(date) AS last FROM sightings WHERE damage = ?",
         arguments: [id])
     else { return nil }
     let versions = try Row.fetchAll(
@@ -414,14 +391,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     let kept =
       try Int64.fetchOne(database, sql: "SELECT count(*) FROM bundles WHERE damage = ?", arguments: [id]) ?? 0
     return InboxGroup(
-      id: id, fingerprint: try InboxDatabase.value(DamageFingerprint.self, latest["content"]), count: sum["count"],
-      first: sum["first"], last: sum["last"],
-      versions: versions.sorted { first, second in
-        switch (first.version, second.version) {
-        case (let first?, let second?): InboxGroup.isOlder(first, second)
-        case (_?, nil): true
-        default: false
-        }
-      }, bundlesKept: kept)
+      id: id, fingerprint: try InboxRecordText.value(DamageFingerprint.self, latest["content"]), first: sum["first"],
+      last: sum["last"], versions: versions, bundlesKept: kept)
   }
 }

@@ -37,11 +37,14 @@ package final class WorkerPool: Sendable {
     /// How many seconds a job is kept for its worker without a sign of life.
     package var leaseSeconds: Int64
 
+    /// Whether this is the process that receives, which holds the lock of the inbox; others only work.
+    package var receives: Bool
+
     /// Options.
     package init(
       count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
       resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
-      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60
+      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true
     ) {
       self.count = count
       self.identity = identity
@@ -52,6 +55,7 @@ package final class WorkerPool: Sendable {
       self.unpackedRatio = unpackedRatio
       self.unpackedEntries = unpackedEntries
       self.leaseSeconds = leaseSeconds
+      self.receives = receives
     }
   }
 
@@ -70,7 +74,10 @@ package final class WorkerPool: Sendable {
     self.inbox = inbox
     self.options = options
     self.runner = runner
-    owner = "machine:" + ProcessInfo.processInfo.hostName
+    // By the lock there is one that receives: what has its name at the start was left by one that is no more. Of the
+    // others no two have the same name, not even one after another.
+    let host = ProcessInfo.processInfo.hostName
+    owner = options.receives ? "machine:" + host : "worker:\(host):\(UniversalIdentifier.random())"
   }
 
   private var queue: any JobQueue { inbox.queue }
@@ -78,7 +85,7 @@ package final class WorkerPool: Sendable {
 
   /// Begins to work: what a process that died had begun comes first.
   ///
-  /// The caller holds the lock of the inbox.
+  /// Where it receives too, the caller holds the lock of the inbox.
   package func start() throws {
     try queue.release(owner: owner, at: now)
     inbox.changes.listen { [wake] in wake.signal() }
@@ -102,7 +109,7 @@ package final class WorkerPool: Sendable {
     var nextCleaning = ContinuousClock.now
     while !isStopping.withLock({ $0 }) {
       do {
-        if number == 0, nextCleaning <= .now {
+        if number == 0, options.receives, nextCleaning <= .now {
           nextCleaning = .now + .seconds(600)
           try inbox.expireUploads()
         }
@@ -132,13 +139,7 @@ package final class WorkerPool: Sendable {
       return
     }
     inbox.changes.tell()
-    let outcome: InboxJobOutcome
-    do {
-      outcome = try attempt(job, bundle)
-    } catch let error as any ReportableError {
-      let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
-      outcome = error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
-    }
+    guard let outcome = try ended(job, bundle) else { return }
     guard let state = try queue.end(job, outcome, at: now) else { return }
     // The lock of this job is not held any more; where that cannot be removed, the next start does it.
     try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work(job.bundle))
@@ -148,8 +149,18 @@ package final class WorkerPool: Sendable {
     inbox.changes.tell()
   }
 
-  /// Has a job done once, and says what came of it.
-  private func attempt(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome {
+  /// Has a job done once; an error is an outcome too.
+  private func ended(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome? {
+    do {
+      return try attempt(job, bundle)
+    } catch let error as any ReportableError {
+      let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
+      return error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
+    }
+  }
+
+  /// Has a job done once, and says what came of it; nil where its lease was lost meanwhile.
+  private func attempt(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome? {
     let placed = try inbox.records.placed(of: bundle.id) ?? 0
     // What opening it placed before is placed anew.
     let room =
@@ -159,12 +170,16 @@ package final class WorkerPool: Sendable {
     try inbox.surroundings.fileSystem.makeDirectory(inbox.folders.work(bundle.id))
     let order = order(job, bundle, room)
     let watch = RoomWatch(inbox, bundle.id, room: room, before: try inbox.workingBytes(of: bundle.id))
+    let lease = JobLease(until: now.secondsSince1970 + options.leaseSeconds)
     let result: WorkResult?
     do throws(InboxError) {
-      result = try run(job, order, watch)
+      result = try run(job, order, watch, lease)
     } catch {
+      guard try isOurs(job, lease) else { return nil }
       return try settled(of: bundle) ? failed(error, job, order) : .failed(Self.noRoom)
     }
+    // One whose lease is lost changes nothing any more: another may be at the bundle.
+    guard try isOurs(job, lease) else { return nil }
     guard try settled(of: bundle), !watch.isOver else { return .failed(Self.noRoom) }
     guard let result else {
       return .putBack(.init(code: "cancelled", words: "The inbox was ended meanwhile."))
@@ -172,15 +187,37 @@ package final class WorkerPool: Sendable {
     return try outcome(result, of: job, bundle, order)
   }
 
-  private func run(_ job: InboxJob, _ order: WorkOrder, _ watch: RoomWatch) throws(InboxError) -> WorkResult? {
+  private func run(
+    _ job: InboxJob, _ order: WorkOrder, _ watch: RoomWatch, _ lease: JobLease
+  ) throws(InboxError) -> WorkResult? {
     var beaten = ContinuousClock.now
     return try runner.run(order) {
       guard beaten.duration(to: .now) > .seconds(options.leaseSeconds) / 4 else { return }
       beaten = .now
-      // A lease that could not be gone on with is lost, which the end of the job shows.
-      _ = try? queue.extend(job, for: options.leaseSeconds, at: now)
+      goOn(with: job, lease)
     } isCancelled: { [self] in
-      isStopping.withLock { $0 } || watch.isOver
+      isStopping.withLock { $0 } || watch.isOver || lease.isLost
+    }
+  }
+
+  /// Whether a job is still leased, which it is for a while then.
+  private func isOurs(_ job: InboxJob, _ lease: JobLease) throws(InboxError) -> Bool {
+    if lease.isLost { return false }
+    return try queue.extend(job, for: options.leaseSeconds, at: now)
+  }
+
+  /// Goes on with a lease.
+  private func goOn(with job: InboxJob, _ lease: JobLease) {
+    let start = now.secondsSince1970
+    do {
+      if try queue.extend(job, for: options.leaseSeconds, at: now) {
+        lease.extend(until: start + options.leaseSeconds)
+      } else {
+        lease.lose()
+      }
+    } catch {
+      // The records cannot be reached now: another may take the job once the lease has ended.
+      if lease.ends < now.secondsSince1970 { lease.lose() }
     }
   }
 

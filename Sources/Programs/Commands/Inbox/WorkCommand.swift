@@ -1,0 +1,104 @@
+import ArgumentParser
+import Foundation
+import Inbox
+import InboxPostgres
+import StoreCoordination
+
+/// `lazaret work`: the jobs of an inbox that another process receives for, done on this machine.
+struct WorkCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "work", abstract: "Opens and salvages the bundles of an inbox whose records are in PostgreSQL.",
+    usage: "lazaret work --database <url> --home <dir> [--workers <number>] [<options>]",
+    discussion: """
+      Takes jobs from the database, and does them by processes of its own with limits and a sandbox, as lazaret serve \
+      --inbox does. The home is the folder of the machine that receives: all machines share it. Any number of machines may \
+      work; each job is done by one.
+
+      It works until Ctrl-C or SIGTERM; a job that was begun is given back then. Where it dies, the job comes back within a \
+      minute. A job that failed too often stays with its reason on the bundle's page.
+
+      EXAMPLE
+        lazaret work --database postgresql://db.example.com/lazaret --home /srv/support --identity support.key --workers 4
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var database: DatabaseOptions
+  @OptionGroup var home: HomeOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, or a .sql schema; may be given several times. If not given, what LAZARET_MODEL names.",
+      valueName: "model"))
+  var model: [PathArgument] = []
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Option(
+    help: ArgumentHelp("The file with the secret key by which encrypted bundles are opened.", valueName: "file"))
+  var identity: PathArgument?
+
+  @Option(
+    help: ArgumentHelp(
+      "The most bytes of all bundles, with what they unpack to and what is salvaged of them; as lazaret serve was given.",
+      valueName: "size"))
+  var quota = ByteCount(100 << 30)
+
+  @Option(help: ArgumentHelp("How many bundles are opened or salvaged at a time, 1 to 16.", valueName: "number"))
+  var workers = 1
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (1...16).contains(workers) else { throw ValidationError("Give 1 to 16 --workers.") }
+  }
+
+  private struct Announcement: Encodable {
+    var home: PathText
+    var workers: Int
+
+    /// What the processes that open bundles cannot be kept from here.
+    var workersNotIsolated: [String]
+  }
+
+  private func announce(_ announcement: Announcement) throws {
+    if output.json { return try Terminal.standardOutput.write(json: announcement, .line) }
+    let missing = announcement.workersNotIsolated.joined(separator: ", ")
+    if !missing.isEmpty {
+      Terminal.standardError.write("lazaret: this system does not keep workers apart by: \(missing).\n")
+    }
+    Terminal.standardOutput.write("Working at the jobs of \(printable(announcement.home.text)). Ctrl-C ends it.\n")
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let home = try FileSystem().realPath(home.current().existing(to: "work at its inbox").path)
+      guard let address = try database.address() else {
+        throw InboxError(
+          .address, operation: "work at the inbox", detail: "no database is named",
+          hint:
+            "Give --database, or name it in LAZARET_DATABASE; an inbox whose records are in a file has its own workers."
+        )
+      }
+      let models = ModelOption.chosen(model)
+      try InboxWorkers.check(models)
+      let identity = try InboxWorkers.identity(identity)
+      let server = try PostgresDatabase(address, connections: workers + 2)
+      var limits = InboxLimits()
+      limits.totalBytes = quota.bytes
+      let inbox = try Inbox(
+        home: home, database: server, makesFolders: false, limits: limits, hasIdentity: identity != nil)
+      let pool = try InboxWorkers.pool(
+        inbox, count: workers, identity: identity, models: models, order: try versionOrder.order(of: models),
+        receives: false)
+      Interruption.listen()
+      try pool.start()
+      let listener = PostgresListener(server, to: inbox.changes)
+      let missing = try ReceivingRun.notIsolated().map(\.rawValue)
+      try announce(Announcement(home: PathText(home), workers: workers, workersNotIsolated: missing))
+      while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
+      listener.stop()
+      pool.stop()
+    }
+  }
+}

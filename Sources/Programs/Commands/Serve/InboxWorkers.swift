@@ -1,0 +1,69 @@
+import AgeEncryption
+import Foundation
+import Inbox
+import StoreCoordination
+import SwiftModelSources
+
+/// The workers of an inbox as `serve --inbox` and `work` start them.
+enum InboxWorkers {
+  /// - Throws: where one of these is no file of a model that a worker reads.
+  static func check(_ models: [FilePath]) throws {
+    for path in models {
+      let isOther = try ModelCarrier(path) != nil || ModelHistory(path) != nil
+      guard try isOther || SwiftSources.isSource(path) else { continue }
+      throw ModelError(
+        .notAModel, path: path, detail: "the workers of an inbox read models, and no Swift sources or stores",
+        hint: "Give the inbox a compiled model, such as lazaret model export writes.")
+    }
+  }
+
+  /// The file of the secret key, which was read: a wrong one is told now, and not by every bundle.
+  ///
+  /// The key itself goes again at once.
+  static func identity(_ path: PathArgument?) throws -> FilePath? {
+    let fileSystem = FileSystem()
+    guard let identity = try path.map({ try fileSystem.realPath($0.path) }) else { return nil }
+    let bytes = try fileSystem.contents(of: identity, limit: 1 << 20)
+    do {
+      _ = try AgeIdentity.identities(in: String(decoding: bytes, as: UTF8.self))
+    } catch {
+      throw CommandError(.unreadableIdentity, because: error, operation: "read the secret key", path: identity)
+    }
+    return identity
+  }
+
+  /// Workers, each a process of this program, that do nothing yet.
+  ///
+  /// - Parameters:
+  ///   - models: the files of the app's models, for salvages.
+  ///   - order: the names of a model's versions, oldest first.
+  ///   - receives: whether this is the process that receives.
+  static func pool(
+    _ inbox: Inbox, count: Int, identity: FilePath?, models: [FilePath], order: [String]?, receives: Bool
+  ) throws -> WorkerPool {
+    let fileSystem = FileSystem()
+    guard let executable = PublicFolder.executable(fileSystem) else {
+      throw FileError(
+        .notFound, operation: "find this program", path: nil, detail: "the system does not tell where it is")
+    }
+    return WorkerPool(
+      inbox,
+      options: WorkerPool.Options(
+        count: count, identity: identity, models: try models.map { try fileSystem.realPath($0) }, versionOrder: order,
+        resources: resources, receives: receives),
+      runner: WorkProcess(executable, ["inbox-worker"]))
+  }
+
+  /// What a worker may use; the environment can say less or more, in MiB and seconds.
+  private static var resources: WorkLimits {
+    var limits = WorkLimits()
+    let environment = ProcessInfo.processInfo.environment
+    if let memory = environment["LAZARET_WORKER_MEMORY"].flatMap(UInt64.init), (64...1 << 20).contains(memory) {
+      limits.memory = memory << 20
+    }
+    if let seconds = environment["LAZARET_WORKER_SECONDS"].flatMap(Int.init), (1...86_400).contains(seconds) {
+      limits.seconds = seconds
+    }
+    return limits
+  }
+}

@@ -1,0 +1,67 @@
+internal import Failures
+package import Inbox
+package import StoreFiles
+package import SystemPackage
+
+extension Inbox {
+  /// The inbox of a home whose records are in a database; the first home of a database is the only one.
+  ///
+  /// - Parameters:
+  ///   - makesFolders: whether the folders are made where they are missing, as one that receives does.
+  ///   - hasIdentity: whether the key of encrypted bundles is at hand.
+  /// - Throws: `inbox-address` where home and database do not belong together; `inbox-records`; what the file system says.
+  package convenience init(
+    home: FilePath, database: PostgresDatabase, makesFolders: Bool = true, limits: InboxLimits = InboxLimits(),
+    hasIdentity: Bool = false, surroundings: Surroundings = .machine
+  ) throws {
+    let folders = InboxFolders(home: home)
+    if makesFolders { try folders.make(in: surroundings.fileSystem) }
+    try database.join(folders, makesMark: makesFolders, surroundings)
+    self.init(
+      home: home, records: PostgresInboxRecords(database), queue: PostgresJobQueue(database), limits: limits,
+      hasIdentity: hasIdentity, surroundings: surroundings)
+  }
+}
+
+extension PostgresDatabase {
+  /// Ties the database to a folder of bundles, or sees that they belong together.
+  fileprivate func join(_ folders: InboxFolders, makesMark: Bool, _ surroundings: Surroundings) throws {
+    let system = surroundings.fileSystem
+    var known = try placeMark()
+    var place = try InboxPlace.mark(of: folders, in: system)
+    if place == nil, known == nil, makesMark {
+      place = try InboxPlace.makeMark("\(UniversalIdentifier.random())".lowercased(), of: folders, in: system)
+    }
+    if known == nil, let place {
+      // Killed before the database had it: then nothing has been received. A database that was emptied is another matter.
+      guard makesMark, try system.entries(of: folders.bundles).isEmpty else {
+        throw InboxError(
+          .address, operation: "open the inbox", path: folders.root,
+          detail: "the database is empty, and knows none of the bundles of this home",
+          hint: "Restore the database from its backup, or give the address of the right one.")
+      }
+      known = try adopt(place)
+    }
+    guard let known, known == place else {
+      throw InboxError(
+        .address, operation: "open the inbox", path: folders.root,
+        detail: "this home and this database do not belong together",
+        hint: "Give the home whose bundles the database knows: the folder that all machines share.")
+    }
+  }
+
+  private func placeMark() throws(InboxError) -> String? {
+    try readOnce("look whose records they are") { connection in
+      let result = try connection.query("SELECT id FROM lazaret.place")
+      return result.count > 0 ? try result.text(0, 0) : nil
+    }
+  }
+
+  /// Notes the mark of a place where there is none; gives the one that is there then.
+  private func adopt(_ place: String) throws(InboxError) -> String? {
+    try write("note whose records they are", isRepeatable: true, tells: false) { connection in
+      _ = try connection.query("INSERT INTO lazaret.place (id) VALUES ($1) ON CONFLICT DO NOTHING", [.text(place)])
+    }
+    return try placeMark()
+  }
+}

@@ -1,0 +1,125 @@
+internal import Compatibility
+internal import Inbox
+internal import StoreFiles
+
+/// What libpq would write to standard error: notices of the server are not for users.
+private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
+
+/// A connection to a server, for one thread at a time; it closes itself.
+///
+/// It may go from thread to thread: the pool lends it to one, and takes it back before the next.
+@safe final class PostgresConnection: @unchecked Sendable {
+  private let handle: OpaquePointer?
+  private let library: PostgresLibrary
+  private var prepared: [String: String] = [:]
+
+  /// Opens a connection, within the address's `connect_timeout` or 10 seconds for each host.
+  ///
+  /// - Throws: where none comes about; `0A000` where the server is older than version 12, or its database is not in UTF-8.
+  init(_ address: PostgresAddress, _ library: PostgresLibrary) throws(PostgresFailure) {
+    self.library = library
+    // What stands before the address is what it may say otherwise; a dead way to the server is noticed within a minute.
+    let settings: [(String, String)] = [
+      ("connect_timeout", "10"), ("fallback_application_name", "lazaret"), ("keepalives_idle", "20"),
+      ("keepalives_interval", "10"), ("keepalives_count", "3"), ("tcp_user_timeout", "60000"),
+      ("dbname", address.text), ("client_encoding", "UTF8"),
+    ]
+    let names = CTexts(settings.map { Array($0.0.utf8) + [0] })
+    let values = CTexts(settings.map { Array($0.1.utf8) + [0] })
+    unsafe handle = unsafe names.withPointers { names in
+      unsafe values.withPointers { values in unsafe library.connect(names, values, 1) }
+    }
+    // CONNECTION_OK
+    guard unsafe handle != nil, unsafe library.status(handle) == 0 else {
+      throw PostgresFailure(.connecting(words))
+    }
+    _ = unsafe library.setNoticeReceiver(handle, ignoreNotice, nil)
+    guard unsafe library.serverVersion(handle) >= 120_000 else { throw PostgresFailure(.state("0A000")) }
+    try run(
+      """
+      SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+      SET statement_timeout = '30s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
+      SET jit = off; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET search_path = pg_catalog, pg_temp
+      """)
+    let encoding = try query("SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()")
+    guard try encoding.text(0, 0) == "UTF8" else { throw PostgresFailure(.state("0A000")) }
+  }
+
+  deinit { unsafe library.finish(handle) }
+
+  /// The first line of what libpq says.
+  private var words: String {
+    guard let message = unsafe library.errorMessage(handle) else { return "memory is short" }
+    let line = unsafe String(cString: message).split(separator: "\n").first ?? "the server does not answer"
+    return printable(String(line.prefix(300)))
+  }
+
+  /// Whether it is connected, and in no transaction.
+  var isIdle: Bool { unsafe library.status(handle) == 0 && library.transactionStatus(handle) == 0 }
+
+  private var isLost: Bool { unsafe library.status(handle) != 0 }
+
+  private func checked(_ result: consuming PostgresResult) throws(PostgresFailure) -> PostgresResult {
+    if let failure = result.failure(isLost: isLost) {
+      // The state of a server that goes is told, and then the connection is gone.
+      throw isLost && !failure.isConnectionLost ? PostgresFailure(.lost) : failure
+    }
+    return result
+  }
+
+  /// Carries out statements without parameters.
+  func run(_ sql: String) throws(PostgresFailure) {
+    _ = try checked(unsafe PostgresResult(library.execute(handle, sql), library))
+  }
+
+  /// Carries out a statement with its parameters, `$1` and so on; it is prepared the first time.
+  ///
+  /// - Parameter isPlannedAnew: whether it is planned for these very values.
+  func query(
+    _ sql: String, _ values: [PostgresValue] = [], isPlannedAnew: Bool = false
+  ) throws(PostgresFailure) -> PostgresResult {
+    var encoded: [(bytes: [UInt8], isBinary: Bool)?] = []
+    for value in values { encoded.append(try value.encoded()) }
+    let name = isPlannedAnew ? nil : try prepare(sql)
+    let lengths = encoded.map { CInt(clamping: $0?.bytes.count ?? 0) }
+    let formats = encoded.map { CInt($0?.isBinary == true ? 1 : 0) }
+    let texts = CTexts(encoded.map { $0?.bytes })
+    let count = CInt(clamping: values.count)
+    let result = unsafe texts.withPointers { pointers in
+      if let name {
+        unsafe library.executePrepared(handle, name, count, pointers, lengths, formats, 0)
+      } else {
+        unsafe library.executeParameters(handle, sql, count, nil, pointers, lengths, formats, 0)
+      }
+    }
+    return try checked(unsafe PostgresResult(result, library))
+  }
+
+  /// The name of a prepared statement; the statements are constants, so there are few.
+  private func prepare(_ sql: String) throws(PostgresFailure) -> String {
+    if let name = prepared[sql] { return name }
+    let name = "lazaret_\(prepared.count)"
+    _ = try checked(unsafe PostgresResult(library.prepare(handle, name, sql, 0, nil), library))
+    prepared[sql] = name
+    return name
+  }
+
+  // MARK: Notifications
+
+  /// The descriptor of its socket; negative where it is not connected.
+  var socket: CInt { unsafe library.socket(handle) }
+
+  /// Takes in what has come on the socket, and gives the payloads of the notifications in it.
+  func notifications() throws(PostgresFailure) -> [String] {
+    guard unsafe library.consumeInput(handle) == 1 else { throw PostgresFailure(.lost) }
+    var payloads: [String] = []
+    while let notification = unsafe library.notifies(handle) {
+      defer { unsafe library.freeMemory(notification) }
+      // PGnotify: char *relname; int be_pid; char *extra.
+      let extra = unsafe notification.load(
+        fromByteOffset: 2 * MemoryLayout<Int>.stride, as: UnsafePointer<CChar>?.self)
+      payloads.append(unsafe extra.map { unsafe String(cString: $0) } ?? "")
+    }
+    return payloads
+  }
+}

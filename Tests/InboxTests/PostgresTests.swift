@@ -1,0 +1,207 @@
+import Foundation
+import Inbox
+import InboxPostgres
+import StoreFiles
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+
+/// What only a database server has: versions of its schema, restarts, notifications, addresses.
+@Suite(
+  "The inbox in PostgreSQL", .enabled(if: PostgresServer.shared != nil, "no PostgreSQL server can be started here"))
+struct PostgresTests {
+  private var server: PostgresServer { get throws { try #require(PostgresServer.shared) } }
+
+  private func time(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: 1_000_000 + seconds) }
+
+  @Test func processesThatMakeTheSchemaAtOnceMakeItOnce() throws {
+    let address = try server.makeDatabase()
+    let children = try (0..<4).map { number in
+      let child = try ChildProcess(
+        "/usr/bin/env",
+        ["LAZARET_DATABASE=\(address)", ChildProcess.tool, "inbox", "token", "new", "sender \(number)"])
+      return child
+    }
+    for child in children {
+      let result = try child.finish()
+      #expect(result.status == 0, "\(result.errors)")
+    }
+    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1")
+    #expect(try server.run("SELECT count(*) FROM lazaret.senders", in: address) == "4")
+  }
+
+  @Test func aDatabaseOfALaterVersionIsRefused() throws {
+    let address = try server.makeDatabase()
+    _ = try server.open(address)
+    try server.run("INSERT INTO lazaret.versions (version) VALUES (99)", in: address)
+    let error = #expect(throws: InboxError.self) { try server.open(address) }
+    #expect(error?.code == "inbox-records" && error?.detail.contains("version 99") == true)
+    #expect(error?.isEnvironmental == false)
+  }
+
+  @Test func aDatabaseThatIsNotInUTF8IsRefused() throws {
+    let address = try server.makeDatabase("ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    #expect(throws: InboxError.self) { try server.open(address) }
+    #expect(try server.run("SELECT to_regnamespace('lazaret') IS NULL", in: address) == "t")
+  }
+
+  @Test func textThatPostgreSQLCannotKeepIsAnErrorAndNotCutOff() throws {
+    let database = try server.open(try server.makeDatabase())
+    let records = PostgresInboxRecords(database)
+    try records.add(InboxSender(name: "me", quota: 100, created: time(0)), tokenSum: [1])
+    let upload = InboxUpload(id: "a\u{0}b", sender: "me", length: 1, created: time(0), expires: time(1))
+    let error = #expect(throws: InboxError.self) { try records.admit(upload, quota: 100, limits: InboxLimits()) }
+    #expect(error?.isEnvironmental == false && error?.code == "inbox-records")
+    #expect(try records.upload("a") == nil && records.openUploads().isEmpty)
+  }
+
+  @Test func aServerThatRestartsIsMetAgain() throws {
+    let own = try PostgresServer(isShared: false)
+    let database = try own.open(try own.makeDatabase(), connections: 3)
+    let (records, queue) = (PostgresInboxRecords(database), PostgresJobQueue(database))
+    try records.add(InboxSender(name: "me", quota: 100, created: time(0)), tokenSum: [1])
+    try queue.add(.open, forEach: (0..<300).map { "\($0)" }, at: time(0))
+    for word in ["restart", "crash"] {
+      // All connections are open, and all are lost.
+      DispatchQueue.concurrentPerform(iterations: 3) { _ in _ = try? records.senders() }
+      try own.restart(word)
+      #expect(try records.senders().count == 1)
+      let job = try #require(try queue.lease(by: "me", for: 60, at: time(1)))
+      #expect(try queue.end(job, .done, at: time(1)) == .done)
+    }
+    // In the middle of work: what was said to be done is done, and nothing is done twice.
+    let (ended, errors) = (Mutex<[String]>([]), Mutex<[InboxError]>([]))
+    let done = DispatchGroup()
+    for worker in 0..<3 {
+      let (date, later) = (time(2), time(3))
+      DispatchQueue.global().async(group: done) {
+        for _ in 0..<400 {
+          do {
+            guard let job = try queue.lease(by: "worker \(worker)", for: 1_000_000, at: date) else { return }
+            if try queue.end(job, .done, at: later) == .done { ended.withLock { $0.append(job.bundle) } }
+          } catch let error as InboxError {
+            errors.withLock { $0.append(error) }
+          } catch {
+            Issue.record("\(error)")
+          }
+        }
+      }
+    }
+    for word in ["crash", "restart"] {
+      Thread.sleep(forTimeInterval: 0.05)
+      try own.restart(word)
+    }
+    done.wait()
+    let told = ended.withLock { $0 }
+    #expect(Set(told).count == told.count)
+    #expect(errors.withLock { $0.allSatisfy(\.isEnvironmental) })
+    // A crash loses nothing that was committed: all that was told is there.
+    for bundle in told { #expect(try queue.jobs(of: bundle).first?.state == .done) }
+    let counts = try queue.counts()
+    #expect(counts.values.reduce(0, +) == 300 && counts[.waiting] == nil)
+    #expect(counts[.done, default: 0] >= told.count + 2)
+  }
+
+  @Test func aServerThatIsAwayIsTheEnvironment() throws {
+    let start = ContinuousClock.now
+    let address = try PostgresAddress("postgresql:///x?host=/nonexistent", from: .commandLine)
+    let error = #expect(throws: InboxError.self) { try PostgresDatabase(address) }
+    #expect(error?.isEnvironmental == true && error?.code == "inbox-records")
+    #expect(start.duration(to: .now) < .seconds(5))
+  }
+
+  @Test func changesOfAnotherProcessAreHeardAndOnesOwnAreNot() throws {
+    let address = try server.makeDatabase()
+    let (mine, other) = (try server.open(address), try server.open(address))
+    let (changes, heard) = (InboxChanges(), Mutex(0))
+    changes.listen { heard.withLock { $0 += 1 } }
+    let listener = PostgresListener(mine, to: changes)
+    defer { listener.stop() }
+    func waits(for count: Int) -> Bool {
+      for _ in 0..<500 {
+        if heard.withLock({ $0 }) >= count { return true }
+        Thread.sleep(forTimeInterval: 0.01)
+      }
+      return false
+    }
+    // It tells that it has begun to listen.
+    #expect(waits(for: 1))
+    try PostgresJobQueue(mine).add(.open, for: "a", at: time(0))
+    Thread.sleep(forTimeInterval: 0.3)
+    #expect(heard.withLock { $0 } == 1)
+    try PostgresJobQueue(other).add(.open, for: "b", at: time(0))
+    #expect(waits(for: 2))
+    // Its connection is lost: it makes another, and tells of it.
+    try server.run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()",
+      in: address)
+    #expect(waits(for: 3))
+    Thread.sleep(forTimeInterval: 0.3)
+    let before = heard.withLock { $0 }
+    try PostgresJobQueue(other).add(.open, for: "c", at: time(0))
+    #expect(waits(for: before + 1))
+  }
+
+  @Test func homesAndDatabasesThatDoNotBelongTogetherAreRefused() throws {
+    let folder = try TemporaryFolder()
+    let system = FileSystem()
+    func home(_ name: String) throws -> FilePath {
+      try system.makeDirectory(folder.appending(name))
+      return folder.appending(name)
+    }
+    let (one, other) = (try server.open(try server.makeDatabase()), try server.open(try server.makeDatabase()))
+    let first = try home("first")
+    _ = try Inbox(home: first, database: one)
+    _ = try Inbox(home: first, database: one)
+    try folder.write("x", to: "first/Inbox/Bundles/00000000-0000-0000-0000-000000000000/bundle.lazaret.tar.gz")
+    let second = try home("second")
+    _ = try Inbox(home: second)
+    for (home, database) in [(first, other), (try self.empty(folder), one), (second, other), (second, one)] {
+      let error = #expect(throws: InboxError.self) { try Inbox(home: home, database: database) }
+      #expect(error?.code == "inbox-address")
+    }
+    // A file of records is not made beside it either.
+    let error = #expect(throws: InboxError.self) { try Inbox(home: first) }
+    #expect(error?.code == "inbox-address")
+    #expect(try !system.entries(of: first.appending("Inbox")).map(\.string).contains("records.sqlite"))
+    #expect(
+      try system.entries(of: first.appending("Inbox/Bundles")).map(\.string) == ["00000000-0000-0000-0000-000000000000"]
+    )
+  }
+
+  private func empty(_ folder: TemporaryFolder) throws -> FilePath {
+    let home = folder.appending("empty \(UniversalIdentifier.random())")
+    try FileSystem().makeDirectory(home)
+    return home
+  }
+}
+
+/// Addresses, which need no server.
+@Suite("Addresses of databases")
+struct PostgresAddressTests {
+  @Test(arguments: [
+    "postgresql://me:secret@host/x", "postgres://me:@host/x", "postgresql://host/x?password=secret",
+    "postgresql://host/x?user=me&pass%77ord=secret", "postgresql://me:se/cret@host/x",
+    "postgresql://host/x?sslpassword=secret",
+  ])
+  func aPasswordOnACommandLineIsRefusedAndNotRepeated(_ text: String) {
+    let error = #expect(throws: InboxError.self) { try PostgresAddress(text, from: .commandLine) }
+    #expect(error?.code == "inbox-address" && error?.hint.contains("PGPASSFILE") == true)
+    #expect(!"\(String(describing: error))".contains("cret"))
+  }
+
+  @Test(arguments: [
+    "postgresql://host/x", "postgresql://me@host:5432/x", "postgres://[::1]:5432/x", "postgresql:///x?host=/run",
+    "postgresql://one:1,two:2/x?target_session_attrs=read-write", "postgresql://?service=inbox",
+  ])
+  func addressesWithoutOneAreTaken(_ text: String) throws {
+    _ = try PostgresAddress(text, from: .commandLine)
+    _ = try PostgresAddress("postgresql://me:secret@host/x", from: .environment)
+  }
+
+  @Test(arguments: ["", "host=/run dbname=x", "mysql://host/x", "postgresql:", "https://host", "postgresql://a\u{0}b"])
+  func whatIsNoAddressIsRefused(_ text: String) {
+    #expect(throws: InboxError.self) { try PostgresAddress(text, from: .environment) }
+  }
+}
