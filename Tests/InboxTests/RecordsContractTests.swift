@@ -226,14 +226,20 @@ struct RecordsContractTests {
     _ body: @escaping @Sendable (Int, any InboxRecords, any JobQueue) throws -> Void
   ) throws {
     let errors = Mutex<[String]>([])
-    DispatchQueue.concurrentPerform(iterations: count) { number in
-      do {
-        let (records, queue) = try kind.open(folder)
-        try body(number, records, queue)
-      } catch {
-        errors.withLock { $0.append("\(error)") }
+    let threads = DispatchGroup()
+    for number in 0..<count {
+      threads.enter()
+      WorkThread.start(named: "test \(number)") {
+        do {
+          let (records, queue) = try kind.open(folder)
+          try body(number, records, queue)
+        } catch {
+          errors.withLock { $0.append("\(error)") }
+        }
+        threads.leave()
       }
     }
+    threads.wait()
     #expect(errors.withLock { $0 } == [])
   }
 
