@@ -313,7 +313,8 @@ struct RecordsContractTests {
       kept.withLock { _ = $0.insert(one) }
     }
     let records = try kind.open(folder.path).records
-    #expect(kept.withLock { $0.count } == 1 && (try records.bundleCount()) == 1)
+    #expect(kept.withLock { $0.count } == 1)
+    #expect(try records.bundleCount() == 1)
     #expect(try records.usage() == ["me": 10])
   }
 }
