@@ -117,11 +117,11 @@ struct JobQueueTests {
   }
 
   /// Records and queue of one file, with the bundle `a` in it.
-  private func desk(_ folder: TemporaryFolder) throws -> (records: SQLiteInboxRecords, queue: SQLiteJobQueue) {
-    let inbox = try Inbox(home: folder.path)
-    _ = try inbox.addSender("me", quota: 1000)
-    let database = try InboxDatabase(inbox.folders.records)
-    let records = SQLiteInboxRecords(database)
+  private func desk(
+    _ kind: RecordsKind, _ folder: TemporaryFolder
+  ) throws -> (records: any InboxRecords, queue: any JobQueue) {
+    let (records, queue) = try kind.open(folder.path, rules: Self.rules)
+    _ = try records.addSender("me", quota: 1000, at: time(0))
     let upload = InboxUpload(id: "a", sender: "me", length: 4, created: time(0), expires: time(100))
     _ = try records.admit(upload, quota: 1000, limits: InboxLimits())
     let bundle = InboxBundle(

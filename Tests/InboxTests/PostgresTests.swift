@@ -71,7 +71,8 @@ struct PostgresTests {
       #expect(try queue.end(job, .done, at: time(1)) == .done)
     }
     // In the middle of work: what was said to be done is done, and nothing is done twice.
-    let (ended, errors) = (Mutex<[String]>([]), Mutex<[InboxError]>([]))
+    let ended = Mutex<[String]>([])
+    let errors = Mutex<[InboxError]>([])
     let done = DispatchGroup()
     for worker in 0..<3 {
       let (date, later) = (time(2), time(3))
@@ -114,7 +115,8 @@ struct PostgresTests {
   @Test func changesOfAnotherProcessAreHeardAndOnesOwnAreNot() throws {
     let address = try server.makeDatabase()
     let (mine, other) = (try server.open(address), try server.open(address))
-    let (changes, heard) = (InboxChanges(), Mutex(0))
+    let changes = InboxChanges()
+    let heard = Mutex(0)
     changes.listen { heard.withLock { $0 += 1 } }
     let listener = PostgresListener(mine, to: changes)
     defer { listener.stop() }

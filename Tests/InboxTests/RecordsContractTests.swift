@@ -226,14 +226,20 @@ struct RecordsContractTests {
     _ body: @escaping @Sendable (Int, any InboxRecords, any JobQueue) throws -> Void
   ) throws {
     let errors = Mutex<[String]>([])
-    DispatchQueue.concurrentPerform(iterations: count) { number in
-      do {
-        let (records, queue) = try kind.open(folder)
-        try body(number, records, queue)
-      } catch {
-        errors.withLock { $0.append("\(error)") }
+    let threads = DispatchGroup()
+    for number in 0..<count {
+      threads.enter()
+      WorkThread.start(named: "test \(number)") {
+        do {
+          let (records, queue) = try kind.open(folder)
+          try body(number, records, queue)
+        } catch {
+          errors.withLock { $0.append("\(error)") }
+        }
+        threads.leave()
       }
     }
+    threads.wait()
     #expect(errors.withLock { $0 } == [])
   }
 
@@ -307,7 +313,8 @@ struct RecordsContractTests {
       kept.withLock { _ = $0.insert(one) }
     }
     let records = try kind.open(folder.path).records
-    #expect(kept.withLock { $0.count } == 1 && (try records.bundleCount()) == 1)
+    #expect(kept.withLock { $0.count } == 1)
+    #expect(try records.bundleCount() == 1)
     #expect(try records.usage() == ["me": 10])
   }
 }

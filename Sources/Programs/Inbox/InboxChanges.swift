@@ -4,6 +4,9 @@ internal import Compatibility
 package final class InboxChanges: Sendable {
   private let listeners = Mutex<[@Sendable () -> Void]>([])
 
+  /// Changes that no one listens to yet.
+  package init() {}
+
   /// Calls a function at each change, from any thread; it must not wait.
   package func listen(_ listener: @escaping @Sendable () -> Void) { listeners.withLock { $0.append(listener) } }
 

@@ -117,9 +117,9 @@ extension PostgresInboxRecords {
 
   /// A text as `LIKE` takes it for itself.
   private static func escaped(_ text: String) -> String {
-    text.reduce(into: "") { escaped, character in
-      if "\\%_".contains(character) { escaped.append("\\") }
-      escaped.append(character)
+    text.unicodeScalars.reduce(into: "") { escaped, scalar in
+      if ["\\", "%", "_"].contains(scalar) { escaped.append("\\") }
+      escaped.unicodeScalars.append(scalar)
     }
   }
 
