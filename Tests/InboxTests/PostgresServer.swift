@@ -48,7 +48,8 @@ final class PostgresServer: Sendable {
 
   private static let script = """
     export LC_ALL=C
-    d="$1/data"; bin="$2"
+    d="$1/data"; bin="$2"; place="$1"
+    trap '"$bin/pg_ctl" -D "$d" -m immediate -w stop >/dev/null 2>&1; rm -rf "$place"' EXIT
     "$bin/initdb" -D "$d" -N -A trust -U lazaret -E UTF8 --locale=C.UTF-8 >"$1/initdb.log" 2>&1 || exit 1
     begin() {
       "$bin/pg_ctl" -D "$d" -w -l "$1/log" -o "-k $1 -c listen_addresses='' -c fsync=off -c max_connections=200" start \
@@ -62,8 +63,6 @@ final class PostgresServer: Sendable {
         crash) "$bin/pg_ctl" -D "$d" -m immediate -w stop >/dev/null 2>&1; begin "$1" ;;
       esac
     done
-    "$bin/pg_ctl" -D "$d" -m immediate -w stop >/dev/null 2>&1
-    rm -rf "$1"
     """
 
   /// - Parameter isShared: whether the one of `LAZARET_POSTGRES` will do.

@@ -109,7 +109,7 @@ struct PostgresTests {
     let address = try PostgresAddress("postgresql:///x?host=/nonexistent", from: .commandLine)
     let error = #expect(throws: InboxError.self) { try PostgresDatabase(address) }
     #expect(error?.isEnvironmental == true && error?.code == "inbox-records")
-    #expect(start.duration(to: .now) < .seconds(5))
+    #expect(start.duration(to: .now) < .seconds(60))
   }
 
   @Test func changesOfAnotherProcessAreHeardAndOnesOwnAreNot() throws {
@@ -121,7 +121,7 @@ struct PostgresTests {
     let listener = PostgresListener(mine, to: changes)
     defer { listener.stop() }
     func waits(for count: Int) -> Bool {
-      for _ in 0..<500 {
+      for _ in 0..<6000 {
         if heard.withLock({ $0 }) >= count { return true }
         Thread.sleep(forTimeInterval: 0.01)
       }
@@ -183,7 +183,7 @@ struct PostgresTests {
 @Suite("Addresses of databases")
 struct PostgresAddressTests {
   @Test(arguments: [
-    "postgresql://me:secret@host/x", "postgres://me:@host/x", "postgresql://host/x?password=secret",
+    "postgresql://me:secret@host:5432/x", "postgresql://me:secret@host/x", "postgres://me:@host/x", "postgresql://host/x?password=secret",
     "postgresql://host/x?user=me&pass%77ord=secret", "postgresql://me:se/cret@host/x",
     "postgresql://host/x?sslpassword=secret",
   ])
@@ -200,6 +200,14 @@ struct PostgresAddressTests {
   func addressesWithoutOneAreTaken(_ text: String) throws {
     _ = try PostgresAddress(text, from: .commandLine)
     _ = try PostgresAddress("postgresql://me:secret@host/x", from: .environment)
+  }
+
+  /// libpq would take a part of these passwords for the host, and name it.
+  @Test(arguments: ["postgresql://u:p@sscret@db/x", "postgresql://u:12/cret@db/x", "postgresql://u@x/cret@db"])
+  func aPasswordThatIsNotWrittenAsItShouldBeIsNotRepeated(_ text: String) {
+    let error = #expect(throws: InboxError.self) { try PostgresAddress(text, from: .environment) }
+    #expect(error?.code == "inbox-address" && error?.hint.contains("%40") == true)
+    #expect(!"\(String(describing: error))".contains("cret"))
   }
 
   @Test(arguments: ["", "host=/run dbname=x", "mysql://host/x", "postgresql:", "https://host", "postgresql://a\u{0}b"])

@@ -43,6 +43,7 @@ package final class ScriptedServer: Sendable {
   /// The port that it listens on.
   package let port: UInt16
   private let socket: CInt
+  private let isStopped = Mutex(false)
   private let state: Mutex<(steps: [Step], last: Step?, received: [Received])>
 
   struct NotStarted: Error {}
@@ -72,7 +73,15 @@ package final class ScriptedServer: Sendable {
   }
 
   /// Ends the server's thread.
-  package func stop() { shutdown(socket, CInt(SHUT_RDWR)) }
+  package func stop() {
+    guard
+      !isStopped.withLock({ stopped in
+        defer { stopped = true }
+        return stopped
+      })
+    else { return }
+    shutdown(socket, CInt(SHUT_RDWR))
+  }
 
   /// The requests so far.
   package var received: [Received] { state.withLock { $0.received } }
@@ -80,7 +89,10 @@ package final class ScriptedServer: Sendable {
   private func serve() {
     while true {
       let connection = accept(socket, nil, nil)
-      guard connection >= 0 else { break }
+      guard connection >= 0 else {
+        if [EINTR, ECONNABORTED, EMFILE, ENFILE].contains(errno), !isStopped.withLock({ $0 }) { continue }
+        break
+      }
       var timeout = timeval(tv_sec: 20, tv_usec: 0)
       unsafe setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
       WorkThread.start { [self] in

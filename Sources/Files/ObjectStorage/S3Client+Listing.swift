@@ -7,6 +7,9 @@ extension S3Client {
   /// The most pages of a thousand objects that are read.
   private static let mostPages = 1000
 
+  /// The size of an object that cannot be: Amazon's largest has 50 TB.
+  private static let largestObject: Int64 = 1 << 50
+
   /// The objects whose keys begin with a text.
   ///
   /// - Throws: `s3-answer` where a page is none, goes on without end, or lists keys that were not asked for.
@@ -26,7 +29,7 @@ extension S3Client {
       for element in page.all("Contents") {
         guard let text = element.text("Key"), let key = isEncoded ? PercentEncoding.decode(text) : text,
           key.hasPrefix(prefix), key.utf8.count <= 1024, let bytes = element.text("Size").flatMap({ Int64($0) }),
-          bytes >= 0
+          (0...Self.largestObject).contains(bytes)
         else { throw odd("the listing has an entry that cannot be", call) }
         listing.objects.append(
           S3ObjectFacts(key: key, bytes: bytes, modified: element.text("LastModified").flatMap(Self.date)))

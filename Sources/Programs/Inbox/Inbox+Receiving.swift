@@ -87,10 +87,11 @@ extension Inbox {
     for name in try fileSystem.entries(of: folders.uploads) where !open.contains(name.string) {
       try fileSystem.unlink(folders.uploads.appending(name))
     }
-    // Another machine may be at work.
+    // Another machine may be at work; what is begun after this look has its folder after it too.
+    let working = try fileSystem.entries(of: folders.work)
     let now = surroundings.now().secondsSince1970
     let atWork = Set(try queue.running().filter { $0.leaseEnds >= now }.map(\.bundle))
-    for name in try fileSystem.entries(of: folders.work) where !atWork.contains(name.string) {
+    for name in working where !atWork.contains(name.string) {
       try fileSystem.removeTree(folders.work.appending(name))
     }
     let known = try records.bundleIDs()
@@ -98,8 +99,8 @@ extension Inbox {
       guard InboxFolders.isID(name.string), known[name.string] == nil else { continue }
       try fileSystem.removeTree(folders.bundles.appending(name))
     }
-    // Of an earlier version, which did not count it.
-    for (id, isNoted) in known where !isNoted {
+    // Of an earlier version, which did not count it; who works at one counts it in the end.
+    for (id, isNoted) in known where !isNoted && !atWork.contains(id) {
       _ = try records.place(try placedBytes(of: id), of: id, totalBytes: nil)
     }
     // Of a bundle that was refused nothing stays but itself.

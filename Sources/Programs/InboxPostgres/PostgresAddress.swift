@@ -30,6 +30,11 @@ package struct PostgresAddress: Sendable {
     self.text = text
     self.origin = origin
     if origin == .commandLine, Self.hasPassword(text) { throw Self.password }
+    guard Self.endsItsCredentials(text) else {
+      throw InboxError(
+        .address, operation: Self.operation, detail: "a name or a password in it has characters that end it too early",
+        hint: "Write @ as %40, / as %2F and : as %3A in names and passwords, or give the password by PGPASSFILE.")
+    }
   }
 
   /// Has libpq read it, which is who decides what it says.
@@ -42,6 +47,16 @@ package struct PostgresAddress: Sendable {
         hint: "Give postgresql://HOST/DATABASE; other characters than letters and digits in names are written %XX.")
     }
     if origin == .commandLine, names.contains("password") || names.contains("sslpassword") { throw Self.password }
+  }
+
+  /// Whether what stands before the host ends where it seems to: libpq takes the rest of a password with `@` or `/` in it for a
+  /// host, and names it in its messages.
+  private static func endsItsCredentials(_ text: String) -> Bool {
+    guard let start = text.range(of: "://") else { return true }
+    let rest = text[start.upperBound...].prefix { $0 != "?" }
+    let authority = rest.prefix { $0 != "/" }
+    let signs = rest.filter { $0 == "@" }.count
+    return signs == 0 || signs == 1 && authority.contains("@")
   }
 
   private static var password: InboxError {
@@ -60,7 +75,7 @@ package struct PostgresAddress: Sendable {
     let authority = rest.prefix { $0 != "/" && $0 != "?" }
     if let end = rest.firstIndex(of: "@"), rest[..<end].contains(":"), end < authority.endIndex { return true }
     // One with a slash in it, which it should not have: libpq takes the text before it for a host.
-    if authority.contains(":"), let last = rest.split(separator: "?", maxSplits: 1).first, last.contains("@") {
+    if authority.contains(":"), !authority.contains("@"), let last = rest.split(separator: "?", maxSplits: 1).first, last.contains("@") {
       return true
     }
     guard let question = rest.firstIndex(of: "?") else { return false }

@@ -18,10 +18,10 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   /// - Throws: where none comes about; `0A000` where the server is older than version 12, or its database is not in UTF-8.
   init(_ address: PostgresAddress, _ library: PostgresLibrary) throws(PostgresFailure) {
     self.library = library
-    // What stands before the address is what it may say otherwise; a dead way to the server is noticed within a minute.
+    // What stands before the address is what it may say otherwise; a dead way to the server is noticed before a lease ends.
     let settings: [(String, String)] = [
       ("connect_timeout", "10"), ("fallback_application_name", "lazaret"), ("keepalives_idle", "20"),
-      ("keepalives_interval", "10"), ("keepalives_count", "3"), ("tcp_user_timeout", "60000"),
+      ("keepalives_interval", "10"), ("keepalives_count", "3"), ("tcp_user_timeout", "20000"),
       ("dbname", address.text), ("client_encoding", "UTF8"),
     ]
     let names = CTexts(settings.map { Array($0.0.utf8) + [0] })

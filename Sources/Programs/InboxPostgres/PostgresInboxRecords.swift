@@ -57,9 +57,10 @@ package struct PostgresInboxRecords: InboxRecords {
 
   package func usage() throws(InboxError) -> [String: Int64] {
     try database.readOnce("add up what is kept") { connection in
+      // Names that differ in the database may be equal here: é is one character or two.
       Dictionary(
-        uniqueKeysWithValues: try connection.query("SELECT name, used FROM lazaret.senders WHERE used <> 0")
-          .map { (try $0.text($1, 0), try $0.integer($1, 1)) })
+        try connection.query("SELECT name, used FROM lazaret.senders WHERE used <> 0")
+          .map { (try $0.text($1, 0), try $0.integer($1, 1)) }, uniquingKeysWith: +)
     }
   }
 

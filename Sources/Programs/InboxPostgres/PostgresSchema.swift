@@ -166,7 +166,7 @@ enum PostgresSchema {
         IF TG_OP = 'DELETE' OR OLD.damage <> NEW.damage THEN
           DELETE FROM lazaret.damages WHERE damage = OLD.damage;
           INSERT INTO lazaret.damages SELECT damage, date FROM lazaret.sightings WHERE damage = OLD.damage
-            ORDER BY date DESC LIMIT 1;
+            ORDER BY date DESC LIMIT 1 ON CONFLICT (damage) DO UPDATE SET latest = excluded.latest;
         END IF;
       END IF;
       IF TG_OP <> 'DELETE' THEN

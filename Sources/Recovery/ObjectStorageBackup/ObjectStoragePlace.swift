@@ -89,11 +89,22 @@ extension ObjectStoragePlace {
     return try wrapping(BackupError.init) { () throws(S3Error) in try client.get(key, at: offset, length: length) }
   }
 
+  /// Refuses to change anything once the lock is lost.
+  private func requireLock() throws(BackupError) {
+    if state.hasLostLock { throw StorageLock.lost(self) }
+  }
+
   /// Begins a file, after a note that its backup is being written.
   package func begin(_ name: String) throws(BackupError) -> any BackupUpload {
     let key = try key(name, in: .kept)
+    try requireLock()
     if let id = StorageContents.identifier(of: name), state.begins(id) {
-      try wrapping(BackupError.init) { () throws(S3Error) in try client.put(begunKey(id), []) }
+      do {
+        try wrapping(BackupError.init) { () throws(S3Error) in try client.put(begunKey(id), []) }
+      } catch {
+        state.ends(id)
+        throw error
+      }
     }
     return StorageUpload(name, key, in: self)
   }
@@ -101,12 +112,14 @@ extension ObjectStoragePlace {
   /// Writes a small file; readers see the one before, or this one.
   package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
     let key = try key(name, in: section)
+    try requireLock()
     try wrapping(BackupError.init) { () throws(S3Error) in try client.put(key, bytes[...]) }
   }
 
   /// Notes that a file was dropped, or takes that note back; the file itself stays where it is.
   package func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
     guard from != to else { return }
+    try requireLock()
     guard try isThere(name, in: from) else {
       throw BackupError(
         FileError(.notFound, operation: "move the file of a backup", detail: "\(printable(name)) is not there"))
@@ -123,6 +136,7 @@ extension ObjectStoragePlace {
   package func delete(_ name: String, in section: BackupSection) throws(BackupError) {
     let key = try key(name, in: section)
     guard try isThere(name, in: section) else { return }
+    try requireLock()
     try wrapping(BackupError.init) { () throws(S3Error) in
       try client.delete(key)
       if section == .trash, !StorageContents.isRecord(name) { try client.delete(trashKey(name)) }
@@ -137,6 +151,7 @@ extension ObjectStoragePlace {
   /// Removes the files of backups that have no manifest, and what was written of files that have no key.
   package func removeUnfinished() throws(BackupError) {
     let contents = try contents()
+    try requireLock()
     try wrapping(BackupError.init) { () throws(S3Error) in
       for id in contents.unfinished {
         for name in contents.names(of: id) { try client.delete(address.key(name)) }

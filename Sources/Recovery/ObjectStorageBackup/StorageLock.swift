@@ -37,7 +37,9 @@ final class StorageLock: BackupPlaceLock {
         let others = contents.locks.filter { $0.key != StorageContents.locks + name }
         guard others.allSatisfy({ Self.isOver($0, at: contents.date) }) else { return false }
         // What is over does no harm where it stays.
-        for lock in others { try? client.delete(place.address.key(lock.key)) }
+        for lock in others where !Self.isChecking(lock, at: contents.date) {
+          try? client.delete(place.address.key(lock.key))
+        }
         return true
       }
       if isFree { break }
@@ -58,9 +60,10 @@ final class StorageLock: BackupPlaceLock {
         do throws(S3Error) {
           // Under the same lock as the release, which must come last.
           try isReleased.withLock { (isReleased) throws(S3Error) in
-            guard !isReleased else { return }
+            // A lock that was lost stays lost: another process may have had it meanwhile.
+            guard !isReleased, !state.hasLostLock else { return }
             try client.put(key, [1])
-            state.holds(until: .now + .seconds(Self.lease / 2))
+            if !state.hasLostLock { state.holds(until: .now + .seconds(Self.lease / 2)) }
           }
         } catch {
           // It is tried again; where that does not help in time, the lock counts as lost, and nothing is given its name.
@@ -84,6 +87,14 @@ final class StorageLock: BackupPlaceLock {
       guard error.kind == .access else { throw error }
       try client.put(key, [])
     }
+  }
+
+  /// Whether it is what another process looks at the server with, in this moment.
+  private static func isChecking(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool {
+    guard lock.key.hasPrefix("\(StorageContents.locks)check-"), let date, let modified = lock.modified else {
+      return false
+    }
+    return date.secondsSince1970 &- modified.secondsSince1970 <= lease
   }
 
   private static func isOver(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool {
@@ -131,11 +142,11 @@ final class StorageLock: BackupPlaceLock {
         hint: "Run it again when that is done; what a process left that is gone holds for \(lease / 60) minutes."))
   }
 
-  /// The lock could not be written again in time.
+  /// The lock could not be written again in time: another process may have had it, and changed what was looked at.
   static func lost(_ place: ObjectStoragePlace) -> BackupError {
     BackupError(
       FileError(
-        .changed, operation: "write the backup", detail: "the lock of \(place.location) could not be kept",
+        .locked, operation: "write the backup", detail: "the lock of \(place.location) could not be kept",
         hint: "Run the same command again when the connection is stable."))
   }
 }

@@ -292,9 +292,11 @@ struct BackupJob {
       }
       try head.commit()
     } catch {
-      // The first error is the one to report.
-      try? place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
-      for name in named { try? place.delete(name, in: .kept) }
+      // The first error is the one to report. A manifest that may be there keeps its files, and is a whole backup with them.
+      do throws(BackupError) {
+        try place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
+        for name in named { try? place.delete(name, in: .kept) }
+      } catch {}
       throw error
     }
   }
