@@ -24,7 +24,7 @@ struct HelpTests {
     ["quarantine", "discard"], ["send"], ["outbox"], ["outbox", "list"], ["outbox", "send"], ["outbox", "retry"],
     ["outbox", "cancel"], ["outbox", "prune"],
     ["export"], ["key"], ["key", "new"], ["key", "public"], ["bundle"], ["bundle", "check"], ["bundle", "unpack"],
-    ["licences"],
+    ["licences"], ["work"],
   ]
 
   @Test(arguments: verbs)

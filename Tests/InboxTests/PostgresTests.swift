@@ -183,7 +183,8 @@ struct PostgresTests {
 @Suite("Addresses of databases")
 struct PostgresAddressTests {
   @Test(arguments: [
-    "postgresql://me:secret@host:5432/x", "postgresql://me:secret@host/x", "postgres://me:@host/x", "postgresql://host/x?password=secret",
+    "postgresql://me:secret@host:5432/x", "postgresql://me:secret@host/x", "postgres://me:@host/x",
+    "postgresql://host/x?password=secret",
     "postgresql://host/x?user=me&pass%77ord=secret", "postgresql://me:se/cret@host/x",
     "postgresql://host/x?sslpassword=secret",
   ])

@@ -6,6 +6,7 @@ import StoreCoordination
 struct InboxTokenListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists the senders; never their tokens.",
+    usage: "lazaret inbox token list [--home <dir> | --database <url>] [<options>]",
     discussion: """
       EXAMPLE
         lazaret inbox token list --home Support

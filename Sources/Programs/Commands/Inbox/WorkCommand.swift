@@ -18,7 +18,7 @@ struct WorkCommand: ParsableCommand {
       minute. A job that failed too often stays with its reason on the bundle's page.
 
       EXAMPLE
-        lazaret work --database postgresql://db.example.com/lazaret --home /srv/support --identity support.key --workers 4
+        lazaret work --database postgresql://db/lazaret --home Support
 
       \(ExitStatus.help)
       """)

@@ -30,7 +30,7 @@ struct ServeCommand: ParsableCommand {
         lazaret serve --home Stores --model App.xcdatamodeld
         lazaret serve --home Support --inbox --identity support.key
         lazaret serve --inbox --proxy 127.0.0.1 --host support.example.com
-        lazaret serve --home /srv/support --inbox --database postgresql://db.example.com/lazaret
+        lazaret serve --inbox --database postgresql://db/lazaret
 
       \(ExitStatus.help)
       """)
