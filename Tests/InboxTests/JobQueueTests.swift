@@ -10,7 +10,7 @@ struct JobQueueTests {
   private static let rules = JobRules(maximumAttempts: 3, maximumInterruptions: 3)
 
   private func queue(_ kind: RecordsKind, _ folder: TemporaryFolder) throws -> any JobQueue {
-    try kind.open(folder.path, rules: Self.rules).queue
+    try kind.open(folder, rules: Self.rules).queue
   }
 
   private func time(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: 1_000_000 + seconds) }
@@ -120,7 +120,7 @@ struct JobQueueTests {
   private func desk(
     _ kind: RecordsKind, _ folder: TemporaryFolder
   ) throws -> (records: any InboxRecords, queue: any JobQueue) {
-    let (records, queue) = try kind.open(folder.path, rules: Self.rules)
+    let (records, queue) = try kind.open(folder, rules: Self.rules)
     _ = try records.addSender("me", quota: 1000, at: time(0))
     let upload = InboxUpload(id: "a", sender: "me", length: 4, created: time(0), expires: time(100))
     _ = try records.admit(upload, quota: 1000, limits: InboxLimits())

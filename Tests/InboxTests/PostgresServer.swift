@@ -73,10 +73,12 @@ final class PostgresServer: Sendable {
       (environment["PATH"] ?? "").split(separator: ":").map(String.init)
       + ((try? manager.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []).sorted().reversed()
       .map { "/usr/lib/postgresql/\($0)/bin" } + ["/opt/homebrew/opt/postgresql@15/bin"]
-    let wanted = isShared && environment["LAZARET_POSTGRES"] != nil ? "psql" : "initdb"
-    guard let programs = folders.first(where: { manager.isExecutableFile(atPath: $0 + "/" + wanted) }) else {
-      throw Unavailable(words: "there is no \(wanted) on this machine")
-    }
+    let wanted = isShared && environment["LAZARET_POSTGRES"] != nil ? ["psql"] : ["initdb", "pg_ctl", "psql"]
+    guard
+      let programs = folders.first(where: { folder in
+        wanted.allSatisfy { manager.isExecutableFile(atPath: folder + "/" + $0) }
+      })
+    else { throw Unavailable(words: "\(wanted.joined(separator: ", ")) are not on this machine") }
     self.programs = programs
     if isShared, let address = environment["LAZARET_POSTGRES"] {
       (self.address, supervisor) = (address, nil)
@@ -128,7 +130,7 @@ final class PostgresServer: Sendable {
 
   /// Makes an empty database, and gives its address.
   func makeDatabase(_ options: String = "") throws -> String {
-    let name = "t" + "\(UniversalIdentifier.random())".filter { $0 != "-" }
+    let name = "t" + "\(UniversalIdentifier.random())".lowercased().filter { $0 != "-" }
     try run("CREATE DATABASE \(name) \(options)")
     guard let start = address.range(of: "://"), let slash = address[start.upperBound...].firstIndex(of: "/") else {
       throw Unavailable(words: "LAZARET_POSTGRES names no database")

@@ -41,7 +41,7 @@ struct RecordsContractTests {
     _ kind: RecordsKind
   ) throws {
     let folder = try TemporaryFolder()
-    let records = try kind.open(folder.path).records
+    let records = try kind.open(folder).records
     // Bytes of a sum are any bytes; a name may have quotes and what SQL or LIKE take for themselves.
     let names = ["Zoë", "O'Brien; DROP TABLE lazaret.senders; --", "a\\b\"c%_"]
     for (index, name) in names.enumerated() {
@@ -50,7 +50,7 @@ struct RecordsContractTests {
     }
     #expect(throws: InboxError.self) { try add(names[1], records) }
     #expect(throws: InboxError.self) { try add("a\u{0}b", records) }
-    let again = try kind.open(folder.path).records
+    let again = try kind.open(folder).records
     #expect(try again.senders().map(\.name) == names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
     #expect(try again.senders().allSatisfy { $0.quota == .max && $0.created == time(5) && $0.revoked == nil })
     #expect(try Set(again.tokens().map(\.sum)) == [[0, 255, 92, 0], [0, 255, 92, 1], [0, 255, 92, 2]])
@@ -63,7 +63,7 @@ struct RecordsContractTests {
   }
 
   @Test(arguments: RecordsKind.available) func whatCountsAgainstQuotas(_ kind: RecordsKind) throws {
-    let records = try kind.open(try TemporaryFolder().path).records
+    let records = try kind.open(try TemporaryFolder()).records
     try add("me", records, quota: 1000)
     try add("you", records)
     let limits = InboxLimits(totalBytes: 1500, openUploads: 2)
@@ -113,7 +113,7 @@ struct RecordsContractTests {
   }
 
   @Test(arguments: RecordsKind.available) func bundlesAreFoundByTextStateAndDamage(_ kind: RecordsKind) throws {
-    let (records, queue) = try kind.open(try TemporaryFolder().path)
+    let (records, queue) = try kind.open(try TemporaryFolder())
     try add("me", records)
     let names = [
       "Garage 100%.tar", "garage_1\\2.tar", "Ünïcode's \"x\".tar", "nul\u{0}in it",
@@ -163,7 +163,7 @@ struct RecordsContractTests {
   }
 
   @Test(arguments: RecordsKind.available) func equalDamageIsCountedOnceForEachStore(_ kind: RecordsKind) throws {
-    let records = try kind.open(try TemporaryFolder().path).records
+    let records = try kind.open(try TemporaryFolder()).records
     try add("me", records)
     func see(_ store: String, _ version: String?, _ date: Int64, tables: [String] = ["Car"]) throws {
       let fingerprint = DamageFingerprint(InboxDesk.facts(version: version, tables: tables))
@@ -197,7 +197,7 @@ struct RecordsContractTests {
   }
 
   @Test(arguments: RecordsKind.available) func uploadsThatAreOverAreForgotten(_ kind: RecordsKind) throws {
-    let records = try kind.open(try TemporaryFolder().path).records
+    let records = try kind.open(try TemporaryFolder()).records
     try add("me", records)
     try add("you", records)
     let limits = InboxLimits()
@@ -222,7 +222,7 @@ struct RecordsContractTests {
 
   /// Does something on several threads, each with connections of its own.
   private func together(
-    _ count: Int, _ kind: RecordsKind, _ folder: FilePath,
+    _ count: Int, _ kind: RecordsKind, _ folder: TemporaryFolder,
     _ body: @escaping @Sendable (Int, any InboxRecords, any JobQueue) throws -> Void
   ) throws {
     let errors = Mutex<[String]>([])
@@ -246,17 +246,17 @@ struct RecordsContractTests {
   @Test(arguments: RecordsKind.available) func eightThreadsTakeEachOf500JobsOnce(_ kind: RecordsKind) throws {
     let folder = try TemporaryFolder()
     let names = (0..<500).map { "bundle \($0)" }
-    try kind.open(folder.path).queue.add(.open, forEach: names, at: time(0))
+    try kind.open(folder).queue.add(.open, forEach: names, at: time(0))
     let taken = Mutex<[String]>([])
     let (time, date) = (time(1), self.time(2))
-    try together(8, kind, folder.path) { number, _, queue in
+    try together(8, kind, folder) { number, _, queue in
       while let job = try queue.lease(by: "worker \(number)", for: 60, at: time) {
         taken.withLock { $0.append(job.bundle) }
         #expect(try queue.end(job, .done, at: date) == .done)
       }
     }
     #expect(taken.withLock { $0.sorted() } == names.sorted())
-    let queue = try kind.open(folder.path).queue
+    let queue = try kind.open(folder).queue
     #expect(try queue.counts() == [.done: 500] && queue.pending().isEmpty)
   }
 
@@ -264,11 +264,11 @@ struct RecordsContractTests {
     _ kind: RecordsKind
   ) throws {
     let folder = try TemporaryFolder()
-    let records = try kind.open(folder.path).records
+    let records = try kind.open(folder).records
     for sender in 0..<4 { try add("sender \(sender)", records, quota: 250) }
     let begun = Mutex(0)
     let created = time(0)
-    try together(8, kind, folder.path) { number, records, _ in
+    try together(8, kind, folder) { number, records, _ in
       for _ in 0..<20 {
         let upload = InboxUpload(
           id: "\(UniversalIdentifier.random())", sender: "sender \(number % 4)", length: 10, created: created,
@@ -292,7 +292,7 @@ struct RecordsContractTests {
         ).id
       }
     }
-    try together(8, kind, folder.path) { number, records, _ in
+    try together(8, kind, folder) { number, records, _ in
       _ = try records.place(17, of: bundles[number], totalBytes: 950)
     }
     #expect(try records.usage().values.reduce(0, +) == 900 + 2 * 17)
@@ -300,10 +300,10 @@ struct RecordsContractTests {
 
   @Test(arguments: RecordsKind.available) func theSameFileFromManyThreadsIsOneBundle(_ kind: RecordsKind) throws {
     let folder = try TemporaryFolder()
-    try add("me", try kind.open(folder.path).records)
+    try add("me", try kind.open(folder).records)
     let kept = Mutex<Set<String>>([])
     let date = time(0)
-    try together(6, kind, folder.path) { _, records, _ in
+    try together(6, kind, folder) { _, records, _ in
       let id = "\(UniversalIdentifier.random())"
       let upload = InboxUpload(id: id, sender: "me", length: 10, created: date, expires: date)
       _ = try records.admit(upload, quota: 1000, limits: InboxLimits())
@@ -312,7 +312,7 @@ struct RecordsContractTests {
       let one = try records.finish(id, as: bundle).id
       kept.withLock { _ = $0.insert(one) }
     }
-    let records = try kind.open(folder.path).records
+    let records = try kind.open(folder).records
     #expect(kept.withLock { $0.count } == 1)
     #expect(try records.bundleCount() == 1)
     #expect(try records.usage() == ["me": 10])

@@ -21,15 +21,16 @@ enum RecordsKind: String, CaseIterable, CustomTestStringConvertible {
 
   /// Records and queue of a name; again those that are there.
   func open(
-    _ folder: FilePath, rules: JobRules = JobRules()
+    _ folder: TemporaryFolder, rules: JobRules = JobRules()
   ) throws -> (records: any InboxRecords, queue: any JobQueue) {
     switch self {
     case .sqlite:
-      let database = try InboxDatabase(folder.appending("records.sqlite"))
+      // The folder has to be there until the file is open.
+      let database = try withExtendedLifetime(folder) { try InboxDatabase(folder.appending("records.sqlite")) }
       return (SQLiteInboxRecords(database), SQLiteJobQueue(database, rules: rules))
     case .postgres:
       let server = try #require(PostgresServer.shared)
-      let database = try server.database(named: folder.string)
+      let database = try server.database(named: folder.path.string)
       return (PostgresInboxRecords(database), PostgresJobQueue(database, rules: rules))
     }
   }

@@ -75,11 +75,8 @@ package struct PostgresAddress: Sendable {
     let authority = rest.prefix { $0 != "/" && $0 != "?" }
     if let end = rest.firstIndex(of: "@"), rest[..<end].contains(":"), end < authority.endIndex { return true }
     // One with a slash in it, which it should not have: libpq takes the text before it for a host.
-    if authority.contains(":"), !authority.contains("@"), let last = rest.split(separator: "?", maxSplits: 1).first,
-      last.contains("@")
-    {
-      return true
-    }
+    let path = rest[authority.endIndex...].prefix { $0 != "?" }
+    if authority.contains(":"), path.contains("@") { return true }
     guard let question = rest.firstIndex(of: "?") else { return false }
     return rest[rest.index(after: question)...].split(separator: "&").contains { parameter in
       let name = parameter.prefix { $0 != "=" }

@@ -12,6 +12,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   private let handle: OpaquePointer?
   private let library: PostgresLibrary
   private var prepared: [String: String] = [:]
+  private var isBroken = false
 
   /// Opens a connection, within the address's `connect_timeout` or 10 seconds for each host.
   ///
@@ -55,12 +56,13 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   }
 
   /// Whether it is connected, and in no transaction.
-  var isIdle: Bool { unsafe library.status(handle) == 0 && library.transactionStatus(handle) == 0 }
+  var isIdle: Bool { !isBroken && unsafe library.status(handle) == 0 && library.transactionStatus(handle) == 0 }
 
   private var isLost: Bool { unsafe library.status(handle) != 0 }
 
   private func checked(_ result: consuming PostgresResult) throws(PostgresFailure) -> PostgresResult {
-    if let failure = result.failure(isLost: isLost) {
+    if let failure = result.failure {
+      if failure.isConnectionLost || isLost { isBroken = true }
       // The state of a server that goes is told, and then the connection is gone.
       throw isLost && !failure.isConnectionLost ? PostgresFailure(.lost) : failure
     }

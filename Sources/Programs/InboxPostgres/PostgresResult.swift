@@ -14,7 +14,7 @@ internal import Compatibility
   deinit { unsafe library.clear(result) }
 
   /// The failure that the server or libpq tells; nil where the statement was carried out.
-  func failure(isLost: Bool) -> PostgresFailure? {
+  var failure: PostgresFailure? {
     // PGRES_COMMAND_OK, PGRES_TUPLES_OK
     let status = unsafe result == nil ? -1 : library.resultStatus(result)
     if status == 1 || status == 2 { return nil }
@@ -22,7 +22,8 @@ internal import Compatibility
     if let state = unsafe library.resultErrorField(result, CInt(UInt8(ascii: "C"))) {
       return PostgresFailure(.state(String(unsafe String(cString: state).prefix(5))))
     }
-    return PostgresFailure(isLost ? .lost : .state("XX000"))
+    // Without a state it is libpq's own: the connection is gone, or makes no sense any more.
+    return PostgresFailure(.lost)
   }
 
   /// How many rows there are.
