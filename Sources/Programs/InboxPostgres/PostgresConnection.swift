@@ -56,7 +56,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   }
 
   /// Whether it is connected, and in no transaction.
-  var isIdle: Bool { !isBroken && unsafe library.status(handle) == 0 && library.transactionStatus(handle) == 0 }
+  var isIdle: Bool { unsafe !isBroken && library.status(handle) == 0 && library.transactionStatus(handle) == 0 }
 
   private var isLost: Bool { unsafe library.status(handle) != 0 }
 
