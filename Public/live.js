@@ -12,8 +12,12 @@ let waiting;
 let twin;
 let start;
 let hasInput = false;
+let departure = -Infinity;
 
 document.addEventListener("input", () => { hasInput = true; });
+// A page that was just left by a link or a form is not loaded again: that would call back where the browser is going.
+document.addEventListener("submit", () => { departure = performance.now(); });
+document.addEventListener("click", (event) => { if (event.target.closest?.("a[href]")) departure = performance.now(); });
 
 function left(seconds) {
   if (seconds == null) return "";
@@ -35,6 +39,11 @@ function concerns(update) {
 
 // Loads the page again, but never while someone fills in a form: then the page says that it is old.
 function renew() {
+  if (performance.now() - departure < 5000) {
+    clearTimeout(waiting);
+    waiting = setTimeout(renew, 5000);
+    return;
+  }
   const isBusy = hasInput || document.activeElement?.matches("input:not([type=checkbox]), select, textarea");
   if (!isBusy) {
     events?.close();
