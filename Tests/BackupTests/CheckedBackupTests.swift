@@ -81,6 +81,22 @@ struct CheckedBackupTests {
     #expect(taken.map(\.check.depth) == [.whole, .changed, .changed, .whole, .changed])
   }
 
+  @Test("An index that a change of the schema alone makes wrong is found by the next backup")
+  func changedSchema() throws {
+    let scene = try BackupScene()
+    try scene.back(up: 0)
+    try scene.run("UPDATE cars SET flags = 1 WHERE id = 7")
+    #expect(try scene.back(up: 1).manifest?.kind == .delta)
+    try scene.run(
+      """
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = 'CREATE INDEX cars_name ON cars (flags)' WHERE name = 'cars_name';
+      """)
+    let backup = try scene.back(up: 2)
+    #expect(backup.isApart && backup.manifest?.check.isSound == false)
+    #expect(backup.manifest?.check.code == "indexes-damaged")
+  }
+
   @Test("A run that is killed while it names its files leaves nothing after the next backup", arguments: [1, 2, 3])
   func halfBackup(left: Int) throws {
     let scene = try BackupScene(rows: 500)

@@ -1,5 +1,6 @@
 import AgeEncryption
 import Backup
+import Foundation
 import StoreFiles
 import SystemPackage
 import TestSupport

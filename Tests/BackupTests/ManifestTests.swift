@@ -1,4 +1,5 @@
 import Backup
+import Foundation
 import GRDB
 import StoreFiles
 import SystemPackage

@@ -1,4 +1,5 @@
 import Backup
+import Foundation
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -78,7 +79,8 @@ struct ZstandardTests {
     #expect(named.contains { $0.file == file.name }, "seed \(seed), byte \(place)")
     // Before each frame, and behind the last, there is only what other programs or a search need.
     let start = block.map { members[..<$0].reduce(0, +) } ?? place
-    #expect(result.lostBlocks == (place - start < 22 ? [] : block.map { [$0] }), "seed \(seed), byte \(place)")
+    let lost = place - start < 22 ? nil : block
+    #expect(Array(result.lostBlocks) == [lost].compactMap(\.self), "seed \(seed), byte \(place)")
     let restored = try scene.bytes(scene.folder.appending("Restored.sqlite"))
     #expect(restored.count == whole.count)
     for other in members.indices where other != block {
@@ -137,7 +139,7 @@ struct ZstandardTests {
     try scene.run("UPDATE cars SET flags = 2 WHERE id = 9")
     let third = try scene.back(up: 2) { $0.compression = .zstd }
     #expect(second.manifest?.parent == first.id && third.manifest?.parent == second.id)
-    #expect(third.manifest?.file(.delta)?.name == "\(third.id).delta.zst" && second.manifest?.version == 1)
+    #expect(third.manifest?.file(.delta)?.name == "\(third.id).delta.zst" && second.manifest?.version == 3)
     #expect(try prove(scene, third.id).result == .proven)
     #expect(try scene.extract(third.id, to: "Restored.sqlite").isWhole)
     let summary = try BackupScene.summary(of: scene.folder.appending("Restored.sqlite"))

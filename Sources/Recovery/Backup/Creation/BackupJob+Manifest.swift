@@ -39,6 +39,7 @@ extension BackupManifest {
   mutating func note(_ outcome: StoreCheck.Outcome) {
     let counted = outcome.examination.entities
     entities = counted.isEmpty ? nil : counted
+    check.schema = outcome.schema
     check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
   }
 }

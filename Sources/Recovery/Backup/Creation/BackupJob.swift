@@ -95,7 +95,7 @@ struct BackupJob {
     var comparison: ContentComparison?
     if let parent { comparison = try packer.compare(content, with: parent, hashes) }
     if let parent, let comparison, comparison.isWorthDelta {
-      check.compare(isWhole ? .whole : .changed(comparison.runs))
+      check.compare(isWhole ? .whole : .changed(comparison.runs, schema: parent.manifest?.check.schema))
       manifest.check.depth = isWhole ? .whole : .changed
       uploads.append(try pack(content, comparison, on: parent, packer, into: &manifest))
     } else {
@@ -270,7 +270,7 @@ struct BackupJob {
   /// the disk before the first file has its name: what a killed run leaves is known by it, and removed by the next backup.
   private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
     manifest.files.sort { $0.name < $1.name }
-    if manifest.files.contains(where: { $0.packing != .gzip }) { manifest.version = BackupManifest.newestVersion }
+    manifest.version = manifest.neededVersion
     manifest.chooseCarrier()
     let json = try manifest.json()
     // What is written is what can be read, or it is not written at all.

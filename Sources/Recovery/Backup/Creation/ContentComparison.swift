@@ -6,12 +6,12 @@ struct PageRun: Sendable, Hashable {
   var count: UInt32
 }
 
-/// What a database has that its backup's parent has not, and its digests.
+/// What a database has that its backup's parent has not, and its digest.
 struct ContentComparison {
   /// The pages that differ, or that the parent lacks.
   var runs: [PageRun]
 
-  /// The database's digests.
+  /// The database's digest, without those of its blocks: the blocks of the chain's files have their own.
   var content: BackupManifest.Content
 
   /// Whether less than half of the pages differ, in runs that a manifest can name.
@@ -24,7 +24,6 @@ struct ContentComparison {
 extension BlockPacker {
   private struct Compared: Sendable {
     var content: [UInt8]
-    var digest: String
     var hashes: [UInt8]
     var changed: [PageRun]
   }
@@ -35,9 +34,7 @@ extension BlockPacker {
   func compare(
     _ content: SnapshotContent, with parent: StoredBackup, _ hashes: HashedPages
   ) throws(BackupError) -> ContentComparison? {
-    guard let manifest = parent.manifest, let database = manifest.database,
-      let known = try ParentHashes(parent, in: job.place)
-    else { return nil }
+    guard let known = try ParentHashes(parent, in: job.place) else { return nil }
     let (snapshot, pageSize) = (snapshot, content.pageSize)
     let length = BackupManifest.blockLength
     let pagesPerBlock = length / pageSize
@@ -55,19 +52,14 @@ extension BlockPacker {
         let bytes = try snapshot.block(index, of: content, in: buffers)
         let own = PageHash.hashes(of: bytes, pageSize: pageSize)
         let theirs = try known.hashes(ofPages: index * pagesPerBlock, count: bytes.count / pageSize)
-        // A block of which no page changed has the digest it had; the digest of the whole would show it if not.
-        let length = min(Int64(length), database.bytes - Int64(index) * Int64(length))
-        let digest =
-          own == theirs && length == Int64(bytes.count) ? database.blocks[index] : FileDigest(of: bytes).hexadecimal
         return Compared(
-          content: bytes, digest: digest, hashes: own,
+          content: bytes, hashes: own,
           changed: own == theirs ? [] : Self.runs(own, theirs, firstPage: UInt32(index * pagesPerBlock + 1)))
       }
     } deliver: { (index, block) throws(BackupError) in
       try check?.stopUselessWork()
       whole.add(block.content)
       last.replace(with: block.content)
-      result.content.blocks.append(block.digest)
       try hashes.append(block.hashes)
       for run in block.changed {
         if let last = result.runs.last, last.first + last.count == run.first {

@@ -17,8 +17,9 @@ final class StoreCheck: Sendable {
     /// All of them.
     case whole
 
-    /// Those of the tables that these pages belong to, as rows or as entries.
-    case changed([PageRun])
+    /// Those of the tables that these pages belong to, as rows or as entries; all where the schema is not the one of this
+    /// digest, which may have made an index of what was there.
+    case changed([PageRun], schema: String?)
   }
 
   /// What came of it.
@@ -28,6 +29,9 @@ final class StoreCheck: Sendable {
 
     /// The indexes that could not be compared.
     var uncompared: [String] = []
+
+    /// The digest of the schema; nil where it was not read.
+    var schema: String?
 
     /// The recovery kit; nil where none was wanted, or none can be made.
     var kit: [UInt8]?
@@ -127,9 +131,11 @@ final class StoreCheck: Sendable {
       return outcome
     }
     outcome.kit = try kit(survey)
+    let schema = report.schema.digest
+    outcome.schema = schema
     let scope = waitForScope()
     guard let scope else { throw .cancelled("back up the store") }
-    let indexes = try compareIndexes(survey, Self.tables(of: scope, report))
+    let indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
     outcome.uncompared = indexes.uncompared
     if !indexes.isSound { outcome.examination.condemnIndexes(indexes) }
     return outcome
@@ -211,16 +217,14 @@ final class StoreCheck: Sendable {
   }
 
   /// The root pages of the tables whose indexes are compared; nil for all.
-  private static func tables(of scope: Scope, _ report: IntegrityReport) -> Set<UInt32>? {
-    guard case .changed(let runs) = scope else { return nil }
+  private static func tables(of scope: Scope, _ report: IntegrityReport, schema: String) -> Set<UInt32>? {
+    guard case .changed(let runs, let earlier) = scope, earlier == schema else { return nil }
     var roots: Set<UInt32> = []
     for run in runs {
       for page in run.first..<(run.first + run.count) {
         if let root = report.ownership.root(of: page) { roots.insert(root) }
       }
     }
-    // A change of the schema may have made a table or an index of what was there.
-    if roots.contains(1) { return nil }
     for index in report.schema.indexes where roots.contains(index.rootPage) {
       if let table = report.schema.table(named: index.tableName) { roots.insert(table.rootPage) }
     }
@@ -255,5 +259,21 @@ extension Examination {
       "indexes-damaged", words: "Its indexes are damaged: \(words).",
       hint: "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away.",
       coreData: 259, sqlite: 11)
+  }
+}
+
+extension Schema {
+  /// A digest of all that tables and indexes are made of: equal for two schemas that read the same pages in the same way.
+  ///
+  /// Page 1, which the schema begins on, is no sign of a change: each transaction changes its header.
+  fileprivate var digest: String {
+    var digest = RunningDigest()
+    for entry in entries {
+      let words = [entry.kind.rawValue, entry.name, entry.tableName, String(entry.rootPage), entry.sql ?? ""]
+      for word in words {
+        digest.add(Array("\(word.utf8.count):\(word)".utf8))
+      }
+    }
+    return digest.hexadecimal
   }
 }

@@ -28,8 +28,8 @@ extension SealedPlace {
       id: id, kind: manifest.kind, reason: manifest.reason, store: .init(path: PathText(""), kind: "unknown"),
       files: files.sorted { $0.name < $1.name }, check: .init(isSound: manifest.check.isSound),
       versions: .init(library: "", operatingSystem: ""))
-    label.version = BackupManifest.newestVersion
     label.encryption = .init()
+    label.version = label.neededVersion
     label.tags = manifest.tags
     label.parent = manifest.parent
     label.depth = manifest.depth

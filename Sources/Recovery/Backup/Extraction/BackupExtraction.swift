@@ -1,3 +1,4 @@
+package import Foundation
 package import RecoveryKit
 package import StoreFiles
 package import SystemPackage
@@ -9,8 +10,8 @@ package import SystemPackage
 package struct BackupExtraction: Sendable {
   /// What was lost on the way.
   package struct Result: Sendable, Hashable {
-    /// The blocks of the restored file that are not what they were, counted from 0, in ascending order.
-    package var lostBlocks: [Int] = []
+    /// The blocks of the restored file that are not what they were, counted from 0.
+    package var lostBlocks = IndexSet()
 
     /// The damaged blocks of the backups' files, by file.
     package var damage: [String: [Int]] = [:]
@@ -94,22 +95,25 @@ package struct BackupExtraction: Sendable {
     var result = Result()
     let file = try ExtractedFile(path, in: fileSystem)
     var digest: String?
+    // Of a chain without its beginning, everything is lost that no later backup has.
+    var lost = LostRanges(chain.first?.manifest?.file(.database) == nil ? database.bytes : 0)
     for backup in chain {
       guard let manifest = backup.manifest else { continue }
       if let packed = manifest.file(.database) {
         digest = try write(packed, of: manifest, to: file, &result)
+        for block in result.damage[packed.name] ?? [] { lost.lose(block: block) }
       } else if let packed = manifest.file(.delta), let pages = manifest.pages {
-        try writeDelta(packed, pages, of: manifest, to: file, &result)
+        try writeDelta(packed, pages, of: manifest, to: file, &result, &lost)
         digest = nil
       }
     }
     // A later backup of the chain may have fewer pages than an earlier one.
     try file.truncate(to: database.bytes)
-    if database.sha256.isEmpty {
-      // Nothing says what the whole was; the blocks that have wrong checksums are known.
-      result.lostBlocks = own.file(.database).flatMap { result.damage[$0.name] } ?? []
-    } else if digest != database.sha256 {
-      try compare(path, with: database, &result)
+    result.lostBlocks = lost.blocks(of: database.bytes)
+    // Of a manifest that was made of blocks nothing says what the whole was; each block has a checksum of its own.
+    if result.lostBlocks.isEmpty, !database.sha256.isEmpty {
+      let whole = if let digest { digest } else { try self.digest(of: path) }
+      result.isDigestRight = whole == database.sha256
     }
     return result
   }
@@ -132,7 +136,7 @@ package struct BackupExtraction: Sendable {
   /// with what is new.
   private func writeDelta(
     _ packed: BackupManifest.File, _ pages: [UInt32], of manifest: BackupManifest, to file: ExtractedFile,
-    _ result: inout Result
+    _ result: inout Result, _ lost: inout LostRanges
   ) throws(BackupError) {
     guard let size = manifest.database?.pageSize, let bytes = manifest.database?.bytes else { return }
     try file.truncate(to: bytes)
@@ -143,12 +147,14 @@ package struct BackupExtraction: Sendable {
     let damaged = try unpack(packed, of: manifest) { (_, content) throws(BackupError) in
       let count = min(pagesPerBlock, left)
       left -= count
+      let isLost = content == nil
       let content = content ?? [UInt8](repeating: 0, count: count * size)
       var done = 0
       while done < count, index + 1 < pages.count {
         let run = min(Int(pages[index + 1]) - usedPages, count - done)
         let first = Int64(pages[index]) - 1 + Int64(usedPages)
         try file.write(content[(done * size)..<((done + run) * size)], at: first * Int64(size))
+        lost.set((first * Int64(size))..<((first + Int64(run)) * Int64(size)), isLost: isLost)
         done += run
         usedPages += run
         if usedPages == Int(pages[index + 1]) {
@@ -181,21 +187,19 @@ package struct BackupExtraction: Sendable {
     return damaged
   }
 
-  /// Finds the blocks of a restored file that are not what was backed up.
-  private func compare(
-    _ path: FilePath, with content: BackupManifest.Content, _ result: inout Result
-  ) throws(BackupError) {
+  /// The digest of a restored file.
+  private func digest(of path: FilePath) throws(BackupError) -> String {
     do throws(FileError) {
       let file = try fileSystem.open(path)
-      var whole = RunningDigest()
+      var digest = RunningDigest()
       var offset: Int64 = 0
-      for (index, digest) in content.blocks.enumerated() {
+      while offset < file.count {
         let bytes = try file.bytes(at: offset, length: BackupManifest.blockLength)
-        whole.add(bytes)
-        if FileDigest(of: bytes).hexadecimal != digest { result.lostBlocks.append(index) }
+        guard !bytes.isEmpty else { break }
+        digest.add(bytes)
         offset += Int64(bytes.count)
       }
-      result.isDigestRight = result.lostBlocks.isEmpty && whole.hexadecimal == content.sha256
+      return digest.hexadecimal
     } catch {
       throw BackupError(error)
     }
@@ -223,7 +227,7 @@ package struct BackupExtraction: Sendable {
       let file = try ExtractedFile(files.path(of: part), in: fileSystem)
       _ = try write(packed, of: manifest, to: file, &result)
       try file.truncate(to: packed.content?.bytes ?? 0)
-      if part == .main { result.lostBlocks = result.damage[packed.name] ?? [] }
+      if part == .main { result.lostBlocks = IndexSet(result.damage[packed.name] ?? []) }
     }
     return result
   }

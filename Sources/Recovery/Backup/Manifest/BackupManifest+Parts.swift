@@ -36,6 +36,8 @@ extension BackupManifest {
     package var sha256: String
 
     /// The SHA-256 of each block of 1 MiB, in hexadecimal digits; the last block may be shorter.
+    ///
+    /// Of what a delta restores to there are none.
     package var blocks: [String]
 
     /// The page size in bytes; nil for what is no database.
@@ -334,6 +336,10 @@ extension BackupManifest {
 
     /// The indexes whose entries could not be compared with rows, such as those of expressions; nil where there are none.
     package var uncompared: [String]?
+
+    /// The SHA-256 of the schema, by which the next backup knows whether tables and indexes are the same; nil for evidence, and
+    /// in manifests of earlier versions.
+    package var schema: String?
 
     /// A stable word for the reason where it was not, such as `roots-damaged`.
     package var code: String?

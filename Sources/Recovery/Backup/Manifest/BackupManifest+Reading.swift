@@ -140,6 +140,7 @@ extension BackupManifest {
     guard let size = database.pageSize, let count = database.pageCount, size >= 512, size <= 65536,
       size.nonzeroBitCount == 1, Int64(size) * Int64(count) == database.bytes
     else { return "page size and number of pages cannot be" }
+    guard database.sha256.isDigest else { return "it has no digest of the database" }
     return nil
   }
 

@@ -41,11 +41,15 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   /// The name of the format.
   package static let formatName = "lazaret-backup-manifest"
 
-  /// The version of the format that this software writes where earlier versions of it can read what the manifest is of.
-  package static let currentVersion = 1
+  /// The newest version of the format.
+  package static let newestVersion = 3
 
-  /// The newest version of the format: that of backups which earlier versions of this software cannot read.
-  package static let newestVersion = 2
+  /// The lowest version of the format whose software can read the backup: 3 for a delta, whose whole content has no digests of
+  /// blocks; 2 for files that are encrypted or packed with Zstandard; else 1.
+  var neededVersion: Int {
+    if kind == .delta { return 3 }
+    return encryption != nil || files.contains { $0.packing != .gzip } ? 2 : 1
+  }
 
   /// The bytes of a block, and so of what one member unpacks to.
   package static let blockLength = 1 << 20
@@ -53,8 +57,8 @@ package struct BackupManifest: Sendable, Hashable, Codable {
   /// The name of the format: always `lazaret-backup-manifest`.
   package var format: String = BackupManifest.formatName
 
-  /// The version of the format: 1, or 2 where a file is not packed with gzip.
-  package var version: Int = BackupManifest.currentVersion
+  /// The version of the format, from 1.
+  package var version: Int = 1
 
   /// What the backup is called.
   package var id: BackupIdentifier

@@ -1,4 +1,5 @@
 import Examination
+import Foundation
 import GRDB
 import ManagedObjectModel
 import Migration
