@@ -81,6 +81,13 @@ extension ObjectStoragePlace {
     try isThere(name, in: section)
   }
 
+  /// Whether a file of a backup lies there encrypted: one request, for the names that begin with its own.
+  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+    try wrapping(BackupError.init) { () throws(S3Error) in
+      try client.list(address.key("\(id).")).objects.contains { $0.key.hasSuffix(BackupManifest.Encryption.fileEnding) }
+    }
+  }
+
   /// Reads a part of a file, and no other part of it.
   package func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int

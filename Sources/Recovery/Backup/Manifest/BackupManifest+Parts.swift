@@ -150,6 +150,9 @@ extension BackupManifest {
         return suffix.dropLast(gzip.utf8.count) + compression.fileEnding
       }
 
+      /// The roles of the parts of an original, and what their names have behind the identifier.
+      static let originals = allCases.filter(\.isOriginal).map { (role: $0, suffix: $0.suffix) }
+
       /// What the names of files may have behind the identifier.
       static let suffixes: [String] = {
         let plain = allCases.filter { !$0.isOriginal }
@@ -384,7 +387,7 @@ extension BackupManifest {
     package var format = "age"
 
     /// What the name of an encrypted file ends in.
-    static let fileEnding = ".age"
+    package static let fileEnding = ".age"
   }
 
   /// The versions of everything that had a part in a backup.

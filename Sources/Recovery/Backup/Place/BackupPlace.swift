@@ -65,9 +65,11 @@ extension BackupPlace {
 
   /// Whether a file of it lies there encrypted.
   package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
-    try list(section).contains {
-      $0.name.hasPrefix("\(id).") && $0.name.hasSuffix(BackupManifest.Encryption.fileEnding)
+    // Asked for by name: a listing takes longer with each backup that lies beside it.
+    for suffix in BackupManifest.File.Role.suffixes where suffix.hasSuffix(BackupManifest.Encryption.fileEnding) {
+      if try contains("\(id)\(suffix)", in: section) { return true }
     }
+    return false
   }
 
   /// None.

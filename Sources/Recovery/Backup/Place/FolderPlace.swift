@@ -147,13 +147,6 @@ extension FolderPlace {
     return try read(name, in: section, at: offset, length: length)
   }
 
-  /// Whether a file of a backup lies there encrypted.
-  package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
-    try unlocked(with: []).list(section).contains { object in
-      object.name.hasPrefix("\(id).") && object.name.hasSuffix(BackupManifest.Encryption.fileEnding)
-    }
-  }
-
   /// The manifest outside of an encrypted backup, where the place has keys.
   package func label(
     of id: BackupIdentifier
