@@ -184,9 +184,8 @@ let package = Package(
     module(
       "RecordBrowsing", on: .recovery,
       knows: [
-        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "PageRecovery",
-        "Backup", grdb,
-        systemPackage,
+        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "PageRecovery", "Backup", grdb, systemPackage,
       ]),
     module(
       "SupportBundle", on: .recovery,

@@ -36,6 +36,25 @@ struct FoundRowsTests {
     #expect(try FolderContents(of: scene.folder.path) == before, "looking changed something")
   }
 
+  @Test("Of several models that share an entity, a damaged store is read by its own", arguments: [true, false])
+  func severalModels(isFirst: Bool) throws {
+    let scene = try ShipStore(seed: 3)
+    let other = ManagedObjectModel(entities: [
+      Entity(name: "Ship", properties: [Fleet.attribute("name", .string), Fleet.attribute("colour", .string)])
+    ])
+    let bundles = try [("Harbour", other), ("Ships", ShipStore.model)].map { name, model in
+      try #require(
+        ModelBundle(name: name, versions: [ModelVersion(name: "\(name) 1", model: model, isCurrent: true)]))
+    }
+    let damaged = try scene.damaged("rand:6", seed: 3)
+    let sides = StoreSides(home: scene.home.path, models: isFirst ? bundles.reversed() : bundles)
+    let side = try scene.open(.evidence(StoreFileSet(main: damaged), sha256: []), in: sides)
+    #expect(side.store.collections.contains { $0.name == "Person" })
+    let ship = try side.store.collection("Ship")
+    let columns = try side.store.page(of: ship, RecordQuery()).columns.map(\.name)
+    #expect(columns.contains("tons") && !columns.contains("colour"))
+  }
+
   @Test("Deleted records are there when they are asked for, with the keys they had")
   func deleted() throws {
     let scene = try ShipStore(seed: 2)

@@ -72,7 +72,12 @@ struct ExportActions: Sendable {
         throw Refusal(.badRequest, "a key to encrypt to is none; it begins with age1")
       }
     }
-    var (keeping, dropping) = (Set(Self.words(form.fields.all("keep"))), Set(Self.words(form.fields.all("drop"))))
+    let tree = parts.attributes(of: files).map { ExportTree($0) }
+    func paths(_ field: String) -> Set<String> {
+      let texts = form.fields.all(field)
+      return tree?.paths(in: texts) ?? Set(Self.words(texts))
+    }
+    var (keeping, dropping) = (paths("keep"), paths("drop"))
     guard keeping.isDisjoint(with: dropping) else {
       throw Refusal(.badRequest, "a value cannot stay and be overwritten")
     }
@@ -118,7 +123,7 @@ struct ExportActions: Sendable {
   }
 
   /// The words of all fields of a name.
-  private static func words(_ texts: [String]) -> [String] {
+  static func words(_ texts: [String]) -> [String] {
     texts.flatMap { $0.split { $0.isWhitespace || $0 == "," }.map(String.init) }
   }
 }

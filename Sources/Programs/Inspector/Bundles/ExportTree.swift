@@ -36,10 +36,14 @@ struct ExportTree: Sendable, Encodable {
           name: property.name, type: attribute.type.sourceName, path: "\(entity.name).\(property.name)")
       }
       count += leaves.count
-      // A name with a space in it cannot be told from two.
-      let plain = leaves.filter { leaf in !leaf.path.contains { $0.isWhitespace || $0 == "," } }
-      return plain.isEmpty || count > Self.maximumLeaves ? nil : Branch(entity: entity.name, attributes: plain)
+      return leaves.isEmpty || count > Self.maximumLeaves ? nil : Branch(entity: entity.name, attributes: leaves)
     }
+  }
+
+  /// What the fields of a form name: each an attribute of the tree as it is called, spaces included, or text with several.
+  func paths(in fields: [String]) -> Set<String> {
+    let known = Set(branches.flatMap { $0.attributes.map(\.path) })
+    return Set(fields.flatMap { known.contains($0) ? [$0] : ExportActions.words([$0]) })
   }
 
   /// The tree as fields of a form.

@@ -1,6 +1,7 @@
 internal import Backup
 internal import Compatibility
 internal import Dispatch
+internal import Examination
 internal import Foundation
 package import ManagedObjectModel
 internal import PageRecovery
@@ -271,12 +272,13 @@ package final class StoreSides: Sendable {
     try fileSystem.writeAtomically(report, to: folder.appending(Self.reportName), replacing: false)
   }
 
-  /// Reads the rows by the first model that has something of what the store holds, and by none where no model has.
+  /// Reads the rows by the model that fits the store best of those that have something of what it holds, and by none where no
+  /// model has.
   private func look(
     at path: FilePath, into output: FilePath, _ options: Salvager.Options
   ) throws(SalvageError) -> Salvager.Findings {
     let salvager = Salvager(surroundings: surroundings)
-    for model in models {
+    for model in ranked(for: path) {
       do throws(SalvageError) {
         return try salvager.look(at: path, into: output, model: .coreData(model), options: options)
       } catch {
@@ -284,6 +286,21 @@ package final class StoreSides: Sendable {
       }
     }
     return try salvager.look(at: path, into: output, options: options)
+  }
+
+  /// The models, those that fit a store best first; models may share the names of entities.
+  private func ranked(for path: FilePath) -> [ModelBundle] {
+    guard models.count > 1 else { return models }
+    let examiner = Examiner(fileSystem: fileSystem)
+    let ranked = models.enumerated().map { index, model -> (fit: Int, index: Int) in
+      do {
+        return (try examiner.examine(path, model: .coreData(model), options: .init(countsRecords: false)).fit, index)
+      } catch {
+        // What cannot be looked at tells nothing of its model; reading its rows says why.
+        return (0, index)
+      }
+    }
+    return ranked.sorted { ($1.fit, $0.index) < ($0.fit, $1.index) }.map { models[$0.index] }
   }
 
   /// Copies a store as of one commit; of a damaged one the rows are read.
