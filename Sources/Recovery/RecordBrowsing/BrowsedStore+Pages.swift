@@ -34,8 +34,7 @@ extension BrowsedStore {
       columns: columns, rows: rows, next: next, total: total, matching: total, facets: try facets(of: collection, query)
     )
     page.steppedFacets = try steppedFacets(of: collection, query)
-    let isWhole = query.filters.isEmpty && query.search == nil && (query.states == nil || !hasProvenance)
-    if !isWhole { try countMatching(collection, query, &page) }
+    if query.isNarrowed(hasStates: hasProvenance) { try countMatching(collection, query, &page) }
     return page
   }
 

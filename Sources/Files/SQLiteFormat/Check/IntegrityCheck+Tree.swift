@@ -74,7 +74,7 @@ extension IntegrityCheck {
     for problem in problems {
       findings.note(problem.kind, page: number, cell: problem.cell, root: tree.root)
     }
-    if !problems.isEmpty {
+    if problems.contains(where: { $0.kind.severity == .damage }) {
       ownership.mark(number, as: .damaged)
     } else if let visitor {
       try visitor.visit(page, scratch.cells, ofTree: tree.root)

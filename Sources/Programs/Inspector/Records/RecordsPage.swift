@@ -102,8 +102,7 @@ struct RecordsPage: InspectorPage {
 
   private var nothing: HTML {
     let words =
-      query.filters.isEmpty && query.search == nil && query.states == nil
-      ? "There are no records of this kind here." : "Nothing fits."
+      query.isNarrowed() ? "Nothing fits." : "There are no records of this kind here."
     let all: HTML =
       query == RecordQuery()
       ? .empty : "<p><a class=\"button\" href=\"\(place.records(collection.name))\">All records</a></p>"
@@ -113,7 +112,7 @@ struct RecordsPage: InspectorPage {
   private var summary: HTML {
     let noun = collection.isEntity ? "record" : "row"
     let total: HTML = page.total.map { HTML(escaping: Words.counted($0, noun)) } ?? "Many \(noun)s"
-    guard !query.filters.isEmpty || query.search != nil || query.states != nil else { return total }
+    guard query.isNarrowed() else { return total }
     if let states = query.states, states.contains(where: { !$0.isLive }) {
       // Rows that are no records of the store are not some of them.
       let found: HTML = page.matching.map { HTML(escaping: Words.counted($0, "row")) } ?? "Many rows"

@@ -6,7 +6,8 @@ extension BackupCatalog {
   /// The role of an object among the parts of an original; nil for any other object.
   static func originalRole(of name: String, _ id: BackupIdentifier) -> BackupManifest.File.Role? {
     // Few names end like this, and the text of the identifier is made for these alone.
-    BackupManifest.File.Role.originals.first { role, suffix in name.hasSuffix(suffix) && name == "\(id)\(suffix)" }?.role
+    let original = BackupManifest.File.Role.originals.first { name.hasSuffix($0.suffix) && name == "\(id)\($0.suffix)" }
+    return original?.role
   }
 
   /// The original that an object of that name is the note of; nil for any other object.

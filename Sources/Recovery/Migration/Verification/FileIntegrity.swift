@@ -66,7 +66,7 @@ enum FileIntegrity {
 
   private static func refuseDamage(_ kind: MigrationError.Kind, _ report: IntegrityReport) throws(MigrationError) {
     guard report.isSound else {
-      let kinds = report.findings.counts.keys.map(\.rawValue).sorted().joined(separator: ", ")
+      let kinds = report.findings.damage.keys.map(\.rawValue).sorted().joined(separator: ", ")
       let detail = "its pages are damaged (\(kinds))"
       throw kind == .sourceDamaged ? MigrationError(kind, detail: detail) : StepVerification.failed(detail)
     }

@@ -44,6 +44,13 @@ package struct RecordQuery: Sendable, Hashable {
   /// The properties that are shown; nil for all.
   package var columns: [String]?
 
+  /// Whether anything leaves records out.
+  ///
+  /// - Parameter hasStates: whether rows have states; of those without, a list of states leaves nothing out.
+  package func isNarrowed(hasStates: Bool = true) -> Bool {
+    !filters.isEmpty || search != nil || states != nil && hasStates
+  }
+
   /// All records, by key.
   package init() {}
 

@@ -14,7 +14,7 @@ enum RebuiltPages {
       throw SalvageError(database: error, path: path)
     }
     guard report.isSound else {
-      let kinds = report.findings.counts.keys.map(\.rawValue).sorted().joined(separator: ", ")
+      let kinds = report.findings.damage.keys.map(\.rawValue).sorted().joined(separator: ", ")
       throw SalvageError(
         .verificationFailed, operation: "verify the rebuilt store", path: path,
         detail: "its pages are damaged (\(kinds))", hint: "Report it.")
