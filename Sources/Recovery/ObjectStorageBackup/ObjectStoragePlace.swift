@@ -88,12 +88,18 @@ extension ObjectStoragePlace {
     }
   }
 
-  /// Reads a part of a file, and no other part of it.
+  /// Reads a part of a file; more of it where it is read from one end to the other.
   package func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
     let key = try key(name, in: section)
-    return try wrapping(BackupError.init) { () throws(S3Error) in try client.get(key, at: offset, length: length) }
+    return try wrapping(BackupError.init) { () throws(S3Error) in
+      // Small records are written anew; all else stays as it was written.
+      if StorageContents.isRecord(name) { return try client.get(key, at: offset, length: length) }
+      return try state.ahead.read(key, at: offset, length: length) { (offset, length) throws(S3Error) in
+        try client.get(key, at: offset, length: length)
+      }
+    }
   }
 
   /// Refuses to change anything once the lock is lost.
@@ -105,6 +111,7 @@ extension ObjectStoragePlace {
   package func begin(_ name: String) throws(BackupError) -> any BackupUpload {
     let key = try key(name, in: .kept)
     try requireLock()
+    state.ahead.forget()
     if let id = StorageContents.identifier(of: name), state.begins(id) {
       do {
         try wrapping(BackupError.init) { () throws(S3Error) in try client.put(begunKey(id), []) }
@@ -120,6 +127,7 @@ extension ObjectStoragePlace {
   package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
     let key = try key(name, in: section)
     try requireLock()
+    state.ahead.forget()
     try wrapping(BackupError.init) { () throws(S3Error) in try client.put(key, bytes[...]) }
   }
 
@@ -144,6 +152,7 @@ extension ObjectStoragePlace {
     let key = try key(name, in: section)
     guard try isThere(name, in: section) else { return }
     try requireLock()
+    state.ahead.forget()
     try wrapping(BackupError.init) { () throws(S3Error) in
       try client.delete(key)
       if section == .trash, !StorageContents.isRecord(name) { try client.delete(trashKey(name)) }

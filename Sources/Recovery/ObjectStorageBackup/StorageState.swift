@@ -12,6 +12,9 @@ final class StorageState: Sendable {
   /// Takes down that a backup is there, or given up.
   func ends(_ id: BackupIdentifier) { begun.withLock { _ = $0.remove(id) } }
 
+  /// What was read ahead.
+  let ahead = ReadAhead()
+
   private let looks = Mutex(false)
 
   /// Takes down whether a file is looked for before it is written, since the server passes over the condition.
