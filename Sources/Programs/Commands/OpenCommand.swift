@@ -135,7 +135,10 @@ struct OpeningText {
     if opening.examination.verdict == .compatible { lines += "  \(opening.examination.reason.hint)\n" }
     let last = opening.events.lastIndex { $0.salvage != nil }
     for (index, event) in opening.events.enumerated() {
-      lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
+      lines += "\n  \(event.words)\n"
+      // The account of a salvage has its path, under its name.
+      let isInAccount = index == last && event.salvage?.store?.text == event.path.text
+      if !isInAccount { lines += "    \(printable(event.path.text))\n" }
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
       if let report = event.report { lines += "    report: \(printable(report.text))\n" }
       if let undo = event.undo { lines += "    undo it with: \(undo)\n" }
@@ -143,7 +146,7 @@ struct OpeningText {
       if let migration = event.migration { lines += Self.text(migration) }
       if index == last, let salvage = event.salvage {
         let stored = opening.quarantinedPath.map { shellQuoted($0) } ?? "ID"
-        lines += SalvageAccountText(salvage, of: stored + home.optionBesidesStore).text
+        lines += SalvageAccountText(salvage, of: stored + home.optionBesidesStore, below: event.words).text
       }
     }
     switch kit {

@@ -4,13 +4,15 @@ import StoreCoordination
 struct SalvageAccountText {
   var text = ""
 
-  /// - Parameter stored: the quarantined store, as a command names it.
-  init(_ salvage: OpeningSalvage, of stored: String) {
+  /// - Parameters:
+  ///   - stored: the quarantined store, as a command names it.
+  ///   - words: what was said above it, which is not said twice.
+  init(_ salvage: OpeningSalvage, of stored: String, below words: String) {
     if salvage.state == .pending {
       text += "    its records can be salvaged with: lazaret quarantine salvage \(stored)\n"
       return
     }
-    if salvage.store != nil { text += "    \(salvage.count.words)\n" }
+    if salvage.store != nil, !words.contains(salvage.count.words) { text += "    \(salvage.count.words)\n" }
     text += Self.table(salvage.entities)
     if let path = salvage.store { text += "    salvaged store: \(printable(path.text))\n" }
     if let path = salvage.setAside { text += "    set aside: \(printable(path.text))\n" }
