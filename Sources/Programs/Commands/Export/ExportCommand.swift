@@ -119,7 +119,7 @@ struct ExportCommand: ParsableCommand {
       Interruption.listen()
       let line = ProgressLine()
       let progress: ExportProgress = { phase, done, total in
-        line.show(phase.words, done, of: total)
+        line.show(phase.words, done, of: total, phase.unit)
         return !Interruption.isRequested
       }
       let prepared = try home.writing { try exports.prepare(store.path, options, progress: progress) }
@@ -152,3 +152,14 @@ struct ExportCommand: ParsableCommand {
 }
 
 extension BundleLevel: ExpressibleByArgument {}
+
+extension ExportPhase {
+  /// What a phase counts.
+  fileprivate var unit: ProgressUnit {
+    switch self {
+    case .copying, .packing: .bytes
+    case .examining: .things("pages")
+    case .analysing, .scrubbing, .checking: .shares
+    }
+  }
+}
