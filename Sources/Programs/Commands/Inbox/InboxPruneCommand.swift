@@ -41,7 +41,7 @@ struct InboxPruneCommand: ParsableCommand {
       guard let rules = rules.rules else { throw ExitStatus.usage }
       let inbox = try database.inbox(in: home, to: "prune the inbox")
       let result = try dryRun ? inbox.retentionPlan(rules) : inbox.prune(rules)
-      let kept = RetentionReason.allCases.map { ($0, result.kept[$0] ?? 0) }
+      let kept = InboxKeepingReason.allCases.map { ($0, result.kept[$0] ?? 0) }
       try output.print(
         [
           "dryRun": dryRun, "removed": result.removed, "bytes": result.bytes, "spared": result.spared,
@@ -55,7 +55,7 @@ struct InboxPruneCommand: ParsableCommand {
     if !result.removed.isEmpty { text += InboxRemovalTable(result.removed).text }
     let would = dryRun ? "would be " : ""
     text += "  \(counted(Int64(result.removed.count), "bundle")) \(would)removed (\(readableSize(result.bytes)))\n"
-    for reason in RetentionReason.allCases {
+    for reason in InboxKeepingReason.allCases {
       guard let count = result.kept[reason], count > 0 else { continue }
       text += "  \(counted(Int64(count), "bundle")) kept: \(reason.words)\n"
     }
@@ -67,7 +67,7 @@ struct InboxPruneCommand: ParsableCommand {
   }
 }
 
-extension RetentionReason {
+extension InboxKeepingReason {
   /// The reason for people.
   fileprivate var words: String {
     switch self {

@@ -8,7 +8,7 @@ package struct InboxPruning: Sendable {
   package var removed: [InboxRemoval] = []
 
   /// How many bundles stay, for each reason.
-  package var kept: [RetentionReason: Int] = [:]
+  package var kept: [InboxKeepingReason: Int] = [:]
 
   /// Those that the rules would have removed and that were taken up meanwhile: something is being done to them.
   package var spared: [String] = []

@@ -30,14 +30,14 @@ package struct InboxRetention: Sendable, Hashable {
 /// What the rules of retention say of a bundle that is there.
 package enum RetentionVerdict: Sendable, Hashable {
   /// It stays, for this reason.
-  case kept(RetentionReason)
+  case kept(InboxKeepingReason)
 
   /// It goes, by this rule.
   case removed(InboxRemoval.Rule)
 }
 
 /// Why a bundle stays.
-package enum RetentionReason: String, Sendable, Hashable, Codable, CaseIterable {
+package enum InboxKeepingReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// It is being worked on, or waits for that.
   case work
 
@@ -113,7 +113,7 @@ extension InboxRetention {
   }
 
   /// Why a bundle stays whatever the rules say; nil where it need not.
-  func reasonToStay(_ bundle: RetentionCandidate) -> RetentionReason? {
+  func reasonToStay(_ bundle: RetentionCandidate) -> InboxKeepingReason? {
     if bundle.isAtWork { return .work }
     return keepsOneOfEach && bundle.group != nil && bundle.newer == 0 ? .newest : nil
   }
