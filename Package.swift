@@ -344,7 +344,7 @@ let package = Package(
       of: "Inbox",
       needs: [
         "AgeEncryption", "Archives", "Damage", "HTTPServer", "InboxPostgres", "StoreCoordination", "LazaretTesting",
-        "LazaretTool", "ManagedObjectModel", "StoreFiles", "SupportBundle", "TusProtocol", crypto,
+        "LazaretTool", "ManagedObjectModel", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol", crypto, grdb,
       ]),
     tests(
       of: "StoreExport",

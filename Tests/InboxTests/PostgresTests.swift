@@ -27,7 +27,7 @@ struct PostgresTests {
       let result = try child.finish()
       #expect(result.status == 0, "\(result.errors)")
     }
-    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1")
+    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1,2,3,4")
     #expect(try server.run("SELECT count(*) FROM lazaret.senders", in: address) == "4")
   }
 
@@ -38,6 +38,52 @@ struct PostgresTests {
     let error = #expect(throws: InboxError.self) { try server.open(address) }
     #expect(error?.code == "inbox-records" && error?.detail.contains("version 99") == true)
     #expect(error?.isEnvironmental == false)
+  }
+
+  @Test func aDatabaseOfTheFirstVersionIsBroughtToThisOne() throws {
+    let address = try server.makeDatabase()
+    let fingerprints = (0..<3).map { DamageFingerprint(InboxDesk.facts(tables: ["Table \($0 / 2)", "\($0)"])) }
+    do {
+      let records = PostgresInboxRecords(try server.open(address))
+      for (number, fingerprint) in fingerprints.enumerated() {
+        try records.note(
+          InboxSighting(
+            bundle: "b", store: "\(number)", fingerprint: fingerprint, appVersion: nil, date: time(0).rfc3339))
+      }
+    }
+    let related = try PostgresInboxRecords(try server.open(address)).related(to: fingerprints[0], limit: 5)
+    #expect(related.count == 2)
+    // As the first version left it.
+    try server.run(
+      """
+      DROP TABLE lazaret.damage_bands, lazaret.removals, lazaret.batches, lazaret.batch_items;
+      ALTER TABLE lazaret.bundles DROP COLUMN salvaged_by; DROP INDEX lazaret.bundles_of_sender, lazaret.jobs_by_state;
+      CREATE INDEX jobs_failed ON lazaret.jobs (id) WHERE state = 'failed';
+      DELETE FROM lazaret.versions WHERE version > 1
+      """, in: address)
+    let again = PostgresInboxRecords(try server.open(address))
+    #expect(try again.related(to: fingerprints[0], limit: 5) == related)
+  }
+
+  @Test func wordsThatNoIndexFindsAreLookedForPageByPage() throws {
+    let address = try server.makeDatabase()
+    let records = PostgresInboxRecords(try server.open(address))
+    try records.add(InboxSender(name: "me", quota: 1 << 40, created: time(0)), tokenSum: [1])
+    let bundle = InboxBundle(
+      id: "old", sender: "me", date: time(0), sha256: "s", bytes: 1, fileName: "zq!", level: nil, isEncrypted: false)
+    try server.run(
+      """
+      INSERT INTO lazaret.bundles (id, sender, sha256, bytes, date, state, words, summary, details)
+        SELECT 'id ' || n, 'me', n::text, 1, '1980-01-01T00:00:00Z', 'received', CASE n WHEN 0 THEN 'zq!' ELSE 'other' END,
+          '\(try InboxRecordText.text(bundle))', '{"files":[]}' FROM generate_series(0, \(PostgresInboxRecords.maximumLooked)) AS n;
+      UPDATE lazaret.bundles SET id = 'old', date = '\(bundle.date)' WHERE id = 'id 0'
+      """, in: address)
+    let first = try records.entries(InboxFilter(words: "ZQ"), after: nil, limit: 10)
+    #expect(first.items.isEmpty && first.next != nil)
+    let second = try records.entries(InboxFilter(words: "ZQ"), after: first.next, limit: 10)
+    #expect(second.items.map(\.bundle.id) == ["old"] && second.next == nil)
+    // Three letters are found at once.
+    #expect(try records.entries(InboxFilter(words: "other"), after: nil, limit: 10).items.count == 10)
   }
 
   @Test func aDatabaseThatIsNotInUTF8IsRefused() throws {

@@ -114,6 +114,112 @@ struct InboxPagesTests {
     #expect(timeline.map { $0["kind"] as? String } == ["quarantined", "received", "salvaged"])
   }
 
+  @Test func listsLeadOnByKeysAndKeepTheirFilters() throws {
+    let post = try Post(sender: "Garage & Söhne")
+    let sent = try (0..<103).map { try post.send([UInt8($0)], name: "file \($0 % 2)", works: false) }
+    let browser = try Browser(try post.inspector())
+    func walk(_ address: String) throws -> [String] {
+      var (next, ids) = (String?.some(address), [String]())
+      while let here = next, ids.count < 1000 {
+        let json = try browser.json(here)
+        ids += (json["bundles"] as? [[String: Any]] ?? []).compactMap { $0["id"] as? String }
+        next = json["nextPath"] as? String
+        #expect((json["next"] as? String != nil) == (next != nil))
+      }
+      return ids
+    }
+    #expect(try walk("/inbox.json").sorted() == sent.sorted())
+    let sender = Query([.init("sender", "Garage & Söhne"), .init("q", "FILE 1"), .init("state", "received")]).text
+    let odd = sent.enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+    #expect(try walk("/inbox.json\(sender)").sorted() == odd.sorted())
+    let page = try browser.get("/inbox?state=received")
+    let next = try #require(page.links.first { $0.contains("_next=") })
+    #expect(next.hasPrefix("/inbox?state=received&") && page.text.contains(" 103</span>"))
+    #expect(try browser.get(next).text.contains("That was the last page."))
+    let jobs = try browser.json("/inbox/jobs.json?state=waiting")
+    #expect((jobs["jobs"] as? [[String: Any]])?.count == 100)
+    #expect((jobs["counts"] as? [String: Int])?["waiting"] == 103)
+    let others = try browser.json(try #require(jobs["nextPath"] as? String))
+    #expect((others["jobs"] as? [[String: Any]])?.count == 3 && others["nextPath"] == nil)
+    #expect((try browser.json("/inbox/senders.json")["senders"] as? [[String: Any]])?.count == 1)
+    for address in [
+      "/inbox?_next=x", "/inbox/groups?_next=", "/inbox/jobs?_next=x", "/inbox/jobs?state=x", "/inbox?state=x",
+    ] {
+      #expect(try browser.get(address).status == .badRequest, "\(address)")
+    }
+  }
+
+  @Test func relatedDamageIsShownWithWhatDiffers() throws {
+    let post = try Post()
+    var later = Post.facts()
+    later.versions.storeWrittenBySQLite = "3.43.2"
+    try post.send(try post.bundle(Post.facts(), [("a", [1])]))
+    try post.send(try post.bundle(later, [("a", [2])]))
+    let browser = try Browser(try post.inspector())
+    let groups = try #require(try browser.json("/inbox/groups.json")["groups"] as? [[String: Any]])
+    #expect(groups.count == 2)
+    let address = try #require(groups[0]["location"] as? String)
+    let related = try #require(try browser.json("\(address).json")["related"] as? [[String: Any]])
+    #expect(related.count == 1 && related[0]["id"] as? String == groups[1]["id"] as? String)
+    #expect(related[0]["differences"] as? [String] == ["SQLite"])
+    #expect(try browser.get(address).text.contains("differs in SQLite"))
+  }
+
+  @Test func aDamageIsSalvagedAgainAndWhatChangedIsShown() throws {
+    let post = try Post()
+    let path = try post.scene.makeDamaged("Sent.sqlite", bundle: try Scene.bundle())
+    let store = try FileSystem().contents(of: path, limit: 1 << 26)
+    let id = try post.send(try post.bundle(Post.facts(), [("store/App.sqlite", store)]))
+    let group = try #require(try post.inbox.records.bundle(id)?.fingerprint?.group)
+    let browser = try Browser(try post.inspector())
+    let address = "/inbox/groups/\(group)"
+    #expect(try browser.get(address).text.contains("Salvage again with this version"))
+    #expect(try browser.json("\(address)/salvage.json")["count"] as? Int == 0)
+    #expect(try browser.post("\(address)/salvage").status == .conflict)
+    // As an earlier version left it.
+    let known = try #require(try post.inbox.records.bundle(id)?.quarantineID)
+    let folder = post.inbox.folders.bundle(id).appending("Incompatible")
+    let receipt = folder.appending("\(known).json")
+    let text = String(decoding: try FileSystem().contents(of: receipt, limit: 1 << 20), as: UTF8.self)
+    let changed = text.replacingOccurrences(
+      of: "\"library\" : \"\(LibraryVersion.current)\"", with: "\"library\" : \"0.0.1\"")
+    try #require(changed != text)
+    try FileSystem().writeAtomically(Array(changed.utf8), to: receipt, replacing: true, permissions: .ownerReadWrite)
+    let result = try JSONDecoder().decode(
+      SalvageCount.self, from: Data("{\"library\": \"0.0.1\", \"entities\": [], \"isUsable\": true}".utf8))
+    try post.inbox.records.noteSalvage(of: id, before: nil, after: result)
+    #expect(try browser.json("\(address)/salvage.json")["count"] as? Int == 1)
+    let looking = try Browser(try post.inspector(allowsActions: false))
+    #expect(try looking.post("\(address)/salvage").status == .forbidden)
+    let begun = try browser.post("\(address)/salvage")
+    let target = try #require(begun.headers["Location"])
+    #expect(begun.status == .seeOther && target.hasPrefix("/inbox/batches/"))
+    #expect(try browser.get(target).text.contains("0 of 1"))
+    #expect(try browser.post("\(address)/salvage").status == .unprocessableContent)
+    let pool = WorkerPool(post.inbox, options: .init(), runner: WorkInProcess(surroundings: .machine))
+    while try pool.workOnce() {}
+    let batch = try #require(try browser.json("\(target).json")["batch"] as? [String: Any])
+    #expect(batch["over"] as? Bool == true && (batch["changes"] as? [String: Int])?["same"] == 1, "\(batch)")
+    let page = try browser.get(target).text
+    #expect(page.contains("the same") && XSS.findings(in: page) == [])
+    #expect(try browser.get(address).links.contains(target))
+    #expect(try browser.get("\(target)?change=worse").text.contains("There is none here."))
+    #expect(try browser.get("\(target)?change=x").status == .badRequest)
+    #expect(try browser.get("/inbox/batches/99").status == .notFound)
+  }
+
+  @Test func whatWasRemovedIsListed() throws {
+    let post = try Post()
+    let id = try post.send(Array("nothing".utf8))
+    let browser = try Browser(try post.inspector())
+    #expect(try browser.get("/inbox/removed").text.contains("No bundle was removed."))
+    #expect(try browser.post("/inbox/bundles/\(id)/discard", [("understood", "yes")]).status == .seeOther)
+    let removed = try #require(try browser.json("/inbox/removed.json")["removed"] as? [[String: Any]])
+    #expect(removed.count == 1 && removed[0]["bundle"] as? String == id && removed[0]["rule"] as? String == "discarded")
+    #expect(try browser.get("/inbox/removed").text.contains(id))
+    #expect(try browser.get("/inbox/removed?_next=x").status == .badRequest)
+  }
+
   @Test func aBundleIsDownloadedAsItWasReceived() throws {
     let post = try Post()
     let bytes = try post.bundle(Post.facts())

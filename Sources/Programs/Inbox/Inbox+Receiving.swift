@@ -94,6 +94,7 @@ extension Inbox {
     for name in working where !atWork.contains(name.string) {
       try fileSystem.removeTree(folders.work.appending(name))
     }
+    try clearRemoved()
     let known = try records.bundleIDs()
     for name in try fileSystem.entries(of: folders.bundles) {
       guard InboxFolders.isID(name.string), known[name.string] == nil else { continue }
@@ -111,9 +112,9 @@ extension Inbox {
   /// Sees to it that every bundle that waits has a job; where the key is at hand now, the encrypted ones too.
   func queueWaiting() throws {
     let now = surroundings.now()
-    try queue.add(.open, forEach: try records.bundleIDs(in: .received), at: now)
+    try queue.add(.open, forAll: .received, at: now)
     for id in hasIdentity ? try records.bundleIDs(in: .encrypted) : [] { try queue.restart(.open, of: id, at: now) }
-    try queue.add(.salvage, forEach: try records.bundleIDs(in: .quarantined), at: now)
+    try queue.add(.salvage, forAll: .quarantined, at: now)
   }
 
   /// Ends the uploads that nothing more came of in time.

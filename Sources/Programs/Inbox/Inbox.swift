@@ -90,10 +90,9 @@ package final class Inbox: Sendable {
   /// The sender of a token; nil for none.
   func sender(of token: String) throws(InboxError) -> InboxSender? {
     let sum = SenderToken.sum(of: token)
-    var found: InboxSender?
-    // Every one is compared, so that the time does not tell which fits.
-    for known in try records.tokens() where SenderToken.matches(known.sum, sum) { found = known.sender }
-    return found
+    // An index finds it by its sum, which no sender can choose: what the time may tell of a sum says nothing of a token.
+    guard let known = try records.sender(withTokenSum: sum), SenderToken.matches(known.sum, sum) else { return nil }
+    return known.sender
   }
 
   // MARK: Bundles
@@ -121,20 +120,18 @@ package final class Inbox: Sendable {
     changes.tell()
   }
 
-  /// Removes a bundle for good, with its store and what was salvaged of it; that its damage was seen stays known.
+  /// Removes a bundle for good, with its store and what was salvaged of it; that its damage was seen, and that it was
+  /// removed, stays known.
   ///
   /// - Throws: `not-in-inbox`; `inbox-not-now` where something is being done to it.
   package func discard(_ id: String) throws {
     let operation = "discard the bundle"
-    guard try records.bundle(id) != nil else { throw InboxError.noBundle(operation) }
-    guard !(try queue.jobs(of: id)).contains(where: { $0.state == .running }) else {
+    guard let bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
+    let removal = InboxRemoval(
+      of: bundle, placed: try records.placed(of: id) ?? 0, by: .discarded, at: surroundings.now())
+    guard try remove(removal, sparing: [.running]) else {
       throw InboxError(.notNow, operation: operation, detail: "something is being done to it")
     }
-    try queue.remove(of: id)
-    // First it is known no more: files that a kill leaves are removed at the next start.
-    try records.remove(id)
-    try fileSystem.removeTree(folders.bundle(id))
-    try fileSystem.removeTree(folders.work.appending(id))
     changes.tell()
   }
 

@@ -81,42 +81,8 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func entries(
-    words: String, group: String?, state: InboxBundle.State?, limit: Int
-  ) throws(InboxError) -> [InboxEntry] {
-    var (conditions, values) = (["true"], [PostgresValue]())
-    func add(_ condition: String, _ value: PostgresValue) {
-      values.append(value)
-      conditions.append(condition + "$\(values.count)")
-    }
-    if !words.isEmpty { add("words LIKE ", .shown("%\(Self.escaped(words.lowercased()))%")) }
-    if let group { add("damage = ", .text(group)) }
-    if let state { add("state = ", .text(state.rawValue)) }
-    values.append(.integer(Int64(max(0, limit))))
-    let sql = """
-      WITH page AS MATERIALIZED (
-        SELECT id, date, summary FROM lazaret.bundles WHERE \(conditions.joined(separator: " AND "))
-          ORDER BY date DESC, id DESC LIMIT $\(values.count)
-      )
-      SELECT \(PostgresJobQueue.columns), page.summary, page.id FROM page LEFT JOIN lazaret.jobs ON jobs.bundle = page.id
-        ORDER BY page.date DESC, page.id DESC, jobs.id
-      """
-    return try database.readOnce("list the bundles") { connection in
-      var entries: [InboxEntry] = []
-      let result = try connection.query(sql, values, isPlannedAnew: true)
-      for row in 0..<result.count {
-        if entries.last?.bundle.id != (try result.text(row, PostgresJobQueue.columnCount + 1)) {
-          let text = try result.text(row, PostgresJobQueue.columnCount)
-          entries.append(InboxEntry(bundle: try InboxRecordText.value(InboxBundle.self, text), jobs: []))
-        }
-        if let job = try PostgresJobQueue.job(result, row) { entries[entries.count - 1].jobs.append(job) }
-      }
-      return entries
-    }
-  }
-
   /// A text as `LIKE` takes it for itself.
-  private static func escaped(_ text: String) -> String {
+  static func escaped(_ text: String) -> String {
     text.unicodeScalars.reduce(into: "") { escaped, scalar in
       if ["\\", "%", "_"].contains(scalar) { escaped.append("\\") }
       escaped.unicodeScalars.append(scalar)
@@ -162,15 +128,20 @@ extension PostgresInboxRecords {
   package func remove(_ bundle: String) throws(InboxError) {
     try database.write("forget the bundle", isRepeatable: true) { connection in
       _ = try connection.query("SELECT 1 FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(bundle)])
-      let uploads = try connection.query(
-        "SELECT content FROM lazaret.uploads WHERE bundle = $1 ORDER BY ordinal FOR UPDATE", [.text(bundle)]
-      ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
-      for var upload in uploads {
-        upload.state = .dropped
-        upload.bundle = nil
-        try Self.save(upload, connection)
-      }
-      _ = try connection.query("DELETE FROM lazaret.bundles WHERE id = $1", [.text(bundle)])
+      try Self.forget(bundle, connection)
     }
+  }
+
+  /// Forgets a bundle, which is locked, and the uploads that became it.
+  static func forget(_ bundle: String, _ connection: PostgresConnection) throws {
+    let uploads = try connection.query(
+      "SELECT content FROM lazaret.uploads WHERE bundle = $1 ORDER BY ordinal FOR UPDATE", [.text(bundle)]
+    ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
+    for var upload in uploads {
+      upload.state = .dropped
+      upload.bundle = nil
+      try Self.save(upload, connection)
+    }
+    _ = try connection.query("DELETE FROM lazaret.bundles WHERE id = $1", [.text(bundle)])
   }
 }

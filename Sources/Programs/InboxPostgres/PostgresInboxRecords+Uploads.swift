@@ -106,10 +106,13 @@ extension PostgresInboxRecords {
 
   package func drop(_ id: String) throws(InboxError) { try change("end the upload", id) { $0.state = .dropped } }
 
-  package func openUploads() throws(InboxError) -> [InboxUpload] {
+  package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
     try database.readOnce("list the uploads") { connection in
-      try connection.query("SELECT content FROM lazaret.uploads WHERE state = 'open' ORDER BY ordinal")
-        .map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
+      // A limit of null is none.
+      try connection.query(
+        "SELECT content FROM lazaret.uploads WHERE state = 'open' ORDER BY ordinal LIMIT $1",
+        [limit.map { .integer(Int64(max(0, $0))) } ?? .null]
+      ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
     }
   }
 

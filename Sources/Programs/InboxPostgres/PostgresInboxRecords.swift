@@ -31,11 +31,23 @@ package struct PostgresInboxRecords: InboxRecords {
     }
   }
 
-  package func tokens() throws(InboxError) -> [(sum: [UInt8], sender: InboxSender)] {
+  package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
+    try database.readOnce("list the senders") { connection in
+      try connection.query(
+        """
+        SELECT name, quota, created, revoked, used FROM lazaret.senders WHERE name > coalesce($1, '') ORDER BY name LIMIT $2
+        """, [.maybe(name), .integer(Int64(max(0, limit)))]
+      ).map { InboxSenderUsage(sender: try Self.sender($0, $1), used: try $0.integer($1, 4)) }
+    }
+  }
+
+  package func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
     try database.readOnce("look for the sender") { connection in
       try connection.query(
-        "SELECT name, quota, created, revoked, token FROM lazaret.senders WHERE revoked IS NULL"
-      ).map { (sum: try $0.binary($1, 4), sender: try Self.sender($0, $1)) }
+        """
+        SELECT name, quota, created, revoked, token FROM lazaret.senders WHERE token = $1 AND revoked IS NULL
+        """, [.bytes(sum)]
+      ).map { (sum: try $0.binary($1, 4), sender: try Self.sender($0, $1)) }.first
     }
   }
 
@@ -61,6 +73,12 @@ package struct PostgresInboxRecords: InboxRecords {
       Dictionary(
         try connection.query("SELECT name, used FROM lazaret.senders WHERE used <> 0")
           .map { (try $0.text($1, 0), try $0.integer($1, 1)) }, uniquingKeysWith: +)
+    }
+  }
+
+  package func usedBytes() throws(InboxError) -> Int64 {
+    try database.readOnce("add up what is kept") { connection in
+      try connection.query("SELECT coalesce(sum(used), 0)::bigint FROM lazaret.senders").integer(0, 0)
     }
   }
 

@@ -77,6 +77,17 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
+  package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
+    try database.write("add jobs", isRepeatable: true) { connection in
+      _ = try connection.query(
+        """
+        INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT $1, id, 'waiting', $2 FROM lazaret.bundles
+          WHERE state = $3 AND NOT EXISTS (SELECT 1 FROM lazaret.jobs WHERE bundle = bundles.id AND kind = $1)
+          ORDER BY bundles.date, id ON CONFLICT DO NOTHING
+        """, [.text(kind.rawValue), .text(date.rfc3339), .text(state.rawValue)])
+    }
+  }
+
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     let now = date.secondsSince1970
     // A lease that a crash of the server undoes is one that is lost: the worker learns it when it goes on with it.
@@ -173,6 +184,20 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
+  /// Begins the salvages of a list of bundles anew; those that run are left alone.
+  static func restartSalvages(
+    of bundles: PostgresValue, at date: Timestamp, _ connection: PostgresConnection
+  ) throws {
+    _ = try connection.query(
+      """
+      INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT 'salvage', bundle, 'waiting', $2
+        FROM unnest($1::text[]) WITH ORDINALITY AS chosen (bundle, place) ORDER BY place
+        ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0, interrupted = 0,
+          not_before = 0, lease_ends = 0, code = NULL, words = NULL, owner = NULL, date = excluded.date
+          WHERE jobs.state <> 'running'
+      """, [bundles, .text(date.rfc3339)])
+  }
+
   package func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
     try database.readOnce("list the jobs") { try Self.jobs(of: bundle, $0) }
   }
@@ -197,12 +222,14 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
-  package func failed(limit: Int) throws(InboxError) -> [InboxJob] {
+  package func jobs(
+    in state: InboxJob.State, after id: Int64?, limit: Int
+  ) throws(InboxError) -> [InboxJob] {
     try database.readOnce("list the jobs") { connection in
       try Self.jobs(
         connection.query(
-          "SELECT \(Self.columns) FROM lazaret.jobs WHERE state = 'failed' ORDER BY id DESC LIMIT $1",
-          [.integer(Int64(max(0, limit)))]))
+          "SELECT \(Self.columns) FROM lazaret.jobs WHERE state = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+          [.text(state.rawValue), .integer(id ?? .max), .integer(Int64(max(0, limit)))]))
     }
   }
 

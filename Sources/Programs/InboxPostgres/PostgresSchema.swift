@@ -6,8 +6,20 @@ internal import Inbox
 /// What counts is kept by triggers, so that it is right whatever statement changes a row: `senders.used` for quotas, and
 /// `tallies` for pages, where each change is a row of its own, so that no two writers wait for one counter.
 enum PostgresSchema {
+  /// A step from one version to the next.
+  struct Step: Sendable {
+    /// The statements.
+    let statements: String
+
+    /// What follows them in the same transaction, of what no statement can make; nil for nothing.
+    var fill: (@Sendable (PostgresConnection) throws -> Void)?
+  }
+
   /// The steps from each version to the next; those that were published never change.
-  static let steps = [first]
+  static let steps = [
+    Step(statements: first), Step(statements: second, fill: PostgresInboxRecords.noteBandsOfAll),
+    Step(statements: third), Step(statements: fourth),
+  ]
 
   /// The key of the advisory locks: `laza` in ASCII.
   private static let lockKey = 0x6c61_7a61
@@ -26,7 +38,8 @@ enum PostgresSchema {
     for number in found..<max(found, steps.count) {
       try connection.run("BEGIN")
       do {
-        try connection.run(steps[number])
+        try connection.run(steps[number].statements)
+        try steps[number].fill?(connection)
         _ = try connection.query("INSERT INTO lazaret.versions (version) VALUES ($1)", [.integer(Int64(number + 1))])
         try connection.run("COMMIT")
       } catch {
@@ -193,5 +206,42 @@ enum PostgresSchema {
         EXECUTE format('CREATE INDEX bundles_by_words ON lazaret.bundles USING gin (words %I.gin_trgm_ops)', place);
       END IF;
     END $$;
+    """
+
+  // Lists by keys, and related damage by the marks of its fingerprint.
+  private static let second = """
+    CREATE INDEX bundles_of_sender ON lazaret.bundles (sender, date DESC, id DESC);
+    DROP INDEX lazaret.jobs_failed;
+    CREATE INDEX jobs_by_state ON lazaret.jobs (state, id);
+    CREATE TABLE lazaret.damage_bands (
+      band bigint NOT NULL, damage text COLLATE "C" NOT NULL, PRIMARY KEY (band, damage)
+    );
+    """
+
+  // What was removed, and when.
+  private static let third = """
+    CREATE TABLE lazaret.removals (
+      number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, bundle text COLLATE "C" NOT NULL, date text NOT NULL,
+      rule text NOT NULL, sender text NOT NULL, arrived text NOT NULL, sha256 text NOT NULL, damage text, bytes bigint NOT NULL,
+      cleared boolean NOT NULL DEFAULT false
+    );
+    CREATE INDEX removals_not_cleared ON lazaret.removals (number) WHERE NOT cleared;
+    CREATE INDEX removals_by_bundle ON lazaret.removals (bundle);
+    """
+
+  // Which version salvaged a bundle, and bundles that are salvaged again together.
+  private static let fourth = """
+    ALTER TABLE lazaret.bundles ADD COLUMN salvaged_by text COLLATE "C";
+    CREATE TABLE lazaret.batches (
+      number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, damage text COLLATE "C" NOT NULL, version text NOT NULL,
+      date text NOT NULL, total bigint NOT NULL
+    );
+    CREATE INDEX batches_by_damage ON lazaret.batches (damage, number);
+    CREATE TABLE lazaret.batch_items (
+      batch bigint NOT NULL, bundle text COLLATE "C" NOT NULL, change text, before text, after text,
+      recovered_before bigint, doubtful_before bigint, lost_before bigint, recovered_after bigint, doubtful_after bigint,
+      lost_after bigint, PRIMARY KEY (batch, bundle)
+    );
+    CREATE INDEX batch_items_open ON lazaret.batch_items (bundle, batch) WHERE change IS NULL;
     """
 }

@@ -38,4 +38,13 @@ struct DatabaseOptions: ParsableArguments {
     if let address = try address() { return PostgresInboxRecords(try PostgresDatabase(address, connections: 1)) }
     return try Inbox(home: home()).records
   }
+
+  /// The inbox of a home, with its records in the database or in a file of the home.
+  ///
+  /// - Parameter operation: what it is for, as an infinitive phrase.
+  func inbox(in home: HomeOptions, to operation: String) throws -> Inbox {
+    let home = try FileSystem().realPath(home.current().existing(to: operation).path)
+    guard let address = try address() else { return try Inbox(home: home) }
+    return try Inbox(home: home, database: PostgresDatabase(address, connections: 1), makesFolders: false)
+  }
 }

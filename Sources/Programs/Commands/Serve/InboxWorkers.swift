@@ -38,8 +38,10 @@ enum InboxWorkers {
   ///   - models: the files of the app's models, for salvages.
   ///   - order: the names of a model's versions, oldest first.
   ///   - receives: whether this is the process that receives.
+  ///   - retention: which bundles are kept; nil for all.
   static func pool(
-    _ inbox: Inbox, count: Int, identity: FilePath?, models: [FilePath], order: [String]?, receives: Bool
+    _ inbox: Inbox, count: Int, identity: FilePath?, models: [FilePath], order: [String]?, receives: Bool,
+    retention: InboxRetention? = nil
   ) throws -> WorkerPool {
     let fileSystem = FileSystem()
     guard let executable = PublicFolder.executable(fileSystem) else {
@@ -50,7 +52,7 @@ enum InboxWorkers {
       inbox,
       options: WorkerPool.Options(
         count: count, identity: identity, models: try models.map { try fileSystem.realPath($0) }, versionOrder: order,
-        resources: resources, receives: receives),
+        resources: resources, receives: receives, retention: retention),
       runner: WorkProcess(executable, ["inbox-worker"]))
   }
 

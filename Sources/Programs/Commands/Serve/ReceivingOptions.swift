@@ -22,8 +22,12 @@ struct ReceivingOptions: ParsableArguments {
   @Option(help: ArgumentHelp("How many bundles are opened or salvaged at a time, 1 to 16.", valueName: "number"))
   var workers = 1
 
+  @OptionGroup(title: "Which bundles are kept")
+  var retention: InboxRetentionOptions
+
   func validate() throws {
     guard (1...16).contains(workers) else { throw ValidationError("Give 1 to 16 --workers.") }
     guard inbox || identity == nil else { throw ValidationError("--identity is for --inbox.") }
+    guard inbox || retention.rules == nil else { throw ValidationError("--keep-… is for --inbox.") }
   }
 }

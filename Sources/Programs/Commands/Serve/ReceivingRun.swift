@@ -38,7 +38,8 @@ struct ReceivingRun: ~Copyable {
         try Inbox(home: home, limits: limits, hasIdentity: identity != nil)
       }
     let pool = try InboxWorkers.pool(
-      inbox, count: options.workers, identity: identity, models: models, order: order, receives: true)
+      inbox, count: options.workers, identity: identity, models: models, order: order, receives: true,
+      retention: options.retention.rules)
     let lock = try Self.begin(inbox, pool)
     self.lock = lock
     self.inbox = inbox

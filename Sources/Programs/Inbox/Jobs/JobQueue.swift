@@ -11,6 +11,9 @@ package protocol JobQueue: Sendable {
   /// Adds a job for each of these bundles that has none of that kind.
   func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
 
+  /// Adds a job for each bundle in a state that has none of that kind, in the order in which they arrived.
+  func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError)
+
   /// Takes the job that has waited longest, and counts the attempt.
   ///
   /// A job whose lease has ended too often without a word has failed, with the code `worker-tries`; a bundle that could not be
@@ -50,8 +53,10 @@ package protocol JobQueue: Sendable {
   /// The jobs that run, or whose lease has ended.
   func running() throws(InboxError) -> [InboxJob]
 
-  /// The jobs that failed, with the reason; those of the latest bundles first.
-  func failed(limit: Int) throws(InboxError) -> [InboxJob]
+  /// The jobs in a state, those of the latest bundles first; only those behind the one of a number where it is given.
+  ///
+  /// Jobs that have failed are not begun again by themselves, and each has its reason.
+  func jobs(in state: InboxJob.State, after id: Int64?, limit: Int) throws(InboxError) -> [InboxJob]
 
   /// How many jobs there are in each state.
   ///

@@ -30,6 +30,17 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
+  package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
+    try database.write("add jobs") { database in
+      try database.execute(
+        sql: """
+          INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
+            SELECT ?1, id, 'waiting', 0, 0, 0, ?2 FROM bundles WHERE state = ?3
+              AND NOT EXISTS (SELECT 1 FROM jobs WHERE bundle = bundles.id AND kind = ?1) ORDER BY bundles.date, id
+          """, arguments: [kind.rawValue, date.rfc3339, state.rawValue])
+    }
+  }
+
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     let now = date.secondsSince1970
     return try database.write("take a job") { database -> InboxJob? in
@@ -110,17 +121,20 @@ package struct SQLiteJobQueue: JobQueue {
   }
 
   package func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError) {
-    try database.write("begin a job anew") { database in
-      try database.execute(
-        sql: """
-          INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
-            ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
-              interrupted = 0, not_before = 0, lease_ends = 0,
-              code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
-          """, arguments: [kind.rawValue, bundle, date.rfc3339])
-      if kind == .open, database.changesCount > 0 {
-        try SQLiteInboxRecords.change(bundle, database) { $0.receiveAgain() }
-      }
+    try database.write("begin a job anew") { try Self.restart(kind, of: bundle, at: date, $0) }
+  }
+
+  /// Begins a job anew; one that runs is left alone.
+  static func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp, _ database: Database) throws {
+    try database.execute(
+      sql: """
+        INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
+          ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
+            interrupted = 0, not_before = 0, lease_ends = 0,
+            code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
+        """, arguments: [kind.rawValue, bundle, date.rfc3339])
+    if kind == .open, database.changesCount > 0 {
+      try SQLiteInboxRecords.change(bundle, database) { $0.receiveAgain() }
     }
   }
 
@@ -146,10 +160,13 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  package func failed(limit: Int) throws(InboxError) -> [InboxJob] {
+  package func jobs(
+    in state: InboxJob.State, after id: Int64?, limit: Int
+  ) throws(InboxError) -> [InboxJob] {
     try database.read("list the jobs") { database in
       try Row.fetchAll(
-        database, sql: "SELECT * FROM jobs WHERE state = 'failed' ORDER BY id DESC LIMIT ?", arguments: [max(0, limit)]
+        database, sql: "SELECT * FROM jobs WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?",
+        arguments: [state.rawValue, id ?? .max, max(0, limit)]
       ).compactMap(Self.job)
     }
   }

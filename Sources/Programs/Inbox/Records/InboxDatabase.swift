@@ -81,6 +81,56 @@ package final class InboxDatabase: Sendable {
           ALTER TABLE jobs ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
           """)
     }
+    // Lists by keys, and related damage by the marks of its fingerprint.
+    migrator.registerMigration("3") { database in
+      try database.execute(
+        sql: """
+          CREATE INDEX bundles_of_sender ON bundles (sender, date, id);
+          CREATE INDEX bundles_by_state ON bundles (state, date, id);
+          DROP INDEX bundles_by_damage;
+          CREATE INDEX bundles_by_damage ON bundles (damage, date, id);
+          CREATE INDEX jobs_in_state ON jobs (state, id);
+          CREATE TABLE damages (damage TEXT PRIMARY KEY NOT NULL, latest TEXT NOT NULL) STRICT;
+          INSERT INTO damages SELECT damage, max(date) FROM sightings GROUP BY damage;
+          CREATE INDEX damages_by_date ON damages (latest DESC, damage);
+          CREATE TABLE damage_bands (band INTEGER NOT NULL, damage TEXT NOT NULL, PRIMARY KEY (band, damage)) STRICT, WITHOUT ROWID;
+          """)
+      for damage in try String.fetchAll(database, sql: "SELECT damage FROM damages") {
+        guard let fingerprint = try SQLiteInboxRecords.fingerprint(damage, database) else { continue }
+        try SQLiteInboxRecords.noteBands(of: fingerprint, database)
+      }
+    }
+    // What was removed, and when.
+    migrator.registerMigration("4") { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE removals (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, bundle TEXT NOT NULL, date TEXT NOT NULL, rule TEXT NOT NULL,
+            sender TEXT NOT NULL, arrived TEXT NOT NULL, sha256 TEXT NOT NULL, damage TEXT, bytes INTEGER NOT NULL,
+            cleared INTEGER NOT NULL DEFAULT 0
+          ) STRICT;
+          CREATE INDEX removals_not_cleared ON removals (number) WHERE cleared = 0;
+          CREATE INDEX removals_by_bundle ON removals (bundle);
+          """)
+    }
+    // Which version salvaged a bundle, and bundles that are salvaged again together.
+    migrator.registerMigration("5") { database in
+      try database.execute(
+        sql: """
+          ALTER TABLE bundles ADD COLUMN salvaged_by TEXT;
+          CREATE TABLE batches (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, damage TEXT NOT NULL, version TEXT NOT NULL, date TEXT NOT NULL,
+            total INTEGER NOT NULL
+          ) STRICT;
+          CREATE INDEX batches_by_damage ON batches (damage, number);
+          CREATE TABLE batch_items (
+            batch INTEGER NOT NULL, bundle TEXT NOT NULL, change TEXT, before TEXT, after TEXT,
+            recovered_before INTEGER, doubtful_before INTEGER, lost_before INTEGER,
+            recovered_after INTEGER, doubtful_after INTEGER, lost_after INTEGER, PRIMARY KEY (batch, bundle)
+          ) STRICT, WITHOUT ROWID;
+          CREATE INDEX batch_items_open ON batch_items (bundle, batch) WHERE change IS NULL;
+          """)
+    }
     return migrator
   }
 

@@ -67,7 +67,7 @@ package struct InboxGroup: Sendable, Hashable {
   }
 
   /// Whether a version is older than another: numbers within are compared as numbers.
-  static func isOlder(_ left: String, _ right: String) -> Bool {
+  package static func isOlder(_ left: String, _ right: String) -> Bool {
     let (first, second) = (parts(left), parts(right))
     for (one, other) in zip(first, second) where one != other {
       if let one = Int(one), let other = Int(other) { return one < other }

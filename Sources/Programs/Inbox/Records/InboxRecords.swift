@@ -15,16 +15,22 @@ package protocol InboxRecords: Sendable {
   /// All senders, by name.
   func senders() throws(InboxError) -> [InboxSender]
 
-  /// The sums of all tokens that are good, with the senders that they are of.
-  func tokens() throws(InboxError) -> [(sum: [UInt8], sender: InboxSender)]
-
   /// Revokes a sender's token.
   ///
   /// - Throws: `no-such-sender`.
   func revokeSender(_ name: String, at date: Timestamp) throws(InboxError)
 
+  /// Senders by name, with what is kept of each; only those behind a name where one is given.
+  func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage]
+
+  /// The sender of a token by its SHA-256, if the token is good; nil for none.
+  func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)?
+
   /// How many bytes are kept or announced of each sender, by name: what was received, and what was placed of it.
   func usage() throws(InboxError) -> [String: Int64]
+
+  /// How many bytes are kept or announced of all senders.
+  func usedBytes() throws(InboxError) -> Int64
 
   // MARK: Uploads
 
@@ -40,8 +46,8 @@ package protocol InboxRecords: Sendable {
   /// Notes that an upload is no more.
   func drop(_ id: String) throws(InboxError)
 
-  /// The uploads that are not over.
-  func openUploads() throws(InboxError) -> [InboxUpload]
+  /// The uploads that are not over, in the order in which they were begun; at most so many where a limit is given.
+  func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload]
 
   /// Notes that an upload is a bundle now.
   ///
@@ -81,13 +87,8 @@ package protocol InboxRecords: Sendable {
 
   /// Bundles with their jobs as of one moment, newest first, without their files and without the account of their salvage.
   ///
-  /// - Parameters:
-  ///   - words: only those that have this text in them, whatever the case of its letters; all if empty.
-  ///   - group: only those with this damage.
-  ///   - state: only those that are so far.
-  func entries(
-    words: String, group: String?, state: InboxBundle.State?, limit: Int
-  ) throws(InboxError) -> [InboxEntry]
+  /// - Parameter key: only those behind it; all if nil.
+  func entries(_ filter: InboxFilter, after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxEntry>
 
   /// How many bundles there are.
   func bundleCount() throws(InboxError) -> Int
@@ -103,19 +104,96 @@ package protocol InboxRecords: Sendable {
   /// Forgets a bundle, and the uploads that became it.
   func remove(_ bundle: String) throws(InboxError)
 
+  // MARK: Retention
+
+  /// Bundles as the rules of retention see them, oldest first; only those behind a key where one is given.
+  ///
+  /// - Parameter newer: up to how many newer bundles of the same damage are counted.
+  func retentionCandidates(
+    after key: InboxKey?, newer: Int, limit: Int
+  ) throws(InboxError) -> [RetentionCandidate]
+
+  /// Forgets a bundle, its jobs and its uploads, and keeps a record of that, in one step.
+  ///
+  /// - Parameter states: a bundle that has a job in one of these is left alone; with `waiting` one that waits to be opened too.
+  /// - Returns: false where it is left alone, or is gone already.
+  func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws(InboxError) -> Bool
+
+  /// The bundles that were removed and whose files may be there still.
+  func removalsNotCleared() throws(InboxError) -> [String]
+
+  /// Notes that the files of a removed bundle are gone.
+  func noteCleared(_ bundle: String) throws(InboxError)
+
+  /// The bundles that were removed, the latest first; only those behind the one of a number where it is given.
+  func removals(after number: Int64?, limit: Int) throws(InboxError) -> [InboxRemoval]
+
+  // MARK: Batches
+
+  /// Notes what a salvage of a bundle gave, for the batches too that wait for it; doing it again changes nothing in these.
+  ///
+  /// - Parameter before: what an earlier version of this software had recovered; nil where that is not known.
+  func noteSalvage(
+    of bundle: String, before: SalvageCount?, after: SalvageCount
+  ) throws(InboxError)
+
+  /// How many bundles of a damage were salvaged last by an earlier version than this one.
+  func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int
+
+  /// Notes a batch of these bundles, and begins their salvages anew, in one step.
+  ///
+  /// - Returns: nil where there are none.
+  /// - Throws: `inbox-not-now` where an earlier batch of the damage is not over.
+  func beginBatch(of group: String, version: String, at date: Timestamp) throws(InboxError) -> SalvageBatch?
+
+  /// A batch as it is now; nil where there is none.
+  func batch(_ number: Int64) throws(InboxError) -> SalvageBatch?
+
+  /// The batches of a damage, or of all, the latest first, without what came of them; only those behind the one of a number
+  /// where it is given.
+  func batches(of group: String?, after number: Int64?, limit: Int) throws(InboxError) -> [SalvageBatch]
+
+  /// The bundles of a batch, by identifier.
+  ///
+  /// - Parameters:
+  ///   - change: only those with this change.
+  ///   - bundle: only those behind this one.
+  func items(
+    of batch: Int64, change: SalvageChange?, after bundle: String?, limit: Int
+  ) throws(InboxError) -> [SalvageBatchItem]
+
   // MARK: Damage
 
   /// Notes that a damage was seen; once for each store.
   func note(_ sighting: InboxSighting) throws(InboxError)
 
-  /// The damage that was seen, the latest first.
-  func groups(limit: Int) throws(InboxError) -> [InboxGroup]
+  /// The damage that was seen, the latest first; only what is behind a key where one is given.
+  func groups(after key: InboxKey?, limit: Int) throws(InboxError) -> InboxList<InboxGroup>
 
-  /// The damage of a fingerprint; nil where it was never seen.
-  func group(_ id: String) throws(InboxError) -> InboxGroup?
+  /// The damage of fingerprints, in the order of their identifiers here; what was never seen is left out.
+  func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup]
+
+  /// The fingerprints that share some of these marks, those first whose marks in common weigh most.
+  func fingerprints(sharing bands: [DamageFingerprint.Band], limit: Int) throws(InboxError) -> [DamageFingerprint]
 }
 
 extension InboxRecords {
+  /// The first of these bundles, newest first.
+  package func entries(
+    words: String, group: String?, state: InboxBundle.State?, limit: Int
+  ) throws(InboxError) -> [InboxEntry] {
+    try entries(InboxFilter(words: words, group: group, state: state), after: nil, limit: limit).items
+  }
+
+  /// The damage that was seen last.
+  package func groups(limit: Int) throws(InboxError) -> [InboxGroup] { try groups(after: nil, limit: limit).items }
+
+  /// The damage of a fingerprint; nil where it was never seen.
+  package func group(_ id: String) throws(InboxError) -> InboxGroup? { try groups([id]).first }
+
+  /// The uploads that are not over.
+  package func openUploads() throws(InboxError) -> [InboxUpload] { try openUploads(limit: nil) }
+
   /// Adds a sender.
   ///
   /// - Returns: the token, which is not kept and cannot be shown again.

@@ -39,3 +39,18 @@ package struct InboxSender: Sendable, Hashable, Encodable {
       && text.first?.isWhitespace == false && text.last?.isWhitespace == false
   }
 }
+
+/// A sender, and how many bytes are kept or announced of it.
+package struct InboxSenderUsage: Sendable, Hashable {
+  /// The sender.
+  package var sender: InboxSender
+
+  /// The bytes.
+  package var used: Int64
+
+  /// A sender and its bytes.
+  package init(sender: InboxSender, used: Int64) {
+    self.sender = sender
+    self.used = used
+  }
+}

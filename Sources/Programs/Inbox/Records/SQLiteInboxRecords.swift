@@ -30,10 +30,26 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func tokens() throws(InboxError) -> [(sum: [UInt8], sender: InboxSender)] {
-    try database.read("look for the sender") { database in
+  package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
+    try database.read("list the senders") { database in
       try Row.fetchAll(
-        database, sql: "SELECT token, name, quota, created, revoked FROM senders WHERE revoked IS NULL"
+        database,
+        sql: """
+          SELECT name, quota, created, revoked,
+            (SELECT coalesce(sum(bytes + coalesce(placed, 0)), 0) FROM bundles WHERE sender = name)
+            + (SELECT coalesce(sum(length), 0) FROM uploads WHERE state = 'open' AND sender = name) AS used
+            FROM senders WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2
+          """, arguments: [name, max(0, limit)]
+      ).map { InboxSenderUsage(sender: Self.sender($0), used: $0["used"]) }
+    }
+  }
+
+  package func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
+    try database.read("look for the sender") { database in
+      try Row.fetchOne(
+        database,
+        sql: "SELECT token, name, quota, created, revoked FROM senders WHERE token = ? AND revoked IS NULL",
+        arguments: [Data(sum)]
       ).map { row in
         let token: Data = row["token"]
         return (sum: [UInt8](token), sender: Self.sender(row))
@@ -67,6 +83,17 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   package func usage() throws(InboxError) -> [String: Int64] {
     try database.read("add up what is kept") { try Self.usage($0) }
+  }
+
+  package func usedBytes() throws(InboxError) -> Int64 {
+    try database.read("add up what is kept") { database in
+      try Int64.fetchOne(
+        database,
+        sql: """
+          SELECT (SELECT coalesce(sum(bytes + coalesce(placed, 0)), 0) FROM bundles)
+            + (SELECT coalesce(sum(length), 0) FROM uploads WHERE state = 'open')
+          """) ?? 0
+    }
   }
 
   private static func usage(_ database: Database) throws -> [String: Int64] {
@@ -218,10 +245,13 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   package func drop(_ id: String) throws(InboxError) { try change("end the upload", id) { $0.state = .dropped } }
 
-  package func openUploads() throws(InboxError) -> [InboxUpload] {
+  package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
-      try String.fetchAll(database, sql: "SELECT content FROM uploads WHERE state = 'open' ORDER BY rowid")
-        .map { try InboxRecordText.value(InboxUpload.self, $0) }
+      // A negative limit is none.
+      try String.fetchAll(
+        database, sql: "SELECT content FROM uploads WHERE state = 'open' ORDER BY rowid LIMIT ?",
+        arguments: [limit.map { max(0, $0) } ?? -1]
+      ).map { try InboxRecordText.value(InboxUpload.self, $0) }
     }
   }
 
@@ -284,18 +314,29 @@ package struct SQLiteInboxRecords: InboxRecords {
   }
 
   package func entries(
-    words: String, group: String?, state: InboxBundle.State?, limit: Int
-  ) throws(InboxError) -> [InboxEntry] {
-    try database.read("list the bundles") { database in
-      try String.fetchAll(
-        database,
-        sql: """
-          SELECT json_set(json_remove(content, '$.account'), '$.files', json('[]')) FROM bundles
-            WHERE (?1 = '' OR instr(words, ?1) > 0) AND (?2 IS NULL OR damage = ?2)
-            AND (?3 IS NULL OR state = ?3) ORDER BY date DESC, id DESC LIMIT ?4
-          """,
-        arguments: [words.lowercased(), group, state?.rawValue, limit]
-      ).map { try Self.entry(try InboxRecordText.value(InboxBundle.self, $0), database) }
+    _ filter: InboxFilter, after key: InboxKey?, limit: Int
+  ) throws(InboxError) -> InboxList<InboxEntry> {
+    // Only what is asked for is in the statement, so that an index can serve it.
+    var (conditions, arguments) = (["true"], [(any DatabaseValueConvertible)?]())
+    func add(_ condition: String, _ values: any DatabaseValueConvertible...) {
+      conditions.append(condition)
+      arguments += values.map { .some($0) }
+    }
+    if let key { add("(date, id) < (?, ?)", key.date, key.id) }
+    if !filter.words.isEmpty { add("instr(words, ?) > 0", filter.words.lowercased()) }
+    if let group = filter.group { add("damage = ?", group) }
+    if let state = filter.state { add("state = ?", state.rawValue) }
+    if let sender = filter.sender { add("sender = ?", sender) }
+    arguments.append(max(0, limit) + 1)
+    let sql = """
+      SELECT json_set(json_remove(content, '$.account'), '$.files', json('[]')) FROM bundles
+        WHERE \(conditions.joined(separator: " AND ")) ORDER BY date DESC, id DESC LIMIT ?
+      """
+    return try database.read("list the bundles") { database in
+      let entries = try String.fetchAll(database, sql: sql, arguments: StatementArguments(arguments)).map {
+        try Self.entry(try InboxRecordText.value(InboxBundle.self, $0), database)
+      }
+      return InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
     }
   }
 
@@ -332,66 +373,18 @@ package struct SQLiteInboxRecords: InboxRecords {
   }
 
   package func remove(_ bundle: String) throws(InboxError) {
-    try database.write("forget the bundle") { database in
-      for var upload in try String.fetchAll(
-        database, sql: "SELECT content FROM uploads WHERE bundle = ?", arguments: [bundle]
-      ).map({ try InboxRecordText.value(InboxUpload.self, $0) }) {
-        upload.state = .dropped
-        upload.bundle = nil
-        try Self.save(upload, database)
-      }
-      try database.execute(sql: "DELETE FROM bundles WHERE id = ?", arguments: [bundle])
+    try database.write("forget the bundle") { try Self.forget(bundle, $0) }
+  }
+
+  /// Forgets a bundle, and the uploads that became it.
+  static func forget(_ bundle: String, _ database: Database) throws {
+    for var upload in try String.fetchAll(
+      database, sql: "SELECT content FROM uploads WHERE bundle = ?", arguments: [bundle]
+    ).map({ try InboxRecordText.value(InboxUpload.self, $0) }) {
+      upload.state = .dropped
+      upload.bundle = nil
+      try Self.save(upload, database)
     }
-  }
-
-  // MARK: Damage
-
-  package func note(_ sighting: InboxSighting) throws(InboxError) {
-    try database.write("note the damage") { database in
-      // The same store again: what was said of it first counts, with the date of then.
-      try database.execute(
-        sql: """
-          INSERT INTO sightings (store, damage, exact, version, date, bundle, content) VALUES (?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (store) DO UPDATE SET damage = excluded.damage, exact = excluded.exact, version = excluded.version,
-              bundle = excluded.bundle, content = excluded.content
-          """,
-        arguments: [
-          sighting.store, sighting.fingerprint.group, sighting.fingerprint.exact, sighting.appVersion, sighting.date,
-          sighting.bundle, try InboxRecordText.text(sighting.fingerprint),
-        ])
-    }
-  }
-
-  package func groups(limit: Int) throws(InboxError) -> [InboxGroup] {
-    try database.read("list the damage") { database in
-      try String.fetchAll(
-        database, sql: "SELECT damage FROM sightings GROUP BY damage ORDER BY max(date) DESC, damage LIMIT ?",
-        arguments: [limit]
-      ).compactMap { try Self.group($0, database) }
-    }
-  }
-
-  package func group(_ id: String) throws(InboxError) -> InboxGroup? {
-    try database.read("look for the damage") { try Self.group(id, $0) }
-  }
-
-  private static func group(_ id: String, _ database: Database) throws -> InboxGroup? {
-    guard
-      let latest = try Row.fetchOne(
-        database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [id]),
-      let sum = try Row.fetchOne(
-        database,
-        sql: "SELECT min(date) AS first, max(date) AS last FROM sightings WHERE damage = ?",
-        arguments: [id])
-    else { return nil }
-    let versions = try Row.fetchAll(
-      database, sql: "SELECT version, count(*) AS count FROM sightings WHERE damage = ? GROUP BY version",
-      arguments: [id]
-    ).map { InboxGroup.Version(version: $0["version"], count: $0["count"]) }
-    let kept =
-      try Int64.fetchOne(database, sql: "SELECT count(*) FROM bundles WHERE damage = ?", arguments: [id]) ?? 0
-    return InboxGroup(
-      id: id, fingerprint: try InboxRecordText.value(DamageFingerprint.self, latest["content"]), first: sum["first"],
-      last: sum["last"], versions: versions, bundlesKept: kept)
+    try database.execute(sql: "DELETE FROM bundles WHERE id = ?", arguments: [bundle])
   }
 }

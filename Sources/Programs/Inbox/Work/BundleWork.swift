@@ -45,8 +45,7 @@ package struct BundleWork: Sendable {
     switch order.kind {
     case .open: return WorkResult(opened: try open(home))
     case .salvage:
-      try salvage(folder)
-      return WorkResult()
+      return WorkResult(salvaged: try salvage(folder))
     }
   }
 
@@ -176,7 +175,7 @@ package struct BundleWork: Sendable {
 
   // MARK: Salvaging
 
-  private func salvage(_ folder: FilePath) throws {
+  private func salvage(_ folder: FilePath) throws -> WorkResult.Salvaged {
     guard let id = order.quarantineID else {
       throw InboxError(.worker, operation: "salvage the store", detail: "the order names no store")
     }
@@ -188,6 +187,11 @@ package struct BundleWork: Sendable {
       return [.compatible, .repairable, .outdated].contains(verdict)
     }
     // No kit and no backup of the home is taken for one of a store that was sent.
-    _ = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model ?? models.first)
+    let result = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model ?? models.first)
+    let known = result.stored.receipt?.salvage
+    // Of another version: that of an attempt of this one which was killed is none to compare it with.
+    let before = ([known?.result].compactMap(\.self) + (known?.others ?? []).reversed())
+      .first { $0.evidence?.library != LibraryVersion.current }
+    return WorkResult.Salvaged(before: before.map { SalvageCount($0) }, after: SalvageCount(result.result))
   }
 }

@@ -82,6 +82,21 @@ package struct WorkResult: Sendable, Hashable, Codable {
     }
   }
 
+  /// What a salvage gave.
+  package struct Salvaged: Sendable, Hashable, Codable {
+    /// The latest result of another version of this software; nil where there is none.
+    package var before: SalvageCount?
+
+    /// The result.
+    package var after: SalvageCount
+
+    /// Whether it keeps to the limits that a worker keeps to which nothing has taken over.
+    var isPlausible: Bool { before?.isPlausible != false && after.isPlausible }
+  }
+
+  /// What the salvage gave, of a job that salvages a store.
+  package var salvaged: Salvaged?
+
   /// What was found in the bundle, of a job that opens one.
   package var opened: Opened?
 

@@ -40,11 +40,15 @@ package final class WorkerPool: Sendable {
     /// Whether this is the process that receives, which holds the lock of the inbox; others only work.
     package var receives: Bool
 
+    /// Which bundles are kept, which the process that receives sees to; nil for all.
+    package var retention: InboxRetention?
+
     /// Options.
     package init(
       count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
       resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
-      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true
+      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true,
+      retention: InboxRetention? = nil
     ) {
       self.count = count
       self.identity = identity
@@ -56,6 +60,7 @@ package final class WorkerPool: Sendable {
       self.unpackedEntries = unpackedEntries
       self.leaseSeconds = leaseSeconds
       self.receives = receives
+      self.retention = retention
     }
   }
 
@@ -106,12 +111,16 @@ package final class WorkerPool: Sendable {
   }
 
   private func work(_ number: Int) {
-    var nextCleaning = ContinuousClock.now
+    var (nextCleaning, nextPruning) = (ContinuousClock.now, ContinuousClock.now)
     while !isStopping.withLock({ $0 }) {
       do {
         if number == 0, options.receives, nextCleaning <= .now {
           nextCleaning = .now + .seconds(600)
           try inbox.expireUploads()
+        }
+        if number == 0, options.receives, let retention = options.retention, nextPruning <= .now {
+          nextPruning = .now + .seconds(3600)
+          _ = try inbox.prune(retention) { isStopping.withLock { $0 } }
         }
         if let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) {
           try work(at: job)
@@ -270,6 +279,9 @@ package final class WorkerPool: Sendable {
   /// How many files and folders fit into so much room, each with what a file system takes for one.
   private func entries(_ room: Int64) -> Int { Int(min(Int64(options.unpackedEntries), room / Inbox.leastBytes)) }
 
+  private static let senseless = InboxJobOutcome.failed(
+    .init(code: InboxError.Kind.worker.rawValue, words: "The worker's result makes no sense."))
+
   private func outcome(
     _ result: WorkResult, of job: InboxJob, _ bundle: InboxBundle, _ order: WorkOrder
   ) throws -> InboxJobOutcome {
@@ -281,10 +293,12 @@ package final class WorkerPool: Sendable {
       if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
       return failure.isEnvironmental ? .tryAgain(told) : .failed(told)
     }
-    guard job.kind == .open else { return .done }
-    guard let opened = result.opened, opened.isPlausible else {
-      return .failed(.init(code: InboxError.Kind.worker.rawValue, words: "The worker's result makes no sense."))
+    guard job.kind == .open else {
+      guard let salvaged = result.salvaged, salvaged.isPlausible else { return Self.senseless }
+      try inbox.records.noteSalvage(of: bundle.id, before: salvaged.before, after: salvaged.after)
+      return .done
     }
+    guard let opened = result.opened, opened.isPlausible else { return Self.senseless }
     var bundle = bundle
     bundle.level = opened.level
     bundle.app = opened.app

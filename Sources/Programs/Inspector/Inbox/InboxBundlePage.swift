@@ -157,7 +157,8 @@ struct InboxBundlePage: InspectorPage {
     .panel(
       "Arrival",
       HTML.facts([
-        ("Received", Words.time(bundle.date, now: frame.now)), ("From", HTML(escaping: printable(bundle.sender))),
+        ("Received", Words.time(bundle.date, now: frame.now)),
+        ("From", "<a href=\"\(RequestTarget.bundles(of: bundle.sender))\">\(printable(bundle.sender))</a>"),
         ("File", bundle.fileName.map { HTML(escaping: printable($0)) }),
         ("Size", HTML(escaping: Words.size(bundle.bytes))),
         ("Encrypted", bundle.isEncrypted ? "yes" : "no"),

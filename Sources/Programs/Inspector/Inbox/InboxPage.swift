@@ -5,31 +5,47 @@ import StoreCoordination
 
 /// The inbox: the damage that was seen, the newest bundles, and who may send.
 struct InboxPage: InspectorPage {
-  let filter: String
-  let state: InboxBundle.State?
+  let filter: InboxFilter
   let groups: [InboxGroupSummary]
+  let hasMoreGroups: Bool
   let bundles: [InboxSummary]
+  let pager: InboxPager
+
+  /// How many bundles there are.
   let total: Int
-  let senders: [InboxSender]
-  let usage: [String: Int64]
+
+  /// How many of them fit the filter; nil where that is not counted.
+  let matching: Int?
+  let senders: [InboxSenderUsage]
+  let hasMoreSenders: Bool
+  let used: Int64
   let uploads: [InboxUpload]
   let limits: InboxLimits
 
-  /// The most bundles, and the most groups, that are shown; the search finds the others.
+  /// The most bundles, groups, senders and uploads of the page; lists of their own have the others.
   private static let maximumBundles = 100
   private static let maximumGroups = 20
+  private static let maximumSenders = 20
+  private static let maximumUploads = 50
 
-  init(_ inbox: Inbox, filter: String, state: InboxBundle.State?) throws {
+  init(_ inbox: Inbox, _ filter: InboxFilter, after key: InboxKey?) throws {
     let records = inbox.records
     self.filter = filter
-    self.state = state
-    groups = try records.groups(limit: Self.maximumGroups).map { InboxGroupSummary(group: $0) }
-    bundles = try records.entries(words: filter, group: nil, state: state, limit: Self.maximumBundles)
-      .map(InboxSummary.init)
-    total = try records.bundleCount()
-    senders = try records.senders()
-    usage = try records.usage()
-    uploads = try records.openUploads()
+    let groups = try records.groups(after: nil, limit: Self.maximumGroups)
+    self.groups = groups.items.map { InboxGroupSummary(group: $0) }
+    hasMoreGroups = groups.next != nil
+    let list = try records.entries(filter, after: key, limit: Self.maximumBundles)
+    bundles = list.items.map(InboxSummary.init)
+    pager = InboxPager(list: .to("inbox", query: filter.items), token: key?.text, next: list.next?.text)
+    let counts = try records.bundleCounts()
+    total = counts.values.reduce(0, +)
+    matching =
+      filter.words.isEmpty && filter.sender == nil ? filter.state.map { counts[$0] ?? 0 } ?? total : nil
+    let senders = try records.senders(after: nil, limit: Self.maximumSenders + 1)
+    self.senders = Array(senders.prefix(Self.maximumSenders))
+    hasMoreSenders = senders.count > Self.maximumSenders
+    used = try records.usedBytes()
+    uploads = try records.openUploads(limit: Self.maximumUploads)
     limits = inbox.limits
   }
 
@@ -41,16 +57,18 @@ struct InboxPage: InspectorPage {
       ["sender": upload.sender, "bytes": upload.length, "offset": upload.offset, "begun": upload.created]
     }
     try encoder.encode([
-      "groups": groups, "bundles": bundles, "total": total,
-      "senders": senders.map { JSON.Object($0, ["used": usage[$0.name] ?? 0]) }, "uploads": uploads,
+      "groups": groups, "bundles": bundles, "total": total, "matching": JSON.orNull(matching), "used": used,
+      "senders": senders.map { JSON.Object($0.sender, ["used": $0.used]) }, "uploads": uploads,
     ])
+    try pager.members.encode(to: encoder)
   }
 
   func content(_ frame: PageFrame) -> HTML {
     """
     <div data-events="\(frame.events)" data-inbox>
     <div class="head"><div><h1>\(title)</h1><p class="soft">What was sent here: \(Words.counted(total, "bundle")), \
-    \(Words.size(usage.values.reduce(0, +))) of \(Words.size(limits.totalBytes)).</p></div>
+    \(Words.size(used)) of \(Words.size(limits.totalBytes)). \
+    <a href="\(RequestTarget.jobs(.failed))">Jobs</a> · <a href="\(RequestTarget.to("inbox", "removed"))">Removed</a></p></div>
     \(search)</div>
     \(total == 0 && uploads.isEmpty ? empty : lists(frame))
     </div>
@@ -59,12 +77,14 @@ struct InboxPage: InspectorPage {
 
   private var search: HTML {
     let options = InboxBundle.State.allCases.map { choice -> HTML in
-      let mark: HTML = choice == state ? " selected" : ""
+      let mark: HTML = choice == filter.state ? " selected" : ""
       return "<option value=\"\(choice.rawValue)\"\(mark)>\(InboxWords.choice(choice))</option>"
     }
+    let sender: HTML =
+      filter.sender.map { "<input type=\"hidden\" name=\"sender\" value=\"\($0)\">" } ?? .empty
     return """
       <form class="row" role="search" method="get" action="\(RequestTarget.to("inbox"))"><label><span>Search</span>\
-      <input type="search" name="q" value="\(filter)" autocomplete="off"></label>\
+      <input type="search" name="q" value="\(filter.words)" autocomplete="off"></label>\(sender)\
       <label><span>State</span><select name="state"><option value="">Any</option>\(options)</select></label>\
       <button>Find</button></form>
       """
@@ -93,27 +113,31 @@ struct InboxPage: InspectorPage {
       groups.isEmpty
       ? "<p class=\"soft\">No bundle that was opened tells of damage yet.</p>"
       : "<ul class=\"stores narrow\">\(groups.map { $0.item(frame) })</ul>"
-    return "<section><h2>Equal damage</h2>\(list)</section>"
+    let more: HTML =
+      hasMoreGroups ? "<p><a href=\"\(RequestTarget.to("inbox", "groups"))\">All damage that was seen</a></p>" : .empty
+    return "<section><h2>Similar damage</h2>\(list)\(more)</section>"
   }
 
   private func bundleList(_ frame: PageFrame) -> HTML {
     let list: HTML
     if bundles.isEmpty {
-      list = """
-        <p class="soft">No bundle fits. <a href="\(RequestTarget.to("inbox"))">All bundles</a></p>
-        """
+      let found: HTML =
+        pager.next == nil ? "No bundle fits." : "No bundle fits of those that were looked at; there are earlier ones."
+      list = "<p class=\"soft\">\(found) <a href=\"\(RequestTarget.to("inbox"))\">All bundles</a></p>"
     } else {
-      let more: HTML =
-        bundles.count == Self.maximumBundles
-        ? "<p class=\"soft\">Only the newest \(Self.maximumBundles) are shown; search to find others.</p>" : .empty
-      list = "<ul class=\"stores\">\(bundles.map { $0.item(frame) })</ul>\(more)"
+      list = "<ul class=\"stores\">\(bundles.map { $0.item(frame) })</ul>"
     }
-    return "<section><h2>Bundles<span class=\"soft\"> \(bundles.count)</span></h2>\(list)</section>"
+    let count: HTML = matching.map { "<span class=\"soft\"> \(Words.number($0))</span>" } ?? .empty
+    let sender: HTML =
+      filter.sender.map { sender in
+        "<p>From \(printable(sender)) alone. <a href=\"\(RequestTarget.to("inbox"))\">All bundles</a></p>"
+      } ?? .empty
+    return "<section><h2>Bundles\(count)</h2>\(sender)\(list)\(pager.html)</section>"
   }
 
   private var uploadsTable: HTML {
     guard !uploads.isEmpty else { return .empty }
-    let rows = uploads.prefix(50).map { upload -> HTML in
+    let rows = uploads.map { upload -> HTML in
       """
       <tr><th scope="row">\(printable(upload.fileName ?? "A bundle"))</th><td>\(printable(upload.sender))</td>\
       <td class="number">\(Words.size(upload.offset))</td><td class="number">\(Words.size(upload.length))</td></tr>
@@ -131,21 +155,8 @@ struct InboxPage: InspectorPage {
 
   private var sendersTable: HTML {
     guard !senders.isEmpty else { return .empty }
-    let rows = senders.map { sender -> HTML in
-      let state: HTML = sender.revoked == nil ? .tag("may send", .good) : .tag("revoked", .warn)
-      return """
-        <tr><th scope="row" class="wrap">\(printable(sender.name))</th><td>\(state)</td>\
-        <td class="number">\(Words.size(usage[sender.name] ?? 0))</td><td class="number">\(Words.size(sender.quota))</td>\
-        <td>\(Words.date(sender.created))</td></tr>
-        """
-    }
-    return .panel(
-      "Senders",
-      .table(
-        "Senders",
-        head: """
-          <th scope="col">Name</th><th scope="col">Token</th><th scope="col" class="number">Used</th>\
-          <th scope="col" class="number">Quota</th><th scope="col">Since</th>
-          """, rows))
+    let more: HTML =
+      hasMoreSenders ? "<p><a href=\"\(RequestTarget.to("inbox", "senders"))\">All senders</a></p>" : .empty
+    return .panel("Senders", InboxSendersTable(senders: senders).html + more)
   }
 }

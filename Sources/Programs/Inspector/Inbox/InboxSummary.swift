@@ -48,7 +48,8 @@ struct InboxSummary: Sendable, Encodable {
     ])
   }
 
-  private static func payload(_ job: InboxJob) -> JSON.Object {
+  /// A job for programs.
+  static func payload(_ job: InboxJob) -> JSON.Object {
     [
       "kind": job.kind.rawValue, "state": job.state.rawValue, "attempts": job.attempts, "date": job.date,
       "code": job.code, "words": job.words,

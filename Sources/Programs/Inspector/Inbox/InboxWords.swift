@@ -45,6 +45,16 @@ enum InboxWords {
     }
   }
 
+  /// What a state of jobs is called where one is chosen.
+  static func choice(_ state: InboxJob.State) -> String {
+    switch state {
+    case .waiting: "Waiting"
+    case .running: "Running"
+    case .done: "Done"
+    case .failed: "Failed"
+    }
+  }
+
   /// What a bundle is called: the app and the store where it says so, else the name of its file.
   static func title(_ bundle: InboxBundle) -> String {
     let parts = [bundle.app, bundle.store].compactMap { text in text.flatMap { $0.isEmpty ? nil : $0 } }

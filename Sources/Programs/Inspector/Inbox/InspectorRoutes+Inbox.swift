@@ -6,25 +6,71 @@ extension InspectorRoutes {
   /// What was received: the damage that was seen, the bundles, and what can be done with them.
   mutating func addInbox(_ inbox: Inbox, _ parts: InspectorParts) {
     page(
-      "/inbox", about: "What was received: equal damage in groups, the newest bundles, and who may send.",
+      "/inbox", about: "What was received: similar damage in groups, the newest bundles, and who may send.",
       query: [
         .init("q", "Only bundles that have this text in their names or words."),
         .init("state", "Only bundles that are so far: received, encrypted, refused, unpacked or quarantined."),
+        .init("sender", "Only bundles of this sender."), InboxPager.field,
+      ]
+    ) { request in try InboxPage(inbox, InboxFilter(request), after: InboxPager.key(request)) }
+    page(
+      "/inbox/groups", about: "The damage that was seen, the latest first.", query: [InboxPager.field]
+    ) { request in try InboxGroupsPage(inbox, after: InboxPager.key(request)) }
+    page("/inbox/senders", about: "Who may send, with what is kept of each.", query: [InboxPager.field]) { request in
+      try InboxSendersPage(inbox, after: request.query[InboxPager.parameter])
+    }
+    page(
+      "/inbox/jobs", about: "The jobs of workers in one state, with the reasons of those that failed.",
+      query: [
+        .init("state", "Which jobs: waiting, running, done or failed; those that failed if not given."),
+        InboxPager.field,
       ]
     ) { request in
-      let state = try request.query["state"].flatMap { text -> InboxBundle.State? in
-        guard !text.isEmpty else { return nil }
-        guard let state = InboxBundle.State(rawValue: text) else {
-          throw Refusal(.badRequest, "there is no such state")
-        }
-        return state
+      guard let state = InboxJob.State(rawValue: request.query["state"] ?? InboxJob.State.failed.rawValue) else {
+        throw Refusal(.badRequest, "there is no such state")
       }
-      return try InboxPage(inbox, filter: request.query["q"] ?? "", state: state)
+      return try InboxJobsPage(inbox, state: state, after: InboxPager.number(request))
     }
-    page("/inbox/groups/{fingerprint}", about: "Equal damage: how often, since when, in which bundles.", .identifier) {
-      _, id in
+    page(
+      "/inbox/removed", about: "The bundles that were removed: when, and by which rule.", query: [InboxPager.field]
+    ) { request in try InboxRemovedPage(inbox, after: InboxPager.number(request)) }
+    page(
+      "/inbox/groups/{fingerprint}", about: "Similar damage: how often, since when, in which bundles.", .identifier,
+      query: [InboxPager.field]
+    ) { request, id in
       guard let group = try inbox.records.group(id) else { throw Refusal(.notFound, "no such damage was seen") }
-      return try InboxGroupPage(group, inbox)
+      return try InboxGroupPage(group, inbox, after: InboxPager.key(request))
+    }
+    page(
+      "/inbox/groups/{fingerprint}/salvage",
+      about: "Asks before: Salvages the bundles of a damage again whose last result is of an earlier version.",
+      .identifier
+    ) { _, id in
+      guard let group = try inbox.records.group(id) else { throw Refusal(.notFound, "no such damage was seen") }
+      return try InboxBatchFormPage(group, inbox)
+    }
+    action(
+      "/inbox/groups/{fingerprint}/salvage",
+      about: "Salvages the bundles of a damage again whose last result is of an earlier version.", .identifier
+    ) { _, _, id in
+      guard try inbox.records.group(id) != nil else { throw Refusal(.notFound, "no such damage was seen") }
+      guard let batch = try inbox.salvageAgain(id) else {
+        throw Refusal(.conflict, "every store of this damage was salvaged by this version")
+      }
+      return .done(.batch(batch.number))
+    }
+    page(
+      "/inbox/batches/{number}", about: "A batch of salvages: how far it is, and what got better and what worse.",
+      .identifier,
+      query: [.init("change", "Only bundles with this change: worse, mixed, better, same or first."), InboxPager.field]
+    ) { request, text in
+      guard let number = Int64(text), let batch = try inbox.records.batch(number) else {
+        throw Refusal(.notFound, "there is no such batch")
+      }
+      let word = request.query["change"]
+      let change = word.flatMap { SalvageChange(rawValue: $0) }
+      guard word == nil || change != nil else { throw Refusal(.badRequest, "there is no such change") }
+      return try InboxBatchPage(batch, inbox, change: change, after: request.query[InboxPager.parameter])
     }
     page("/inbox/bundles/{id}", about: "One bundle: what is in it, who sent it, what was done with it.", .upload) {
       _, id in

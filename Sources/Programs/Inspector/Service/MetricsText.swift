@@ -51,7 +51,7 @@ struct MetricsText {
     do throws(InboxError) {
       let bundles = try inbox.records.bundleCounts()
       let jobs = try inbox.queue.counts()
-      let bytes = try inbox.records.usage().values.reduce(0, +)
+      let bytes = try inbox.records.usedBytes()
       add(
         "lazaret_inbox_bundles", .gauge, "Bundles by state.",
         InboxBundle.State.allCases.map { ("{state=\"\($0.rawValue)\"}", "\(bundles[$0] ?? 0)") })

@@ -1,0 +1,92 @@
+package import Quarantine
+
+/// What one salvage of a store gave, small enough to be kept and compared.
+package struct SalvageCount: Sendable, Hashable, Codable {
+  /// The version of this software that made it; nil where its receipt does not say.
+  package var library: String?
+
+  /// The accounts, by name; at most ``BundleAccount/maximumEntities``.
+  package var entities: [BundleAccount.Entity]
+
+  /// Whether what came out was seen to open.
+  package var isUsable: Bool
+
+  /// The most that any number counts here: beyond it, sums of hostile numbers could overflow.
+  private static let maximumNumber: Int64 = 1 << 48
+
+  /// A result of a salvage.
+  package init(_ result: Receipt.Salvage.Result) {
+    func bounded(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
+    library = result.evidence.map { String($0.library.prefix(100)) }
+    entities = result.entities.prefix(BundleAccount.maximumEntities).map { entity in
+      BundleAccount.Entity(
+        name: String(entity.name.prefix(500)), recovered: bounded(entity.recovered),
+        doubtful: bounded(entity.doubtful), lost: bounded(entity.lost), lostIsExact: entity.lostIsExact)
+    }
+    isUsable = result.isUsable
+  }
+
+  /// Records recovered in all.
+  package var recovered: Int64 { entities.reduce(0) { $0 + $1.recovered } }
+
+  /// Those of them that are doubtful.
+  package var doubtful: Int64 { entities.reduce(0) { $0 + $1.doubtful } }
+
+  /// Records lost in all, as far as that is known.
+  package var lost: Int64 { entities.reduce(0) { $0 + $1.lost } }
+
+  /// Whether it keeps to the limits that a worker keeps to which nothing has taken over.
+  var isPlausible: Bool {
+    entities.count <= BundleAccount.maximumEntities && (library?.utf8.count ?? 0) <= 1000
+      && entities.allSatisfy { entity in
+        entity.name.utf8.count <= 10_000
+          && [entity.recovered, entity.doubtful, entity.lost].allSatisfy { (0...Self.maximumNumber).contains($0) }
+      }
+  }
+}
+
+/// How a result of a salvage differs from the one before it.
+package enum SalvageChange: String, Sendable, Hashable, Codable, CaseIterable {
+  /// It lacks certain records that the other has, or is not usable where the other is.
+  case worse
+
+  /// Entities have more certain records, and others fewer.
+  case mixed
+
+  /// It has more certain records, or is usable where the other is not.
+  case better
+
+  /// Neither has more.
+  case same
+
+  /// There is none before it to compare it with.
+  case first
+
+  /// How a result differs from an earlier one; nil for none.
+  package init(from before: SalvageCount?, to after: SalvageCount) {
+    guard let before else {
+      self = .first
+      return
+    }
+    if before.isUsable != after.isUsable {
+      self = after.isUsable ? .better : .worse
+      return
+    }
+    func certain(_ count: SalvageCount) -> [String: Int64] {
+      Dictionary(count.entities.map { ($0.name, $0.recovered - $0.doubtful) }, uniquingKeysWith: +)
+    }
+    let (old, new) = (certain(before), certain(after))
+    let names = Set(old.keys).union(new.keys)
+    let hasMore = names.contains { new[$0, default: 0] > old[$0, default: 0] }
+    let hasFewer = names.contains { new[$0, default: 0] < old[$0, default: 0] }
+    if hasMore || hasFewer {
+      self = hasMore && hasFewer ? .mixed : hasMore ? .better : .worse
+    } else if before.recovered != after.recovered {
+      self = after.recovered > before.recovered ? .better : .worse
+    } else if before.lost != after.lost {
+      self = after.lost < before.lost ? .better : .worse
+    } else {
+      self = .same
+    }
+  }
+}

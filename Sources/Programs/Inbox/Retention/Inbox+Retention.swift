@@ -1,0 +1,141 @@
+internal import Quarantine
+internal import StoreFiles
+internal import SystemPackage
+
+/// What became of the bundles of an inbox by its rules, or would.
+package struct InboxPruning: Sendable {
+  /// The bundles that were removed, or would be, oldest first.
+  package var removed: [InboxRemoval] = []
+
+  /// How many bundles stay, for each reason.
+  package var kept: [InboxKeepingReason: Int] = [:]
+
+  /// Those that the rules would have removed and that were taken up meanwhile: something is being done to them.
+  package var spared: [String] = []
+
+  /// How many bytes are freed.
+  package var bytes: Int64 { removed.reduce(0) { $0 + $1.bytes } }
+}
+
+extension Inbox {
+  /// How many bundles are looked at together.
+  private static let batch = 500
+
+  /// What the rules would remove now; nothing is changed.
+  ///
+  /// - Parameter isCancelled: whether it is to end at once.
+  package func retentionPlan(
+    _ retention: InboxRetention, isCancelled: () -> Bool = { false }
+  ) throws(InboxError) -> InboxPruning {
+    guard retention.hasRules else { return InboxPruning() }
+    let now = surroundings.now()
+    let oldest = retention.days.map { Timestamp(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400).rfc3339 }
+    var plan = InboxPruning()
+    var (goes, stays) = ([String: InboxRemoval.Rule](), Int64(0))
+    func eachBundle(_ body: (RetentionCandidate) -> Bool) throws(InboxError) {
+      var key: InboxKey?
+      while !isCancelled() {
+        let bundles = try records.retentionCandidates(
+          after: key, newer: retention.newerKnown, limit: Self.batch)
+        for bundle in bundles { guard body(bundle) else { return } }
+        guard bundles.count == Self.batch, let last = bundles.last else { return }
+        key = last.key
+      }
+    }
+    var removed: [RetentionCandidate] = []
+    try eachBundle { bundle in
+      switch retention.verdict(on: bundle, oldest: oldest) {
+      case .kept(let reason):
+        plan.kept[reason, default: 0] += 1
+        stays += bundle.bytes
+      case .removed(let rule):
+        goes[bundle.id] = rule
+        removed.append(bundle)
+      }
+      return true
+    }
+    if let bytes = retention.bytes, stays > bytes {
+      try eachBundle { bundle in
+        guard goes[bundle.id] == nil, retention.reasonToStay(bundle) == nil else { return true }
+        if case .kept(let reason) = retention.verdict(on: bundle, oldest: oldest) { plan.kept[reason, default: 1] -= 1 }
+        goes[bundle.id] = .bytes
+        removed.append(bundle)
+        stays -= bundle.bytes
+        return stays > bytes
+      }
+    }
+    plan.kept = plan.kept.filter { $0.value > 0 }
+    plan.removed = removed.sorted { ($0.date, $0.id) < ($1.date, $1.id) }.map { bundle in
+      InboxRemoval(of: bundle, by: goes[bundle.id] ?? .days, at: now)
+    }
+    return plan
+  }
+
+  /// Removes what the rules no longer keep; each bundle wholly or not at all, whenever it is ended.
+  ///
+  /// A bundle that is being worked on is left alone, also where that began after the rules were looked at.
+  ///
+  /// - Parameter isCancelled: whether it is to end at once; what was removed until then stays removed.
+  package func prune(
+    _ retention: InboxRetention, isCancelled: () -> Bool = { false }
+  ) throws -> InboxPruning {
+    try clearRemoved()
+    var pruning = try retentionPlan(retention, isCancelled: isCancelled)
+    let planned = pruning.removed
+    pruning.removed = []
+    for removal in planned {
+      if isCancelled() { break }
+      if try remove(removal, sparing: [.waiting, .running]) {
+        pruning.removed.append(removal)
+      } else {
+        pruning.spared.append(removal.bundle)
+      }
+    }
+    if !pruning.removed.isEmpty { changes.tell() }
+    return pruning
+  }
+
+  /// Removes a bundle with a record of it; false where it is gone already, or something is being done to it.
+  func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws -> Bool {
+    let quarantine = QuarantineFolder(
+      folders.bundle(removal.bundle).appending(QuarantineFolder.name), surroundings: surroundings)
+    // A salvage that was begun on the pages holds this lock; it is no job of the inbox.
+    var lock: FolderLock?
+    if try fileSystem.status(of: quarantine.path, followingLinks: false)?.kind == .directory {
+      do {
+        lock = try quarantine.salvageLock()
+      } catch {
+        guard error.kind == .locked else { throw error }
+        return false
+      }
+    }
+    // First the records know it no more, and know that its files are to go: a kill leaves files that are removed later.
+    guard try records.remove(removal, sparing: states) else { return false }
+    try clear(removal.bundle)
+    _ = consume lock
+    return true
+  }
+
+  /// Removes the files of bundles that are known to be removed, which a kill left.
+  package func clearRemoved() throws {
+    for bundle in try records.removalsNotCleared() { try clear(bundle) }
+  }
+
+  private func clear(_ bundle: String) throws {
+    if InboxFolders.isID(bundle) {
+      for folder in [folders.bundle(bundle), folders.work(bundle)] { try removeAll(of: folder) }
+    }
+    try records.noteCleared(bundle)
+  }
+
+  /// Removes a folder, which another process may be removing too.
+  private func removeAll(of folder: FilePath) throws(FileError) {
+    for _ in 0..<100 {
+      do {
+        return try fileSystem.removeTree(folder)
+      } catch {
+        guard error.kind == .notFound else { throw error }
+      }
+    }
+  }
+}
