@@ -15,7 +15,7 @@ import Testing
 @Suite("The work of the inbox")
 struct BundleWorkTests {
   /// The bytes of a damaged store.
-  private func damagedStore(_ seed: UInt64 = 3) throws -> [UInt8] {
+  func damagedStore(_ seed: UInt64 = 3) throws -> [UInt8] {
     let folder = try TemporaryFolder()
     let model = ManagedObjectModel(entities: [
       Entity(
