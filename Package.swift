@@ -240,6 +240,9 @@ let package = Package(
     // Loads libpq itself where a database is asked for; nothing is linked.
     module("InboxPostgres", on: .programs, knows: ["Compatibility", "Failures", "Inbox", "StoreFiles"]),
     module(
+      "InboxObjectStorage", on: .programs,
+      knows: ["Compatibility", "Failures", "Inbox", "ObjectStorage", "StoreFiles", systemPackage]),
+    module(
       "Inspector", on: .programs,
       knows: [
         "Compatibility", "Inbox", "Sending", "SupportBundle", "StoreFiles", "PropertyLists", "RecoveryKit",
@@ -248,8 +251,8 @@ let package = Package(
     module(
       "Commands", on: .programs,
       knows: [
-        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "InboxPostgres", "Inspector",
-        "HTTPServer",
+        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "InboxObjectStorage",
+        "InboxPostgres", "Inspector", "HTTPServer",
         "Backup",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         "ObjectStorage", "ObjectStorageBackup",
@@ -343,8 +346,9 @@ let package = Package(
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "HTTPServer", "InboxPostgres", "StoreCoordination", "LazaretTesting",
-        "LazaretTool", "ManagedObjectModel", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol", crypto, grdb,
+        "AgeEncryption", "Archives", "Damage", "HTTPServer", "InboxObjectStorage", "InboxPostgres", "ObjectStorage",
+        "StorageServers", "StoreCoordination", "LazaretTesting", "LazaretTool", "ManagedObjectModel", "Quarantine",
+        "StoreFiles", "SupportBundle", "TusProtocol", crypto, grdb,
       ]),
     tests(
       of: "StoreExport",

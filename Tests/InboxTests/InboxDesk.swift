@@ -55,6 +55,15 @@ struct InboxDesk {
     token = try inbox.addSender("Sender \(UniversalIdentifier.random())", quota: quota).text
   }
 
+  /// The desk of a process among several that receive in one inbox.
+  init(_ shared: SharedDesk, _ machine: String, storage: (any BundleStorage)? = nil, token: String? = nil) throws {
+    folder = shared.site.folder
+    inbox = try shared.inbox(machine, receives: true, storage: storage)
+    home = inbox.home
+    server = TusServer(inbox)
+    self.token = try token ?? inbox.addSender("Sender \(UniversalIdentifier.random())", quota: 1 << 30).text
+  }
+
   var folders: InboxFolders { inbox.folders }
 
   // MARK: Requests

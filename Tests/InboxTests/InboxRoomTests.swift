@@ -47,7 +47,9 @@ struct InboxRoomTests {
     let bundle = try #require(try desk.inbox.records.bundle(id))
     #expect(bundle.state == .refused && bundle.failure?.code == "sender-quota", "\(bundle.failure?.code ?? "none")")
     #expect(
-      try FileSystem().entries(of: desk.folders.bundle(id)) == [try #require(desk.inbox.received(bundle).lastComponent)]
+      try FileSystem().entries(of: desk.folders.bundle(id)) == [
+        try #require(try desk.inbox.received(bundle).lastComponent)
+      ]
     )
     #expect(try used(desk) == Int64(bytes.count))
     // The rest of the inbox goes on.

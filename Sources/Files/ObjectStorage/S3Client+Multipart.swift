@@ -89,7 +89,9 @@ extension S3Client {
         let id = element.text("UploadId"), Self.isIdentifier(id)
       else { throw odd("the listing has an entry that cannot be", call) }
       // Some servers pass over the prefix.
-      if key.hasPrefix(prefix) { uploads.append(S3Upload(key: key, id: id)) }
+      if key.hasPrefix(prefix) {
+        uploads.append(S3Upload(key: key, id: id, begun: element.text("Initiated").flatMap(Self.date)))
+      }
     }
     return uploads
   }

@@ -1,3 +1,5 @@
+package import StoreFiles
+
 /// An object that is being written in parts.
 package struct S3Upload: Sendable, Hashable {
   /// The key that the object will have.
@@ -6,10 +8,14 @@ package struct S3Upload: Sendable, Hashable {
   /// What the server calls the upload.
   package var id: String
 
+  /// When it was begun, by the server's clock; nil where the server does not say.
+  package var begun: Timestamp?
+
   /// An upload.
-  package init(key: String, id: String) {
+  package init(key: String, id: String, begun: Timestamp? = nil) {
     self.key = key
     self.id = id
+    self.begun = begun
   }
 }
 

@@ -56,12 +56,15 @@ extension Inbox {
       id: upload.id, sender: upload.sender, date: surroundings.now(), sha256: digest, bytes: file.count,
       fileName: upload.fileName, level: upload.level, isEncrypted: isEncrypted)
     if isEncrypted, !hasIdentity { bundle.state = .encrypted }
+    // The records say that it is here only once it is where it stays.
+    try storage.keep(bundle)
     let kept = try records.finish(upload.id, as: bundle)
     if kept.id != bundle.id {
       // The same was here already, sent without saying its sum before.
-      try fileSystem.removeTree(folders.bundle(upload.id))
-    } else if kept.state == .received {
-      try queue.add(.open, for: kept.id, at: surroundings.now())
+      try removeUnknown(upload.id)
+    } else {
+      if kept.state == .received { try queue.add(.open, for: kept.id, at: surroundings.now()) }
+      try storage.release(kept)
     }
     changes.tell()
     return .received(kept)
@@ -72,12 +75,15 @@ extension Inbox {
   /// The caller holds the lock of the inbox, and nothing is received yet.
   package func finishInterrupted() throws {
     var open: Set<String> = []
-    for upload in try records.openUploads() {
+    for upload in try ownUploads() {
       if upload.offset == upload.length {
         do {
           _ = try complete(upload)
         } catch let error as InboxError where error.kind == .notFound {
           // Its file is gone, and it is dropped; the sender learns it when it asks.
+        } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
+          // The storage cannot be reached now: it is tried again while the process runs.
+          open.insert(upload.id)
         }
       } else {
         open.insert(upload.id)
@@ -86,6 +92,14 @@ extension Inbox {
     try expireUploads()
     for name in try fileSystem.entries(of: folders.uploads) where !open.contains(name.string) {
       try fileSystem.unlink(folders.uploads.appending(name))
+    }
+    if storage.isShared {
+      // What is on this machine is copies, which are fetched anew, and what is still to be kept.
+      for name in try fileSystem.entries(of: folders.bundles) where !open.contains(name.string) {
+        try fileSystem.removeTree(folders.bundles.appending(name))
+      }
+      try fileSystem.removeTree(storage.workHome)
+      return try queueWaiting()
     }
     // Another machine may be at work; what is begun after this look has its folder after it too.
     let working = try fileSystem.entries(of: folders.work)
@@ -109,6 +123,37 @@ extension Inbox {
     try queueWaiting()
   }
 
+  /// The uploads that are not over, and come in by this process.
+  private func ownUploads() throws -> [InboxUpload] {
+    try records.openUploads().filter { $0.frontEnd == frontEnd }
+  }
+
+  /// Goes on with what could not be done before, for want of the storage or of the records: whole uploads become bundles, and
+  /// bundles get their jobs.
+  func goOn() throws {
+    for upload in try ownUploads() where upload.offset == upload.length {
+      guard turns.take(upload.id) else { continue }
+      defer { turns.release(upload.id) }
+      guard let current = try records.upload(upload.id), current.state == .open else { continue }
+      do {
+        _ = try complete(current)
+      } catch let error as InboxError where error.kind == .notFound {
+        // Its file is gone, and it is dropped; the sender learns it when it asks.
+      }
+    }
+    try queue.add(.open, forEach: try records.bundleIDs(in: .received), at: surroundings.now())
+  }
+
+  /// Removes the files of uploads that are over, as where another process ended them.
+  private func removeEndedUploads() throws {
+    // Listed before the records are asked: none is listed that they do not know yet.
+    let names = try fileSystem.entries(of: folders.uploads).map(\.string)
+    let open = Set(try ownUploads().map(\.id))
+    for name in names where !open.contains(name) && !turns.isTaken(name) {
+      try fileSystem.unlink(folders.uploads.appending(name))
+    }
+  }
+
   /// Sees to it that every bundle that waits has a job; where the key is at hand now, the encrypted ones too.
   func queueWaiting() throws {
     let now = surroundings.now()
@@ -125,6 +170,7 @@ extension Inbox {
       try fileSystem.unlink(folders.upload(upload.id))
     }
     try records.pruneUploads(at: surroundings.now())
+    if storage.isShared { try removeEndedUploads() }
   }
 
   // MARK: Room
@@ -134,7 +180,8 @@ extension Inbox {
 
   /// How many bytes are placed of a bundle besides the file that was received: what it unpacked to, and what was
   /// salvaged of it.
-  func placedBytes(of bundle: String) throws(FileError) -> Int64 {
+  func placedBytes(of bundle: String, in folders: InboxFolders? = nil) throws(FileError) -> Int64 {
+    let folders = folders ?? self.folders
     let folder = folders.bundle(bundle)
     guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return 0 }
     let received = [folders.received(bundle, encrypted: true), folders.received(bundle, encrypted: false)]
@@ -142,8 +189,8 @@ extension Inbox {
   }
 
   /// How many bytes a worker has in use for a bundle: what is placed, and what it works with.
-  func workingBytes(of bundle: String) throws(FileError) -> Int64 {
-    try placedBytes(of: bundle) + bytes(below: folders.work.appending(bundle), leavingOut: [])
+  func workingBytes(of bundle: String, in folders: InboxFolders) throws(FileError) -> Int64 {
+    try placedBytes(of: bundle, in: folders) + bytes(below: folders.work.appending(bundle), leavingOut: [])
   }
 
   private func bytes(below folder: FilePath, leavingOut paths: [FilePath]) throws(FileError) -> Int64 {
@@ -157,10 +204,10 @@ extension Inbox {
 
   /// Takes away everything of a bundle but the file that was received.
   func removePlaced(of bundle: String) throws {
-    let received = [folders.received(bundle, encrypted: true), folders.received(bundle, encrypted: false)]
-    for name in try fileSystem.entries(of: folders.bundle(bundle)) {
-      let path = folders.bundle(bundle).appending(name)
-      if !received.contains(path) { try fileSystem.removeTree(path) }
+    do {
+      try storage.removeResults(of: bundle)
+    } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
+      // The records name none of it, and it is removed with other leftovers.
     }
     _ = try records.place(0, of: bundle, totalBytes: nil)
   }

@@ -1,11 +1,13 @@
 internal import AgeEncryption
+internal import Quarantine
 package import StoreFiles
 package import SystemPackage
 
 /// Where bundles arrive: records, queue and files of a home's inbox.
 ///
-/// One process at a time receives in an inbox; it holds the lock of its folder (``Inbox/lock()``). Where the records are in a
-/// database server, any number of other processes may work at its jobs.
+/// One process at a time receives in the inbox of a home; it holds the lock of its folder (``Inbox/lock()``). Where the records are
+/// in a database server, any number of other processes may work at its jobs; where the bundles are in shared storage too, several
+/// receive, each with a home of its own.
 package final class Inbox: Sendable {
   /// The home, whose catalogue knows the stores that arrive.
   package let home: FilePath
@@ -21,6 +23,15 @@ package final class Inbox: Sendable {
 
   /// How much is taken.
   package let limits: InboxLimits
+
+  /// Where the bundles lie.
+  package let storage: any BundleStorage
+
+  /// What this process is known by among others that receive in the same inbox; nil where it is the only one.
+  package let frontEnd: String?
+
+  /// The uploads that something is being done to.
+  let turns = UploadTurns()
 
   /// Whether encrypted bundles can be opened here.
   package let hasIdentity: Bool
@@ -48,12 +59,18 @@ package final class Inbox: Sendable {
       hasIdentity: hasIdentity, surroundings: surroundings)
   }
 
-  /// An inbox with records and a queue of any kind.
+  /// An inbox with records, a queue and bundles of any kind.
+  ///
+  /// - Parameters:
+  ///   - storage: where the bundles lie; in the home if nil.
+  ///   - frontEnd: what this process is known by among others that receive in the same inbox.
   package init(
-    home: FilePath, records: any InboxRecords, queue: any JobQueue, limits: InboxLimits, hasIdentity: Bool,
-    surroundings: Surroundings
+    home: FilePath, records: any InboxRecords, queue: any JobQueue, storage: (any BundleStorage)? = nil,
+    frontEnd: String? = nil, limits: InboxLimits, hasIdentity: Bool, surroundings: Surroundings
   ) {
     self.home = home
+    self.storage = storage ?? FolderBundleStorage(home: home, in: surroundings.fileSystem)
+    self.frontEnd = frontEnd
     folders = InboxFolders(home: home)
     self.records = records
     self.queue = queue
@@ -135,8 +152,26 @@ package final class Inbox: Sendable {
     changes.tell()
   }
 
-  /// The file of a bundle as it was received.
-  package func received(_ bundle: InboxBundle) -> FilePath {
-    folders.received(bundle.id, encrypted: bundle.isEncrypted)
+  /// Removes what lies of a bundle that no record knows.
+  func removeUnknown(_ id: String) throws {
+    do {
+      try storage.remove(id)
+    } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
+      // It counts for nothing any more, and is removed with other leftovers.
+    }
+  }
+
+  /// The file of a bundle as it was received, on this machine.
+  package func received(_ bundle: InboxBundle) throws -> FilePath { try storage.received(bundle) }
+
+  /// The folder of a bundle with what was unpacked and salvaged of it, on this machine.
+  package func placed(_ bundle: InboxBundle) throws -> FilePath {
+    let folder = folders.bundle(bundle.id)
+    try storage.place(bundle)
+    guard storage.isShared, bundle.quarantineID != nil else { return folder }
+    // The other machines' work is in no catalogue of this home.
+    try QuarantineCatalogue(home: home, surroundings: surroundings)
+      .add(QuarantineFolder(folder.appending(QuarantineFolder.name), surroundings: surroundings))
+    return folder
   }
 }

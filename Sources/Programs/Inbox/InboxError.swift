@@ -30,6 +30,12 @@ package enum InboxErrorKind: String, FailureKind {
   /// What is asked for cannot be done to this bundle now.
   case notNow = "inbox-not-now"
 
+  /// A bundle is not where the records say.
+  case missing = "bundle-missing"
+
+  /// A bundle, or what was made of it, is not what was kept.
+  case altered = "bundle-altered"
+
   /// A worker needed more memory than it may have.
   case memory = "worker-memory"
 
@@ -78,6 +84,7 @@ package enum InboxErrorKind: String, FailureKind {
     case .address: "Give postgresql://HOST/DATABASE."
     case .inUse: "Stop that one first, or give another home."
     case .notNow: "Wait until that is over."
+    case .missing, .altered: "Restore it from a backup of the bundles, or have its sender send it again."
     case .memory, .time, .fileSize: "Open the bundle as it was received on a machine of its own."
     case .crashed: "Keep the bundle as it was received, and report this."
     case .worker: "Please report this."

@@ -26,10 +26,7 @@ package enum InboxPlace {
   /// - Throws: `inbox-address` where records of its own or bundles are in it.
   package static func makeMark(_ mark: String, of folders: InboxFolders, in fileSystem: FileSystem) throws -> String {
     if let known = try Self.mark(of: folders, in: fileSystem) { return known }
-    let isUsed =
-      try fileSystem.status(of: folders.records) != nil || !fileSystem.entries(of: folders.bundles).isEmpty
-      || !fileSystem.entries(of: folders.uploads).isEmpty
-    guard !isUsed else {
+    guard try !isUsed(folders, in: fileSystem) else {
       throw InboxError(
         .address, operation: "open the inbox", path: folders.root,
         detail: "the records of this inbox are in records.sqlite, and the database knows none of its bundles",
@@ -43,6 +40,45 @@ package enum InboxPlace {
       guard error.kind == .alreadyExists else { throw error }
       return try Self.mark(of: folders, in: fileSystem) ?? mark
     }
+  }
+
+  /// What a process is known by that receives in a home of its own, for an inbox whose bundles are in shared storage.
+  ///
+  /// The home's mark is another than that of the inbox, so that nothing takes the home for the place of the bundles.
+  ///
+  /// - Parameters:
+  ///   - mark: the mark of the inbox.
+  ///   - name: the name that a home gets which has none yet.
+  /// - Throws: `inbox-address` where the home is one of another inbox, or has bundles of its own.
+  package static func frontEnd(
+    of folders: InboxFolders, inboxMarked mark: String, or name: String, in fileSystem: FileSystem
+  ) throws -> String {
+    if let known = try Self.mark(of: folders, in: fileSystem) {
+      let text = String(decoding: try fileSystem.contents(of: folders.place, limit: 100), as: UTF8.self)
+      let lines = text.split(separator: "\n")
+      guard lines.count == 2, lines[1] == mark else {
+        throw InboxError(
+          .address, operation: "open the inbox", path: folders.root,
+          detail: lines.count == 2
+            ? "this home receives for another inbox" : "the bundles of this home's inbox lie in the home",
+          hint: "Give a home of its own to each process that receives with --bundles.")
+      }
+      return known
+    }
+    guard try !isUsed(folders, in: fileSystem) else {
+      throw InboxError(
+        .address, operation: "open the inbox", path: folders.root,
+        detail: "this home has an inbox of its own, whose records are in records.sqlite",
+        hint: "Give a home of its own to each process that receives with --bundles.")
+    }
+    try fileSystem.writeAtomically(
+      Array("\(name)\n\(mark)\n".utf8), to: folders.place, replacing: false, permissions: .ownerReadWrite)
+    return name
+  }
+
+  private static func isUsed(_ folders: InboxFolders, in fileSystem: FileSystem) throws -> Bool {
+    try fileSystem.status(of: folders.records) != nil || !fileSystem.entries(of: folders.bundles).isEmpty
+      || !fileSystem.entries(of: folders.uploads).isEmpty
   }
 
   /// Refuses a folder whose records are in a database.

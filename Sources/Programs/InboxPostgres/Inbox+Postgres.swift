@@ -23,7 +23,61 @@ extension Inbox {
   }
 }
 
+extension Inbox {
+  /// The inbox whose records are in a database and whose bundles are in shared storage; any number of processes have it open.
+  ///
+  /// - Parameters:
+  ///   - home: what this process has of its own: uploads on their way in, and copies.
+  ///   - receives: whether this process receives; the first that does ties storage and database together.
+  ///   - hasIdentity: whether the key of encrypted bundles is at hand.
+  /// - Throws: `inbox-address` where home, storage and database do not belong together; `inbox-records`; what storage and
+  ///   file system say.
+  package convenience init(
+    home: FilePath, database: PostgresDatabase, storage: any BundleStorage, receives: Bool,
+    limits: InboxLimits = InboxLimits(), hasIdentity: Bool = false, surroundings: Surroundings = .machine
+  ) throws {
+    let mark = try database.join(storage, makesMark: receives)
+    let folders = InboxFolders(home: home)
+    try folders.make(in: surroundings.fileSystem)
+    let name = "\(UniversalIdentifier.random())".lowercased()
+    let frontEnd =
+      receives
+      ? try InboxPlace.frontEnd(of: folders, inboxMarked: mark, or: name, in: surroundings.fileSystem) : nil
+    self.init(
+      home: home, records: PostgresInboxRecords(database), queue: PostgresJobQueue(database), storage: storage,
+      frontEnd: frontEnd, limits: limits, hasIdentity: hasIdentity, surroundings: surroundings)
+  }
+}
+
 extension PostgresDatabase {
+  /// Ties the database to shared storage, or sees that they belong together.
+  ///
+  /// - Returns: the mark that both have.
+  fileprivate func join(_ storage: any BundleStorage, makesMark: Bool) throws -> String {
+    var known = try placeMark()
+    var place = try storage.mark()
+    if place == nil, known == nil, makesMark {
+      place = try storage.makeMark("\(UniversalIdentifier.random())".lowercased())
+    }
+    if known == nil, let place {
+      // Killed before the database had it: then nothing has been received. A database that was emptied is another matter.
+      guard makesMark, try storage.isEmpty() else {
+        throw InboxError(
+          .address, operation: "open the inbox", detail: "the database is empty, and knows none of these bundles",
+          hint: "Restore the database from its backup, or give the address of the right one.")
+      }
+      known = try adopt(place)
+    }
+    guard let known, known == place else {
+      throw InboxError(
+        .address, operation: "open the inbox",
+        detail: known != nil && place == nil
+          ? "the bundles of this database do not lie there" : "these bundles and this database do not belong together",
+        hint: "Give --bundles and --database as the process did that received first.")
+    }
+    return known
+  }
+
   /// Ties the database to a folder of bundles, or sees that they belong together.
   fileprivate func join(_ folders: InboxFolders, makesMark: Bool, _ surroundings: Surroundings) throws {
     let system = surroundings.fileSystem

@@ -125,6 +125,10 @@ extension PostgresInboxRecords {
     try save(bundle, connection)
   }
 
+  package func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError) {
+    try database.write("note what became of the bundle", isRepeatable: true) { try Self.change(id, $0, change) }
+  }
+
   package func remove(_ bundle: String) throws(InboxError) {
     try database.write("forget the bundle", isRepeatable: true) { connection in
       _ = try connection.query("SELECT 1 FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(bundle)])

@@ -49,7 +49,8 @@ package final class Inspector: Sendable {
     self.surroundings = surroundings
     self.sessions = sessions
     work = RunningWork(surroundings: surroundings)
-    catalogue = StoreCatalogue(home: options.home, surroundings: surroundings)
+    catalogue = StoreCatalogue(
+      home: options.home, holdsCopies: options.inbox?.storage.isShared ?? false, surroundings: surroundings)
     files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
     let gate = PageGate(
       sessions: sessions, work: work, home: options.home, allowsActions: options.allowsActions,

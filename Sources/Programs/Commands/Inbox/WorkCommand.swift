@@ -2,28 +2,34 @@ import ArgumentParser
 import Foundation
 import Inbox
 import InboxPostgres
+import ObjectStorage
 import StoreCoordination
 
 /// `lazaret work`: the jobs of an inbox that another process receives for, done on this machine.
 struct WorkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "work", abstract: "Opens and salvages the bundles of an inbox whose records are in PostgreSQL.",
-    usage: "lazaret work --database <url> --home <dir> [--workers <number>] [<options>]",
+    usage: "lazaret work --database <url> (--bundles <address> | --home <dir>) [--workers <number>] [<options>]",
     discussion: """
       Takes jobs from the database, and does them by processes of its own with limits and a sandbox, as lazaret serve \
-      --inbox does. The home is the folder of the machine that receives: all machines share it. Any number of machines may \
-      work; each job is done by one.
+      --inbox does. Any number of machines may work; each job is done by one.
+
+      With --bundles it fetches each bundle into a folder of its own, below --home or else among the temporary files, and \
+      keeps what it makes of it in the object storage. Without, the home is the folder of the machine that receives: all \
+      machines share it.
 
       It works until Ctrl-C or SIGTERM; a job that was begun is given back then. Where it dies, the job comes back within a \
       minute. A job that failed too often stays with its reason on the bundle's page.
 
-      EXAMPLE
+      EXAMPLES
+        lazaret work --database postgresql://db/lazaret --bundles s3://bucket/inbox
         lazaret work --database postgresql://db/lazaret --home Support
 
       \(ExitStatus.help)
       """)
 
   @OptionGroup var database: DatabaseOptions
+  @OptionGroup var bundles: BundleOptions
   @OptionGroup var home: HomeOptions
 
   @Option(
@@ -54,7 +60,12 @@ struct WorkCommand: ParsableCommand {
   }
 
   private struct Announcement: Encodable {
-    var home: PathText
+    /// Where the bundles are; nil for object storage.
+    var home: PathText?
+
+    /// The address of the object storage with the bundles; nil for the home.
+    var bundles: String?
+
     var workers: Int
 
     /// What the processes that open bundles cannot be kept from here.
@@ -67,12 +78,12 @@ struct WorkCommand: ParsableCommand {
     if !missing.isEmpty {
       Terminal.standardError.write("lazaret: this system does not keep workers apart by: \(missing).\n")
     }
-    Terminal.standardOutput.write("Working at the jobs of \(printable(announcement.home.text)). Ctrl-C ends it.\n")
+    let place = announcement.bundles ?? announcement.home?.text ?? ""
+    Terminal.standardOutput.write("Working at the jobs of \(printable(place)). Ctrl-C ends it.\n")
   }
 
   func run() throws {
     try report(json: output.json) {
-      let home = try FileSystem().realPath(home.current().existing(to: "work at its inbox").path)
       guard let address = try database.address() else {
         throw InboxError(
           .address, operation: "work at the inbox", detail: "no database is named",
@@ -80,25 +91,52 @@ struct WorkCommand: ParsableCommand {
             "Give --database, or name it in LAZARET_DATABASE; an inbox whose records are in a file has its own workers."
         )
       }
-      let models = ModelOption.chosen(model)
-      try InboxWorkers.check(models)
-      let identity = try InboxWorkers.identity(identity)
-      let server = try PostgresDatabase(address, connections: workers + 2)
-      var limits = InboxLimits()
-      limits.totalBytes = quota.bytes
-      let inbox = try Inbox(
-        home: home, database: server, makesFolders: false, limits: limits, hasIdentity: identity != nil)
-      let pool = try InboxWorkers.pool(
-        inbox, count: workers, identity: identity, models: models, order: try versionOrder.order(of: models),
-        receives: false)
-      Interruption.listen()
-      try pool.start()
-      let listener = PostgresListener(server, to: inbox.changes)
-      let missing = try ReceivingRun.notIsolated().map(\.rawValue)
-      try announce(Announcement(home: PathText(home), workers: workers, workersNotIsolated: missing))
-      while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
-      listener.stop()
-      pool.stop()
+      guard let place = try bundles.address() else {
+        let home = try FileSystem().realPath(home.current().existing(to: "work at its inbox").path)
+        return try work(address) { server, limits, hasIdentity in
+          try Inbox(home: home, database: server, makesFolders: false, limits: limits, hasIdentity: hasIdentity)
+        }
+      }
+      let folder = try WorkFolder(in: home.home?.path ?? HomeOptions.environment)
+      let path = folder.path
+      try work(address, bundles: place) { server, limits, hasIdentity in
+        try Inbox(
+          home: path, database: server, storage: BundleOptions.storage(place, home: path), receives: false,
+          limits: limits, hasIdentity: hasIdentity)
+      }
+      _ = consume folder
     }
+  }
+
+  /// Works until it is interrupted.
+  ///
+  /// - Parameters:
+  ///   - bundles: where the bundles are; nil for the home.
+  ///   - open: opens the inbox with a database, limits, and whether the key of encrypted bundles is at hand.
+  private func work(
+    _ address: PostgresAddress, bundles: S3Address? = nil,
+    _ open: (PostgresDatabase, InboxLimits, Bool) throws -> Inbox
+  ) throws {
+    let models = ModelOption.chosen(model)
+    try InboxWorkers.check(models)
+    let identity = try InboxWorkers.identity(identity)
+    let server = try PostgresDatabase(address, connections: workers + 2)
+    var limits = InboxLimits()
+    limits.totalBytes = quota.bytes
+    let inbox = try open(server, limits, identity != nil)
+    let pool = try InboxWorkers.pool(
+      inbox, count: workers, identity: identity, models: models, order: try versionOrder.order(of: models),
+      receives: false)
+    Interruption.listen()
+    try pool.start()
+    let listener = PostgresListener(server, to: inbox.changes)
+    let missing = try ReceivingRun.notIsolated().map(\.rawValue)
+    try announce(
+      Announcement(
+        home: bundles == nil ? PathText(inbox.home) : nil, bundles: bundles?.description, workers: workers,
+        workersNotIsolated: missing))
+    while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
+    listener.stop()
+    pool.stop()
   }
 }

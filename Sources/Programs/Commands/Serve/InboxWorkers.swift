@@ -1,6 +1,8 @@
 import AgeEncryption
 import Foundation
 import Inbox
+import InboxPostgres
+import ObjectStorage
 import StoreCoordination
 import SwiftModelSources
 
@@ -14,6 +16,21 @@ enum InboxWorkers {
       throw ModelError(
         .notAModel, path: path, detail: "the workers of an inbox read models, and no Swift sources or stores",
         hint: "Give the inbox a compiled model, such as lazaret model export writes.")
+    }
+  }
+
+  /// - Throws: `inbox-address` where the bundles are shared and the records are not, or where no process would work.
+  static func check(database: PostgresAddress?, bundles: S3Address?, workers: Int) throws(InboxError) {
+    if bundles != nil, database == nil {
+      throw InboxError(
+        .address, operation: "open the inbox",
+        detail: "bundles in object storage need records in a database, and none is named",
+        hint: "Give --database, or name it in LAZARET_DATABASE.")
+    }
+    if workers < 1, bundles == nil {
+      throw InboxError(
+        .address, operation: "open the inbox", detail: "without workers the bundles would be opened nowhere",
+        hint: "Give 1 to 16 --workers; 0 is for --bundles, where lazaret work does it.")
     }
   }
 

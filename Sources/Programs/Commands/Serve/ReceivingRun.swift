@@ -2,6 +2,7 @@ import Foundation
 import HTTPServer
 import Inbox
 import InboxPostgres
+import ObjectStorage
 import StoreCoordination
 
 /// An inbox that receives, and its workers, until they are stopped.
@@ -20,11 +21,13 @@ struct ReceivingRun: ~Copyable {
   ///
   /// - Parameters:
   ///   - database: where its records are; nil for a file in the home.
+  ///   - bundles: where its bundles are; nil for the home.
   ///   - models: the files of the app's models, for salvages.
   ///   - order: the names of a model's versions, oldest first.
   /// - Throws: `inbox-in-use` where another process receives in it; where the file of the key holds none.
   init(
-    _ options: ReceivingOptions, home: FilePath, database: PostgresAddress?, models: [FilePath], order: [String]?
+    _ options: ReceivingOptions, home: FilePath, database: PostgresAddress?, bundles: S3Address?, models: [FilePath],
+    order: [String]?
   ) throws {
     let identity = try InboxWorkers.identity(options.identity)
     var limits = InboxLimits()
@@ -32,7 +35,12 @@ struct ReceivingRun: ~Copyable {
     limits.totalBytes = options.quota.bytes
     let server = try database.map { try PostgresDatabase($0) }
     let inbox =
-      if let server {
+      if let server, let bundles {
+        try Inbox(
+          home: home, database: server,
+          storage: BundleOptions.storage(bundles, home: home, copyBytes: options.copies.bytes), receives: true,
+          limits: limits, hasIdentity: identity != nil)
+      } else if let server {
         try Inbox(home: home, database: server, limits: limits, hasIdentity: identity != nil)
       } else {
         try Inbox(home: home, limits: limits, hasIdentity: identity != nil)

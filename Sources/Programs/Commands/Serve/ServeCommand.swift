@@ -31,6 +31,7 @@ struct ServeCommand: ParsableCommand {
         lazaret serve --home Support --inbox --identity support.key
         lazaret serve --inbox --proxy 127.0.0.1 --host support.example.com
         lazaret serve --inbox --database postgresql://db/lazaret
+        lazaret serve --inbox --database postgresql://db/lazaret --bundles s3://b/p
 
       \(ExitStatus.help)
       """)
@@ -47,10 +48,12 @@ struct ServeCommand: ParsableCommand {
   @OptionGroup var listening: ListeningOptions
   @OptionGroup var receiving: ReceivingOptions
   @OptionGroup var database: DatabaseOptions
+  @OptionGroup var bundles: BundleOptions
   @OptionGroup var sendTo: SendToOptions
 
   func validate() throws {
     guard receiving.inbox || database.database == nil else { throw ValidationError("--database is for --inbox.") }
+    guard receiving.inbox || bundles.bundles == nil else { throw ValidationError("--bundles is for --inbox.") }
   }
 
   @Flag(help: "Show and export only; offer no action.")
@@ -82,8 +85,10 @@ struct ServeCommand: ParsableCommand {
         return
       }
       try InboxWorkers.check(models)
+      let (address, place) = (try database.address(), try bundles.address())
+      try InboxWorkers.check(database: address, bundles: place, workers: receiving.workers)
       let running = try ReceivingRun(
-        receiving, home: options.home, database: try database.address(), models: models,
+        receiving, home: options.home, database: address, bundles: place, models: models,
         order: try versionOrder.order(of: models))
       options.inbox = running.inbox
       let result = Result {

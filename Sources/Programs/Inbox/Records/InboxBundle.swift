@@ -107,6 +107,12 @@ package struct InboxBundle: Sendable, Hashable, Codable {
   /// The name of its store in quarantine, in the bundle's own folder; nil where it has none.
   package var quarantineID: String?
 
+  /// The archive of what was unpacked; nil where that lies in the home, and where nothing was.
+  package var opened: Archive?
+
+  /// The archive of what its salvage added to that; nil where that lies in the home, and where nothing was salvaged.
+  package var salvaged: Archive?
+
   /// The most files that are remembered by name.
   package static let maximumFiles = 1000
 
@@ -137,7 +143,12 @@ package struct InboxBundle: Sendable, Hashable, Codable {
     state = .refused
     self.failure = failure
     quarantineID = nil
+    opened = nil
+    salvaged = nil
   }
+
+  /// The archives of what was made of it, in the order in which they are unpacked.
+  package var archives: [Archive] { [opened, salvaged].compactMap(\.self) }
 
   /// Texts by which it is found.
   package var words: String {

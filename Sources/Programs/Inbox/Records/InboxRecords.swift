@@ -101,6 +101,9 @@ package protocol InboxRecords: Sendable {
   /// Notes what became of a bundle; nothing is done where it is gone.
   func save(_ bundle: InboxBundle) throws(InboxError)
 
+  /// Changes a bundle as it is then, which no other call does meanwhile; nothing is done where it is gone.
+  func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError)
+
   /// Forgets a bundle, and the uploads that became it.
   func remove(_ bundle: String) throws(InboxError)
 

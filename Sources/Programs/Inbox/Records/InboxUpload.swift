@@ -44,6 +44,9 @@ package struct InboxUpload: Sendable, Hashable, Codable {
   /// Until when it is kept unless more of it comes, in seconds since 1970.
   package var expires: Int64
 
+  /// The process that it comes in by, where several receive in one inbox.
+  package var frontEnd: String?
+
   /// How far it is.
   package var state = State.open
 

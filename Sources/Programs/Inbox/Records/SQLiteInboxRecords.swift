@@ -372,6 +372,10 @@ package struct SQLiteInboxRecords: InboxRecords {
     try save(bundle, database)
   }
 
+  package func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError) {
+    try database.write("note what became of the bundle") { try Self.change(id, $0, change) }
+  }
+
   package func remove(_ bundle: String) throws(InboxError) {
     try database.write("forget the bundle") { try Self.forget(bundle, $0) }
   }

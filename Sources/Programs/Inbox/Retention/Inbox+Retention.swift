@@ -123,6 +123,12 @@ extension Inbox {
 
   private func clear(_ bundle: String) throws {
     if InboxFolders.isID(bundle) {
+      do {
+        if storage.isShared { try storage.remove(bundle) }
+      } catch let error as any ReportableError where error.isEnvironmental {
+        // It counts for nothing any more; its objects are removed another time.
+        return
+      }
       for folder in [folders.bundle(bundle), folders.work(bundle)] { try removeAll(of: folder) }
     }
     try records.noteCleared(bundle)

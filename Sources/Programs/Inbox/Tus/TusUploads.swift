@@ -1,4 +1,3 @@
-internal import Compatibility
 internal import HTTPServer
 internal import StoreFiles
 internal import SystemPackage
@@ -7,9 +6,6 @@ internal import TusProtocol
 /// What is done to uploads.
 final class TusUploads: Sendable {
   private let inbox: Inbox
-
-  /// The uploads that a part is coming in for.
-  private let busy = Mutex<Set<String>>([])
 
   init(_ inbox: Inbox) { self.inbox = inbox }
 
@@ -50,17 +46,47 @@ final class TusUploads: Sendable {
     guard upload.state != .dropped, upload.state == .finished || upload.expires > now else {
       throw TusRefusal(.gone, "upload-gone", "The upload expired, was ended, or was not what its sum says.")
     }
+    if upload.state == .open, upload.frontEnd != inbox.frontEnd { try refuse(upload, at: now) }
     return upload
   }
 
+  /// For how many seconds an upload is waited for at the process that has its bytes, before it is begun anew at another one.
+  private static let patience: Int64 = 600
+
+  /// Refuses an upload whose bytes another process has.
+  ///
+  /// - Throws: 503 while that process may come back; then 410, and it is dropped, so that its sender begins anew here.
+  private func refuse(_ upload: InboxUpload, at now: Int64) throws {
+    guard upload.expires - inbox.limits.uploadSeconds + Self.patience <= now else {
+      throw TusRefusal(
+        .serviceUnavailable, "upload-elsewhere", "The upload goes on at the server that it began at.",
+        headers: ["Retry-After": "10"])
+    }
+    try records.drop(upload.id)
+    throw TusRefusal(.gone, "upload-gone", "The server that had the upload is not there any more.")
+  }
+
+  /// The upload once it is a bundle, where all of it came and it could not be kept before.
+  private func completed(_ upload: InboxUpload) throws -> InboxUpload {
+    guard inbox.storage.isShared, upload.state == .open, upload.offset == upload.length else { return upload }
+    try take(upload.id)
+    defer { release(upload.id) }
+    // Another thread may have been faster.
+    guard let current = try records.upload(upload.id), current.state == .open else {
+      return try records.upload(upload.id) ?? upload
+    }
+    try inbox.complete(current).check()
+    return try records.upload(upload.id) ?? upload
+  }
+
   private func take(_ id: String) throws(TusRefusal) {
-    guard busy.withLock({ $0.insert(id).inserted }) else {
+    guard inbox.turns.take(id) else {
       throw TusRefusal(
         .locked, "upload-busy", "Another part of it is coming in just now.", headers: ["Retry-After": "1"])
     }
   }
 
-  private func release(_ id: String) { busy.withLock { _ = $0.remove(id) } }
+  private func release(_ id: String) { inbox.turns.release(id) }
 
   private static func number(_ request: Request, _ name: String) throws(TusRefusal) -> Int64? {
     let values = request.headers.all(name)
@@ -145,6 +171,7 @@ final class TusUploads: Sendable {
     var upload = InboxUpload(
       id: inbox.surroundings.makeUUID().description.lowercased(), sender: sender.name, length: length, created: now,
       expires: inbox.expiry())
+    upload.frontEnd = inbox.frontEnd
     guard let field = request.headers[TusField.metadata] else { return upload }
     guard request.headers.count(of: TusField.metadata) == 1, let metadata = UploadMetadata(field) else {
       throw TusRefusal(.badRequest, "metadata-malformed", "Upload-Metadata is malformed.")
@@ -223,7 +250,7 @@ final class TusUploads: Sendable {
   func look(_ request: Request, _ id: String) throws -> Response {
     let sender = try sender(of: request)
     try checkVersion(request)
-    let upload = try upload(id, of: sender)
+    let upload = try completed(upload(id, of: sender))
     var response = Response(
       .ok,
       headers: [
@@ -238,7 +265,7 @@ final class TusUploads: Sendable {
   /// The receipt: the same for the same bundle, however often it is sent.
   func receipt(_ request: Request, _ id: String) throws -> Response {
     let sender = try sender(of: request)
-    let upload = try upload(id, of: sender)
+    let upload = try completed(upload(id, of: sender))
     guard upload.state == .finished, let bundle = try upload.bundle.flatMap({ try records.bundle($0) }) else {
       throw TusRefusal(
         .conflict, "upload-unfinished", "There is a receipt once all of it has come.",

@@ -13,14 +13,17 @@ final class RoomWatch: Sendable {
   private let state = Mutex(State())
   private let inbox: Inbox
   private let bundle: String
+  private let folders: InboxFolders
   private let limit: Int64
 
   /// - Parameters:
+  ///   - folders: where it is worked at.
   ///   - room: what may stay of it.
   ///   - before: what is there already.
-  init(_ inbox: Inbox, _ bundle: String, room: Int64, before: Int64) {
+  init(_ inbox: Inbox, _ bundle: String, in folders: InboxFolders, room: Int64, before: Int64) {
     self.inbox = inbox
     self.bundle = bundle
+    self.folders = folders
     limit = before + Self.working(room)
   }
 
@@ -38,7 +41,7 @@ final class RoomWatch: Sendable {
         state.next = end + max(.milliseconds(500), start.duration(to: end) * 10)
       }
       // A file that goes while it is looked at is no reason to end the worker; what stays is counted at its end.
-      guard let bytes = try? inbox.workingBytes(of: bundle) else { return false }
+      guard let bytes = try? inbox.workingBytes(of: bundle, in: folders) else { return false }
       state.isOver = bytes > limit
       return state.isOver
     }

@@ -10,7 +10,7 @@ package import SystemPackage
 package final class WorkerPool: Sendable {
   /// What workers are told besides their job.
   package struct Options: Sendable {
-    /// How many work at a time.
+    /// How many work at a time; 0 where others do all the work.
     package var count: Int
 
     /// The file with the secret keys; nil for none.
@@ -64,13 +64,16 @@ package final class WorkerPool: Sendable {
     }
   }
 
-  private let inbox: Inbox
-  private let options: Options
+  let inbox: Inbox
+  let options: Options
   private let runner: any WorkRunner
   private let owner: String
-  private let isStopping = Mutex(false)
+  let isStopping = Mutex(false)
   private let threads = DispatchGroup()
   private let wake = DispatchSemaphore(value: 0)
+
+  /// The mark of the models, once it is known.
+  private let modelMark = Mutex<String?>(nil)
 
   /// A pool that does nothing yet.
   ///
@@ -82,11 +85,14 @@ package final class WorkerPool: Sendable {
     // By the lock there is one that receives: what has its name at the start was left by one that is no more. Of the
     // others no two have the same name, not even one after another.
     let host = ProcessInfo.processInfo.hostName
-    owner = options.receives ? "machine:" + host : "worker:\(host):\(UniversalIdentifier.random())"
+    owner =
+      options.receives
+      ? inbox.frontEnd.map { "front end:\($0)" } ?? "machine:" + host
+      : "worker:\(host):\(UniversalIdentifier.random())"
   }
 
   private var queue: any JobQueue { inbox.queue }
-  private var now: Timestamp { inbox.surroundings.now() }
+  var now: Timestamp { inbox.surroundings.now() }
 
   /// Begins to work: what a process that died had begun comes first.
   ///
@@ -100,6 +106,30 @@ package final class WorkerPool: Sendable {
         work(number)
         threads.leave()
       }
+    }
+    guard options.receives, inbox.storage.isShared else { return }
+    threads.enter()
+    WorkThread.start(named: "lazaret.inbox.care") { [self] in
+      care()
+      threads.leave()
+    }
+  }
+
+  /// How many seconds pass before what could not be done is tried again.
+  private static let pauseOfCare = 15
+
+  /// Goes on, now and then, with what others may have kept this process from; it waits for no worker's job.
+  private func care() {
+    var next = ContinuousClock.now + .seconds(Self.pauseOfCare)
+    while !isStopping.withLock({ $0 }) {
+      Thread.sleep(forTimeInterval: 0.2)
+      guard next <= .now else { continue }
+      do {
+        try inbox.goOn()
+      } catch {
+        // The records or the storage cannot be used now; it is tried again, and senders are told when they ask.
+      }
+      next = .now + .seconds(Self.pauseOfCare)
     }
   }
 
@@ -117,12 +147,13 @@ package final class WorkerPool: Sendable {
         if number == 0, options.receives, nextCleaning <= .now {
           nextCleaning = .now + .seconds(600)
           try inbox.expireUploads()
+          try inbox.storage.removeLeftovers(inbox.records)
         }
         if number == 0, options.receives, let retention = options.retention, nextPruning <= .now {
           nextPruning = .now + .seconds(3600)
           _ = try inbox.prune(retention) { isStopping.withLock { $0 } }
         }
-        if let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) {
+        if options.count > 0, let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) {
           try work(at: job)
           continue
         }
@@ -150,8 +181,10 @@ package final class WorkerPool: Sendable {
     inbox.changes.tell()
     guard let outcome = try ended(job, bundle) else { return }
     guard let state = try queue.end(job, outcome, at: now) else { return }
-    // The lock of this job is not held any more; where that cannot be removed, the next start does it.
-    try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work(job.bundle))
+    if !inbox.storage.isShared {
+      // The lock of this job is not held any more; where that cannot be removed, the next start does it.
+      try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work(job.bundle))
+    }
     if state == .failed, try inbox.records.bundle(job.bundle)?.state == .refused {
       try inbox.removePlaced(of: job.bundle)
     }
@@ -161,7 +194,7 @@ package final class WorkerPool: Sendable {
   /// Has a job done once; an error is an outcome too.
   private func ended(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome? {
     do {
-      return try attempt(job, bundle)
+      return inbox.storage.isShared ? try attemptShared(job, bundle) : try attempt(job, bundle, in: inbox.folders)
     } catch let error as any ReportableError {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
       return error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
@@ -169,32 +202,52 @@ package final class WorkerPool: Sendable {
   }
 
   /// Has a job done once, and says what came of it; nil where its lease was lost meanwhile.
-  private func attempt(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome? {
+  ///
+  /// - Parameters:
+  ///   - folders: where it is worked at.
+  ///   - making: what is made; nil where what was made stays where it was made.
+  ///   - before: the files that were there before, with their SHA-256.
+  func attempt(
+    _ job: InboxJob, _ bundle: InboxBundle, in folders: InboxFolders, making: BundleMaking? = nil,
+    before: [String: String] = [:]
+  ) throws -> InboxJobOutcome? {
     let placed = try inbox.records.placed(of: bundle.id) ?? 0
     // What opening it placed before is placed anew.
     let room =
       try inbox.records.room(of: bundle.sender, totalBytes: inbox.limits.totalBytes)
       + (job.kind == .open ? placed : 0)
     guard room >= Self.leastRoom else { return .failed(Self.noRoom) }
-    try inbox.surroundings.fileSystem.makeDirectory(inbox.folders.work(bundle.id))
-    let order = order(job, bundle, room)
-    let watch = RoomWatch(inbox, bundle.id, room: room, before: try inbox.workingBytes(of: bundle.id))
+    try inbox.surroundings.fileSystem.makeDirectory(folders.work(bundle.id))
+    let order = order(job, bundle, room, folders)
+    let watch = RoomWatch(
+      inbox, bundle.id, in: folders, room: room, before: try inbox.workingBytes(of: bundle.id, in: folders))
     let lease = JobLease(until: now.secondsSince1970 + options.leaseSeconds)
     let result: WorkResult?
     do throws(InboxError) {
       result = try run(job, order, watch, lease)
     } catch {
       guard try isOurs(job, lease) else { return nil }
-      return try settled(of: bundle) ? failed(error, job, order) : .failed(Self.noRoom)
+      return try settled(of: bundle, in: folders) ? failed(error, job, order) : .failed(Self.noRoom)
     }
     // One whose lease is lost changes nothing any more: another may be at the bundle.
     guard try isOurs(job, lease) else { return nil }
-    guard try settled(of: bundle), !watch.isOver else { return .failed(Self.noRoom) }
-    guard let result else {
-      return .putBack(.init(code: "cancelled", words: "The inbox was ended meanwhile."))
+    guard try settled(of: bundle, in: folders), !watch.isOver else { return .failed(Self.noRoom) }
+    guard let result else { return Self.cancelled }
+    if let failed = failure(result, order) { return failed }
+    guard let making else { return try outcome(result.opened, result.salvaged, of: job, bundle, archive: nil) }
+    let made = MadeResult(
+      folders: folders, opened: result.opened, salvaged: result.salvaged, placedBytes: try inbox.placedBytes(of: bundle.id, in: folders),
+      before: before)
+    return try holding(job, lease) { () throws -> InboxJobOutcome? in
+      guard made.opened?.isPlausible != false else { return Self.senseless }
+      let stored = try inbox.storage.keep(made, of: making)
+      guard try isOurs(job, lease) else { return nil }
+      return try outcome(stored.opened, stored.salvaged, of: job, bundle, archive: stored.archive)
     }
-    return try outcome(result, of: job, bundle, order)
   }
+
+  static let cancelled = InboxJobOutcome.putBack(
+    .init(code: "cancelled", words: "The inbox was ended meanwhile."))
 
   private func run(
     _ job: InboxJob, _ order: WorkOrder, _ watch: RoomWatch, _ lease: JobLease
@@ -209,14 +262,23 @@ package final class WorkerPool: Sendable {
     }
   }
 
+  /// The mark of the models, which is made once.
+  func markOfModels() throws -> String {
+    if let known = modelMark.withLock({ $0 }) { return known }
+    let mark = try BundleMaking.mark(
+      of: options.models, order: options.versionOrder, in: inbox.surroundings.fileSystem)
+    modelMark.withLock { $0 = mark }
+    return mark
+  }
+
   /// Whether a job is still leased, which it is for a while then.
-  private func isOurs(_ job: InboxJob, _ lease: JobLease) throws(InboxError) -> Bool {
+  func isOurs(_ job: InboxJob, _ lease: JobLease) throws(InboxError) -> Bool {
     if lease.isLost { return false }
     return try queue.extend(job, for: options.leaseSeconds, at: now)
   }
 
   /// Goes on with a lease.
-  private func goOn(with job: InboxJob, _ lease: JobLease) {
+  func goOn(with job: InboxJob, _ lease: JobLease) {
     let start = now.secondsSince1970
     do {
       if try queue.extend(job, for: options.leaseSeconds, at: now) {
@@ -238,8 +300,8 @@ package final class WorkerPool: Sendable {
   }
 
   /// Counts what is placed of a bundle now; false where quota or inbox do not leave it, and then all of it is gone.
-  private func settled(of bundle: InboxBundle) throws -> Bool {
-    let placed = try inbox.placedBytes(of: bundle.id)
+  private func settled(of bundle: InboxBundle, in folders: InboxFolders) throws -> Bool {
+    let placed = try inbox.placedBytes(of: bundle.id, in: folders)
     if try inbox.records.place(placed, of: bundle.id, totalBytes: inbox.limits.totalBytes) { return true }
     try inbox.removePlaced(of: bundle.id)
     return false
@@ -248,7 +310,7 @@ package final class WorkerPool: Sendable {
   /// Less room than this is none: no bundle unpacks to less.
   private static let leastRoom: Int64 = 64 << 10
 
-  private static let noRoom = InboxBundle.Failure(
+  static let noRoom = InboxBundle.Failure(
     code: InboxError.Kind.room.rawValue,
     words: "What it unpacks to, or what is salvaged of it, is more than the sender's quota or the inbox leaves.")
 
@@ -257,16 +319,19 @@ package final class WorkerPool: Sendable {
     job.attempts < 2 ? .tryAgain(failure) : .failed(failure)
   }
 
-  private func order(_ job: InboxJob, _ bundle: InboxBundle, _ room: Int64) -> WorkOrder {
+  private func order(
+    _ job: InboxJob, _ bundle: InboxBundle, _ room: Int64, _ folders: InboxFolders
+  ) -> WorkOrder {
     var resources = options.resources
     resources.fileBytes = min(resources.fileBytes, UInt64(RoomWatch.working(room)))
     return WorkOrder(
-      kind: job.kind, home: PathText(inbox.home), bundle: bundle.id, sender: bundle.sender, date: bundle.date,
+      kind: job.kind, home: PathText(folders.root.removingLastComponent()), bundle: bundle.id, sender: bundle.sender,
+      date: bundle.date,
       isEncrypted: bundle.isEncrypted, identity: bundle.isEncrypted ? options.identity.map { PathText($0) } : nil,
       models: options.models.map { PathText($0) }, versionOrder: options.versionOrder,
       quarantineID: bundle.quarantineID, unpackedBytes: min(options.unpackedBytes, room),
       unpackedRatio: options.unpackedRatio, unpackedEntries: entries(room), resources: resources,
-      result: PathText(inbox.folders.work(bundle.id).appending("\(job.id).json")))
+      result: PathText(folders.work(bundle.id).appending("\(job.id).json")))
   }
 
   /// Whether a bundle was refused because less is left than every bundle may unpack to.
@@ -279,39 +344,49 @@ package final class WorkerPool: Sendable {
   /// How many files and folders fit into so much room, each with what a file system takes for one.
   private func entries(_ room: Int64) -> Int { Int(min(Int64(options.unpackedEntries), room / Inbox.leastBytes)) }
 
+  /// What a failure that a worker tells means for its job; nil where it tells of none.
+  private func failure(_ result: WorkResult, _ order: WorkOrder) -> InboxJobOutcome? {
+    guard let failure = result.failure else { return nil }
+    if isForLackOfRoom(failure, order) { return .failed(Self.noRoom) }
+    let told = InboxBundle.Failure(
+      code: String(failure.code.prefix(100)), words: String(printable(failure.words).prefix(600)))
+    // Another worker, one of a server that was killed, is at it still.
+    if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
+    return failure.isEnvironmental ? .tryAgain(told) : .failed(told)
+  }
+
   private static let senseless = InboxJobOutcome.failed(
     .init(code: InboxError.Kind.worker.rawValue, words: "The worker's result makes no sense."))
 
-  private func outcome(
-    _ result: WorkResult, of job: InboxJob, _ bundle: InboxBundle, _ order: WorkOrder
+  /// Notes what was made.
+  ///
+  /// - Parameter archive: where the files are kept; nil where they lie in the home.
+  func outcome(
+    _ opened: WorkResult.Opened?, _ salvaged: WorkResult.Salvaged?, of job: InboxJob, _ bundle: InboxBundle,
+    archive: InboxBundle.Archive?
   ) throws -> InboxJobOutcome {
-    if let failure = result.failure {
-      if isForLackOfRoom(failure, order) { return .failed(Self.noRoom) }
-      let told = InboxBundle.Failure(
-        code: String(failure.code.prefix(100)), words: String(printable(failure.words).prefix(600)))
-      // Another worker, one of a server that was killed, is at it still.
-      if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
-      return failure.isEnvironmental ? .tryAgain(told) : .failed(told)
-    }
     guard job.kind == .open else {
-      guard let salvaged = result.salvaged, salvaged.isPlausible else { return Self.senseless }
+      guard let salvaged, salvaged.isPlausible else { return Self.senseless }
+      if let archive {
+        // Of another content than it was made of it is none.
+        try inbox.records.change(bundle.id) { if $0.opened == bundle.opened { $0.salvaged = archive } }
+      }
       try inbox.records.noteSalvage(of: bundle.id, before: salvaged.before, after: salvaged.after)
       return .done
     }
-    guard let opened = result.opened, opened.isPlausible else { return Self.senseless }
+    guard let opened, opened.isPlausible else { return Self.senseless }
     var bundle = bundle
-    bundle.level = opened.level
-    bundle.app = opened.app
-    bundle.store = opened.store
-    bundle.files = opened.files
-    bundle.fileCount = opened.fileCount
-    bundle.facts = opened.facts
-    bundle.account = opened.account
-    bundle.quarantineID = opened.quarantineID
-    bundle.fingerprint = opened.facts.map { DamageFingerprint($0) }
-    bundle.failure = nil
-    bundle.state = opened.quarantineID == nil ? .unpacked : .quarantined
-    try inbox.records.save(bundle)
+    if let archive {
+      try inbox.records.change(bundle.id) { current in
+        if current.opened != archive { current.salvaged = nil }
+        current.opened = archive
+        current.note(opened)
+        bundle = current
+      }
+    } else {
+      bundle.note(opened)
+      try inbox.records.save(bundle)
+    }
     if let fingerprint = bundle.fingerprint {
       try inbox.records.note(
         InboxSighting(
@@ -319,9 +394,11 @@ package final class WorkerPool: Sendable {
           appVersion: bundle.facts?.versions.app, date: bundle.date))
     }
     if bundle.quarantineID != nil {
-      let folder = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name)
-      try QuarantineCatalogue(home: inbox.home, surroundings: inbox.surroundings)
-        .add(QuarantineFolder(folder, surroundings: inbox.surroundings))
+      if archive == nil {
+        let folder = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name)
+        try QuarantineCatalogue(home: inbox.home, surroundings: inbox.surroundings)
+          .add(QuarantineFolder(folder, surroundings: inbox.surroundings))
+      }
       // It is another store than the one that may have been salvaged of it before.
       try queue.restart(.salvage, of: bundle.id, at: now)
     }
@@ -334,5 +411,22 @@ package final class WorkerPool: Sendable {
     let parts = [bundle.sender, facts.app ?? "", facts.store, id, String(facts.bytes)]
     let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
     return FileDigest(of: Array(text.utf8)).hexadecimal
+  }
+}
+
+extension InboxBundle {
+  /// Takes over what a worker found in it.
+  fileprivate mutating func note(_ opened: WorkResult.Opened) {
+    level = opened.level
+    app = opened.app
+    store = opened.store
+    files = opened.files
+    fileCount = opened.fileCount
+    facts = opened.facts
+    account = opened.account
+    quarantineID = opened.quarantineID
+    fingerprint = opened.facts.map { DamageFingerprint($0) }
+    failure = nil
+    state = opened.quarantineID == nil ? .unpacked : .quarantined
   }
 }

@@ -83,11 +83,16 @@ extension InspectorRoutes {
     _ form: @escaping @Sendable (ListedStore, Bool) throws -> ActionForm, _ fields: [DocumentedRoute.Field],
     _ perform: @escaping @Sendable (ListedStore, FormData) throws -> ActionAnswer
   ) {
-    page("/stores/{id}/\(name)", about: "Asks before: \(about)", .store) { _, id in try form(catalogue.store(id), true)
+    page("/stores/{id}/\(name)", about: "Asks before: \(about)", .store) { _, id in
+      let store = try catalogue.store(id)
+      var form = try form(store, true)
+      if try catalogue.isCopy(store) { form.obstacle = .copy }
+      return form
     }
     action("/stores/{id}/\(name)", about: about, .store, fields: fields) { _, data, id in
       let store = try catalogue.store(id)
       // What the page would refuse to offer is not done either.
+      if try catalogue.isCopy(store) { throw Problem.copy.refusal }
       if let obstacle = try form(store, false).obstacle { throw obstacle.refusal }
       return try perform(store, data)
     }
@@ -95,6 +100,12 @@ extension InspectorRoutes {
 }
 
 extension Problem {
+  /// That a store is a copy, where anything that is done to it would be lost.
+  fileprivate static let copy = Problem(
+    .conflict, code: "bundle-copy", title: "Not here.",
+    detail: "The bundle lies in object storage, and what is here is a copy of its store.",
+    hint: "Download the bundle, and work on its store where it is yours.")
+
   /// The problem as what is thrown in answer to an action that cannot be done now.
   var refusal: Refusal { Refusal(.conflict, detail.hasSuffix(".") ? String(detail.dropLast()) : detail) }
 }

@@ -8,13 +8,23 @@ import StoreCoordination
 package struct StoreCatalogue: Sendable {
   private let home: FilePath
   private let surroundings: Surroundings
+  private let holdsCopies: Bool
 
   /// The most live stores that are looked for in a folder.
   private static let maximumLive = 200
 
-  init(home: FilePath, surroundings: Surroundings) {
+  /// - Parameter holdsCopies: whether the bundles of the inbox lie elsewhere, and what is in the home of them is copies.
+  init(home: FilePath, holdsCopies: Bool = false, surroundings: Surroundings) {
     self.home = home
+    self.holdsCopies = holdsCopies
     self.surroundings = surroundings
+  }
+
+  /// Whether a store is a copy of one that lies elsewhere.
+  func isCopy(_ store: ListedStore) throws(FileError) -> Bool {
+    guard holdsCopies, let main = store.files?.main else { return false }
+    // The path of a store has no links in it, that of the home may have.
+    return main.starts(with: InboxFolders(home: try fileSystem.realPath(home)).bundles)
   }
 
   private var fileSystem: FileSystem { surroundings.fileSystem }

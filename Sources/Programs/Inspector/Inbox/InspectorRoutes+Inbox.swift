@@ -102,7 +102,9 @@ extension InspectorRoutes {
         throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
       }
       let bundle = try Self.bundle(id, inbox)
-      if let store = try InboxStore.listed(of: bundle, inbox, parts), parts.work.job(for: store.id) != nil {
+      if let store = try InboxStore.listed(of: bundle, inbox, parts, fetching: false),
+        parts.work.job(for: store.id) != nil
+      {
         throw Refusal(.conflict, "something is being done to its store")
       }
       try inbox.discard(id)
@@ -139,9 +141,14 @@ struct FileBytes: RangeReadable {
 /// The quarantined store of a bundle.
 enum InboxStore {
   /// The store as the catalogue knows it; nil where the bundle has none, or it was released or discarded since.
-  static func listed(of bundle: InboxBundle, _ inbox: Inbox, _ parts: InspectorParts) throws -> ListedStore? {
+  ///
+  /// - Parameter fetching: whether it is fetched where it is not on this machine.
+  static func listed(
+    of bundle: InboxBundle, _ inbox: Inbox, _ parts: InspectorParts, fetching: Bool = true
+  ) throws -> ListedStore? {
     guard let name = bundle.quarantineID else { return nil }
-    let folder = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name)
+    let place = fetching ? try inbox.placed(bundle) : inbox.folders.bundle(bundle.id)
+    let folder = place.appending(QuarantineFolder.name)
     let path = folder.appending("\(name).sqlite")
     return try parts.catalogue.quarantined(in: folder).first { store in
       guard let main = store.files?.main else { return false }

@@ -1,0 +1,65 @@
+internal import Compatibility
+package import Inbox
+internal import ObjectStorage
+internal import StoreFiles
+
+/// What kills leave, and what was replaced.
+extension ObjectBundleStorage {
+  /// How many of the 256 parts of the identifiers one call looks at.
+  private static let partsAtOnce = 8
+
+  package func removeLeftovers(_ records: any InboxRecords) throws {
+    for _ in 0..<Self.partsAtOnce { try removeLeftovers(records, beginningWith: sweep.next()) }
+  }
+
+  private func removeLeftovers(_ records: any InboxRecords, beginningWith digits: String) throws {
+    let prefix = key(of: digits)
+    let listing = try client.list(prefix)
+    guard let date = listing.date else { return }
+    let latest = date.secondsSince1970 - leftoverSeconds
+    let old = listing.objects.filter { object in object.modified.map { $0.secondsSince1970 <= latest } ?? false }
+    let ids = Dictionary(grouping: old) { object in
+      String(object.key.dropFirst(key(of: "").count).prefix(36))
+    }
+    for (id, objects) in ids where InboxFolders.isID(id) {
+      // An upload becomes a bundle in one step: so asked, nothing on its way is missed.
+      let isComing = try records.upload(id)?.state == .open
+      let bundle = try records.bundle(id)
+      guard !isComing else { continue }
+      // What says that an archive counts goes before the archive.
+      for object in objects.sorted(by: { Self.says($0) && !Self.says($1) })
+      where bundle.map({ !isOf($0, object.key) }) ?? true {
+        try client.delete(object.key)
+      }
+    }
+    for upload in try client.uploads(prefix) {
+      guard let begun = upload.begun, begun.secondsSince1970 <= latest else { continue }
+      try client.abort(upload)
+    }
+  }
+
+  private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }
+
+  /// Whether a bundle has an object, as the records say.
+  private func isOf(_ bundle: InboxBundle, _ key: String) -> Bool {
+    let made = bundle.archives.flatMap { archive in
+      [archiveKey(archive, of: bundle.id), resultKey(bundle.id, making: archive.making)]
+    }
+    return key == receivedKey(bundle) || made.contains(key)
+  }
+}
+
+/// Which part of the identifiers is looked at next.
+final class SweepPosition: Sendable {
+  private let position = Mutex(0)
+
+  /// The two digits that the identifiers of the next part begin with.
+  func next() -> String {
+    let number = position.withLock { position in
+      defer { position = (position + 1) % 256 }
+      return position
+    }
+    let digits = String(number, radix: 16)
+    return digits.utf8.count == 1 ? "0" + digits : digits
+  }
+}

@@ -1,0 +1,181 @@
+internal import Failures
+package import Inbox
+package import ObjectStorage
+package import StoreFiles
+package import SystemPackage
+
+/// The bundles of an inbox in object storage, under a prefix of a bucket, for any number of machines.
+///
+/// A bundle's objects begin with its identifier. What is large is written under names of its own; what says that it counts is the
+/// records, or a small object that is written once, last. On this machine there are copies, as many as there is room for.
+package final class ObjectBundleStorage: BundleStorage {
+  /// Where it is.
+  package let address: S3Address
+
+  let client: S3Client
+  let folders: InboxFolders
+  let surroundings: Surroundings
+  let copies: LocalCopies
+  let sweep = SweepPosition()
+
+  /// The seconds after which what no record knows counts as left over, by the server's clock.
+  let leftoverSeconds: Int64
+
+  /// The bundles under a prefix.
+  ///
+  /// - Parameters:
+  ///   - home: the home of this process, with the copies that it has fetched and the folder that its workers work in.
+  ///   - copyBytes: the most bytes of copies that stay; more only while they are in use.
+  package init(
+    _ address: S3Address, _ client: S3Client, home: FilePath, copyBytes: Int64 = 10 << 30,
+    leftoverSeconds: Int64 = 86_400, surroundings: Surroundings = .machine
+  ) {
+    self.address = address
+    self.client = client
+    self.surroundings = surroundings
+    self.leftoverSeconds = leftoverSeconds
+    folders = InboxFolders(home: home)
+    copies = LocalCopies(in: folders, limit: copyBytes, fileSystem: surroundings.fileSystem)
+  }
+
+  package var isShared: Bool { true }
+  package var workHome: FilePath { folders.root.appending("Working") }
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  // MARK: Bundles
+
+  package func keep(_ bundle: InboxBundle) throws {
+    let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
+    let key = receivedKey(bundle)
+    if bundle.bytes > Int64(Self.piece) {
+      // What a killed process began of the same; no other process has this bundle.
+      for upload in try client.uploads(key) { try client.abort(upload) }
+    }
+    try write(path, to: key)
+  }
+
+  package func release(_ bundle: InboxBundle) throws {
+    try copies.use(bundle.id) { copy in copy.hasReceived = true }
+  }
+
+  package func received(_ bundle: InboxBundle) throws -> FilePath {
+    let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
+    try copies.use(bundle.id) { copy in
+      if copy.hasReceived, try fileSystem.status(of: path, followingLinks: false) != nil { return }
+      copy.hasReceived = false
+      try fileSystem.makeDirectory(folders.bundle(bundle.id))
+      _ = try read(receivedKey(bundle), bytes: bundle.bytes, sha256: bundle.sha256, to: path) { true }
+      copy.hasReceived = true
+    }
+    return path
+  }
+
+  package func place(_ bundle: InboxBundle) throws {
+    let archives = bundle.archives
+    guard !archives.isEmpty else { return }
+    try copies.use(bundle.id) { copy in
+      let folder = folders.bundle(bundle.id)
+      let marks = archives.map(\.mark)
+      if copy.archives == marks, try fileSystem.status(of: folder, followingLinks: false) != nil { return }
+      try fileSystem.makeDirectory(folder)
+      let new = folder.appending(Self.unfinished)
+      try fileSystem.removeTree(new)
+      _ = try unpack(archives, of: bundle.id, into: new) { true }
+      copy.archives = []
+      for name in try fileSystem.entries(of: folder) where !Self.isReceived(name) && name.string != Self.unfinished {
+        try fileSystem.removeTree(folder.appending(name))
+      }
+      for name in try fileSystem.entries(of: new) {
+        try fileSystem.rename(new.appending(name), to: folder.appending(name))
+      }
+      try fileSystem.removeDirectory(new)
+      copy.archives = marks
+    }
+  }
+
+  package func remove(_ id: String) throws {
+    try copies.drop(id)
+    try removeObjects("\(key(of: id))/")
+  }
+
+  package func removeResults(of id: String) throws {
+    try copies.drop(id)
+    try removeObjects("\(key(of: id))/\(Self.results)")
+  }
+
+  // MARK: Work
+
+  package func fetch(
+    _ bundle: InboxBundle, for kind: InboxJob.Kind, into folders: InboxFolders, goesOn: () -> Bool
+  ) throws -> Bool {
+    let folder = folders.bundle(bundle.id)
+    try fileSystem.makeDirectory(folder)
+    guard kind == .open else {
+      return try unpack(bundle.opened.map { [$0] } ?? [], of: bundle.id, into: folder, goesOn)
+    }
+    let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
+    return try read(receivedKey(bundle), bytes: bundle.bytes, sha256: bundle.sha256, to: path, goesOn)
+  }
+
+  // MARK: Names
+
+  static let results = "results/"
+  static let unfinished = ".unfinished"
+  private static let bundles = "bundles"
+
+  /// What the keys of a bundle begin with; of an identifier's first digits, those of many.
+  func key(of id: String) -> String { address.key("\(Self.bundles)/\(id)") }
+
+  func receivedKey(_ bundle: InboxBundle) -> String {
+    "\(key(of: bundle.id))/\(Self.receivedName(isEncrypted: bundle.isEncrypted))"
+  }
+
+  private static func receivedName(isEncrypted: Bool) -> String {
+    isEncrypted ? "bundle.lazaret.tar.gz.age" : "bundle.lazaret.tar.gz"
+  }
+
+  private static func isReceived(_ name: FilePath.Component) -> Bool {
+    [receivedName(isEncrypted: true), receivedName(isEncrypted: false)].contains(name.string)
+  }
+
+  /// The key of the object that says what was made.
+  func resultKey(_ bundle: String, making: String) -> String { "\(key(of: bundle))/\(Self.results)\(making).json" }
+
+  /// The key of an archive.
+  func archiveKey(_ archive: InboxBundle.Archive, of bundle: String) -> String {
+    "\(key(of: bundle))/\(Self.results)\(archive.making)-\(archive.mark).tar.gz"
+  }
+
+  // MARK: The place
+
+  private var markKey: String { address.key("inbox") }
+
+  package func mark() throws -> String? {
+    do throws(S3Error) {
+      let bytes = try client.get(markKey, at: 0, length: 100)
+      let mark = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
+      guard InboxFolders.isID(String(mark)) else {
+        throw S3Error(
+          .answer, operation: "open the inbox", detail: "the object inbox under \(address) is no mark of an inbox",
+          hint: "Give a prefix of its own for the bundles of the inbox.")
+      }
+      return String(mark)
+    } catch {
+      guard error.kind == .notFound else { throw error }
+      return nil
+    }
+  }
+
+  package func makeMark(_ mark: String) throws -> String {
+    do throws(S3Error) {
+      try client.put(markKey, Array("\(mark)\n".utf8)[...], when: .absent)
+      return mark
+    } catch {
+      guard error.kind == .precondition else { throw error }
+      return try self.mark() ?? mark
+    }
+  }
+
+  package func isEmpty() throws -> Bool { try client.list(address.key("\(Self.bundles)/")).objects.isEmpty }
+}

@@ -1,0 +1,245 @@
+import Foundation
+import HTTPServer
+import Inbox
+import InboxObjectStorage
+import ObjectStorage
+import StorageServers
+import StoreCoordination
+import StoreFiles
+import SupportBundle
+import Synchronization
+import SystemPackage
+import TestSupport
+import Testing
+
+/// Several machines that receive and work, whose bundles lie in object storage.
+@Suite("Bundles of many machines")
+struct SharedBundlesTests {
+  private func items(_ seed: UInt64 = 3) throws -> [(String, [UInt8])] {
+    [
+      ("facts.json", try InboxDesk.json(InboxDesk.facts())),
+      ("store/App.sqlite", try BundleWorkTests().damagedStore(seed)),
+    ]
+  }
+
+  /// What there has to be in the end: one result of each kind, the records name them, and every machine has the same store.
+  private func check(_ desk: SharedDesk, _ id: String, _ machine: String, store: [UInt8]) throws {
+    let bundle = try #require(try desk.records.bundle(id))
+    #expect(bundle.state == .quarantined, "\(bundle.failure?.words ?? "")")
+    let jobs = try desk.queue.jobs(of: id)
+    #expect(jobs.map(\.kind) == [.open, .salvage] && jobs.allSatisfy { $0.state == .done }, "\(jobs)")
+    #expect(bundle.opened != nil && bundle.salvaged != nil)
+    #expect(try desk.records.groups(limit: 5).map(\.count) == [1])
+    let inbox = try desk.inbox(machine, receives: true)
+    let folder = try inbox.placed(bundle).appending(QuarantineFolder.name)
+    let stored = try #require(try QuarantineCatalogue(home: inbox.home, surroundings: .machine).stores().first)
+    #expect(stored.id == bundle.quarantineID && stored.files.main.removingLastComponent() == folder)
+    let receipt = try #require(stored.receipt)
+    #expect(receipt.history.map(\.kind) == [.quarantined, .received, .salvaged])
+    #expect(receipt.files.first?.sha256 == FileDigest(of: store).hexadecimal)
+    #expect(receipt.salvage?.result != nil)
+    #expect(try FileSystem().contents(of: stored.files.main, limit: 1 << 26) == store)
+    let keys = try desk.site.keys().filter { $0.contains(id) }
+    #expect(keys.filter { $0.hasSuffix(".json") }.count == 2, "\(keys)")
+  }
+
+  @Test(arguments: RecordsKind.available, BundleStorageKind.shared)
+  func whatOneMachineReceivesAnotherOneWorksAtAndAThirdShows(
+    _ records: RecordsKind, _ kind: BundleStorageKind
+  ) throws {
+    let desk = try SharedDesk(try kind.make(), records)
+    let front = try InboxDesk(desk, "front")
+    let items = try items()
+    let bytes = try front.bundle(items)
+    let id = try front.send(bytes)
+    let worker = try desk.inbox("worker")
+    try desk.work(desk.pool(worker))
+    try check(desk, id, "other", store: items[1].1)
+    #expect(try FileSystem().entries(of: worker.folders.bundles).isEmpty)
+    #expect(try FileSystem().entries(of: worker.storage.workHome).isEmpty)
+    // The room that it takes is counted, wherever it was worked at.
+    let used = try desk.records.usage().values.reduce(0, +)
+    #expect(used > Int64(bytes.count + items[1].1.count))
+    // The same again is the same bundle, by another machine too.
+    let other = try InboxDesk(desk, "other", token: front.token)
+    #expect(try other.receipt(other.create(bytes))["id"] as? String == id)
+    // What was received is there byte for byte, and goes with everything else.
+    let bundle = try #require(try desk.records.bundle(id))
+    #expect(try FileSystem().contents(of: other.inbox.received(bundle), limit: 1 << 26) == bytes)
+    try other.inbox.discard(id)
+    #expect(try desk.site.keys().isEmpty)
+    #expect(try desk.records.usage().values.reduce(0, +) == 0)
+    #expect(try FileSystem().entries(of: other.folders.bundles).isEmpty)
+  }
+
+  /// A storage that fails from one request on, as where the process or the network ends there.
+  private final class Gate: Sendable {
+    private let left = Mutex<Int?>(nil)
+
+    func close(after requests: Int?) { left.withLock { $0 = requests } }
+
+    var isOpen: Bool {
+      left.withLock { left in
+        guard let number = left else { return true }
+        left = number - 1
+        return number > 0
+      }
+    }
+  }
+
+  @Test(arguments: [MemoryBucket.Fault.cutBefore, .cutAfter, .refuse])
+  func workThatIsCutOffAnywhereIsDoneOnceInTheEnd(_ fault: MemoryBucket.Fault) throws {
+    let items = try items()
+    for requests in 0..<14 {
+      let gate = Gate()
+      let bucket = try MemoryBucket { _ in gate.isOpen ? nil : fault }
+      let site = try StorageSite((try S3Address("s3://bucket/inbox"), bucket.client(attempts: 1)), holder: bucket)
+      let desk = try SharedDesk(site)
+      let front = try InboxDesk(desk, "front")
+      let id = try front.send(try front.bundle(items))
+      gate.close(after: requests)
+      // Each attempt is by another machine, and all of them are cut off.
+      for number in 0..<3 {
+        _ = try desk.pool(try desk.inbox("worker \(number)")).workOnce()
+        desk.clock.pass(2)
+      }
+      let job = try #require(try desk.queue.jobs(of: id).first)
+      #expect(job.state == .done || job.state == .waiting && job.code?.hasPrefix("s3-") == true, "\(job)")
+      gate.close(after: nil)
+      try desk.work(desk.pool(try desk.inbox("last")))
+      try check(desk, id, "other", store: items[1].1)
+      // What was cut off has left something at most that goes later.
+      bucket.advance(seconds: 86_401)
+      for _ in 0..<32 { try front.inbox.storage.removeLeftovers(desk.records) }
+      #expect(try site.keys().count == 5, "\(try site.keys())")
+    }
+  }
+
+  /// A runner whose worker never ends by itself, as where the machine dies: the lease goes to another one meanwhile.
+  private struct LateRunner: WorkRunner {
+    let inner: WorkInProcess
+    let meanwhile: @Sendable () -> Void
+
+    func run(
+      _ order: WorkOrder, beat: () -> Void, isCancelled: @Sendable () -> Bool
+    ) throws(InboxError) -> WorkResult? {
+      let result = try inner.run(order, beat: beat, isCancelled: isCancelled)
+      meanwhile()
+      return result
+    }
+  }
+
+  @Test(arguments: RecordsKind.available) func aWorkerWhoseLeaseIsOverChangesNothing(_ records: RecordsKind) throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
+    let front = try InboxDesk(desk, "front")
+    let items = try items()
+    let id = try front.send(try front.bundle(items))
+    let (late, quick) = (try desk.inbox("late"), try desk.inbox("quick"))
+    let runner = LateRunner(inner: WorkInProcess(surroundings: late.surroundings)) {
+      desk.clock.pass(120)
+      do { try desk.work(desk.pool(quick)) } catch { Issue.record(error) }
+    }
+    _ = try desk.pool(late, runner: runner).workOnce()
+    try check(desk, id, "other", store: items[1].1)
+    #expect(try desk.queue.jobs(of: id).map(\.interrupted) == [1, 0])
+  }
+
+  @Test func aBundleThatCannotBeFetchedWaitsAndOneThatIsGoneIsListed() throws {
+    let gate = Gate()
+    let bucket = try MemoryBucket { _ in gate.isOpen ? nil : .refuse }
+    let site = try StorageSite((try S3Address("s3://bucket/inbox"), bucket.client(attempts: 2)), holder: bucket)
+    let desk = try SharedDesk(site)
+    let front = try InboxDesk(desk, "front")
+    let (id, gone) = (try front.send(try front.bundle(items(3))), try front.send(try front.bundle(items(4))))
+    let pool = desk.pool(try desk.inbox("worker"))
+    gate.close(after: 0)
+    // An outage takes no tries.
+    for _ in 0..<20 {
+      _ = try pool.workOnce()
+      desk.clock.pass(2)
+    }
+    for job in try desk.queue.jobs(of: id) + desk.queue.jobs(of: gone) {
+      #expect(job.state == .waiting && job.code == "s3-server" && job.excused == job.attempts, "\(job)")
+      #expect(job.words?.contains("503") == true && job.words?.contains("AWS") == false)
+    }
+    gate.close(after: nil)
+    try site.place?.client.delete("inbox/bundles/\(gone)/bundle.lazaret.tar.gz")
+    try desk.work(pool)
+    #expect(try desk.records.bundle(id)?.state == .quarantined)
+    let failed = try desk.queue.failed(limit: 10)
+    #expect(failed.map(\.bundle) == [gone] && failed.first?.code == "bundle-missing", "\(failed)")
+    #expect((failed.first.map { $0.attempts - $0.excused } ?? 0) == 4)
+    #expect(try desk.records.bundle(gone)?.failure?.code == "bundle-missing")
+  }
+
+  // MARK: Receiving
+
+  @Test(arguments: RecordsKind.available)
+  func anUploadCountsAsReceivedOnceItIsInTheStorage(_ records: RecordsKind) throws {
+    let gate = Gate()
+    let bucket = try MemoryBucket { _ in gate.isOpen ? nil : .refuse }
+    let site = try StorageSite((try S3Address("s3://bucket/inbox"), bucket.client(attempts: 2)), holder: bucket)
+    let desk = try SharedDesk(site, records)
+    let front = try InboxDesk(desk, "front")
+    let bytes = try front.bundle(items())
+    let address = try front.create(bytes)
+    gate.close(after: 0)
+    let refused = try front.append(bytes, to: address, at: 0)
+    #expect(refused.status == .serviceUnavailable && refused.headers["Retry-After"] != nil, "\(refused.words)")
+    for method in [Method.head, .get] { #expect(try front.ask(method, address).status == .serviceUnavailable) }
+    #expect(try desk.records.bundleCount() == 0)
+    // A start without the storage keeps what is there.
+    try desk.inbox("front", receives: true).finishInterrupted()
+    gate.close(after: nil)
+    let looked = try front.ask(.head, address)
+    #expect(looked.headers["Upload-Offset"] == "\(bytes.count)")
+    let id = try #require(try front.receipt(address)["id"] as? String)
+    #expect(try site.keys() == ["bundles/\(id)/bundle.lazaret.tar.gz"])
+    try desk.work(desk.pool(try desk.inbox("worker")))
+    #expect(try desk.records.bundle(id)?.state == .quarantined)
+  }
+
+  @Test(arguments: RecordsKind.available)
+  func anUploadGoesOnWhereItBeganAndBeginsAnewWhereThatIsGone(_ records: RecordsKind) throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
+    let first = try InboxDesk(desk, "first")
+    let second = try InboxDesk(desk, "second", token: first.token)
+    let bytes = try first.bundle(items())
+    let address = try first.create(bytes)
+    #expect(try first.append(Array(bytes.prefix(1000)), to: address, at: 0).status == .noContent)
+    // The other one's start ends nothing of it.
+    try second.inbox.finishInterrupted()
+    try second.inbox.expireUploads()
+    for method in [Method.head, .get, .delete] {
+      #expect(try second.ask(method, address).words.hasPrefix("503"), "\(method)")
+    }
+    #expect(try second.append(Array(bytes.dropFirst(1000)), to: address, at: 1000).status == .serviceUnavailable)
+    #expect(try first.ask(.head, address).headers["Upload-Offset"] == "1000")
+    desk.clock.pass(601)
+    #expect(try second.ask(.head, address).status == .gone)
+    let id = try second.send(bytes)
+    #expect(try desk.records.openUploads().isEmpty)
+    #expect(try first.ask(.head, address).status == .gone)
+    try first.inbox.expireUploads()
+    #expect(try FileSystem().entries(of: first.folders.uploads).isEmpty)
+    #expect(try desk.records.bundle(id)?.bytes == Int64(bytes.count))
+  }
+
+  @Test(arguments: RecordsKind.available)
+  func theSameBundleByTwoMachinesAtOnceIsOne(_ records: RecordsKind) throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
+    let first = try InboxDesk(desk, "first")
+    let second = try InboxDesk(desk, "second", token: first.token)
+    let bytes = try first.bundle(items())
+    let addresses = try [first, second].map { front in
+      let response = try front.ask(.post, TusServer.path, ["Upload-Length": "\(bytes.count)"])
+      return try #require(response.headers["Location"])
+    }
+    #expect(try first.append(bytes, to: addresses[0], at: 0).status == .noContent)
+    #expect(try second.append(bytes, to: addresses[1], at: 0).status == .noContent)
+    let ids = try [first.receipt(addresses[0]), second.receipt(addresses[1])].map { $0["id"] as? String ?? "" }
+    #expect(ids[0] == ids[1])
+    #expect(try desk.site.keys() == ["bundles/\(ids[0])/bundle.lazaret.tar.gz"])
+    #expect(try FileSystem().entries(of: second.folders.bundles).isEmpty)
+  }
+}
