@@ -50,7 +50,8 @@ extension ObjectBundleStorage {
     let key = archiveKey(archive, of: making.bundle)
     try write(path, to: key)
     let stored = StoredResult(
-      making: making, archive: archive, opened: result.opened, salvaged: result.salvaged, placedBytes: result.placedBytes)
+      making: making, archive: archive, opened: result.opened, salvaged: result.salvaged,
+      placedBytes: result.placedBytes)
     do throws(S3Error) {
       let bytes = try wrapped(stored)
       try client.put(resultKey(making.bundle, making: making.sum), bytes[...], when: .absent)

@@ -58,7 +58,8 @@ package struct FolderBundleStorage: BundleStorage {
   ) throws -> Bool { true }
 
   package func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult {
-    StoredResult(making: making, archive: nil, opened: result.opened, salvaged: result.salvaged, placedBytes: result.placedBytes)
+    StoredResult(
+      making: making, archive: nil, opened: result.opened, salvaged: result.salvaged, placedBytes: result.placedBytes)
   }
 
   // MARK: Leftovers

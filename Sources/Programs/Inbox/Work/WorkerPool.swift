@@ -236,7 +236,8 @@ package final class WorkerPool: Sendable {
     if let failed = failure(result, order) { return failed }
     guard let making else { return try outcome(result.opened, result.salvaged, of: job, bundle, archive: nil) }
     let made = MadeResult(
-      folders: folders, opened: result.opened, salvaged: result.salvaged, placedBytes: try inbox.placedBytes(of: bundle.id, in: folders),
+      folders: folders, opened: result.opened, salvaged: result.salvaged,
+      placedBytes: try inbox.placedBytes(of: bundle.id, in: folders),
       before: before)
     return try holding(job, lease) { () throws -> InboxJobOutcome? in
       guard made.opened?.isPlausible != false else { return Self.senseless }
