@@ -1,5 +1,5 @@
 import Compatibility
-import ObjectStorage
+package import ObjectStorage
 
 /// The bytes behind what was read last of an object, fetched ahead where an object is read from one end to the other.
 ///
