@@ -164,6 +164,34 @@ struct RetentionTests {
     #expect(try bench.kept().contains(open.id) && bench.inbox.records.removals(after: nil, limit: 9).count == 1)
   }
 
+  @Test(arguments: RecordsKind.available) func whatTheRulesKeepByThenStays(_ kind: RecordsKind) throws {
+    let bench = try Bench(kind)
+    let rules = InboxRetention(days: 1)
+    let old = try bench.receive(9, table: "A")
+    let newer = try bench.receive(8, table: "A")
+    let plan = try bench.inbox.retentionPlan(rules)
+    #expect(plan.removed.map(\.bundle) == [old.id] && plan.removed.first?.group == old.fingerprint?.group)
+    // A person discards the newer one before the old one is removed.
+    try bench.inbox.discard(newer.id)
+    let records = bench.inbox.records
+    let removed = try records.remove(plan.removed[0], sparing: [.waiting, .running], newer: 1) { bundle in
+      bundle.newer > 0
+    }
+    #expect(try removed == nil && bench.kept() == [old.id])
+    #expect(try records.removals(after: nil, limit: 9).map(\.bundle) == [newer.id])
+    #expect(try bench.inbox.prune(rules).removed.isEmpty && bench.kept() == [old.id])
+    // What is recorded is what the bundle is then.
+    var changed = old
+    changed.fingerprint = nil
+    try records.save(changed)
+    #expect(try records.place(90, of: old.id, totalBytes: nil))
+    let told = try #require(
+      try records.remove(plan.removed[0], sparing: [.waiting, .running], newer: 1) { $0.newer == 0 })
+    #expect(told.group == nil && told.bytes == old.bytes + 90 && told.arrived == old.date)
+    let removal = try #require(try records.removals(after: nil, limit: 1).first)
+    #expect(removal.bundle == old.id && removal.group == nil && removal.bytes == told.bytes)
+  }
+
   @Test(arguments: RecordsKind.available) func aKillBetweenTheStepsLeavesNothingBehind(_ kind: RecordsKind) throws {
     let rules = InboxRetention(days: 1, keepsOneOfEach: false)
     for next in ["prune", "start", "record"] {

@@ -13,6 +13,9 @@ package struct InboxPruning: Sendable {
   /// Those that the rules would have removed and that were taken up meanwhile: something is being done to them.
   package var spared: [String] = []
 
+  /// What the rules saw of the bundles that they remove, by identifier.
+  var seen: [String: RetentionCandidate] = [:]
+
   /// How many bytes are freed.
   package var bytes: Int64 { removed.reduce(0) { $0 + $1.bytes } }
 }
@@ -29,7 +32,7 @@ extension Inbox {
   ) throws(InboxError) -> InboxPruning {
     guard retention.hasRules else { return InboxPruning() }
     let now = surroundings.now()
-    let oldest = retention.days.map { Timestamp(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400).rfc3339 }
+    let oldest = retention.oldest(at: now)
     var plan = InboxPruning()
     var (goes, stays) = ([String: InboxRemoval.Rule](), Int64(0))
     func eachBundle(_ body: (RetentionCandidate) -> Bool) throws(InboxError) {
@@ -65,6 +68,7 @@ extension Inbox {
       }
     }
     plan.kept = plan.kept.filter { $0.value > 0 }
+    plan.seen = Dictionary(removed.map { ($0.id, $0) }) { first, _ in first }
     plan.removed = removed.sorted { ($0.date, $0.id) < ($1.date, $1.id) }.map { bundle in
       InboxRemoval(of: bundle, by: goes[bundle.id] ?? .days, at: now)
     }
@@ -73,20 +77,26 @@ extension Inbox {
 
   /// Removes what the rules no longer keep; each bundle wholly or not at all, whenever it is ended.
   ///
-  /// A bundle that is being worked on is left alone, also where that began after the rules were looked at.
+  /// A bundle that is being worked on is left alone, also where that began after the rules were looked at, and so is one of
+  /// which the rules say something else by then.
   ///
   /// - Parameter isCancelled: whether it is to end at once; what was removed until then stays removed.
   package func prune(
     _ retention: InboxRetention, isCancelled: () -> Bool = { false }
   ) throws -> InboxPruning {
     try clearRemoved()
+    let oldest = retention.oldest(at: surroundings.now())
     var pruning = try retentionPlan(retention, isCancelled: isCancelled)
     let planned = pruning.removed
     pruning.removed = []
     for removal in planned {
       if isCancelled() { break }
-      if try remove(removal, sparing: [.waiting, .running]) {
-        pruning.removed.append(removal)
+      let seen = pruning.seen[removal.bundle]
+      let removed = try remove(removal, sparing: [.waiting, .running], newer: retention.newerKnown) { bundle in
+        retention.stillRemoves(bundle, by: removal.rule, seen: seen, oldest: oldest)
+      }
+      if let removed {
+        pruning.removed.append(removed)
       } else {
         pruning.spared.append(removal.bundle)
       }
@@ -95,8 +105,15 @@ extension Inbox {
     return pruning
   }
 
-  /// Removes a bundle with a record of it; false where it is gone already, or something is being done to it.
-  func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws -> Bool {
+  /// Removes a bundle with a record of it.
+  ///
+  /// - Parameters:
+  ///   - newer: up to how many newer bundles of the same damage are counted.
+  ///   - mayGo: whether the bundle as it is then is still to be removed.
+  /// - Returns: what was recorded; nil where it is gone already, is to stay, or something is being done to it.
+  func remove(
+    _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
+  ) throws -> InboxRemoval? {
     let quarantine = QuarantineFolder(
       folders.bundle(removal.bundle).appending(QuarantineFolder.name), surroundings: surroundings)
     // A salvage that was begun on the pages holds this lock; it is no job of the inbox.
@@ -106,14 +123,14 @@ extension Inbox {
         lock = try quarantine.salvageLock()
       } catch {
         guard error.kind == .locked else { throw error }
-        return false
+        return nil
       }
     }
     // First the records know it no more, and know that its files are to go: a kill leaves files that are removed later.
-    guard try records.remove(removal, sparing: states) else { return false }
+    guard let removed = try records.remove(removal, sparing: states, newer: newer, where: mayGo) else { return nil }
     try clear(removal.bundle)
     _ = consume lock
-    return true
+    return removed
   }
 
   /// Removes the files of bundles that are known to be removed, which a kill left.
