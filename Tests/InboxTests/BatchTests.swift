@@ -42,6 +42,16 @@ struct BatchTests {
     #expect(change(["Car": (15, 2, 0)]) == .mixed)
     #expect(change(["Car": (10, 2, 5)]) == .worse)
     #expect(change(["Car": (99, 0, 0), "Owner": (4, 0, 0)], isUsable: false) == .worse)
+    // One that lost every record is worse, usable or not; one that is usable now is better only where no certain record is lost.
+    #expect(change([:]) == .worse)
+    let unusable = count("1", ["Car": (10, 2, 5), "Owner": (4, 0, 0)], isUsable: false)
+    #expect(SalvageChange(from: unusable, to: count("2", [:])) == .worse)
+    #expect(SalvageChange(from: unusable, to: count("2", ["Car": (0, 0, 15), "Owner": (0, 0, 4)])) == .worse)
+    #expect(SalvageChange(from: unusable, to: base) == .better)
+    #expect(SalvageChange(from: unusable, to: count("2", ["Car": (99, 0, 0)])) == .mixed)
+    #expect(SalvageChange(from: unusable, to: count("2", ["Car": (9, 2, 5), "Owner": (4, 0, 0)])) == .mixed)
+    let empty = count("1", [:], isUsable: false)
+    #expect(SalvageChange(from: empty, to: count("2", [:])) == .better)
     // Numbers of a worker that was taken over are bounded.
     #expect(count(nil, ["A": (.max, -1, .max)]).recovered == 1 << 48)
   }
