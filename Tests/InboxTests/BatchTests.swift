@@ -100,6 +100,10 @@ struct BatchTests {
 
     // One gets better, one worse, one fails, one is removed.
     let (better, worse) = (count("0.10", ["Car": (12, 2, 3)]), count("0.10", ["Car": (9, 2, 6)]))
+    // A worker of an earlier version, or of one that is not known, is no result of this batch.
+    try records.noteSalvage(of: bundles[0], before: nil, after: old)
+    try records.noteSalvage(of: bundles[0], before: nil, after: count(nil, ["Car": (99, 0, 0)]))
+    #expect(try records.batch(batch.number)?.done == 0)
     try records.noteSalvage(of: bundles[0], before: old, after: better)
     // Done again after a kill: what was noted first stays.
     try records.noteSalvage(of: bundles[0], before: better, after: better)

@@ -137,7 +137,8 @@ package protocol InboxRecords: Sendable {
 
   // MARK: Batches
 
-  /// Notes what a salvage of a bundle gave, for the batches too that wait for it; doing it again changes nothing in these.
+  /// Notes what a salvage of a bundle gave, for the batches too that wait for it by the version that made it; doing it again
+  /// changes nothing in these.
   ///
   /// - Parameter before: what an earlier version of this software had recovered; nil where that is not known.
   func noteSalvage(
