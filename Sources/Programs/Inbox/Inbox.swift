@@ -129,10 +129,11 @@ package final class Inbox: Sendable {
     guard let bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
     let removal = InboxRemoval(
       of: bundle, placed: try records.placed(of: id) ?? 0, by: .discarded, at: surroundings.now())
-    guard try remove(removal, sparing: [.running], newer: 0, where: { _ in true }) != nil else {
+    guard let removed = try remove(removal, sparing: [.running], newer: 0, where: { _ in true }) else {
       throw InboxError(.notNow, operation: operation, detail: "something is being done to it")
     }
     changes.tell()
+    if let failure = removed.failure { throw failure }
   }
 
   /// The file of a bundle as it was received.

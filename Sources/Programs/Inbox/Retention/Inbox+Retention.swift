@@ -4,6 +4,25 @@ internal import SystemPackage
 
 /// What became of the bundles of an inbox by its rules, or would.
 package struct InboxPruning: Sendable {
+  /// That the files of a bundle could not be removed, or not all of them.
+  package struct Failure: Sendable, Hashable, Encodable {
+    /// The bundle's identifier.
+    package var bundle: String
+
+    /// The stable word of the error.
+    package var code: String
+
+    /// What went wrong, as a sentence.
+    package var words: String
+
+    /// What kept the files of a bundle.
+    init(_ bundle: String, _ error: FileError) {
+      self.bundle = bundle
+      code = error.code
+      words = error.detail + "."
+    }
+  }
+
   /// The bundles that were removed, or would be, oldest first.
   package var removed: [InboxRemoval] = []
 
@@ -12,6 +31,9 @@ package struct InboxPruning: Sendable {
 
   /// Those that the rules would have removed and that were taken up meanwhile: something is being done to them.
   package var spared: [String] = []
+
+  /// Those whose files could not be removed, also of earlier removals; it is tried again the next time.
+  package var failures: [Failure] = []
 
   /// What the rules saw of the bundles that they remove, by identifier.
   var seen: [String: RetentionCandidate] = [:]
@@ -84,21 +106,28 @@ extension Inbox {
   package func prune(
     _ retention: InboxRetention, isCancelled: () -> Bool = { false }
   ) throws -> InboxPruning {
-    try clearRemoved()
+    let failures = try clearRemoved()
     let oldest = retention.oldest(at: surroundings.now())
     var pruning = try retentionPlan(retention, isCancelled: isCancelled)
     let planned = pruning.removed
     pruning.removed = []
+    pruning.failures = failures
     for removal in planned {
       if isCancelled() { break }
       let seen = pruning.seen[removal.bundle]
-      let removed = try remove(removal, sparing: [.waiting, .running], newer: retention.newerKnown) { bundle in
-        retention.stillRemoves(bundle, by: removal.rule, seen: seen, oldest: oldest)
-      }
-      if let removed {
-        pruning.removed.append(removed)
-      } else {
-        pruning.spared.append(removal.bundle)
+      do {
+        let removed = try remove(removal, sparing: [.waiting, .running], newer: retention.newerKnown) { bundle in
+          retention.stillRemoves(bundle, by: removal.rule, seen: seen, oldest: oldest)
+        }
+        if let removed {
+          pruning.removed.append(removed.removal)
+          if let failure = removed.failure { pruning.failures.append(.init(removal.bundle, failure)) }
+        } else {
+          pruning.spared.append(removal.bundle)
+        }
+      } catch let error as FileError {
+        // One bundle does not keep the others.
+        pruning.failures.append(.init(removal.bundle, error))
       }
     }
     if !pruning.removed.isEmpty { changes.tell() }
@@ -110,10 +139,11 @@ extension Inbox {
   /// - Parameters:
   ///   - newer: up to how many newer bundles of the same damage are counted.
   ///   - mayGo: whether the bundle as it is then is still to be removed.
-  /// - Returns: what was recorded; nil where it is gone already, is to stay, or something is being done to it.
+  /// - Returns: what was recorded, and what kept its files, which go at the next chance; nil where it is gone already, is to
+  ///   stay, or something is being done to it.
   func remove(
     _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
-  ) throws -> InboxRemoval? {
+  ) throws -> (removal: InboxRemoval, failure: FileError?)? {
     let quarantine = QuarantineFolder(
       folders.bundle(removal.bundle).appending(QuarantineFolder.name), surroundings: surroundings)
     // A salvage that was begun on the pages holds this lock; it is no job of the inbox.
@@ -128,21 +158,38 @@ extension Inbox {
     }
     // First the records know it no more, and know that its files are to go: a kill leaves files that are removed later.
     guard let removed = try records.remove(removal, sparing: states, newer: newer, where: mayGo) else { return nil }
-    try clear(removal.bundle)
+    let failure = try clear(removal.bundle)
     _ = consume lock
-    return removed
+    return (removed, failure)
   }
 
   /// Removes the files of bundles that are known to be removed, which a kill left.
-  package func clearRemoved() throws {
-    for bundle in try records.removalsNotCleared() { try clear(bundle) }
+  ///
+  /// - Returns: those whose files could not be removed, or not all of them.
+  @discardableResult
+  package func clearRemoved() throws(InboxError) -> [InboxPruning.Failure] {
+    var failures: [InboxPruning.Failure] = []
+    for bundle in try records.removalsNotCleared() {
+      if let error = try clear(bundle) { failures.append(.init(bundle, error)) }
+    }
+    return failures
   }
 
-  private func clear(_ bundle: String) throws {
+  /// Removes the files of a bundle that is known to be removed.
+  ///
+  /// - Returns: what kept them; nil where they are gone.
+  private func clear(_ bundle: String) throws(InboxError) -> FileError? {
     if InboxFolders.isID(bundle) {
-      for folder in [folders.bundle(bundle), folders.work(bundle)] { try removeAll(of: folder) }
+      for folder in [folders.bundle(bundle), folders.work(bundle)] {
+        do throws(FileError) {
+          try removeAll(of: folder)
+        } catch {
+          return error
+        }
+      }
     }
     try records.noteCleared(bundle)
+    return nil
   }
 
   /// Removes a folder, which another process may be removing too.
