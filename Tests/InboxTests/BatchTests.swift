@@ -42,6 +42,16 @@ struct BatchTests {
     #expect(change(["Car": (15, 2, 0)]) == .mixed)
     #expect(change(["Car": (10, 2, 5)]) == .worse)
     #expect(change(["Car": (99, 0, 0), "Owner": (4, 0, 0)], isUsable: false) == .worse)
+    // One that lost every record is worse, usable or not; one that is usable now is better only where no certain record is lost.
+    #expect(change([:]) == .worse)
+    let unusable = count("1", ["Car": (10, 2, 5), "Owner": (4, 0, 0)], isUsable: false)
+    #expect(SalvageChange(from: unusable, to: count("2", [:])) == .worse)
+    #expect(SalvageChange(from: unusable, to: count("2", ["Car": (0, 0, 15), "Owner": (0, 0, 4)])) == .worse)
+    #expect(SalvageChange(from: unusable, to: base) == .better)
+    #expect(SalvageChange(from: unusable, to: count("2", ["Car": (99, 0, 0)])) == .mixed)
+    #expect(SalvageChange(from: unusable, to: count("2", ["Car": (9, 2, 5), "Owner": (4, 0, 0)])) == .mixed)
+    let empty = count("1", [:], isUsable: false)
+    #expect(SalvageChange(from: empty, to: count("2", [:])) == .better)
     // Numbers of a worker that was taken over are bounded.
     #expect(count(nil, ["A": (.max, -1, .max)]).recovered == 1 << 48)
   }
@@ -90,6 +100,10 @@ struct BatchTests {
 
     // One gets better, one worse, one fails, one is removed.
     let (better, worse) = (count("0.10", ["Car": (12, 2, 3)]), count("0.10", ["Car": (9, 2, 6)]))
+    // A worker of an earlier version, or of one that is not known, is no result of this batch.
+    try records.noteSalvage(of: bundles[0], before: nil, after: old)
+    try records.noteSalvage(of: bundles[0], before: nil, after: count(nil, ["Car": (99, 0, 0)]))
+    #expect(try records.batch(batch.number)?.done == 0)
     try records.noteSalvage(of: bundles[0], before: old, after: better)
     // Done again after a kill: what was noted first stays.
     try records.noteSalvage(of: bundles[0], before: better, after: better)

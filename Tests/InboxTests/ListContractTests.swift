@@ -239,6 +239,46 @@ struct ListContractTests {
     #expect(Double(found) >= 0.9 * Double(wanted), "\(found) of \(wanted)")
   }
 
+  /// Makes of a file what the second version would have left.
+  private func leaveAsTheSecondVersion(_ path: FilePath) throws {
+    try DatabaseQueue(path: path.string).write { database in
+      try database.execute(
+        sql: """
+          DROP TABLE removals; DROP TABLE batches; DROP TABLE batch_items; ALTER TABLE bundles DROP COLUMN salvaged_by;
+          DROP TABLE damages; DROP TABLE damage_bands; DROP INDEX bundles_of_sender; DROP INDEX bundles_by_state;
+          DROP INDEX bundles_by_damage; CREATE INDEX bundles_by_damage ON bundles (damage, date); DROP INDEX jobs_in_state;
+          DELETE FROM grdb_migrations WHERE identifier > '2'
+          """)
+    }
+  }
+
+  @Test func severalProcessesBringAFileToThisVersion() async throws {
+    let folder = try TemporaryFolder()
+    for round in 0..<5 {
+      let path = folder.appending("records \(round).sqlite")
+      _ = try InboxDatabase(path)
+      try leaveAsTheSecondVersion(path)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<4 { group.addTask { _ = try InboxDatabase(path) } }
+        try await group.waitForAll()
+      }
+      #expect(try SQLiteInboxRecords(InboxDatabase(path)).removals(after: nil, limit: 1).isEmpty)
+    }
+    withExtendedLifetime(folder) {}
+  }
+
+  @Test func aFileOfALaterVersionIsRefused() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("records.sqlite")
+    _ = try InboxDatabase(path)
+    try DatabaseQueue(path: path.string).write { database in
+      try database.execute(sql: "INSERT INTO grdb_migrations VALUES ('later')")
+    }
+    let error = #expect(throws: InboxError.self) { _ = try InboxDatabase(path) }
+    #expect(error?.kind == .records && error?.detail.contains("later version") == true)
+    withExtendedLifetime(folder) {}
+  }
+
   @Test func aFileOfTheSecondVersionIsBroughtToThisOne() throws {
     let folder = try TemporaryFolder()
     let fingerprints = (0..<3).map { DamageFingerprint(InboxDesk.facts(tables: ["Table \($0 / 2)", "\($0)"])) }
@@ -257,16 +297,7 @@ struct ListContractTests {
       try before.groups(limit: 5), try before.related(to: fingerprints[0], limit: 5)
     )
     #expect(groups.count == 3 && related.count == 2)
-    // As the second version left it.
-    try DatabaseQueue(path: path.string).write { database in
-      try database.execute(
-        sql: """
-          DROP TABLE removals; DROP TABLE batches; DROP TABLE batch_items; ALTER TABLE bundles DROP COLUMN salvaged_by;
-          DROP TABLE damages; DROP TABLE damage_bands; DROP INDEX bundles_of_sender; DROP INDEX bundles_by_state;
-          DROP INDEX bundles_by_damage; CREATE INDEX bundles_by_damage ON bundles (damage, date); DROP INDEX jobs_in_state;
-          DELETE FROM grdb_migrations WHERE identifier > '2'
-          """)
-    }
+    try leaveAsTheSecondVersion(path)
     let after = SQLiteInboxRecords(try InboxDatabase(path))
     #expect(try after.groups(limit: 5) == groups && after.related(to: fingerprints[0], limit: 5) == related)
   }

@@ -19,7 +19,7 @@ struct RetentionTests {
     let clock = Clock()
     let inbox: Inbox
 
-    init(_ kind: RecordsKind, in known: TemporaryFolder? = nil) throws {
+    init(_ kind: RecordsKind, in known: TemporaryFolder? = nil, fileSystem: FileSystem = FileSystem()) throws {
       folder = try known ?? TemporaryFolder()
       let (records, queue) = try kind.open(folder)
       let home = folder.path
@@ -27,7 +27,7 @@ struct RetentionTests {
       inbox = Inbox(
         home: home, records: records, queue: queue, limits: InboxLimits(), hasIdentity: false,
         surroundings: Surroundings(
-          fileSystem: FileSystem(), now: { [clock] in clock.now }, makeUUID: { UniversalIdentifier.random() }))
+          fileSystem: fileSystem, now: { [clock] in clock.now }, makeUUID: { UniversalIdentifier.random() }))
       if known == nil { _ = try inbox.addSender("me", quota: 1 << 40) }
     }
 
@@ -164,6 +164,34 @@ struct RetentionTests {
     #expect(try bench.kept().contains(open.id) && bench.inbox.records.removals(after: nil, limit: 9).count == 1)
   }
 
+  @Test(arguments: RecordsKind.available) func whatTheRulesKeepByThenStays(_ kind: RecordsKind) throws {
+    let bench = try Bench(kind)
+    let rules = InboxRetention(days: 1)
+    let old = try bench.receive(9, table: "A")
+    let newer = try bench.receive(8, table: "A")
+    let plan = try bench.inbox.retentionPlan(rules)
+    #expect(plan.removed.map(\.bundle) == [old.id] && plan.removed.first?.group == old.fingerprint?.group)
+    // A person discards the newer one before the old one is removed.
+    try bench.inbox.discard(newer.id)
+    let records = bench.inbox.records
+    let removed = try records.remove(plan.removed[0], sparing: [.waiting, .running], newer: 1) { bundle in
+      bundle.newer > 0
+    }
+    #expect(try removed == nil && bench.kept() == [old.id])
+    #expect(try records.removals(after: nil, limit: 9).map(\.bundle) == [newer.id])
+    #expect(try bench.inbox.prune(rules).removed.isEmpty && bench.kept() == [old.id])
+    // What is recorded is what the bundle is then.
+    var changed = old
+    changed.fingerprint = nil
+    try records.save(changed)
+    #expect(try records.place(90, of: old.id, totalBytes: nil))
+    let told = try #require(
+      try records.remove(plan.removed[0], sparing: [.waiting, .running], newer: 1) { $0.newer == 0 })
+    #expect(told.group == nil && told.bytes == old.bytes + 90 && told.arrived == old.date)
+    let removal = try #require(try records.removals(after: nil, limit: 1).first)
+    #expect(removal.bundle == old.id && removal.group == nil && removal.bytes == told.bytes)
+  }
+
   @Test(arguments: RecordsKind.available) func aKillBetweenTheStepsLeavesNothingBehind(_ kind: RecordsKind) throws {
     let rules = InboxRetention(days: 1, keepsOneOfEach: false)
     for next in ["prune", "start", "record"] {
@@ -193,6 +221,25 @@ struct RetentionTests {
       // It can be sent again.
       #expect(try again.inbox.records.upload(old[0].id)?.state == .dropped || again.kept().contains(old[0].id))
     }
+  }
+
+  @Test(arguments: RecordsKind.available) func oneBundleThatCannotBeRemovedKeepsNoOther(_ kind: RecordsKind) throws {
+    let rules = InboxRetention(days: 1, keepsOneOfEach: false)
+    let bench = try Bench(kind)
+    let old = try [9, 8, 7].map { try bench.receive($0, table: "A") }
+    let trouble = Trouble(.failure(.permissionDenied), atStep: 1)
+    let troubled = try Bench(kind, in: bench.folder, fileSystem: trouble.fileSystem)
+    let pruning = try troubled.inbox.prune(rules)
+    #expect(pruning.removed.map(\.bundle) == old.map(\.id) && pruning.failures.map(\.bundle) == [old[0].id])
+    #expect(try bench.kept().isEmpty && bench.files() == [old[0].id])
+    #expect(try bench.inbox.records.removalsNotCleared() == [old[0].id])
+    // The start goes on too, and the next time its files go.
+    let start = try Bench(
+      kind, in: bench.folder, fileSystem: Trouble(.failure(.permissionDenied), atStep: 1).fileSystem)
+    try start.inbox.finishInterrupted()
+    #expect(try bench.files() == [old[0].id])
+    let next = try bench.inbox.prune(rules)
+    #expect(try next.failures.isEmpty && bench.files().isEmpty && bench.inbox.records.removalsNotCleared().isEmpty)
   }
 
   @Test func whatIsDiscardedIsRecordedToo() throws {

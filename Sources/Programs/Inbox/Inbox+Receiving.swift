@@ -104,14 +104,16 @@ extension Inbox {
     // Another machine may be at work; what is begun after this look has its folder after it too.
     let working = try fileSystem.entries(of: folders.work)
     let now = surroundings.now().secondsSince1970
+    try clearRemoved()
+    // What cannot be removed now keeps nothing else from being received.
+    let left = Set(try records.removalsNotCleared())
     let atWork = Set(try queue.running().filter { $0.leaseEnds >= now }.map(\.bundle))
-    for name in working where !atWork.contains(name.string) {
+    for name in working where !atWork.contains(name.string) && !left.contains(name.string) {
       try fileSystem.removeTree(folders.work.appending(name))
     }
-    try clearRemoved()
     let known = try records.bundleIDs()
     for name in try fileSystem.entries(of: folders.bundles) {
-      guard InboxFolders.isID(name.string), known[name.string] == nil else { continue }
+      guard InboxFolders.isID(name.string), known[name.string] == nil, !left.contains(name.string) else { continue }
       try fileSystem.removeTree(folders.bundles.appending(name))
     }
     // Of an earlier version, which did not count it; who works at one counts it in the end.

@@ -146,10 +146,12 @@ package final class Inbox: Sendable {
     guard let bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
     let removal = InboxRemoval(
       of: bundle, placed: try records.placed(of: id) ?? 0, by: .discarded, at: surroundings.now())
-    guard try remove(removal, sparing: [.running]) else {
+    guard let removed = try remove(removal, sparing: [.running], newer: 0, where: { _ in true }) else {
       throw InboxError(.notNow, operation: operation, detail: "something is being done to it")
     }
     changes.tell()
+    // Of storage that does not answer now, the objects go later.
+    if let failure = removed.failure, !(storage.isShared && failure.isEnvironmental) { throw failure }
   }
 
   /// Removes what lies of a bundle that no record knows.

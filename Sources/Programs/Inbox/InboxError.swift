@@ -80,7 +80,8 @@ package enum InboxErrorKind: String, FailureKind {
     case .senderUnknown: "lazaret inbox token list shows those there are."
     case .senderName: "Give another name."
     case .notFound: "It may have been discarded."
-    case .records: "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected."
+    case .records:
+      "Keep a copy of the whole folder Inbox, then restore it from a backup: the server removes bundles that its records do not know."
     case .address: "Give postgresql://HOST/DATABASE."
     case .inUse: "Stop that one first, or give another home."
     case .notNow: "Wait until that is over."

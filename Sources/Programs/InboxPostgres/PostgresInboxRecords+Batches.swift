@@ -16,10 +16,12 @@ extension PostgresInboxRecords {
         values.append(number.map { .integer($0) } ?? .null)
       }
       values += [.integer(after.recovered), .integer(after.doubtful), .integer(after.lost), .text(bundle)]
+      values.append(.shown(after.library ?? ""))
       _ = try connection.query(
         """
         UPDATE lazaret.batch_items SET change = $1, before = $2, after = $3, recovered_before = $4, doubtful_before = $5,
           lost_before = $6, recovered_after = $7, doubtful_after = $8, lost_after = $9 WHERE bundle = $10 AND change IS NULL
+          AND batch IN (SELECT number FROM lazaret.batches WHERE version = $11)
         """, values)
     }
   }

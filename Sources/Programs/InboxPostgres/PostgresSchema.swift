@@ -72,6 +72,11 @@ enum PostgresSchema {
     _ = try connection.query("SELECT pg_advisory_xact_lock($1::int, 2)", [.integer(Int64(lockKey))])
   }
 
+  /// Lets one transaction at a time remove a bundle; the lock ends with it.
+  static func lockRemovals(_ connection: PostgresConnection) throws {
+    _ = try connection.query("SELECT pg_advisory_xact_lock($1::int, 3)", [.integer(Int64(lockKey))])
+  }
+
   // Texts compare by their bytes, as SQLite's do. Functions have a search path of their own, so that no other schema's
   // tables or operators come in.
   private static let first = """

@@ -69,7 +69,13 @@ enum InboxWorkers {
       inbox,
       options: WorkerPool.Options(
         count: count, identity: identity, models: try models.map { try fileSystem.realPath($0) }, versionOrder: order,
-        resources: resources, receives: receives, retention: retention),
+        resources: resources, receives: receives, retention: retention,
+        onPruning: { pruning in
+          for failure in pruning.failures {
+            Terminal.standardError.write(
+              "lazaret: the files of the bundle \(failure.bundle) cannot be removed: \(printable(failure.words))\n")
+          }
+        }),
       runner: WorkProcess(executable, ["inbox-worker"]))
   }
 

@@ -47,10 +47,10 @@ package struct SalvageCount: Sendable, Hashable, Codable {
 
 /// How a result of a salvage differs from the one before it.
 package enum SalvageChange: String, Sendable, Hashable, Codable, CaseIterable {
-  /// It lacks certain records that the other has, or is not usable where the other is.
+  /// It lacks certain records that the other has, has no record where the other has some, or is not usable where the other is.
   case worse
 
-  /// Entities have more certain records, and others fewer.
+  /// Entities have more certain records, and others fewer; or it is usable where the other is not, with fewer certain records.
   case mixed
 
   /// It has more certain records, or is usable where the other is not.
@@ -68,8 +68,9 @@ package enum SalvageChange: String, Sendable, Hashable, Codable, CaseIterable {
       self = .first
       return
     }
-    if before.isUsable != after.isUsable {
-      self = after.isUsable ? .better : .worse
+    let (hasAny, hadAny) = (after.entities.contains { $0.recovered > 0 }, before.entities.contains { $0.recovered > 0 })
+    if hadAny, !hasAny {
+      self = .worse
       return
     }
     func certain(_ count: SalvageCount) -> [String: Int64] {
@@ -79,7 +80,9 @@ package enum SalvageChange: String, Sendable, Hashable, Codable, CaseIterable {
     let names = Set(old.keys).union(new.keys)
     let hasMore = names.contains { new[$0, default: 0] > old[$0, default: 0] }
     let hasFewer = names.contains { new[$0, default: 0] < old[$0, default: 0] }
-    if hasMore || hasFewer {
+    if before.isUsable != after.isUsable {
+      self = !after.isUsable ? .worse : hasFewer ? .mixed : .better
+    } else if hasMore || hasFewer {
       self = hasMore && hasFewer ? .mixed : hasMore ? .better : .worse
     } else if before.recovered != after.recovered {
       self = after.recovered > before.recovered ? .better : .worse

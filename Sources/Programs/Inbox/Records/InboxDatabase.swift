@@ -21,18 +21,31 @@ package final class InboxDatabase: Sendable {
       try database.execute(sql: "PRAGMA trusted_schema = OFF")
     }
     do {
+      let fileSystem = FileSystem()
+      // What was done already is looked up before the transaction that does the rest: one process at a time.
+      let folder = FilePath(path.string + ".lock")
+      try fileSystem.makeDirectory(folder)
+      let lock = try FolderLock(folder, patience: 300_000, in: fileSystem)
       // SQLite would make it readable by other users, and its log like it.
-      if try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
+      if try fileSystem.status(of: path) == nil { try fileSystem.create(path).commit() }
       let queue = try DatabaseQueue(path: path.string, configuration: configuration)
+      let migrator = Self.migrator
+      guard try !queue.read({ try migrator.hasBeenSuperseded($0) }) else { throw Self.isOfLaterVersion }
       try queue.writeWithoutTransaction { database in
         _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
       }
-      try Self.migrator.migrate(queue)
+      try migrator.migrate(queue)
+      _ = consume lock
       self.queue = queue
     } catch {
       throw Self.told(error, Self.operation)
     }
   }
+
+  /// A later version of this software has changed the tables.
+  private static let isOfLaterVersion = InboxError(
+    .records, operation: operation, detail: "its records were written by a later version of Lazaret",
+    hint: "Use the version of Lazaret that wrote them, or a later one.")
 
   private static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
@@ -164,6 +177,11 @@ package final class InboxDatabase: Sendable {
   /// An error of the database, without any value.
   private static func told(_ error: any Error, _ operation: String) -> InboxError {
     if let error = error as? InboxError { return error }
+    if let error = error as? FileError {
+      return InboxError(
+        .records, operation: operation, path: error.path, detail: error.detail, hint: error.hint,
+        isEnvironmental: error.isEnvironmental)
+    }
     let failure = error as? DatabaseError
     let code = failure?.resultCode
     let isEnvironmental = failure.map { ResultCodeCause($0.extendedResultCode).isEnvironmental } ?? false
@@ -172,7 +190,7 @@ package final class InboxDatabase: Sendable {
       detail: "its records cannot be used\(code.map { " (SQLite \($0.rawValue))" } ?? "")",
       hint: isEnvironmental
         ? "Look whether the disk is full, and whether this user may write into Inbox/ of the home."
-        : "Move Inbox/records.sqlite away with its -wal and -shm; the bundles themselves are not affected.",
+        : InboxErrorKind.records.usualHint,
       isEnvironmental: isEnvironmental)
   }
 }

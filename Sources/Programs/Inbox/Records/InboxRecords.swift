@@ -118,9 +118,16 @@ package protocol InboxRecords: Sendable {
 
   /// Forgets a bundle, its jobs and its uploads, and keeps a record of that, in one step.
   ///
-  /// - Parameter states: a bundle that has a job in one of these is left alone; with `waiting` one that waits to be opened too.
-  /// - Returns: false where it is left alone, or is gone already.
-  func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws(InboxError) -> Bool
+  /// No other bundle is removed between the look at this one and the step. What the record says of the bundle is what it is then.
+  ///
+  /// - Parameters:
+  ///   - states: a bundle that has a job in one of these is left alone; with `waiting` one that waits to be opened too.
+  ///   - newer: up to how many newer bundles of the same damage are counted.
+  ///   - mayGo: whether the bundle as it is now is still to be removed; may be asked more than once.
+  /// - Returns: what was recorded; nil where the bundle is left alone, or is gone already.
+  func remove(
+    _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
+  ) throws(InboxError) -> InboxRemoval?
 
   /// The bundles that were removed and whose files may be there still.
   func removalsNotCleared() throws(InboxError) -> [String]
@@ -133,7 +140,8 @@ package protocol InboxRecords: Sendable {
 
   // MARK: Batches
 
-  /// Notes what a salvage of a bundle gave, for the batches too that wait for it; doing it again changes nothing in these.
+  /// Notes what a salvage of a bundle gave, for the batches too that wait for it by the version that made it; doing it again
+  /// changes nothing in these.
   ///
   /// - Parameter before: what an earlier version of this software had recovered; nil where that is not known.
   func noteSalvage(
@@ -196,6 +204,14 @@ extension InboxRecords {
 
   /// The uploads that are not over.
   package func openUploads() throws(InboxError) -> [InboxUpload] { try openUploads(limit: nil) }
+
+  /// Forgets a bundle whatever the rules of retention say, its jobs and its uploads, and keeps a record of that, in one step.
+  ///
+  /// - Parameter states: a bundle that has a job in one of these is left alone; with `waiting` one that waits to be opened too.
+  /// - Returns: false where it is left alone, or is gone already.
+  package func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws(InboxError) -> Bool {
+    try remove(removal, sparing: states, newer: 0) { _ in true } != nil
+  }
 
   /// Adds a sender.
   ///

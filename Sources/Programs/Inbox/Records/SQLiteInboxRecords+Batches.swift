@@ -12,11 +12,12 @@ extension SQLiteInboxRecords {
         sql: """
           UPDATE batch_items SET change = ?, before = ?, after = ?, recovered_before = ?, doubtful_before = ?, lost_before = ?,
             recovered_after = ?, doubtful_after = ?, lost_after = ? WHERE bundle = ? AND change IS NULL
+              AND batch IN (SELECT number FROM batches WHERE version = ?)
           """,
         arguments: [
           SalvageChange(from: before, to: after).rawValue, try before.map { try InboxRecordText.text($0) },
           try InboxRecordText.text(after), before?.recovered, before?.doubtful, before?.lost, after.recovered,
-          after.doubtful, after.lost, bundle,
+          after.doubtful, after.lost, bundle, after.library ?? "",
         ])
     }
   }

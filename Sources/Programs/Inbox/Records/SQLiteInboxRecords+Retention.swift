@@ -5,46 +5,63 @@ extension SQLiteInboxRecords {
     after key: InboxKey?, newer: Int, limit: Int
   ) throws(InboxError) -> [RetentionCandidate] {
     try database.read("look what is kept") { database in
-      try Row.fetchAll(
-        database,
-        sql: """
-          SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0) AS bytes, (
-              SELECT count(*) FROM (
-                SELECT 1 FROM bundles AS newer WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
-                  LIMIT ?3)
-            ) AS newer,
-            state = 'received' OR EXISTS (
-              SELECT 1 FROM jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
-            ) AS work
-            FROM bundles AS found WHERE (date, id) > (?1, ?2) ORDER BY date, id LIMIT ?4
-          """, arguments: [key?.date ?? "", key?.id ?? "", max(0, newer), max(0, limit)]
-      ).map { row in
-        RetentionCandidate(
-          id: row["id"], sender: row["sender"], date: row["date"], sha256: row["sha256"], group: row["damage"],
-          bytes: row["bytes"], newer: row["newer"], isAtWork: row["work"])
-      }
+      try Self.candidates(
+        "(date, id) > (:date, :bundle) ORDER BY date, id LIMIT :most",
+        ["date": key?.date ?? "", "bundle": key?.id ?? "", "newer": max(0, newer), "most": max(0, limit)], database)
     }
   }
 
-  package func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws(InboxError) -> Bool {
-    try database.write("remove the bundle") { database in
+  /// Bundles as the rules of retention see them.
+  ///
+  /// - Parameter condition: which bundles, in which order.
+  private static func candidates(
+    _ condition: String, _ arguments: StatementArguments, _ database: Database
+  ) throws -> [RetentionCandidate] {
+    try Row.fetchAll(
+      database,
+      sql: """
+        SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0) AS bytes, (
+            SELECT count(*) FROM (
+              SELECT 1 FROM bundles AS newer WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
+                LIMIT :newer)
+          ) AS newer,
+          state = 'received' OR EXISTS (
+            SELECT 1 FROM jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
+          ) AS work
+          FROM bundles AS found WHERE \(condition)
+        """, arguments: arguments
+    ).map { row in
+      RetentionCandidate(
+        id: row["id"], sender: row["sender"], date: row["date"], sha256: row["sha256"], group: row["damage"],
+        bytes: row["bytes"], newer: row["newer"], isAtWork: row["work"])
+    }
+  }
+
+  package func remove(
+    _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
+  ) throws(InboxError) -> InboxRemoval? {
+    try database.write("remove the bundle") { database -> InboxRemoval? in
       let state = try String.fetchOne(
         database, sql: "SELECT state FROM bundles WHERE id = ?", arguments: [removal.bundle])
       let jobs = try SQLiteJobQueue.jobs(of: removal.bundle, database)
-      guard let state, !jobs.contains(where: { states.contains($0.state) }),
-        !states.contains(.waiting) || state != InboxBundle.State.received.rawValue
-      else { return false }
+      let bundle = try Self.candidates(
+        "id = :bundle", ["bundle": removal.bundle, "newer": max(0, newer)], database
+      ).first
+      guard let state, let bundle, !jobs.contains(where: { states.contains($0.state) }),
+        !states.contains(.waiting) || state != InboxBundle.State.received.rawValue, mayGo(bundle)
+      else { return nil }
+      let recorded = removal.telling(of: bundle)
       try database.execute(
         sql: """
           INSERT INTO removals (bundle, date, rule, sender, arrived, sha256, damage, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
           """,
         arguments: [
-          removal.bundle, removal.date, removal.rule.rawValue, removal.sender, removal.arrived, removal.sha256,
-          removal.group, removal.bytes,
+          recorded.bundle, recorded.date, recorded.rule.rawValue, recorded.sender, recorded.arrived, recorded.sha256,
+          recorded.group, recorded.bytes,
         ])
-      try database.execute(sql: "DELETE FROM jobs WHERE bundle = ?", arguments: [removal.bundle])
-      try Self.forget(removal.bundle, database)
-      return true
+      try database.execute(sql: "DELETE FROM jobs WHERE bundle = ?", arguments: [recorded.bundle])
+      try Self.forget(recorded.bundle, database)
+      return recorded
     }
   }
 

@@ -4,6 +4,25 @@ internal import SystemPackage
 
 /// What became of the bundles of an inbox by its rules, or would.
 package struct InboxPruning: Sendable {
+  /// That the files of a bundle could not be removed, or not all of them.
+  package struct Failure: Sendable, Hashable, Encodable {
+    /// The bundle's identifier.
+    package var bundle: String
+
+    /// The stable word of the error.
+    package var code: String
+
+    /// What went wrong, as a sentence.
+    package var words: String
+
+    /// What kept the files of a bundle.
+    init(_ bundle: String, _ error: any ReportableError) {
+      self.bundle = bundle
+      code = error.code
+      words = error.detail + "."
+    }
+  }
+
   /// The bundles that were removed, or would be, oldest first.
   package var removed: [InboxRemoval] = []
 
@@ -12,6 +31,12 @@ package struct InboxPruning: Sendable {
 
   /// Those that the rules would have removed and that were taken up meanwhile: something is being done to them.
   package var spared: [String] = []
+
+  /// Those whose files could not be removed, also of earlier removals; it is tried again the next time.
+  package var failures: [Failure] = []
+
+  /// What the rules saw of the bundles that they remove, by identifier.
+  var seen: [String: RetentionCandidate] = [:]
 
   /// How many bytes are freed.
   package var bytes: Int64 { removed.reduce(0) { $0 + $1.bytes } }
@@ -29,7 +54,7 @@ extension Inbox {
   ) throws(InboxError) -> InboxPruning {
     guard retention.hasRules else { return InboxPruning() }
     let now = surroundings.now()
-    let oldest = retention.days.map { Timestamp(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400).rfc3339 }
+    let oldest = retention.oldest(at: now)
     var plan = InboxPruning()
     var (goes, stays) = ([String: InboxRemoval.Rule](), Int64(0))
     func eachBundle(_ body: (RetentionCandidate) -> Bool) throws(InboxError) {
@@ -65,6 +90,7 @@ extension Inbox {
       }
     }
     plan.kept = plan.kept.filter { $0.value > 0 }
+    plan.seen = Dictionary(removed.map { ($0.id, $0) }) { first, _ in first }
     plan.removed = removed.sorted { ($0.date, $0.id) < ($1.date, $1.id) }.map { bundle in
       InboxRemoval(of: bundle, by: goes[bundle.id] ?? .days, at: now)
     }
@@ -73,30 +99,51 @@ extension Inbox {
 
   /// Removes what the rules no longer keep; each bundle wholly or not at all, whenever it is ended.
   ///
-  /// A bundle that is being worked on is left alone, also where that began after the rules were looked at.
+  /// A bundle that is being worked on is left alone, also where that began after the rules were looked at, and so is one of
+  /// which the rules say something else by then.
   ///
   /// - Parameter isCancelled: whether it is to end at once; what was removed until then stays removed.
   package func prune(
     _ retention: InboxRetention, isCancelled: () -> Bool = { false }
   ) throws -> InboxPruning {
-    try clearRemoved()
+    let failures = try clearRemoved()
+    let oldest = retention.oldest(at: surroundings.now())
     var pruning = try retentionPlan(retention, isCancelled: isCancelled)
     let planned = pruning.removed
     pruning.removed = []
+    pruning.failures = failures
     for removal in planned {
       if isCancelled() { break }
-      if try remove(removal, sparing: [.waiting, .running]) {
-        pruning.removed.append(removal)
-      } else {
-        pruning.spared.append(removal.bundle)
+      let seen = pruning.seen[removal.bundle]
+      do {
+        let removed = try remove(removal, sparing: [.waiting, .running], newer: retention.newerKnown) { bundle in
+          retention.stillRemoves(bundle, by: removal.rule, seen: seen, oldest: oldest)
+        }
+        if let removed {
+          pruning.removed.append(removed.removal)
+          if let failure = removed.failure { pruning.failures.append(.init(removal.bundle, failure)) }
+        } else {
+          pruning.spared.append(removal.bundle)
+        }
+      } catch let error as FileError {
+        // One bundle does not keep the others.
+        pruning.failures.append(.init(removal.bundle, error))
       }
     }
     if !pruning.removed.isEmpty { changes.tell() }
     return pruning
   }
 
-  /// Removes a bundle with a record of it; false where it is gone already, or something is being done to it.
-  func remove(_ removal: InboxRemoval, sparing states: Set<InboxJob.State>) throws -> Bool {
+  /// Removes a bundle with a record of it.
+  ///
+  /// - Parameters:
+  ///   - newer: up to how many newer bundles of the same damage are counted.
+  ///   - mayGo: whether the bundle as it is then is still to be removed.
+  /// - Returns: what was recorded, and what kept its files, which go at the next chance; nil where it is gone already, is to
+  ///   stay, or something is being done to it.
+  func remove(
+    _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
+  ) throws -> (removal: InboxRemoval, failure: (any ReportableError)?)? {
     let quarantine = QuarantineFolder(
       folders.bundle(removal.bundle).appending(QuarantineFolder.name), surroundings: surroundings)
     // A salvage that was begun on the pages holds this lock; it is no job of the inbox.
@@ -106,32 +153,44 @@ extension Inbox {
         lock = try quarantine.salvageLock()
       } catch {
         guard error.kind == .locked else { throw error }
-        return false
+        return nil
       }
     }
     // First the records know it no more, and know that its files are to go: a kill leaves files that are removed later.
-    guard try records.remove(removal, sparing: states) else { return false }
-    try clear(removal.bundle)
+    guard let removed = try records.remove(removal, sparing: states, newer: newer, where: mayGo) else { return nil }
+    let failure = try clear(removal.bundle)
     _ = consume lock
-    return true
+    return (removed, failure)
   }
 
   /// Removes the files of bundles that are known to be removed, which a kill left.
-  package func clearRemoved() throws {
-    for bundle in try records.removalsNotCleared() { try clear(bundle) }
+  ///
+  /// - Returns: those whose files could not be removed, or not all of them.
+  @discardableResult
+  package func clearRemoved() throws(InboxError) -> [InboxPruning.Failure] {
+    var failures: [InboxPruning.Failure] = []
+    for bundle in try records.removalsNotCleared() {
+      if let error = try clear(bundle) { failures.append(.init(bundle, error)) }
+    }
+    return failures
   }
 
-  private func clear(_ bundle: String) throws {
+  /// Removes the files of a bundle that is known to be removed.
+  ///
+  /// - Returns: what kept them; nil where they are gone.
+  private func clear(_ bundle: String) throws(InboxError) -> (any ReportableError)? {
     if InboxFolders.isID(bundle) {
       do {
         if storage.isShared { try storage.remove(bundle) }
-      } catch let error as any ReportableError where error.isEnvironmental {
-        // It counts for nothing any more; its objects are removed another time.
-        return
+        for folder in [folders.bundle(bundle), folders.work(bundle)] { try removeAll(of: folder) }
+      } catch let error as any ReportableError {
+        return error
+      } catch {
+        return InboxError(.records, operation: "remove the files of a bundle", detail: "an unforeseen failure")
       }
-      for folder in [folders.bundle(bundle), folders.work(bundle)] { try removeAll(of: folder) }
     }
     try records.noteCleared(bundle)
+    return nil
   }
 
   /// Removes a folder, which another process may be removing too.

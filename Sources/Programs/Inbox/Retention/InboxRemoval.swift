@@ -79,6 +79,17 @@ package struct InboxRemoval: Sendable, Hashable {
       number: 0, bundle: bundle.id, date: date.rfc3339, rule: rule, sender: bundle.sender, arrived: bundle.date,
       sha256: bundle.sha256, group: bundle.group, bytes: bundle.bytes, isCleared: false)
   }
+
+  /// The same removal, with what the bundle is now.
+  package func telling(of bundle: RetentionCandidate) -> InboxRemoval {
+    var removal = self
+    removal.sender = bundle.sender
+    removal.arrived = bundle.date
+    removal.sha256 = bundle.sha256
+    removal.group = bundle.group
+    removal.bytes = bundle.bytes
+    return removal
+  }
 }
 
 extension InboxRemoval: Encodable {

@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// Which bundles are kept: those that a rule keeps, and those that no rule is about.
 package struct InboxRetention: Sendable, Hashable {
   /// Keep what arrived within so many days; nil for no such rule.
@@ -110,6 +112,25 @@ extension InboxRetention {
       return .removed(oldest == nil ? .last : .days)
     }
     return oldest == nil ? .kept(.none) : .removed(.days)
+  }
+
+  /// When what is kept by days arrived at the earliest, in RFC 3339; nil where there is no such rule.
+  func oldest(at now: Timestamp) -> String? {
+    days.map { Timestamp(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400).rfc3339 }
+  }
+
+  /// Whether a bundle that a rule was to remove is still to be removed as it is now.
+  ///
+  /// - Parameters:
+  ///   - rule: the rule.
+  ///   - seen: the bundle as the rules saw it.
+  ///   - oldest: when what is kept by days arrived at the earliest, in RFC 3339.
+  func stillRemoves(
+    _ bundle: RetentionCandidate, by rule: InboxRemoval.Rule, seen: RetentionCandidate?, oldest: String?
+  ) -> Bool {
+    guard let seen, seen.key == bundle.key else { return false }
+    if case .removed = verdict(on: bundle, oldest: oldest) { return true }
+    return rule == .bytes && reasonToStay(bundle) == nil
   }
 
   /// Why a bundle stays whatever the rules say; nil where it need not.

@@ -43,12 +43,15 @@ package final class WorkerPool: Sendable {
     /// Which bundles are kept, which the process that receives sees to; nil for all.
     package var retention: InboxRetention?
 
+    /// Told what became of the bundles by these rules, each time; nil for no one.
+    package var onPruning: (@Sendable (InboxPruning) -> Void)?
+
     /// Options.
     package init(
       count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
       resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
       unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true,
-      retention: InboxRetention? = nil
+      retention: InboxRetention? = nil, onPruning: (@Sendable (InboxPruning) -> Void)? = nil
     ) {
       self.count = count
       self.identity = identity
@@ -61,6 +64,7 @@ package final class WorkerPool: Sendable {
       self.leaseSeconds = leaseSeconds
       self.receives = receives
       self.retention = retention
+      self.onPruning = onPruning
     }
   }
 
@@ -151,7 +155,8 @@ package final class WorkerPool: Sendable {
         }
         if number == 0, options.receives, let retention = options.retention, nextPruning <= .now {
           nextPruning = .now + .seconds(3600)
-          _ = try inbox.prune(retention) { isStopping.withLock { $0 } }
+          let pruning = try inbox.prune(retention) { isStopping.withLock { $0 } }
+          options.onPruning?(pruning)
         }
         if options.count > 0, let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) {
           try work(at: job)
