@@ -173,8 +173,12 @@ package final class ObjectBundleStorage: BundleStorage {
       return mark
     } catch {
       guard error.kind == .precondition else { throw error }
-      return try self.mark() ?? mark
     }
+    guard let known = try self.mark() else {
+      throw S3Error(
+        .server, operation: "open the inbox", detail: "the mark of the inbox that was there a moment ago is gone")
+    }
+    return known
   }
 
   package func isEmpty() throws -> Bool { try client.list(address.key("\(Self.bundles)/")).objects.isEmpty }
