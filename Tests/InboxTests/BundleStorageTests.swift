@@ -110,9 +110,31 @@ struct BundleStorageTests {
     let folder = InboxFolders(home: try site.home("c")).bundle(bundle.id)
     #expect(try Self.content(folder.appending("bag/data/x")) == Array("first".utf8))
     #expect(try FileSystem().entries(of: folder.appending("bag")).map(\.string) == ["data"])
+    // Another worker may be about to say that it counts.
     try other.removeResults(of: bundle.id)
+    #expect(try first.result(of: making) == stored)
+    try site.storage("d").place(bundle)
+    try other.remove(bundle.id)
     #expect(try first.result(of: making) == nil)
-    #expect(throws: InboxError.self) { try site.storage("d").place(bundle) }
+    #expect(throws: InboxError.self) { try site.storage("e").place(bundle) }
+  }
+
+  @Test(arguments: [[1, 2, 3], nil] as [[UInt8]?])
+  func aResultWhoseArchiveIsNotItIsMadeAnew(_ bytes: [UInt8]?) throws {
+    let site = try BundleStorageKind.memory.make()
+    var bundle = Self.bundle([1, 2, 3])
+    let (storage, making) = (try site.storage("a"), try Self.making(bundle))
+    bundle.opened = try storage.keep(try Self.result(of: bundle, site.folder.appending("w"), "x"), of: making).archive
+    let place = try #require(site.place)
+    let key = place.address.key(try #require(try site.keys().first { $0.hasSuffix(".tar.gz") }))
+    if let bytes { try place.client.put(key, bytes[...]) } else { try place.client.delete(key) }
+    let error = #expect(throws: InboxError.self) { try storage.place(bundle) }
+    #expect(error?.kind == .altered || error?.kind == .missing)
+    #expect(try storage.result(of: making) == nil)
+    let stored = try storage.keep(try Self.result(of: bundle, site.folder.appending("v"), "x"), of: making)
+    #expect(stored.archive?.mark != bundle.opened?.mark)
+    bundle.opened = stored.archive
+    try storage.place(bundle)
   }
 
   @Test func aResultWithoutItsArchiveIsMadeAnew() throws {

@@ -172,6 +172,57 @@ struct SharedBundlesTests {
     #expect(try desk.records.bundle(gone)?.failure?.code == "bundle-missing")
   }
 
+  @Test(arguments: RecordsKind.available) func whatIsGoneOfAStoreIsUnpackedAndSalvagedAnew(
+    _ records: RecordsKind
+  ) throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
+    let front = try InboxDesk(desk, "front")
+    let items = try items()
+    let id = try front.send(try front.bundle(items))
+    let place = try #require(desk.site.place)
+    func removeArchives() throws {
+      for key in try desk.site.keys() where key.contains("/results/") && key.hasSuffix(".tar.gz") {
+        try place.client.delete(place.address.key(key))
+      }
+    }
+    let pool = desk.pool(try desk.inbox("worker"))
+    // Before the salvage, which finds it out.
+    #expect(try pool.workOnce())
+    try removeArchives()
+    try desk.work(pool)
+    try check(desk, id, "other", store: items[1].1)
+    // And afterwards, when a page shows it.
+    try removeArchives()
+    let bundle = try #require(try desk.records.bundle(id))
+    let error = #expect(throws: InboxError.self) { try desk.inbox("third", receives: true).placed(bundle) }
+    #expect(error?.kind == .missing)
+    try desk.work(pool)
+    let anew = try #require(try desk.records.bundle(id))
+    #expect(anew.archives.count == 2 && anew.state == .quarantined)
+    _ = try desk.inbox("fourth", receives: true).placed(anew)
+  }
+
+  @Test(arguments: RecordsKind.available) func whatIsKeptOfABundleThatIsRefusedIsNamedNoMore(
+    _ records: RecordsKind
+  ) throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
+    let front = try InboxDesk(desk, "front")
+    let id = try front.send(try front.bundle(items()))
+    try desk.work(desk.pool(try desk.inbox("worker")))
+    let keys = try desk.site.keys()
+    try desk.queue.restart(.open, of: id, at: desk.clock.now)
+    let job = try #require(try desk.queue.lease(by: "me", for: 60, at: desk.clock.now))
+    let full = InboxBundle.Failure(code: "sender-quota", words: "Full.")
+    #expect(try desk.queue.end(job, .failed(full), at: desk.clock.now) == .failed)
+    try front.inbox.finishInterrupted()
+    #expect(try desk.records.bundle(id)?.archives.isEmpty == true)
+    #expect(try desk.site.keys() == keys)
+    // Once there is room, all of it is taken as it is.
+    try front.inbox.retry(id)
+    try desk.work(desk.pool(try desk.inbox("worker")))
+    #expect(try desk.site.keys() == keys && desk.records.bundle(id)?.archives.count == 2)
+  }
+
   // MARK: Receiving
 
   @Test(arguments: RecordsKind.available)

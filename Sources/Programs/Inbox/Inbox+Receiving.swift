@@ -201,13 +201,9 @@ extension Inbox {
     return files + Int64(content.folders.count) * Self.leastBytes
   }
 
-  /// Takes away everything of a bundle but the file that was received.
+  /// Takes away everything of a bundle but the file that was received; in shared storage it only counts no more.
   func removePlaced(of bundle: String) throws {
-    do {
-      try storage.removeResults(of: bundle)
-    } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
-      // The records name none of it, and it is removed with other leftovers.
-    }
+    try storage.removeResults(of: bundle)
     _ = try records.place(0, of: bundle, totalBytes: nil)
   }
 }

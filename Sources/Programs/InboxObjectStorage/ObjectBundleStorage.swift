@@ -99,10 +99,8 @@ package final class ObjectBundleStorage: BundleStorage {
     try removeObjects("\(key(of: id))/")
   }
 
-  package func removeResults(of id: String) throws {
-    try copies.drop(id)
-    try removeObjects("\(key(of: id))/\(Self.results)")
-  }
+  /// Nothing is to be done: another worker may be about to say that it counts, and all of it goes with the bundle.
+  package func removeResults(of id: String) throws {}
 
   // MARK: Work
 

@@ -29,7 +29,7 @@ package protocol BundleStorage: Sendable {
   /// Removes a bundle with everything that was made of it; no error where there is none.
   func remove(_ id: String) throws
 
-  /// Removes what was made of a bundle.
+  /// Removes what was made of a bundle, where it lies in the home; in shared storage it stays until the bundle is removed.
   func removeResults(of id: String) throws
 
   // MARK: Work

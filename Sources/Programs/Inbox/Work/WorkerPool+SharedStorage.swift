@@ -37,6 +37,8 @@ extension WorkerPool {
       // The bundle is not at fault where its storage cannot be reached, and its tries are not either.
       return .putBack(InboxBundle.Failure(code: error.code, words: Self.sentence(error)))
     } catch let error as InboxError where error.kind == .missing || error.kind == .altered {
+      // A first try may have read amiss. A store that is to be salvaged is unpacked anew, after which this job begins again.
+      if job.kind == .salvage, job.attempts - job.excused - job.interrupted > 1 { try inbox.makeAnew(bundle) }
       return .tryAgain(InboxBundle.Failure(code: error.code, words: Self.sentence(error)))
     }
   }
