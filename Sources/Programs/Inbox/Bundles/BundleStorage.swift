@@ -52,7 +52,7 @@ package protocol BundleStorage: Sendable {
 
   // MARK: Leftovers
 
-  /// Removes what no record knows and what was replaced, a part of it at each call.
+  /// Removes what there is of bundles that no record knows, a part of it at each call.
   ///
   /// Nothing is removed that may be on its way to being known.
   func removeLeftovers(_ records: any InboxRecords) throws
