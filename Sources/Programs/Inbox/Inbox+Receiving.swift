@@ -58,7 +58,14 @@ extension Inbox {
     if isEncrypted, !hasIdentity { bundle.state = .encrypted }
     // The records say that it is here only once it is where it stays.
     try storage.keep(bundle)
-    let kept = try records.finish(upload.id, as: bundle)
+    let kept: InboxBundle
+    do throws(InboxError) {
+      kept = try records.finish(upload.id, as: bundle)
+    } catch {
+      // Another process ended it meanwhile, and its sender begins anew.
+      if error.kind == .notFound, try records.bundle(upload.id) == nil { try removeUnknown(upload.id) }
+      throw error
+    }
     if kept.id != bundle.id {
       // The same was here already, sent without saying its sum before.
       try removeUnknown(upload.id)
@@ -165,7 +172,10 @@ extension Inbox {
   package func expireUploads() throws {
     let now = surroundings.now().secondsSince1970
     for upload in try records.openUploads() where upload.expires <= now {
-      try records.drop(upload.id)
+      // One that a thread is at is not over.
+      guard turns.take(upload.id) else { continue }
+      defer { turns.release(upload.id) }
+      guard try records.drop(upload.id) else { continue }
       try fileSystem.unlink(folders.upload(upload.id))
     }
     try records.pruneUploads(at: surroundings.now())
