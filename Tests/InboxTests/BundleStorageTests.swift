@@ -27,6 +27,11 @@ struct BundleStorageTests {
     try file.write(bytes)
   }
 
+  /// The file that was laid there.
+  private static func file(_ bundle: InboxBundle, in home: FilePath) -> FilePath {
+    InboxFolders(home: home).received(bundle.id, encrypted: false)
+  }
+
   private static func content(_ path: FilePath) throws -> [UInt8] {
     try FileSystem().contents(of: path, limit: 1 << 28)
   }
@@ -45,7 +50,7 @@ struct BundleStorageTests {
     #expect(try storage.isEmpty())
     try Self.lay(bytes, of: bundle, in: site.home("a"))
     // A process that was killed does it again.
-    for _ in 0..<2 { try storage.keep(bundle) }
+    for _ in 0..<2 { try storage.keep(bundle, from: Self.file(bundle, in: site.home("a"))) }
     try storage.release(bundle)
     #expect(try Self.content(storage.received(bundle)) == bytes)
     let other = try site.storage("b")
@@ -153,7 +158,7 @@ struct BundleStorageTests {
     let site = try BundleStorageKind.memory.make()
     let bundle = Self.bundle([1, 2, 3])
     try Self.lay([1, 2, 3], of: bundle, in: site.home("a"))
-    try site.storage("a").keep(bundle)
+    try site.storage("a").keep(bundle, from: Self.file(bundle, in: site.home("a")))
     let place = try #require(site.place)
     for bytes: [UInt8] in [[1, 2, 4], [1, 2], [1, 2, 3, 4]] {
       try place.client.put(place.address.key("bundles/\(bundle.id)/bundle.lazaret.tar.gz"), bytes[...])
@@ -179,7 +184,7 @@ struct BundleStorageTests {
       let bytes = Self.noise(100_000 + number)
       let bundle = Self.bundle(bytes)
       try Self.lay(bytes, of: bundle, in: site.home("a"))
-      try storage.keep(bundle)
+      try storage.keep(bundle, from: Self.file(bundle, in: site.home("a")))
       try storage.release(bundle)
       return bundle
     }
@@ -212,7 +217,7 @@ struct BundleStorageTests {
     let unknown = Self.bundle([3])
     for (bundle, bytes) in [(known, [1] as [UInt8]), (coming, [2]), (unknown, [3])] {
       try Self.lay(bytes, of: bundle, in: site.home("front"))
-      try front.storage.keep(bundle)
+      try front.storage.keep(bundle, from: Self.file(bundle, in: site.home("front")))
     }
     known = try desk.records.finish(known.id, as: known)
     let making = try Self.making(known)

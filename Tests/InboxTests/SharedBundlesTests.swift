@@ -251,6 +251,25 @@ struct SharedBundlesTests {
   }
 
   @Test(arguments: RecordsKind.available)
+  func nothingStaysOfAWholeUploadThatCouldNotBeKeptInTime(_ records: RecordsKind) throws {
+    let gate = Gate()
+    let bucket = try MemoryBucket { _ in gate.isOpen ? nil : .refuse }
+    let site = try StorageSite((try S3Address("s3://bucket/inbox"), bucket.client(attempts: 1)), holder: bucket)
+    let desk = try SharedDesk(site, records)
+    let front = try InboxDesk(desk, "front")
+    let bytes = try front.bundle(items())
+    let address = try front.create(bytes)
+    gate.close(after: 0)
+    #expect(try front.append(bytes, to: address, at: 0).status == .serviceUnavailable)
+    #expect(try FileSystem().entries(of: front.folders.uploads).count == 1)
+    desk.clock.pass(front.inbox.limits.uploadSeconds + 1)
+    try front.inbox.expireUploads()
+    #expect(try FileSystem().entries(of: front.folders.uploads).isEmpty)
+    #expect(try FileSystem().entries(of: front.folders.bundles).isEmpty)
+    #expect(try desk.records.openUploads().isEmpty)
+  }
+
+  @Test(arguments: RecordsKind.available)
   func anUploadGoesOnWhereItBeganAndBeginsAnewWhereThatIsGone(_ records: RecordsKind) throws {
     let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
     let first = try InboxDesk(desk, "first")

@@ -46,18 +46,18 @@ extension Inbox {
     }
     let isEncrypted = AgeOpener.isAge(try file.bytes(at: 0, length: 4096))
     let place = folders.received(upload.id, encrypted: isEncrypted)
+    var bundle = InboxBundle(
+      id: upload.id, sender: upload.sender, date: surroundings.now(), sha256: digest, bytes: file.count,
+      fileName: upload.fileName, level: upload.level, isEncrypted: isEncrypted)
+    if isEncrypted, !hasIdentity { bundle.state = .encrypted }
+    // The records say that it is here only once it is where it stays; until then its file is that of an upload, and goes with it.
+    try storage.keep(bundle, from: path)
     if path == waiting {
       try fileSystem.makeDirectory(folders.bundle(upload.id), permissions: .ownerReadWriteExecute)
       try fileSystem.rename(waiting, to: place)
       try fileSystem.synchronizeDirectory(folders.bundle(upload.id))
       try fileSystem.synchronizeDirectory(folders.uploads)
     }
-    var bundle = InboxBundle(
-      id: upload.id, sender: upload.sender, date: surroundings.now(), sha256: digest, bytes: file.count,
-      fileName: upload.fileName, level: upload.level, isEncrypted: isEncrypted)
-    if isEncrypted, !hasIdentity { bundle.state = .encrypted }
-    // The records say that it is here only once it is where it stays.
-    try storage.keep(bundle)
     let kept: InboxBundle
     do throws(InboxError) {
       kept = try records.finish(upload.id, as: bundle)

@@ -45,8 +45,7 @@ package final class ObjectBundleStorage: BundleStorage {
 
   // MARK: Bundles
 
-  package func keep(_ bundle: InboxBundle) throws {
-    let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
+  package func keep(_ bundle: InboxBundle, from path: FilePath) throws {
     let key = receivedKey(bundle)
     if bundle.bytes > Int64(Self.piece) {
       // What a killed process began of the same; no other process has this bundle.

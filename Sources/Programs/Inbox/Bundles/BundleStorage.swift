@@ -12,8 +12,8 @@ package protocol BundleStorage: Sendable {
 
   // MARK: Bundles
 
-  /// Keeps a bundle, whose file lies in its folder of this machine, for good: it is there when this returns.
-  func keep(_ bundle: InboxBundle) throws
+  /// Keeps a bundle, whose file lies on this machine, for good: it is there when this returns.
+  func keep(_ bundle: InboxBundle, from path: FilePath) throws
 
   /// Says that the records know a bundle, so that its file on this machine is one copy of two.
   func release(_ bundle: InboxBundle) throws
