@@ -66,7 +66,11 @@ struct SharedBundlesTests {
     // What was received is there byte for byte, and goes with everything else.
     let bundle = try #require(try desk.records.bundle(id))
     #expect(try FileSystem().contents(of: other.inbox.received(bundle), limit: 1 << 26) == bytes)
+    let third = try desk.inbox("third", receives: true)
+    _ = try third.placed(bundle)
     try other.inbox.discard(id)
+    try third.storage.removeCopies(desk.records)
+    #expect(try FileSystem().entries(of: third.folders.bundles).isEmpty)
     #expect(try desk.site.keys().isEmpty)
     #expect(try desk.records.usage().values.reduce(0, +) == 0)
     #expect(try FileSystem().entries(of: other.folders.bundles).isEmpty)

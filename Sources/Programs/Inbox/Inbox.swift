@@ -154,11 +154,14 @@ package final class Inbox: Sendable {
     try removeUnknown(id)
   }
 
+  /// The codes of errors of a storage that pass by themselves, unlike a right that is wanting.
+  private static let passingErrors: Set<String> = ["s3-unreachable", "s3-time-out", "s3-server"]
+
   /// Removes what lies of a bundle that no record knows.
   func removeUnknown(_ id: String) throws {
     do {
       try storage.remove(id)
-    } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
+    } catch let error as any ReportableError where storage.isShared && Self.passingErrors.contains(error.code) {
       // It counts for nothing any more, and is removed with other leftovers.
     }
   }

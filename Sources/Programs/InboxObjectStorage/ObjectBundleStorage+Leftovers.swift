@@ -36,6 +36,10 @@ extension ObjectBundleStorage {
     }
   }
 
+  package func removeCopies(_ records: any InboxRecords) throws {
+    for id in copies.ids where try records.bundle(id) == nil { try copies.drop(id) }
+  }
+
   private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }
 }
 

@@ -96,6 +96,8 @@ package final class ObjectBundleStorage: BundleStorage {
   package func remove(_ id: String) throws {
     try copies.drop(id)
     try removeObjects("\(key(of: id))/")
+    // A page may have fetched it meanwhile.
+    try copies.drop(id)
   }
 
   /// Nothing is to be done: another worker may be about to say that it counts, and all of it goes with the bundle.

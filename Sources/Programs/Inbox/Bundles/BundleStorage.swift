@@ -57,6 +57,9 @@ package protocol BundleStorage: Sendable {
   /// Nothing is removed that may be on its way to being known.
   func removeLeftovers(_ records: any InboxRecords) throws
 
+  /// Removes the copies on this machine of bundles that the records do not know any more.
+  func removeCopies(_ records: any InboxRecords) throws
+
   // MARK: The place
 
   /// The mark that ties it to its records; nil where it has none.

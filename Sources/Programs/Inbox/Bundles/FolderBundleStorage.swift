@@ -66,6 +66,9 @@ package struct FolderBundleStorage: BundleStorage {
   /// Nothing is to be done: the start of the inbox removes what no record knows.
   package func removeLeftovers(_ records: any InboxRecords) throws {}
 
+  /// Nothing is to be done: there are no copies.
+  package func removeCopies(_ records: any InboxRecords) throws {}
+
   // MARK: The place
 
   package func mark() throws -> String? { try InboxPlace.mark(of: folders, in: fileSystem) }

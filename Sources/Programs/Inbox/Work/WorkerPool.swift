@@ -118,7 +118,7 @@ package final class WorkerPool: Sendable {
 
   /// Goes on, now and then, with what others may have kept this process from; it waits for no worker's job.
   private func care() {
-    var next = ContinuousClock.now + .seconds(Self.pauseOfCare)
+    var next = ContinuousClock.now
     while !isStopping.withLock({ $0 }) {
       Thread.sleep(forTimeInterval: 0.2)
       guard next <= .now else { continue }
