@@ -27,6 +27,11 @@ struct BundleStorageTests {
     try file.write(bytes)
   }
 
+  /// The file that was laid there.
+  private static func file(_ bundle: InboxBundle, in home: FilePath) -> FilePath {
+    InboxFolders(home: home).received(bundle.id, encrypted: false)
+  }
+
   private static func content(_ path: FilePath) throws -> [UInt8] {
     try FileSystem().contents(of: path, limit: 1 << 28)
   }
@@ -45,7 +50,7 @@ struct BundleStorageTests {
     #expect(try storage.isEmpty())
     try Self.lay(bytes, of: bundle, in: site.home("a"))
     // A process that was killed does it again.
-    for _ in 0..<2 { try storage.keep(bundle) }
+    for _ in 0..<2 { try storage.keep(bundle, from: Self.file(bundle, in: site.home("a"))) }
     try storage.release(bundle)
     #expect(try Self.content(storage.received(bundle)) == bytes)
     let other = try site.storage("b")
@@ -110,9 +115,31 @@ struct BundleStorageTests {
     let folder = InboxFolders(home: try site.home("c")).bundle(bundle.id)
     #expect(try Self.content(folder.appending("bag/data/x")) == Array("first".utf8))
     #expect(try FileSystem().entries(of: folder.appending("bag")).map(\.string) == ["data"])
+    // Another worker may be about to say that it counts.
     try other.removeResults(of: bundle.id)
+    #expect(try first.result(of: making) == stored)
+    try site.storage("d").place(bundle)
+    try other.remove(bundle.id)
     #expect(try first.result(of: making) == nil)
-    #expect(throws: InboxError.self) { try site.storage("d").place(bundle) }
+    #expect(throws: InboxError.self) { try site.storage("e").place(bundle) }
+  }
+
+  @Test(arguments: [[1, 2, 3], nil] as [[UInt8]?])
+  func aResultWhoseArchiveIsNotItIsMadeAnew(_ bytes: [UInt8]?) throws {
+    let site = try BundleStorageKind.memory.make()
+    var bundle = Self.bundle([1, 2, 3])
+    let (storage, making) = (try site.storage("a"), try Self.making(bundle))
+    bundle.opened = try storage.keep(try Self.result(of: bundle, site.folder.appending("w"), "x"), of: making).archive
+    let place = try #require(site.place)
+    let key = place.address.key(try #require(try site.keys().first { $0.hasSuffix(".tar.gz") }))
+    if let bytes { try place.client.put(key, bytes[...]) } else { try place.client.delete(key) }
+    let error = #expect(throws: InboxError.self) { try storage.place(bundle) }
+    #expect(error?.kind == .altered || error?.kind == .missing)
+    #expect(try storage.result(of: making) == nil)
+    let stored = try storage.keep(try Self.result(of: bundle, site.folder.appending("v"), "x"), of: making)
+    #expect(stored.archive?.mark != bundle.opened?.mark)
+    bundle.opened = stored.archive
+    try storage.place(bundle)
   }
 
   @Test func aResultWithoutItsArchiveIsMadeAnew() throws {
@@ -131,7 +158,7 @@ struct BundleStorageTests {
     let site = try BundleStorageKind.memory.make()
     let bundle = Self.bundle([1, 2, 3])
     try Self.lay([1, 2, 3], of: bundle, in: site.home("a"))
-    try site.storage("a").keep(bundle)
+    try site.storage("a").keep(bundle, from: Self.file(bundle, in: site.home("a")))
     let place = try #require(site.place)
     for bytes: [UInt8] in [[1, 2, 4], [1, 2], [1, 2, 3, 4]] {
       try place.client.put(place.address.key("bundles/\(bundle.id)/bundle.lazaret.tar.gz"), bytes[...])
@@ -157,7 +184,7 @@ struct BundleStorageTests {
       let bytes = Self.noise(100_000 + number)
       let bundle = Self.bundle(bytes)
       try Self.lay(bytes, of: bundle, in: site.home("a"))
-      try storage.keep(bundle)
+      try storage.keep(bundle, from: Self.file(bundle, in: site.home("a")))
       try storage.release(bundle)
       return bundle
     }
@@ -190,14 +217,13 @@ struct BundleStorageTests {
     let unknown = Self.bundle([3])
     for (bundle, bytes) in [(known, [1] as [UInt8]), (coming, [2]), (unknown, [3])] {
       try Self.lay(bytes, of: bundle, in: site.home("front"))
-      try front.storage.keep(bundle)
+      try front.storage.keep(bundle, from: Self.file(bundle, in: site.home("front")))
     }
     known = try desk.records.finish(known.id, as: known)
     let making = try Self.making(known)
-    let stored = try front.storage.keep(try Self.result(of: known, site.folder.appending("w"), "x"), of: making)
-    try desk.records.change(known.id) { $0.opened = stored.archive }
+    _ = try front.storage.keep(try Self.result(of: known, site.folder.appending("w"), "x"), of: making)
     let place = try #require(site.place)
-    let older = "bundles/\(known.id)/results/\(String(repeating: "a", count: 64))"
+    let older = "bundles/\(unknown.id)/results/\(String(repeating: "a", count: 64))"
     for suffix in [".json", "-\(UniversalIdentifier.random()).tar.gz".lowercased()] {
       try place.client.put(place.address.key(older + suffix), [1])
     }
@@ -209,6 +235,10 @@ struct BundleStorageTests {
     bucket.advance(seconds: 86_401)
     try sweep()
     let after = try site.keys()
-    #expect(after == before.filter { !$0.contains(unknown.id) && !$0.contains("aaaaaaaa") }, "\(after)")
+    #expect(after == before.filter { !$0.contains(unknown.id) }, "\(after)")
+    // What the records do not name yet is there for who comes to it only now.
+    let stored = try #require(try front.storage.result(of: making))
+    known.opened = stored.archive
+    try site.storage("other").place(known)
   }
 }

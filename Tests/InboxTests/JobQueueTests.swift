@@ -100,6 +100,25 @@ struct JobQueueTests {
     #expect(try queue.jobs(of: "a").first?.state == .failed)
   }
 
+  @Test(arguments: RecordsKind.available) func aStorageThatCannotBeUsedTakesNoTriesHoweverLong(
+    _ kind: RecordsKind
+  ) throws {
+    let queue = try queue(kind, try TemporaryFolder())
+    let reason = InboxBundle.Failure(code: "s3-access", words: "The server refused it.")
+    try queue.add(.open, for: "a", at: time(0))
+    var now: Int64 = 0
+    for number in 0..<300 {
+      let job = try #require(try queue.lease(by: "me", for: 60, at: time(now)), "\(number)")
+      #expect(try queue.end(job, .storageFault(reason), at: time(now)) == .waiting)
+      let pause: Int64 = number < 6 ? 1 << Int64(number) : 60
+      #expect(try queue.lease(by: "me", for: 60, at: time(now + pause - 1)) == nil)
+      now += pause
+    }
+    #expect(try queue.jobs(of: "a").first?.state == .waiting)
+    let job = try #require(try queue.lease(by: "me", for: 60, at: time(now)))
+    #expect(try queue.end(job, .tryAgain(reason), at: time(now)) == .waiting)
+  }
+
   @Test(arguments: RecordsKind.available) func anotherTryWaitsLongerEachTime(_ kind: RecordsKind) throws {
     let queue = try queue(kind, try TemporaryFolder())
     try queue.add(.salvage, for: "a", at: time(0))

@@ -34,7 +34,7 @@ struct ManyMachinesTests {
     #expect(try open(site, "b", one).frontEnd != first.frontEnd)
     #expect(try open(site, "worker", one, receives: false).frontEnd == nil)
     // Another storage, another database, another inbox's home, and a home with an inbox of its own.
-    try site.place?.client.put("inbox/bundles/x", [1])
+    try Self.receive(PostgresInboxRecords(one))
     let attempts: [() throws -> Inbox] = [
       { try open(second, "c", one) }, { try open(site, "d", other) },
       {
@@ -55,6 +55,52 @@ struct ManyMachinesTests {
       #expect(throws: InboxError.self) { try Inbox(home: site.folder.appending("a"), database: database) }
     }
     #expect(throws: InboxError.self) { try Inbox(home: site.folder.appending("a")) }
+  }
+
+  /// Has records know a bundle.
+  private static func receive(_ records: PostgresInboxRecords) throws {
+    let date = Timestamp(secondsSince1970: 1_795_255_872)
+    try records.add(InboxSender(name: "me", quota: 1000, created: date), tokenSum: [1])
+    let id = "\(UniversalIdentifier.random())".lowercased()
+    let upload = InboxUpload(id: id, sender: "me", length: 1, created: date, expires: date)
+    #expect(try records.admit(upload, quota: 1000, limits: InboxLimits()) == .begun)
+    let bundle = InboxBundle(
+      id: id, sender: "me", date: date, sha256: id, bytes: 1, fileName: nil, level: nil, isEncrypted: false)
+    #expect(try records.finish(id, as: bundle).id == id)
+  }
+
+  @Test func ofTwoDatabasesOneGetsAStorageAlsoBeforeTheFirstBundle() throws {
+    let server = try server
+    let (one, other) = (try server.open(try server.makeDatabase()), try server.open(try server.makeDatabase()))
+    let (site, second) = (try BundleStorageKind.memory.make(), try BundleStorageKind.memory.make())
+    func open(_ site: StorageSite, _ machine: String, _ database: PostgresDatabase) throws -> Inbox {
+      try Inbox(
+        home: site.folder.appending(machine), database: database, storage: try site.storage(machine), receives: true)
+    }
+    func check(_ body: () throws -> Inbox) {
+      let error = #expect(throws: InboxError.self) { try body() }
+      #expect(error?.code == "inbox-address", "\(error?.detail ?? "")")
+    }
+    _ = try open(site, "a", one)
+    let mark = try site.storage("a").mark()
+    #expect(mark != nil)
+    // One that has no mark yet, and one that has another.
+    check { try open(site, "b", other) }
+    _ = try open(second, "b", other)
+    check { try open(site, "c", other) }
+    #expect(try site.storage("a").mark() == mark && second.storage("b").mark() != mark)
+    // Killed before the storage had it: the same mark is put there again, unless there are bundles.
+    let place = try #require(site.place)
+    try place.client.delete(place.address.key("inbox"))
+    _ = try open(site, "a", one)
+    #expect(try site.storage("a").mark() == mark)
+    try place.client.delete(place.address.key("inbox"))
+    try place.client.put(place.address.key("bundles/x"), [1])
+    check { try open(site, "a", one) }
+    try place.client.delete(place.address.key("bundles/x"))
+    try Self.receive(PostgresInboxRecords(one))
+    check { try open(site, "a", one) }
+    #expect(try site.storage("a").mark() == nil)
   }
 
   // MARK: Processes

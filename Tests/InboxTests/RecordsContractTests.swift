@@ -114,6 +114,29 @@ struct RecordsContractTests {
     #expect(try records.bundleCount() == 0)
   }
 
+  @Test(arguments: RecordsKind.available) func anUploadThatIsOverStaysWhatItBecame(_ kind: RecordsKind) throws {
+    let records = try kind.open(try TemporaryFolder()).records
+    try add("me", records)
+    let bundle = try receive(records, from: "me", sum: "aa")
+    #expect(try !records.drop(bundle.id) && !records.drop("none"))
+    #expect(try records.upload(bundle.id)?.state == .finished && records.bundle(bundle.id) == bundle)
+    #expect(try records.finish(bundle.id, as: bundle) == bundle)
+    let name = id()
+    let upload = InboxUpload(id: name, sender: "me", length: 10, created: time(0), expires: time(100))
+    #expect(try records.admit(upload, quota: 1 << 40, limits: InboxLimits()) == .begun)
+    #expect(try records.drop(name))
+    #expect(try !records.drop(name))
+    let late = InboxBundle(
+      id: name, sender: "me", date: time(1), sha256: "bb", bytes: 10, fileName: nil, level: nil, isEncrypted: false)
+    let error = #expect(throws: InboxError.self) { try records.finish(name, as: late) }
+    #expect(error?.kind == .notFound)
+    #expect(try records.bundle(name) == nil && records.upload(name)?.state == .dropped)
+    // Nor is one whose bundle was discarded a bundle again.
+    try records.remove(bundle.id)
+    #expect(throws: InboxError.self) { try records.finish(bundle.id, as: bundle) }
+    #expect(try records.bundleCount() == 0)
+  }
+
   @Test(arguments: RecordsKind.available) func bundlesAreFoundByTextStateAndDamage(_ kind: RecordsKind) throws {
     let (records, queue) = try kind.open(try TemporaryFolder())
     try add("me", records)

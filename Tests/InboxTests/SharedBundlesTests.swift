@@ -66,7 +66,11 @@ struct SharedBundlesTests {
     // What was received is there byte for byte, and goes with everything else.
     let bundle = try #require(try desk.records.bundle(id))
     #expect(try FileSystem().contents(of: other.inbox.received(bundle), limit: 1 << 26) == bytes)
+    let third = try desk.inbox("third", receives: true)
+    _ = try third.placed(bundle)
     try other.inbox.discard(id)
+    try third.storage.removeCopies(desk.records)
+    #expect(try FileSystem().entries(of: third.folders.bundles).isEmpty)
     #expect(try desk.site.keys().isEmpty)
     #expect(try desk.records.usage().values.reduce(0, +) == 0)
     #expect(try FileSystem().entries(of: other.folders.bundles).isEmpty)
@@ -172,6 +176,57 @@ struct SharedBundlesTests {
     #expect(try desk.records.bundle(gone)?.failure?.code == "bundle-missing")
   }
 
+  @Test(arguments: RecordsKind.available) func whatIsGoneOfAStoreIsUnpackedAndSalvagedAnew(
+    _ records: RecordsKind
+  ) throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
+    let front = try InboxDesk(desk, "front")
+    let items = try items()
+    let id = try front.send(try front.bundle(items))
+    let place = try #require(desk.site.place)
+    func removeArchives() throws {
+      for key in try desk.site.keys() where key.contains("/results/") && key.hasSuffix(".tar.gz") {
+        try place.client.delete(place.address.key(key))
+      }
+    }
+    let pool = desk.pool(try desk.inbox("worker"))
+    // Before the salvage, which finds it out.
+    #expect(try pool.workOnce())
+    try removeArchives()
+    try desk.work(pool)
+    try check(desk, id, "other", store: items[1].1)
+    // And afterwards, when a page shows it.
+    try removeArchives()
+    let bundle = try #require(try desk.records.bundle(id))
+    let error = #expect(throws: InboxError.self) { try desk.inbox("third", receives: true).placed(bundle) }
+    #expect(error?.kind == .missing)
+    try desk.work(pool)
+    let anew = try #require(try desk.records.bundle(id))
+    #expect(anew.archives.count == 2 && anew.state == .quarantined)
+    _ = try desk.inbox("fourth", receives: true).placed(anew)
+  }
+
+  @Test(arguments: RecordsKind.available) func whatIsKeptOfABundleThatIsRefusedIsNamedNoMore(
+    _ records: RecordsKind
+  ) throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make(), records)
+    let front = try InboxDesk(desk, "front")
+    let id = try front.send(try front.bundle(items()))
+    try desk.work(desk.pool(try desk.inbox("worker")))
+    let keys = try desk.site.keys()
+    try desk.queue.restart(.open, of: id, at: desk.clock.now)
+    let job = try #require(try desk.queue.lease(by: "me", for: 60, at: desk.clock.now))
+    let full = InboxBundle.Failure(code: "sender-quota", words: "Full.")
+    #expect(try desk.queue.end(job, .failed(full), at: desk.clock.now) == .failed)
+    try front.inbox.finishInterrupted()
+    #expect(try desk.records.bundle(id)?.archives.isEmpty == true)
+    #expect(try desk.site.keys() == keys)
+    // Once there is room, all of it is taken as it is.
+    try front.inbox.retry(id)
+    try desk.work(desk.pool(try desk.inbox("worker")))
+    #expect(try desk.site.keys() == keys && desk.records.bundle(id)?.archives.count == 2)
+  }
+
   // MARK: Receiving
 
   @Test(arguments: RecordsKind.available)
@@ -197,6 +252,25 @@ struct SharedBundlesTests {
     #expect(try site.keys() == ["bundles/\(id)/bundle.lazaret.tar.gz"])
     try desk.work(desk.pool(try desk.inbox("worker")))
     #expect(try desk.records.bundle(id)?.state == .quarantined)
+  }
+
+  @Test(arguments: RecordsKind.available)
+  func nothingStaysOfAWholeUploadThatCouldNotBeKeptInTime(_ records: RecordsKind) throws {
+    let gate = Gate()
+    let bucket = try MemoryBucket { _ in gate.isOpen ? nil : .refuse }
+    let site = try StorageSite((try S3Address("s3://bucket/inbox"), bucket.client(attempts: 1)), holder: bucket)
+    let desk = try SharedDesk(site, records)
+    let front = try InboxDesk(desk, "front")
+    let bytes = try front.bundle(items())
+    let address = try front.create(bytes)
+    gate.close(after: 0)
+    #expect(try front.append(bytes, to: address, at: 0).status == .serviceUnavailable)
+    #expect(try FileSystem().entries(of: front.folders.uploads).count == 1)
+    desk.clock.pass(front.inbox.limits.uploadSeconds + 1)
+    try front.inbox.expireUploads()
+    #expect(try FileSystem().entries(of: front.folders.uploads).isEmpty)
+    #expect(try FileSystem().entries(of: front.folders.bundles).isEmpty)
+    #expect(try desk.records.openUploads().isEmpty)
   }
 
   @Test(arguments: RecordsKind.available)

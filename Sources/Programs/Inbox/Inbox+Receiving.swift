@@ -46,19 +46,26 @@ extension Inbox {
     }
     let isEncrypted = AgeOpener.isAge(try file.bytes(at: 0, length: 4096))
     let place = folders.received(upload.id, encrypted: isEncrypted)
+    var bundle = InboxBundle(
+      id: upload.id, sender: upload.sender, date: surroundings.now(), sha256: digest, bytes: file.count,
+      fileName: upload.fileName, level: upload.level, isEncrypted: isEncrypted)
+    if isEncrypted, !hasIdentity { bundle.state = .encrypted }
+    // The records say that it is here only once it is where it stays; until then its file is that of an upload, and goes with it.
+    try storage.keep(bundle, from: path)
     if path == waiting {
       try fileSystem.makeDirectory(folders.bundle(upload.id), permissions: .ownerReadWriteExecute)
       try fileSystem.rename(waiting, to: place)
       try fileSystem.synchronizeDirectory(folders.bundle(upload.id))
       try fileSystem.synchronizeDirectory(folders.uploads)
     }
-    var bundle = InboxBundle(
-      id: upload.id, sender: upload.sender, date: surroundings.now(), sha256: digest, bytes: file.count,
-      fileName: upload.fileName, level: upload.level, isEncrypted: isEncrypted)
-    if isEncrypted, !hasIdentity { bundle.state = .encrypted }
-    // The records say that it is here only once it is where it stays.
-    try storage.keep(bundle)
-    let kept = try records.finish(upload.id, as: bundle)
+    let kept: InboxBundle
+    do throws(InboxError) {
+      kept = try records.finish(upload.id, as: bundle)
+    } catch {
+      // Another process ended it meanwhile, and its sender begins anew.
+      if error.kind == .notFound, try records.bundle(upload.id) == nil { try removeUnknown(upload.id) }
+      throw error
+    }
     if kept.id != bundle.id {
       // The same was here already, sent without saying its sum before.
       try removeUnknown(upload.id)
@@ -72,21 +79,20 @@ extension Inbox {
 
   /// Ends what a kill left: whole uploads become bundles, what belongs to nothing goes, what is not being worked at is queued.
   ///
+  /// With shared storage whole uploads become bundles once the process runs; see ``goOn()``.
   /// The caller holds the lock of the inbox, and nothing is received yet.
   package func finishInterrupted() throws {
     var open: Set<String> = []
     for upload in try ownUploads() {
-      if upload.offset == upload.length {
-        do {
-          _ = try complete(upload)
-        } catch let error as InboxError where error.kind == .notFound {
-          // Its file is gone, and it is dropped; the sender learns it when it asks.
-        } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
-          // The storage cannot be reached now: it is tried again while the process runs.
-          open.insert(upload.id)
-        }
-      } else {
+      // With shared storage whole ones wait until the process runs: that may take long, or not be possible now.
+      guard !storage.isShared, upload.offset == upload.length else {
         open.insert(upload.id)
+        continue
+      }
+      do {
+        _ = try complete(upload)
+      } catch let error as InboxError where error.kind == .notFound {
+        // Its file is gone, and it is dropped; the sender learns it when it asks.
       }
     }
     try expireUploads()
@@ -130,20 +136,39 @@ extension Inbox {
     try records.openUploads().filter { $0.frontEnd == frontEnd }
   }
 
-  /// Goes on with what could not be done before, for want of the storage or of the records: whole uploads become bundles, and
-  /// bundles get their jobs.
+  /// Goes on with what could not be done before, for want of the storage or of the records: bundles get their jobs, whole uploads
+  /// become bundles, and copies of bundles that are no more go.
+  ///
+  /// - Throws: the first error, once all that could be done was done.
   func goOn() throws {
-    for upload in try ownUploads() where upload.offset == upload.length {
-      guard turns.take(upload.id) else { continue }
-      defer { turns.release(upload.id) }
-      guard let current = try records.upload(upload.id), current.state == .open else { continue }
-      do {
-        _ = try complete(current)
-      } catch let error as InboxError where error.kind == .notFound {
-        // Its file is gone, and it is dropped; the sender learns it when it asks.
-      }
+    var firstError: (any Error)?
+    func attempt(_ body: () throws -> Void) {
+      do { try body() } catch { firstError = firstError ?? error }
     }
-    try queue.add(.open, forEach: try records.bundleIDs(in: .received), at: surroundings.now())
+    attempt {
+      let received = try records.bundleIDs(in: .received)
+      let queued = Set(try queue.pending().filter { $0.kind == .open }.map(\.bundle))
+      let waiting = received.filter { !queued.contains($0) }
+      // All who listen are told of what is added.
+      if !waiting.isEmpty { try queue.add(.open, forEach: waiting, at: surroundings.now()) }
+    }
+    for upload in try ownUploads() where upload.offset == upload.length {
+      attempt { try goOn(with: upload.id) }
+    }
+    attempt { try storage.removeCopies(records) }
+    if let firstError { throw firstError }
+  }
+
+  /// Makes a bundle of a whole upload, unless another thread is at it.
+  private func goOn(with upload: String) throws {
+    guard turns.take(upload) else { return }
+    defer { turns.release(upload) }
+    guard let current = try records.upload(upload), current.state == .open else { return }
+    do {
+      _ = try complete(current)
+    } catch let error as InboxError where error.kind == .notFound {
+      // Its file is gone, and it is dropped; the sender learns it when it asks.
+    }
   }
 
   /// Removes the files of uploads that are over, as where another process ended them.
@@ -168,7 +193,10 @@ extension Inbox {
   package func expireUploads() throws {
     let now = surroundings.now().secondsSince1970
     for upload in try records.openUploads() where upload.expires <= now {
-      try records.drop(upload.id)
+      // One that a thread is at is not over.
+      guard turns.take(upload.id) else { continue }
+      defer { turns.release(upload.id) }
+      guard try records.drop(upload.id) else { continue }
       try fileSystem.unlink(folders.upload(upload.id))
     }
     try records.pruneUploads(at: surroundings.now())
@@ -204,13 +232,9 @@ extension Inbox {
     return files + Int64(content.folders.count) * Self.leastBytes
   }
 
-  /// Takes away everything of a bundle but the file that was received.
+  /// Takes away everything of a bundle but the file that was received; in shared storage it only counts no more.
   func removePlaced(of bundle: String) throws {
-    do {
-      try storage.removeResults(of: bundle)
-    } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
-      // The records name none of it, and it is removed with other leftovers.
-    }
+    try storage.removeResults(of: bundle)
     _ = try records.place(0, of: bundle, totalBytes: nil)
   }
 }

@@ -154,11 +154,14 @@ package final class Inbox: Sendable {
     if let failure = removed.failure, !(storage.isShared && failure.isEnvironmental) { throw failure }
   }
 
+  /// The codes of errors of a storage that pass by themselves, unlike a right that is wanting.
+  private static let passingErrors: Set<String> = ["s3-unreachable", "s3-time-out", "s3-server"]
+
   /// Removes what lies of a bundle that no record knows.
   func removeUnknown(_ id: String) throws {
     do {
       try storage.remove(id)
-    } catch let error as any ReportableError where storage.isShared && error.isEnvironmental {
+    } catch let error as any ReportableError where storage.isShared && Self.passingErrors.contains(error.code) {
       // It counts for nothing any more, and is removed with other leftovers.
     }
   }
@@ -169,11 +172,25 @@ package final class Inbox: Sendable {
   /// The folder of a bundle with what was unpacked and salvaged of it, on this machine.
   package func placed(_ bundle: InboxBundle) throws -> FilePath {
     let folder = folders.bundle(bundle.id)
-    try storage.place(bundle)
+    do {
+      try storage.place(bundle)
+    } catch let error as InboxError where storage.isShared && (error.kind == .missing || error.kind == .altered) {
+      try makeAnew(bundle)
+      throw error
+    }
     guard storage.isShared, bundle.quarantineID != nil else { return folder }
     // The other machines' work is in no catalogue of this home.
     try QuarantineCatalogue(home: home, surroundings: surroundings)
       .add(QuarantineFolder(folder.appending(QuarantineFolder.name), surroundings: surroundings))
     return folder
+  }
+
+  /// Has a bundle opened again of which something that was made is not there any more, or is another; nothing is done where it
+  /// was replaced meanwhile, where something is being done to the bundle, and where the key is wanting.
+  func makeAnew(_ bundle: InboxBundle) throws {
+    guard !bundle.isEncrypted || hasIdentity, try records.bundle(bundle.id)?.archives == bundle.archives else { return }
+    guard !(try queue.jobs(of: bundle.id)).contains(where: { $0.kind == .open && $0.state != .done }) else { return }
+    try queue.restart(.open, of: bundle.id, at: surroundings.now())
+    changes.tell()
   }
 }

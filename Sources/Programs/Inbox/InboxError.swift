@@ -85,7 +85,7 @@ package enum InboxErrorKind: String, FailureKind {
     case .address: "Give postgresql://HOST/DATABASE."
     case .inUse: "Stop that one first, or give another home."
     case .notNow: "Wait until that is over."
-    case .missing, .altered: "Restore it from a backup of the bundles, or have its sender send it again."
+    case .missing, .altered: "Restore it from a backup of the bundles; or discard it, then have it sent again."
     case .memory, .time, .fileSize: "Open the bundle as it was received on a machine of its own."
     case .crashed: "Keep the bundle as it was received, and report this."
     case .worker: "Please report this."

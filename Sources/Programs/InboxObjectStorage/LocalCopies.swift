@@ -53,6 +53,9 @@ final class LocalCopies: Sendable {
     try fileSystem.removeTree(folders.bundle(id))
   }
 
+  /// The identifiers of the bundles that there are copies of.
+  var ids: [String] { copies.withLock { Array($0.keys) } }
+
   /// How many bytes there are of all copies.
   var bytes: Int64 { copies.withLock { $0.values.reduce(0) { $0 + $1.bytes } } }
 

@@ -96,7 +96,12 @@ extension ObjectBundleStorage {
       }
       let path = folder.appending(".\(archive.mark).tar.gz")
       let key = archiveKey(archive, of: bundle)
-      guard try read(key, bytes: archive.bytes, sha256: archive.sha256, to: path, goesOn) else { return false }
+      do {
+        guard try read(key, bytes: archive.bytes, sha256: archive.sha256, to: path, goesOn) else { return false }
+      } catch let error as InboxError where error.kind == .missing || error.kind == .altered {
+        try disown(archive, of: bundle)
+        throw error
+      }
       try BundleArchive.unpack(path, into: folder, in: fileSystem)
       try fileSystem.unlink(path)
     }

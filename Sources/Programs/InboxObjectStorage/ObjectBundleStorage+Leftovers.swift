@@ -3,7 +3,7 @@ package import Inbox
 internal import ObjectStorage
 internal import StoreFiles
 
-/// What kills leave, and what was replaced.
+/// What kills leave of bundles that no record knows.
 extension ObjectBundleStorage {
   /// How many of the 256 parts of the identifiers one call looks at.
   private static let partsAtOnce = 8
@@ -24,13 +24,11 @@ extension ObjectBundleStorage {
     for (id, objects) in ids where InboxFolders.isID(id) {
       // An upload becomes a bundle in one step: so asked, nothing on its way is missed.
       let isComing = try records.upload(id)?.state == .open
-      let bundle = try records.bundle(id)
-      guard !isComing else { continue }
+      // Of a bundle that is known, a worker may be about to say that what was made earlier counts, however old it is.
+      let isKnown = try records.bundle(id) != nil
+      guard !isComing, !isKnown else { continue }
       // What says that an archive counts goes before the archive.
-      for object in objects.sorted(by: { Self.says($0) && !Self.says($1) })
-      where bundle.map({ !isOf($0, object.key) }) ?? true {
-        try client.delete(object.key)
-      }
+      for object in objects.sorted(by: { Self.says($0) && !Self.says($1) }) { try client.delete(object.key) }
     }
     for upload in try client.uploads(prefix) {
       guard let begun = upload.begun, begun.secondsSince1970 <= latest else { continue }
@@ -38,15 +36,11 @@ extension ObjectBundleStorage {
     }
   }
 
-  private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }
-
-  /// Whether a bundle has an object, as the records say.
-  private func isOf(_ bundle: InboxBundle, _ key: String) -> Bool {
-    let made = bundle.archives.flatMap { archive in
-      [archiveKey(archive, of: bundle.id), resultKey(bundle.id, making: archive.making)]
-    }
-    return key == receivedKey(bundle) || made.contains(key)
+  package func removeCopies(_ records: any InboxRecords) throws {
+    for id in copies.ids where try records.bundle(id) == nil { try copies.drop(id) }
   }
+
+  private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }
 }
 
 /// Which part of the identifiers is looked at next.

@@ -64,12 +64,28 @@ extension ObjectBundleStorage {
       throw S3Error(
         .server, operation: "keep what was made of the bundle", detail: "what another worker had made was removed")
     }
+    // What nothing names, and nothing ever will.
+    guard first.archive != archive else { return first }
     do throws(S3Error) {
       try client.delete(key)
     } catch {
-      // It is removed with other leftovers.
+      // It goes with its bundle.
     }
     return first
+  }
+
+  /// Sees to it that an archive that is not there any more, or is another, is made anew and not taken.
+  func disown(_ archive: InboxBundle.Archive, of bundle: String) throws {
+    let key = resultKey(bundle, making: archive.making)
+    do throws(S3Error) {
+      let bytes = try client.get(key, at: 0, length: Self.limit)
+      // Another one may have been made meanwhile; what cannot be read names none.
+      guard let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), stored.archive == archive
+      else { return }
+      try client.delete(key)
+    } catch {
+      guard error.kind == .notFound else { throw error }
+    }
   }
 
   private func wrapped(_ stored: StoredResult) throws(S3Error) -> [UInt8] {

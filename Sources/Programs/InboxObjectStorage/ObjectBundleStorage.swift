@@ -45,8 +45,7 @@ package final class ObjectBundleStorage: BundleStorage {
 
   // MARK: Bundles
 
-  package func keep(_ bundle: InboxBundle) throws {
-    let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
+  package func keep(_ bundle: InboxBundle, from path: FilePath) throws {
     let key = receivedKey(bundle)
     if bundle.bytes > Int64(Self.piece) {
       // What a killed process began of the same; no other process has this bundle.
@@ -97,12 +96,12 @@ package final class ObjectBundleStorage: BundleStorage {
   package func remove(_ id: String) throws {
     try copies.drop(id)
     try removeObjects("\(key(of: id))/")
+    // A page may have fetched it meanwhile.
+    try copies.drop(id)
   }
 
-  package func removeResults(of id: String) throws {
-    try copies.drop(id)
-    try removeObjects("\(key(of: id))/\(Self.results)")
-  }
+  /// Nothing is to be done: another worker may be about to say that it counts, and all of it goes with the bundle.
+  package func removeResults(of id: String) throws {}
 
   // MARK: Work
 
@@ -173,8 +172,12 @@ package final class ObjectBundleStorage: BundleStorage {
       return mark
     } catch {
       guard error.kind == .precondition else { throw error }
-      return try self.mark() ?? mark
     }
+    guard let known = try self.mark() else {
+      throw S3Error(
+        .server, operation: "open the inbox", detail: "the mark of the inbox that was there a moment ago is gone")
+    }
+    return known
   }
 
   package func isEmpty() throws -> Bool { try client.list(address.key("\(Self.bundles)/")).objects.isEmpty }

@@ -52,21 +52,27 @@ extension Inbox {
 extension PostgresDatabase {
   /// Ties the database to shared storage, or sees that they belong together.
   ///
+  /// The database has its mark first, and no other one puts the same into a storage: so of two databases one at most gets it.
+  ///
   /// - Returns: the mark that both have.
   fileprivate func join(_ storage: any BundleStorage, makesMark: Bool) throws -> String {
-    var known = try placeMark()
+    // In this order: the mark that another process of this database has just put there is in the database by then.
     var place = try storage.mark()
-    if place == nil, known == nil, makesMark {
-      place = try storage.makeMark("\(UniversalIdentifier.random())".lowercased())
-    }
-    if known == nil, let place {
-      // Killed before the database had it: then nothing has been received. A database that was emptied is another matter.
-      guard makesMark, try storage.isEmpty() else {
+    var known = try placeMark()
+    if known == nil, makesMark || place != nil {
+      guard makesMark, place == nil, try storage.isEmpty() else {
         throw InboxError(
-          .address, operation: "open the inbox", detail: "the database is empty, and knows none of these bundles",
+          .address, operation: "open the inbox",
+          detail: "the database is empty, and the bundles there are another one's",
           hint: "Restore the database from its backup, or give the address of the right one.")
       }
-      known = try adopt(place)
+      known = try adopt("\(UniversalIdentifier.random())".lowercased())
+    }
+    if place == nil, makesMark, let mark = known {
+      // Killed before the storage had it: then nothing has been received. A storage that was emptied is another matter.
+      let isNew = try storage.isEmpty() && !hasBundles()
+      // Else another process of this database may have put it there, and received, since it was looked for.
+      place = isNew ? try storage.makeMark(mark) : try storage.mark()
     }
     guard let known, known == place else {
       throw InboxError(
@@ -108,6 +114,13 @@ extension PostgresDatabase {
     try readOnce("look whose records they are") { connection in
       let result = try connection.query("SELECT id FROM lazaret.place")
       return result.count > 0 ? try result.text(0, 0) : nil
+    }
+  }
+
+  /// Whether there are bundles.
+  private func hasBundles() throws(InboxError) -> Bool {
+    try readOnce("look for bundles") { connection in
+      try connection.query("SELECT 1 FROM lazaret.bundles LIMIT 1").count > 0
     }
   }
 

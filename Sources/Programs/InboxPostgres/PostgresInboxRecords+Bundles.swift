@@ -67,10 +67,13 @@ extension PostgresInboxRecords {
   }
 
   package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
-    try database.readOnce("look for the bundle") { connection in
-      let result = try connection.query("SELECT summary, details FROM lazaret.bundles WHERE id = $1", [.text(id)])
-      return result.count > 0 ? try Self.bundle(result, 0) : nil
-    }
+    try database.readOnce("look for the bundle") { try Self.bundle(id, $0) }
+  }
+
+  /// A bundle; nil where there is none.
+  static func bundle(_ id: String, _ connection: PostgresConnection) throws -> InboxBundle? {
+    let result = try connection.query("SELECT summary, details FROM lazaret.bundles WHERE id = $1", [.text(id)])
+    return result.count > 0 ? try Self.bundle(result, 0) : nil
   }
 
   package func entry(_ id: String) throws(InboxError) -> InboxEntry? {

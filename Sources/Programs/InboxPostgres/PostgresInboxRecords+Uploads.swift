@@ -29,7 +29,9 @@ extension PostgresInboxRecords {
     guard bundles.count > 0 else { return nil }
     let bundle = try bundles.text(0, 0)
     let uploads = try connection.query(
-      "SELECT content FROM lazaret.uploads WHERE bundle = $1 AND sender = $2 ORDER BY ordinal LIMIT 1",
+      """
+      SELECT content FROM lazaret.uploads WHERE bundle = $1 AND sender = $2 AND state = 'finished' ORDER BY ordinal LIMIT 1
+      """,
       [.text(bundle), .text(upload.sender)])
     if uploads.count > 0 { return try InboxRecordText.value(InboxUpload.self, try uploads.text(0, 0)) }
     var upload = upload
@@ -104,7 +106,15 @@ extension PostgresInboxRecords {
     }
   }
 
-  package func drop(_ id: String) throws(InboxError) { try change("end the upload", id) { $0.state = .dropped } }
+  @discardableResult
+  package func drop(_ id: String) throws(InboxError) -> Bool {
+    try database.write("end the upload", isRepeatable: true, tells: false) { connection in
+      guard var upload = try Self.locked(id, connection), upload.state == .open else { return false }
+      upload.state = .dropped
+      try Self.save(upload, connection)
+      return true
+    }
+  }
 
   package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
     try database.readOnce("list the uploads") { connection in
@@ -118,7 +128,15 @@ extension PostgresInboxRecords {
 
   package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle", isRepeatable: true) { connection in
-      guard var upload = try Self.locked(id, connection) else { throw InboxError.noBundle("note the bundle") }
+      let over = InboxError.noBundle("note the bundle")
+      guard var upload = try Self.locked(id, connection) else { throw over }
+      switch upload.state {
+      case .open: break
+      case .finished:
+        guard let known = upload.bundle, let bundle = try Self.bundle(known, connection) else { throw over }
+        return bundle
+      case .dropped: throw over
+      }
       let kept = try Self.insert(bundle, connection) ? bundle : try Self.same(as: bundle, connection)
       upload.finish(as: kept.id)
       try Self.save(upload, connection)

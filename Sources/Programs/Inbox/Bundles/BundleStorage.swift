@@ -12,8 +12,8 @@ package protocol BundleStorage: Sendable {
 
   // MARK: Bundles
 
-  /// Keeps a bundle, whose file lies in its folder of this machine, for good: it is there when this returns.
-  func keep(_ bundle: InboxBundle) throws
+  /// Keeps a bundle, whose file lies on this machine, for good: it is there when this returns.
+  func keep(_ bundle: InboxBundle, from path: FilePath) throws
 
   /// Says that the records know a bundle, so that its file on this machine is one copy of two.
   func release(_ bundle: InboxBundle) throws
@@ -29,7 +29,7 @@ package protocol BundleStorage: Sendable {
   /// Removes a bundle with everything that was made of it; no error where there is none.
   func remove(_ id: String) throws
 
-  /// Removes what was made of a bundle.
+  /// Removes what was made of a bundle, where it lies in the home; in shared storage it stays until the bundle is removed.
   func removeResults(of id: String) throws
 
   // MARK: Work
@@ -52,10 +52,13 @@ package protocol BundleStorage: Sendable {
 
   // MARK: Leftovers
 
-  /// Removes what no record knows and what was replaced, a part of it at each call.
+  /// Removes what there is of bundles that no record knows, a part of it at each call.
   ///
   /// Nothing is removed that may be on its way to being known.
   func removeLeftovers(_ records: any InboxRecords) throws
+
+  /// Removes the copies on this machine of bundles that the records do not know any more.
+  func removeCopies(_ records: any InboxRecords) throws
 
   // MARK: The place
 

@@ -19,7 +19,7 @@ package struct FolderBundleStorage: BundleStorage {
   // MARK: Bundles
 
   /// Nothing is to be done: a bundle's own folder is where it stays.
-  package func keep(_ bundle: InboxBundle) throws {}
+  package func keep(_ bundle: InboxBundle, from path: FilePath) throws {}
 
   /// Nothing is to be done: the file in the folder is the only one.
   package func release(_ bundle: InboxBundle) throws {}
@@ -66,6 +66,9 @@ package struct FolderBundleStorage: BundleStorage {
 
   /// Nothing is to be done: the start of the inbox removes what no record knows.
   package func removeLeftovers(_ records: any InboxRecords) throws {}
+
+  /// Nothing is to be done: there are no copies.
+  package func removeCopies(_ records: any InboxRecords) throws {}
 
   // MARK: The place
 

@@ -17,6 +17,9 @@ package struct JobRules: Sendable, Hashable {
   /// How many seconds pass before a job that was put back is begun again.
   private static let pauseOfExcused: Int64 = 1
 
+  /// The most seconds that pass before a job whose bundle could not be fetched or kept is begun again.
+  private static let longestPauseOfStorage: Int64 = 60
+
   /// Rules.
   package init(maximumAttempts: Int = 4, maximumInterruptions: Int = 8) {
     self.maximumAttempts = maximumAttempts
@@ -65,6 +68,10 @@ package struct JobRules: Sendable, Hashable {
       (state, failure) = (.waiting, reason)
       job.excused += 1
       notBefore = date.secondsSince1970 + Self.pauseOfExcused
+    case .storageFault(let reason):
+      (state, failure) = (.waiting, reason)
+      notBefore = date.secondsSince1970 + min(Self.longestPauseOfStorage, 1 << Int64(min(job.excused, 6)))
+      job.excused += 1
     case .putBack(let reason), .tryAgain(let reason):
       state = counted < maximumAttempts ? .waiting : .failed
       failure = reason

@@ -43,15 +43,20 @@ package protocol InboxRecords: Sendable {
   /// Notes how many bytes of an upload are on the disk, and until when it is kept.
   func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError)
 
-  /// Notes that an upload is no more.
-  func drop(_ id: String) throws(InboxError)
+  /// Notes that an upload is no more, where it is not over.
+  ///
+  /// - Returns: whether it was not over.
+  @discardableResult
+  func drop(_ id: String) throws(InboxError) -> Bool
 
   /// The uploads that are not over, in the order in which they were begun; at most so many where a limit is given.
   func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload]
 
   /// Notes that an upload is a bundle now.
   ///
-  /// - Returns: the bundle; an earlier one where the same sender has sent the same file before.
+  /// - Returns: the bundle; an earlier one where the same sender has sent the same file before, and that which it became where
+  ///   that was noted already.
+  /// - Throws: `not-in-inbox` where the upload was dropped or its bundle discarded; `inbox-records`.
   func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle
 
   /// Forgets the uploads that have been over for long, and the oldest of a sender who has very many.

@@ -138,7 +138,10 @@ package struct SQLiteInboxRecords: InboxRecords {
   /// The upload that became a bundle; where that was forgotten meanwhile, the one that is announced takes its place.
   private static func known(_ upload: InboxUpload, _ bundle: String, _ database: Database) throws -> InboxUpload {
     if let known = try String.fetchOne(
-      database, sql: "SELECT content FROM uploads WHERE bundle = ? AND sender = ? ORDER BY rowid LIMIT 1",
+      database,
+      sql: """
+        SELECT content FROM uploads WHERE bundle = ? AND sender = ? AND state = 'finished' ORDER BY rowid LIMIT 1
+        """,
       arguments: [bundle, upload.sender])
     {
       return try InboxRecordText.value(InboxUpload.self, known)
@@ -243,7 +246,15 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  package func drop(_ id: String) throws(InboxError) { try change("end the upload", id) { $0.state = .dropped } }
+  @discardableResult
+  package func drop(_ id: String) throws(InboxError) -> Bool {
+    try database.write("end the upload") { database in
+      guard var upload = try Self.upload(id, database), upload.state == .open else { return false }
+      upload.state = .dropped
+      try Self.save(upload, database)
+      return true
+    }
+  }
 
   package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
@@ -257,7 +268,15 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle") { database in
-      guard var upload = try Self.upload(id, database) else { throw InboxError.noBundle("note the bundle") }
+      let over = InboxError.noBundle("note the bundle")
+      guard var upload = try Self.upload(id, database) else { throw over }
+      switch upload.state {
+      case .open: break
+      case .finished:
+        guard let known = upload.bundle, let bundle = try Self.bundle(known, database) else { throw over }
+        return bundle
+      case .dropped: throw over
+      }
       let known = try String.fetchOne(
         database, sql: "SELECT content FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
         arguments: [bundle.sender, bundle.sha256, bundle.bytes])

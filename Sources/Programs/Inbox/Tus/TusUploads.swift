@@ -62,7 +62,12 @@ final class TusUploads: Sendable {
         .serviceUnavailable, "upload-elsewhere", "The upload goes on at the server that it began at.",
         headers: ["Retry-After": "10"])
     }
-    try records.drop(upload.id)
+    guard try records.drop(upload.id) else {
+      // It became a bundle meanwhile, or is over in another way: its sender asks again, and learns it.
+      throw TusRefusal(
+        .serviceUnavailable, "upload-elsewhere", "The upload ended at the server that it began at.",
+        headers: ["Retry-After": "1"])
+    }
     throw TusRefusal(.gone, "upload-gone", "The server that had the upload is not there any more.")
   }
 

@@ -33,10 +33,17 @@ extension WorkerPool {
         job.kind == .open
         ? [:] : try BundleArchive.sums(of: folders.bundle(bundle.id), leavingOut: [], in: fileSystem)
       return try attempt(job, bundle, in: folders, making: making, before: before)
-    } catch let error as any ReportableError where error.isEnvironmental && !(error is InboxError) {
-      // The bundle is not at fault where its storage cannot be reached, and its tries are not either.
-      return .putBack(InboxBundle.Failure(code: error.code, words: Self.sentence(error)))
+    } catch let error as any ReportableError
+      where !(error is InboxError) && (error.isEnvironmental || error.code.hasPrefix("s3-"))
+    {
+      let failure = InboxBundle.Failure(code: error.code, words: Self.sentence(error))
+      // The files of this machine are another matter: a bundle may be what is too large for it.
+      if error is FileError { return .putBack(failure) }
+      // The bundle is not at fault where its storage cannot be used, and its tries are not either.
+      return .storageFault(failure)
     } catch let error as InboxError where error.kind == .missing || error.kind == .altered {
+      // A first try may have read amiss. A store that is to be salvaged is unpacked anew, after which this job begins again.
+      if job.kind == .salvage, job.attempts - job.excused - job.interrupted > 1 { try inbox.makeAnew(bundle) }
       return .tryAgain(InboxBundle.Failure(code: error.code, words: Self.sentence(error)))
     }
   }

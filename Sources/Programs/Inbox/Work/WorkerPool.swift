@@ -76,6 +76,9 @@ package final class WorkerPool: Sendable {
   private let threads = DispatchGroup()
   private let wake = DispatchSemaphore(value: 0)
 
+  /// How many jobs in succession could not be done because the storage could not be used.
+  private let storageFaults = Mutex(0)
+
   /// The mark of the models, once it is known.
   private let modelMark = Mutex<String?>(nil)
 
@@ -124,7 +127,7 @@ package final class WorkerPool: Sendable {
 
   /// Goes on, now and then, with what others may have kept this process from; it waits for no worker's job.
   private func care() {
-    var next = ContinuousClock.now + .seconds(Self.pauseOfCare)
+    var next = ContinuousClock.now
     while !isStopping.withLock({ $0 }) {
       Thread.sleep(forTimeInterval: 0.2)
       guard next <= .now else { continue }
@@ -160,6 +163,7 @@ package final class WorkerPool: Sendable {
         }
         if options.count > 0, let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) {
           try work(at: job)
+          waitForStorage()
           continue
         }
       } catch {
@@ -167,6 +171,15 @@ package final class WorkerPool: Sendable {
       }
       _ = wake.wait(timeout: .now() + .milliseconds(1000))
     }
+  }
+
+  /// Waits where the storage could not be used, longer each time and at most a minute: the other jobs would fare no better.
+  private func waitForStorage() {
+    let faults = storageFaults.withLock { $0 }
+    guard faults > 0 else { return }
+    let seconds: Int = min(60, 1 << min(faults - 1, 6))
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end, !isStopping.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.2) }
   }
 
   /// Does one job, if there is one that can be done now; for tests.
@@ -185,6 +198,11 @@ package final class WorkerPool: Sendable {
     }
     inbox.changes.tell()
     guard let outcome = try ended(job, bundle) else { return }
+    if case .storageFault = outcome {
+      storageFaults.withLock { $0 += 1 }
+    } else {
+      storageFaults.withLock { $0 = 0 }
+    }
     guard let state = try queue.end(job, outcome, at: now) else { return }
     if !inbox.storage.isShared {
       // The lock of this job is not held any more; where that cannot be removed, the next start does it.
