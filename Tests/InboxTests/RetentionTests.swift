@@ -223,6 +223,31 @@ struct RetentionTests {
     }
   }
 
+  @Test(arguments: RecordsKind.available) func whatIsSentAgainIsKeptByDays(_ kind: RecordsKind) throws {
+    let bench = try Bench(kind)
+    let (announced, sent, old) = (
+      try bench.receive(9, table: nil), try bench.receive(9, table: nil), try bench.receive(9, table: nil)
+    )
+    let now = bench.clock.now
+    func upload(_ sum: String?) -> InboxUpload {
+      var upload = InboxUpload(
+        id: "\(UniversalIdentifier.random())".lowercased(), sender: "me", length: 10, created: now, expires: now)
+      upload.sha256 = sum
+      return upload
+    }
+    _ = try bench.inbox.records.admit(upload(announced.sha256), quota: 1 << 40, limits: InboxLimits())
+    let again = upload(nil)
+    _ = try bench.inbox.records.admit(again, quota: 1 << 40, limits: InboxLimits())
+    let kept = try bench.inbox.records.finish(
+      again.id,
+      as: InboxBundle(
+        id: again.id, sender: "me", date: now, sha256: sent.sha256, bytes: 10, fileName: nil, level: nil,
+        isEncrypted: false))
+    #expect(kept.id == sent.id)
+    #expect(try bench.inbox.prune(InboxRetention(days: 1)).removed.map(\.bundle) == [old.id])
+    #expect(try bench.kept() == [announced.id, sent.id])
+  }
+
   @Test(arguments: RecordsKind.available) func oneBundleThatCannotBeRemovedKeepsNoOther(_ kind: RecordsKind) throws {
     let rules = InboxRetention(days: 1, keepsOneOfEach: false)
     let bench = try Bench(kind)
