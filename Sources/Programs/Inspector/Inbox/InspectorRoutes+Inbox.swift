@@ -55,7 +55,7 @@ extension InspectorRoutes {
     ) { _, _, id in
       guard try inbox.records.group(id) != nil else { throw Refusal(.notFound, "no such damage was seen") }
       guard let batch = try inbox.salvageAgain(id) else {
-        throw Refusal(.conflict, "every store of this damage was salvaged by this version")
+        throw Refusal(.conflict, "no store here has a last result of an earlier version")
       }
       return .done(.batch(batch.number))
     }
