@@ -33,7 +33,9 @@ struct RetentionTests {
 
     /// A bundle that arrived so many days ago, with files.
     @discardableResult
-    func receive(_ days: Int64, table: String?, bytes: Int64 = 10) throws -> InboxBundle {
+    func receive(
+      _ days: Int64, table: String?, bytes: Int64 = 10, state: InboxBundle.State = .unpacked
+    ) throws -> InboxBundle {
       let id = "\(UniversalIdentifier.random())".lowercased()
       let date = Timestamp(secondsSince1970: clock.now.secondsSince1970 - days * RetentionTests.day)
       let upload = InboxUpload(id: id, sender: "me", length: bytes, created: date, expires: date)
@@ -43,7 +45,7 @@ struct RetentionTests {
         id,
         as: InboxBundle(
           id: id, sender: "me", date: date, sha256: id, bytes: bytes, fileName: nil, level: nil, isEncrypted: false))
-      bundle.state = .unpacked
+      bundle.state = state
       bundle.fingerprint = table.map { DamageFingerprint(InboxDesk.facts(tables: [$0])) }
       try inbox.records.save(bundle)
       try folder.write("bytes", to: "Inbox/Bundles/\(id)/bundle.lazaret.tar.gz")
@@ -246,6 +248,16 @@ struct RetentionTests {
     #expect(kept.id == sent.id)
     #expect(try bench.inbox.prune(InboxRetention(days: 1)).removed.map(\.bundle) == [old.id])
     #expect(try bench.kept() == [announced.id, sent.id])
+  }
+
+  @Test(arguments: RecordsKind.available) func aStoreIsOnlyDisplacedByAStore(_ kind: RecordsKind) throws {
+    let bench = try Bench(kind)
+    let rules = InboxRetention(days: 1)
+    let store = try bench.receive(9, table: "A", state: .quarantined)
+    let words = try bench.receive(8, table: "A")
+    #expect(try bench.inbox.prune(rules).kept == [.newest: 2] && bench.kept() == [store.id, words.id])
+    let next = try bench.receive(7, table: "A", state: .quarantined)
+    #expect(try bench.inbox.prune(rules).removed.map(\.bundle) == [store.id, words.id] && bench.kept() == [next.id])
   }
 
   @Test(arguments: RecordsKind.available) func oneBundleThatCannotBeRemovedKeepsNoOther(_ kind: RecordsKind) throws {

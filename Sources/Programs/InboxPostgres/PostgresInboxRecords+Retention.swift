@@ -20,7 +20,8 @@ extension PostgresInboxRecords {
     SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0), (
         SELECT count(*) FROM (
           SELECT 1 FROM lazaret.bundles AS newer
-            WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id) LIMIT $1
+            WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
+            AND (newer.state = 'quarantined' OR found.state <> 'quarantined') LIMIT $1
         ) AS some
       ),
       state = 'received' OR EXISTS (

@@ -77,6 +77,8 @@ package struct RetentionCandidate: Sendable, Hashable {
   package var bytes: Int64
 
   /// How many newer bundles of the same damage there are, as far as they were counted; 0 where it has none.
+  ///
+  /// Where its store is in quarantine, only those whose stores are there too.
   package var newer: Int
 
   /// Whether a job of it waits or runs, or it waits to be opened.
