@@ -17,7 +17,7 @@ extension InspectorRoutes {
       "/inbox/groups", about: "The damage that was seen, the latest first.", query: [InboxPager.field]
     ) { request in try InboxGroupsPage(inbox, after: InboxPager.key(request)) }
     page("/inbox/senders", about: "Who may send, with what is kept of each.", query: [InboxPager.field]) { request in
-      try InboxSendersPage(inbox, after: request.query[InboxPager.parameter])
+      try InboxSendersPage(inbox, after: InboxPager.name(request))
     }
     page(
       "/inbox/jobs", about: "The jobs of workers in one state, with the reasons of those that failed.",
@@ -70,7 +70,7 @@ extension InspectorRoutes {
       let word = request.query["change"]
       let change = word.flatMap { SalvageChange(rawValue: $0) }
       guard word == nil || change != nil else { throw Refusal(.badRequest, "there is no such change") }
-      return try InboxBatchPage(batch, inbox, change: change, after: request.query[InboxPager.parameter])
+      return try InboxBatchPage(batch, inbox, change: change, after: InboxPager.name(request))
     }
     page("/inbox/bundles/{id}", about: "One bundle: what is in it, who sent it, what was done with it.", .upload) {
       _, id in
