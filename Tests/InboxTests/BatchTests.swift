@@ -53,7 +53,8 @@ struct BatchTests {
     let empty = count("1", [:], isUsable: false)
     #expect(SalvageChange(from: empty, to: count("2", [:])) == .better)
     // Numbers of a worker that was taken over are bounded.
-    #expect(count(nil, ["A": (.max, -1, .max)]).recovered == 1 << 48)
+    #expect(count(nil, ["A": (.max, -1, .max)]).recovered == 1 << 40)
+    #expect(count(nil, ["A": (.max, .max, .max), "B": (.max, .max, .max)]).lost == 1 << 40)
   }
 
   @Test(arguments: RecordsKind.available) func aBatchTakesWhatAnEarlierVersionSalvaged(_ kind: RecordsKind) throws {

@@ -245,6 +245,7 @@ struct ListContractTests {
       try database.execute(
         sql: """
           DROP TABLE removals; DROP TABLE batches; DROP TABLE batch_items; ALTER TABLE bundles DROP COLUMN salvaged_by;
+          ALTER TABLE bundles DROP COLUMN received;
           DROP TABLE damages; DROP TABLE damage_bands; DROP INDEX bundles_of_sender; DROP INDEX bundles_by_state;
           DROP INDEX bundles_by_damage; CREATE INDEX bundles_by_damage ON bundles (damage, date); DROP INDEX jobs_in_state;
           DELETE FROM grdb_migrations WHERE identifier > '2'

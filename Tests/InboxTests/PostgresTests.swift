@@ -27,7 +27,7 @@ struct PostgresTests {
       let result = try child.finish()
       #expect(result.status == 0, "\(result.errors)")
     }
-    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1,2,3,4")
+    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1,2,3,4,5")
     #expect(try server.run("SELECT count(*) FROM lazaret.senders", in: address) == "4")
   }
 
@@ -57,7 +57,7 @@ struct PostgresTests {
     try server.run(
       """
       DROP TABLE lazaret.damage_bands, lazaret.removals, lazaret.batches, lazaret.batch_items;
-      ALTER TABLE lazaret.bundles DROP COLUMN salvaged_by; DROP INDEX lazaret.bundles_of_sender, lazaret.jobs_by_state;
+      ALTER TABLE lazaret.bundles DROP COLUMN salvaged_by, DROP COLUMN received; DROP INDEX lazaret.bundles_of_sender, lazaret.jobs_by_state;
       CREATE INDEX jobs_failed ON lazaret.jobs (id) WHERE state = 'failed';
       DELETE FROM lazaret.versions WHERE version > 1
       """, in: address)

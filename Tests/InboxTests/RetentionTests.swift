@@ -33,7 +33,9 @@ struct RetentionTests {
 
     /// A bundle that arrived so many days ago, with files.
     @discardableResult
-    func receive(_ days: Int64, table: String?, bytes: Int64 = 10) throws -> InboxBundle {
+    func receive(
+      _ days: Int64, table: String?, bytes: Int64 = 10, state: InboxBundle.State = .unpacked
+    ) throws -> InboxBundle {
       let id = "\(UniversalIdentifier.random())".lowercased()
       let date = Timestamp(secondsSince1970: clock.now.secondsSince1970 - days * RetentionTests.day)
       let upload = InboxUpload(id: id, sender: "me", length: bytes, created: date, expires: date)
@@ -43,7 +45,7 @@ struct RetentionTests {
         id,
         as: InboxBundle(
           id: id, sender: "me", date: date, sha256: id, bytes: bytes, fileName: nil, level: nil, isEncrypted: false))
-      bundle.state = .unpacked
+      bundle.state = state
       bundle.fingerprint = table.map { DamageFingerprint(InboxDesk.facts(tables: [$0])) }
       try inbox.records.save(bundle)
       try folder.write("bytes", to: "Inbox/Bundles/\(id)/bundle.lazaret.tar.gz")
@@ -221,6 +223,41 @@ struct RetentionTests {
       // It can be sent again.
       #expect(try again.inbox.records.upload(old[0].id)?.state == .dropped || again.kept().contains(old[0].id))
     }
+  }
+
+  @Test(arguments: RecordsKind.available) func whatIsSentAgainIsKeptByDays(_ kind: RecordsKind) throws {
+    let bench = try Bench(kind)
+    let (announced, sent, old) = (
+      try bench.receive(9, table: nil), try bench.receive(9, table: nil), try bench.receive(9, table: nil)
+    )
+    let now = bench.clock.now
+    func upload(_ sum: String?) -> InboxUpload {
+      var upload = InboxUpload(
+        id: "\(UniversalIdentifier.random())".lowercased(), sender: "me", length: 10, created: now, expires: now)
+      upload.sha256 = sum
+      return upload
+    }
+    _ = try bench.inbox.records.admit(upload(announced.sha256), quota: 1 << 40, limits: InboxLimits())
+    let again = upload(nil)
+    _ = try bench.inbox.records.admit(again, quota: 1 << 40, limits: InboxLimits())
+    let kept = try bench.inbox.records.finish(
+      again.id,
+      as: InboxBundle(
+        id: again.id, sender: "me", date: now, sha256: sent.sha256, bytes: 10, fileName: nil, level: nil,
+        isEncrypted: false))
+    #expect(kept.id == sent.id)
+    #expect(try bench.inbox.prune(InboxRetention(days: 1)).removed.map(\.bundle) == [old.id])
+    #expect(try bench.kept() == [announced.id, sent.id])
+  }
+
+  @Test(arguments: RecordsKind.available) func aStoreIsOnlyDisplacedByAStore(_ kind: RecordsKind) throws {
+    let bench = try Bench(kind)
+    let rules = InboxRetention(days: 1)
+    let store = try bench.receive(9, table: "A", state: .quarantined)
+    let words = try bench.receive(8, table: "A")
+    #expect(try bench.inbox.prune(rules).kept == [.newest: 2] && bench.kept() == [store.id, words.id])
+    let next = try bench.receive(7, table: "A", state: .quarantined)
+    #expect(try bench.inbox.prune(rules).removed.map(\.bundle) == [store.id, words.id] && bench.kept() == [next.id])
   }
 
   @Test(arguments: RecordsKind.available) func oneBundleThatCannotBeRemovedKeepsNoOther(_ kind: RecordsKind) throws {

@@ -56,7 +56,7 @@ extension PostgresInboxRecords {
           AND jobs.kind = 'salvage' AND jobs.state IN ('waiting', 'running') LIMIT 1
         """, [.text(group)])
       guard open.count == 0 else { throw InboxError.batchIsRunning }
-      let bundles = try Self.earlier(group, version, connection)
+      let bundles = Array(try Self.earlier(group, version, connection).prefix(SalvageBatch.maximumBundles))
       guard !bundles.isEmpty else { return nil }
       let number = try connection.query(
         "INSERT INTO lazaret.batches (damage, version, date, total) VALUES ($1, $2, $3, $4) RETURNING number",

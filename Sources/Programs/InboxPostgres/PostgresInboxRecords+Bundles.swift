@@ -32,11 +32,13 @@ extension PostgresInboxRecords {
     ).changed == 1
   }
 
-  /// The bundle of the same sender and content.
+  /// The bundle of the same sender and content, which was sent again.
   static func same(as bundle: InboxBundle, _ connection: PostgresConnection) throws -> InboxBundle {
     let result = try connection.query(
-      "SELECT summary, details FROM lazaret.bundles WHERE sender = $1 AND sha256 = $2 AND bytes = $3 FOR SHARE",
-      [.text(bundle.sender), .text(bundle.sha256), .integer(bundle.bytes)])
+      """
+      UPDATE lazaret.bundles SET received = greatest(coalesce(received, date), $4)
+        WHERE sender = $1 AND sha256 = $2 AND bytes = $3 RETURNING summary, details
+      """, [.text(bundle.sender), .text(bundle.sha256), .integer(bundle.bytes), .text(bundle.date)])
     // It was removed meanwhile: as if it had never been, and what is done is begun again.
     guard result.count > 0 else { throw PostgresFailure(.state("40001")) }
     return try Self.bundle(result, 0)

@@ -20,12 +20,13 @@ extension PostgresInboxRecords {
     SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0), (
         SELECT count(*) FROM (
           SELECT 1 FROM lazaret.bundles AS newer
-            WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id) LIMIT $1
+            WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
+            AND (newer.state = 'quarantined' OR found.state <> 'quarantined') LIMIT $1
         ) AS some
       ),
       state = 'received' OR EXISTS (
         SELECT 1 FROM lazaret.jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
-      )
+      ), coalesce(received, date)
       FROM lazaret.bundles AS found WHERE
     """
 
@@ -34,7 +35,8 @@ extension PostgresInboxRecords {
     RetentionCandidate(
       id: try result.text(row, 0), sender: try result.text(row, 1), date: try result.text(row, 2),
       sha256: try result.text(row, 3), group: try result.maybeText(row, 4), bytes: try result.integer(row, 5),
-      newer: Int(try result.integer(row, 6)), isAtWork: try result.text(row, 7) == "t")
+      newer: Int(try result.integer(row, 6)), isAtWork: try result.text(row, 7) == "t",
+      received: try result.text(row, 8))
   }
 
   package func remove(

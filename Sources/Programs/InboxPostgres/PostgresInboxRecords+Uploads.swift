@@ -22,10 +22,12 @@ extension PostgresInboxRecords {
   /// The upload that became a bundle of the same content; where that was forgotten, the one that is announced takes its place.
   private static func known(_ upload: InboxUpload, _ connection: PostgresConnection) throws -> InboxUpload? {
     guard let sum = upload.sha256 else { return nil }
-    // It stays until the upload is noted.
+    // It stays until the upload is noted; that it was sent again is for retention.
     let bundles = try connection.query(
-      "SELECT id FROM lazaret.bundles WHERE sender = $1 AND sha256 = $2 AND bytes = $3 FOR SHARE",
-      [.text(upload.sender), .text(sum), .integer(upload.length)])
+      """
+      UPDATE lazaret.bundles SET received = greatest(coalesce(received, date), $4)
+        WHERE sender = $1 AND sha256 = $2 AND bytes = $3 RETURNING id
+      """, [.text(upload.sender), .text(sum), .integer(upload.length), .text(upload.created)])
     guard bundles.count > 0 else { return nil }
     let bundle = try bundles.text(0, 0)
     let uploads = try connection.query(

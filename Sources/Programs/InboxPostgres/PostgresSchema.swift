@@ -18,7 +18,7 @@ enum PostgresSchema {
   /// The steps from each version to the next; those that were published never change.
   static let steps = [
     Step(statements: first), Step(statements: second, fill: PostgresInboxRecords.noteBandsOfAll),
-    Step(statements: third), Step(statements: fourth),
+    Step(statements: third), Step(statements: fourth), Step(statements: fifth),
   ]
 
   /// The key of the advisory locks: `laza` in ASCII.
@@ -232,6 +232,11 @@ enum PostgresSchema {
     );
     CREATE INDEX removals_not_cleared ON lazaret.removals (number) WHERE NOT cleared;
     CREATE INDEX removals_by_bundle ON lazaret.removals (bundle);
+    """
+
+  // When a bundle was last sent.
+  private static let fifth = """
+    ALTER TABLE lazaret.bundles ADD COLUMN received text COLLATE "C";
     """
 
   // Which version salvaged a bundle, and bundles that are salvaged again together.

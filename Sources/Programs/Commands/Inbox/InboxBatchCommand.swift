@@ -44,7 +44,7 @@ struct InboxBatchNewCommand: ParsableCommand {
         batch.map { batch in
           "Batch \(batch.number): \(counted(Int64(batch.total), "bundle")) will be salvaged again with version "
             + "\(batch.version). See: lazaret inbox batch show \(batch.number)\n"
-        } ?? "Every store of this damage was salvaged by version \(LibraryVersion.current).\n")
+        } ?? "No store of this damage has a last result of an earlier version than \(LibraryVersion.current).\n")
     }
   }
 }

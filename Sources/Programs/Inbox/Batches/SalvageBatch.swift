@@ -52,6 +52,9 @@ package struct SalvageBatch: Sendable, Hashable {
   package var before = Sum()
   package var after = Sum()
 
+  /// The most bundles of a batch; what is left is for the next one.
+  package static let maximumBundles = 10_000
+
   /// A batch that was just begun.
   package init(number: Int64, group: String, version: String, date: String, total: Int) {
     self.number = number

@@ -14,6 +14,9 @@ package struct SalvageCount: Sendable, Hashable, Codable {
   /// The most that any number counts here: beyond it, sums of hostile numbers could overflow.
   private static let maximumNumber: Int64 = 1 << 48
 
+  /// The most that any number counts in all, so that the sums of millions of bundles stay in bounds.
+  private static let maximumSum: Int64 = 1 << 40
+
   /// A result of a salvage.
   package init(_ result: Receipt.Salvage.Result) {
     func bounded(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
@@ -27,13 +30,13 @@ package struct SalvageCount: Sendable, Hashable, Codable {
   }
 
   /// Records recovered in all.
-  package var recovered: Int64 { entities.reduce(0) { $0 + $1.recovered } }
+  package var recovered: Int64 { min(entities.reduce(0) { $0 + $1.recovered }, Self.maximumSum) }
 
   /// Those of them that are doubtful.
-  package var doubtful: Int64 { entities.reduce(0) { $0 + $1.doubtful } }
+  package var doubtful: Int64 { min(entities.reduce(0) { $0 + $1.doubtful }, Self.maximumSum) }
 
   /// Records lost in all, as far as that is known.
-  package var lost: Int64 { entities.reduce(0) { $0 + $1.lost } }
+  package var lost: Int64 { min(entities.reduce(0) { $0 + $1.lost }, Self.maximumSum) }
 
   /// Whether it keeps to the limits that a worker keeps to which nothing has taken over.
   var isPlausible: Bool {

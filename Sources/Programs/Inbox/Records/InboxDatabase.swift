@@ -144,6 +144,10 @@ package final class InboxDatabase: Sendable {
           CREATE INDEX batch_items_open ON batch_items (bundle, batch) WHERE change IS NULL;
           """)
     }
+    // When a bundle was last sent.
+    migrator.registerMigration("6") { database in
+      try database.execute(sql: "ALTER TABLE bundles ADD COLUMN received TEXT")
+    }
     return migrator
   }
 

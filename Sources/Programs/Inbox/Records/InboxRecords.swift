@@ -156,7 +156,8 @@ package protocol InboxRecords: Sendable {
   /// How many bundles of a damage were salvaged last by an earlier version than this one.
   func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int
 
-  /// Notes a batch of these bundles, and begins their salvages anew, in one step.
+  /// Notes a batch of these bundles, at most ``SalvageBatch/maximumBundles``, the oldest first, and begins their salvages anew,
+  /// in one step.
   ///
   /// - Returns: nil where there are none.
   /// - Throws: `inbox-not-now` where an earlier batch of the damage is not over.

@@ -51,7 +51,7 @@ extension SQLiteInboxRecords {
             WHERE damage = ? AND change IS NULL AND jobs.kind = 'salvage' AND jobs.state IN ('waiting', 'running') LIMIT 1
           """, arguments: [group])
       guard open == nil else { throw InboxError.batchIsRunning }
-      let bundles = try Self.earlier(group, version, database)
+      let bundles = try Self.earlier(group, version, database).prefix(SalvageBatch.maximumBundles)
       guard !bundles.isEmpty else { return nil }
       try database.execute(
         sql: "INSERT INTO batches (damage, version, date, total) VALUES (?, ?, ?, ?)",

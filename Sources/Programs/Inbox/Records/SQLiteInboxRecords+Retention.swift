@@ -23,17 +23,17 @@ extension SQLiteInboxRecords {
         SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0) AS bytes, (
             SELECT count(*) FROM (
               SELECT 1 FROM bundles AS newer WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
-                LIMIT :newer)
+                AND (newer.state = 'quarantined' OR found.state <> 'quarantined') LIMIT :newer)
           ) AS newer,
           state = 'received' OR EXISTS (
             SELECT 1 FROM jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
-          ) AS work
+          ) AS work, coalesce(received, date) AS received
           FROM bundles AS found WHERE \(condition)
         """, arguments: arguments
     ).map { row in
       RetentionCandidate(
         id: row["id"], sender: row["sender"], date: row["date"], sha256: row["sha256"], group: row["damage"],
-        bytes: row["bytes"], newer: row["newer"], isAtWork: row["work"])
+        bytes: row["bytes"], newer: row["newer"], isAtWork: row["work"], received: row["received"])
     }
   }
 

@@ -113,6 +113,7 @@ package struct SQLiteInboxRecords: InboxRecords {
           database, sql: "SELECT id FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
           arguments: [upload.sender, sum, upload.length])
       {
+        try Self.noteReceived(bundle, at: upload.created, database)
         return .known(try Self.known(upload, bundle, database))
       }
       let open =
@@ -133,6 +134,12 @@ package struct SQLiteInboxRecords: InboxRecords {
         ])
       return .begun
     }
+  }
+
+  /// Notes that a bundle was sent again, for retention.
+  private static func noteReceived(_ bundle: String, at date: String, _ database: Database) throws {
+    try database.execute(
+      sql: "UPDATE bundles SET received = max(coalesce(received, date), ?) WHERE id = ?", arguments: [date, bundle])
   }
 
   /// The upload that became a bundle; where that was forgotten meanwhile, the one that is announced takes its place.
@@ -291,6 +298,7 @@ package struct SQLiteInboxRecords: InboxRecords {
             try InboxRecordText.text(bundle),
           ])
       }
+      if known != nil { try Self.noteReceived(kept.id, at: bundle.date, database) }
       upload.finish(as: kept.id)
       try Self.save(upload, database)
       return kept

@@ -77,14 +77,20 @@ package struct RetentionCandidate: Sendable, Hashable {
   package var bytes: Int64
 
   /// How many newer bundles of the same damage there are, as far as they were counted; 0 where it has none.
+  ///
+  /// Where its store is in quarantine, only those whose stores are there too.
   package var newer: Int
 
   /// Whether a job of it waits or runs, or it waits to be opened.
   package var isAtWork: Bool
 
+  /// When it was sent last, in RFC 3339: later than it arrived where its sender sent it again.
+  package var received: String
+
   /// A bundle as the rules see it.
   package init(
-    id: String, sender: String, date: String, sha256: String, group: String?, bytes: Int64, newer: Int, isAtWork: Bool
+    id: String, sender: String, date: String, sha256: String, group: String?, bytes: Int64, newer: Int, isAtWork: Bool,
+    received: String
   ) {
     self.id = id
     self.sender = sender
@@ -94,6 +100,7 @@ package struct RetentionCandidate: Sendable, Hashable {
     self.bytes = bytes
     self.newer = newer
     self.isAtWork = isAtWork
+    self.received = received
   }
 
   /// Its place in the list of bundles.
@@ -106,7 +113,7 @@ extension InboxRetention {
   /// - Parameter oldest: when what is kept by days arrived at the earliest, in RFC 3339.
   func verdict(on bundle: RetentionCandidate, oldest: String?) -> RetentionVerdict {
     if let reason = reasonToStay(bundle) { return .kept(reason) }
-    if let oldest, bundle.date >= oldest { return .kept(.days) }
+    if let oldest, bundle.received >= oldest { return .kept(.days) }
     if let last, bundle.group != nil {
       if bundle.newer < last { return .kept(.last) }
       return .removed(oldest == nil ? .last : .days)
@@ -128,7 +135,7 @@ extension InboxRetention {
   func stillRemoves(
     _ bundle: RetentionCandidate, by rule: InboxRemoval.Rule, seen: RetentionCandidate?, oldest: String?
   ) -> Bool {
-    guard let seen, seen.key == bundle.key else { return false }
+    guard let seen, seen.received == bundle.received else { return false }
     if case .removed = verdict(on: bundle, oldest: oldest) { return true }
     return rule == .bytes && reasonToStay(bundle) == nil
   }

@@ -43,7 +43,7 @@ struct InboxBatchFormPage: InspectorPage {
       if !frame.allowsActions {
         .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
       } else if count == 0 {
-        HTML.note(.plain, "<p>Every store of this damage was salvaged by this version.</p>") + back
+        HTML.note(.plain, "<p>No store here has a last result of an earlier version.</p>") + back
       } else {
         frame.form(target, "<p class=\"row\"><button class=\"main\">Salvage again</button>\(back)</p>")
       }

@@ -70,7 +70,7 @@ struct InboxGroupPage: InspectorPage {
       head: "<th scope=\"col\">Version</th><th scope=\"col\" class=\"number\">Stores</th>", rows)
     let list: HTML =
       bundles.isEmpty && pager.token == nil
-      ? "<p class=\"soft\">Its bundles were discarded.</p>"
+      ? "<p class=\"soft\">Its bundles were removed.</p>"
       : "<ul class=\"stores\">\(bundles.map { $0.item(frame) })</ul>"
     return """
       <div data-events="\(frame.events)" data-inbox>

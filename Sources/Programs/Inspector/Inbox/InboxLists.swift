@@ -50,6 +50,17 @@ struct InboxPager: Sendable {
     return key
   }
 
+  /// The name or the identifier behind which a page begins; nil for the first.
+  ///
+  /// - Throws: 400 where it has control characters, which no name has.
+  static func name(_ request: Request) throws(Refusal) -> String? {
+    guard let text = request.query[parameter] else { return nil }
+    guard text.utf8.allSatisfy({ $0 >= 32 && $0 != 127 }) else {
+      throw Refusal(.badRequest, "that is no token of a page")
+    }
+    return text
+  }
+
   /// The number behind which a page begins; nil for the first.
   ///
   /// - Throws: 400 where the token is none.

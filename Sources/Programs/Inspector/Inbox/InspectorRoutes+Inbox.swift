@@ -17,7 +17,7 @@ extension InspectorRoutes {
       "/inbox/groups", about: "The damage that was seen, the latest first.", query: [InboxPager.field]
     ) { request in try InboxGroupsPage(inbox, after: InboxPager.key(request)) }
     page("/inbox/senders", about: "Who may send, with what is kept of each.", query: [InboxPager.field]) { request in
-      try InboxSendersPage(inbox, after: request.query[InboxPager.parameter])
+      try InboxSendersPage(inbox, after: InboxPager.name(request))
     }
     page(
       "/inbox/jobs", about: "The jobs of workers in one state, with the reasons of those that failed.",
@@ -55,7 +55,7 @@ extension InspectorRoutes {
     ) { _, _, id in
       guard try inbox.records.group(id) != nil else { throw Refusal(.notFound, "no such damage was seen") }
       guard let batch = try inbox.salvageAgain(id) else {
-        throw Refusal(.conflict, "every store of this damage was salvaged by this version")
+        throw Refusal(.conflict, "no store here has a last result of an earlier version")
       }
       return .done(.batch(batch.number))
     }
@@ -70,7 +70,7 @@ extension InspectorRoutes {
       let word = request.query["change"]
       let change = word.flatMap { SalvageChange(rawValue: $0) }
       guard word == nil || change != nil else { throw Refusal(.badRequest, "there is no such change") }
-      return try InboxBatchPage(batch, inbox, change: change, after: request.query[InboxPager.parameter])
+      return try InboxBatchPage(batch, inbox, change: change, after: InboxPager.name(request))
     }
     page("/inbox/bundles/{id}", about: "One bundle: what is in it, who sent it, what was done with it.", .upload) {
       _, id in
