@@ -15,7 +15,7 @@ extension WorkerPool {
       try? inbox.surroundings.fileSystem.removeTree(home)
     }
     do {
-      let making = try BundleMaking(job.kind, of: bundle, models: try markOfModels())
+      let making = try self.making(job, of: bundle)
       let folders = InboxFolders(home: home)
       let lease = JobLease(until: now.secondsSince1970 + options.leaseSeconds)
       if let known = try holding(job, lease, { try inbox.storage.result(of: making) }) {

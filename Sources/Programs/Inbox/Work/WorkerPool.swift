@@ -79,9 +79,6 @@ package final class WorkerPool: Sendable {
   /// How many jobs in succession could not be done because the storage could not be used.
   private let storageFaults = Mutex(0)
 
-  /// The mark of the models, once it is known.
-  private let modelMark = Mutex<String?>(nil)
-
   /// A pool that does nothing yet.
   ///
   /// - Parameter runner: does the work.
@@ -258,6 +255,8 @@ package final class WorkerPool: Sendable {
     guard let result else { return Self.cancelled }
     if let failed = failure(result, order) { return failed }
     guard let making else { return try outcome(result.opened, result.salvaged, of: job, bundle, archive: nil) }
+    // What was made while a model was changed is not what its sum says.
+    guard try self.making(job, of: bundle) == making else { return Self.modelsChanged }
     let made = MadeResult(
       folders: folders, opened: result.opened, salvaged: result.salvaged,
       placedBytes: try inbox.placedBytes(of: bundle.id, in: folders),
@@ -273,6 +272,9 @@ package final class WorkerPool: Sendable {
   static let cancelled = InboxJobOutcome.putBack(
     .init(code: "cancelled", words: "The inbox was ended meanwhile."))
 
+  private static let modelsChanged = InboxJobOutcome.putBack(
+    .init(code: InboxError.Kind.worker.rawValue, words: "The models were changed meanwhile."))
+
   private func run(
     _ job: InboxJob, _ order: WorkOrder, _ watch: RoomWatch, _ lease: JobLease
   ) throws(InboxError) -> WorkResult? {
@@ -286,13 +288,13 @@ package final class WorkerPool: Sendable {
     }
   }
 
-  /// The mark of the models, which is made once.
-  func markOfModels() throws -> String {
-    if let known = modelMark.withLock({ $0 }) { return known }
-    let mark = try BundleMaking.mark(
-      of: options.models, order: options.versionOrder, in: inbox.surroundings.fileSystem)
-    modelMark.withLock { $0 = mark }
-    return mark
+  /// What a job makes of a bundle as it and the models are now.
+  func making(_ job: InboxJob, of bundle: InboxBundle) throws -> BundleMaking {
+    // Nothing that is opened depends on a model.
+    let models =
+      job.kind == .salvage
+      ? try BundleMaking.mark(of: options.models, order: options.versionOrder, in: inbox.surroundings.fileSystem) : ""
+    return try BundleMaking(job.kind, of: bundle, models: models)
   }
 
   /// Whether a job is still leased, which it is for a while then.
