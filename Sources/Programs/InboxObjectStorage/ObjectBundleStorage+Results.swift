@@ -3,6 +3,7 @@ internal import Foundation
 package import Inbox
 internal import ObjectStorage
 internal import StoreFiles
+internal import SystemPackage
 
 /// What was made of bundles: an archive under a name of its own, and then a small object, once, that says which archive counts.
 extension ObjectBundleStorage {
