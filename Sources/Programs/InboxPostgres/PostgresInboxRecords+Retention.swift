@@ -11,7 +11,7 @@ extension PostgresInboxRecords {
             SELECT count(*) FROM (
               SELECT 1 FROM lazaret.bundles AS newer
                 WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id) LIMIT $3
-            ) AS some
+            ) AS counted
           ),
           state = 'received' OR EXISTS (
             SELECT 1 FROM lazaret.jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
