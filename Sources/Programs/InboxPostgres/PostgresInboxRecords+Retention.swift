@@ -22,7 +22,7 @@ extension PostgresInboxRecords {
           SELECT 1 FROM lazaret.bundles AS newer
             WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
             AND (newer.state = 'quarantined' OR found.state <> 'quarantined') LIMIT $1
-        ) AS some
+        ) AS counted
       ),
       state = 'received' OR EXISTS (
         SELECT 1 FROM lazaret.jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
