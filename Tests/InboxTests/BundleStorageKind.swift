@@ -86,7 +86,9 @@ struct StorageSite {
 }
 
 /// An inbox whose bundles lie in shared storage, and the machines that receive and work.
-struct SharedDesk {
+///
+/// What it holds is asked by one thread at a time.
+struct SharedDesk: @unchecked Sendable {
   let site: StorageSite
   let clock = Clock()
   let records: any InboxRecords

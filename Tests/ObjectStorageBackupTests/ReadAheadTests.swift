@@ -32,7 +32,8 @@ struct ReadAheadTests {
     }
     #expect(result == object.bytes)
     #expect(object.requests.count < 20)
-    #expect(object.read < object.bytes.count + 1_000_000)
+    // A block that the end of what was fetched cuts in two is asked for whole.
+    #expect(object.read < object.bytes.count / 20 * 21)
   }
 
   @Test("Of places here and there nothing is read but what is asked for")
