@@ -56,6 +56,8 @@ struct ContractTests {
     try output("inbox", "token", "new", "Garage 2")
     try output("inbox", "token", "revoke", "Garage 2")
     try output("inbox", "token", "list")
+    try output("inbox", "prune", "--keep-days", "1")
+    try output("inbox", "removed")
     try errors("inbox", "token", "new", "Garage 2")
     try output("licences", "--list")
     try output("quarantine", "list")

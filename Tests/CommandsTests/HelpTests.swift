@@ -15,6 +15,8 @@ struct HelpTests {
     ["serve"], ["salvage"],
     ["kit"],
     ["inbox"], ["inbox", "token"], ["inbox", "token", "new"], ["inbox", "token", "list"], ["inbox", "token", "revoke"],
+    ["inbox", "prune"], ["inbox", "removed"], ["inbox", "batch"], ["inbox", "batch", "new"],
+    ["inbox", "batch", "show"],
     ["kit", "create"],
     ["kit", "show"], ["quarantine"],
     ["quarantine", "list"],

@@ -2,7 +2,7 @@ package import Inbox
 
 extension PostgresInboxRecords {
   /// In how many bundles words are looked for at a time that no index finds.
-  package static let maximumLooked = 5000
+  package static let maximumLooked = 2000
 
   package func entries(
     _ filter: InboxFilter, after key: InboxKey?, limit: Int

@@ -19,9 +19,6 @@ struct InboxBatchNewCommand: ParsableCommand {
       the workers of lazaret serve --inbox or lazaret work, which have to be of this version. Earlier results stay; the best \
       is the one to install.
 
-      EXAMPLE
-        lazaret inbox batch new 5f0c12ab34cd --home Support
-
       \(ExitStatus.help)
       """)
 
@@ -56,9 +53,6 @@ struct InboxBatchShowCommand: ParsableCommand {
     usage: "lazaret inbox batch show <number> [--change <change>] [--home <dir> | --database <url>] [<options>]",
     discussion: """
       Exits with 2 where a store came out worse, or mixed.
-
-      EXAMPLE
-        lazaret inbox batch show 3 --home Support --change worse
 
       \(ExitStatus.help)
       """)
