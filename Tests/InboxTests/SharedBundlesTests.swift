@@ -112,10 +112,11 @@ struct SharedBundlesTests {
       gate.close(after: nil)
       try desk.work(desk.pool(try desk.inbox("last")))
       try check(desk, id, "other", store: items[1].1)
-      // What was cut off has left something at most that goes later.
+      // Each attempt that was cut off may have left an archive, which goes with its bundle; what counts is there once.
       bucket.advance(seconds: 86_401)
       for _ in 0..<32 { try front.inbox.storage.removeLeftovers(desk.records) }
-      #expect(try site.keys().count == 5)
+      let keys = try site.keys()
+      #expect((5...8).contains(keys.count) && keys.count { $0.hasSuffix(".json") } == 2)
     }
   }
 

@@ -9,7 +9,7 @@ import StoreCoordination
 struct WorkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "work", abstract: "Opens and salvages the bundles of an inbox whose records are in PostgreSQL.",
-    usage: "lazaret work --database <url> (--bundles <address> | --home <dir>) [--workers <number>] [<options>]",
+    usage: "lazaret work --database <url> (--bundles <address> | --home <dir>) [<options>]",
     discussion: """
       Takes jobs from the database, and does them by processes of its own with limits and a sandbox, as lazaret serve \
       --inbox does. Any number of machines may work; each job is done by one.
