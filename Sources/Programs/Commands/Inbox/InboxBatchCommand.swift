@@ -50,7 +50,7 @@ struct InboxBatchNewCommand: ParsableCommand {
 struct InboxBatchShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Says how far a batch is, and what got better and what worse.",
-    usage: "lazaret inbox batch show <number> [--change <change>] [--home <dir> | --database <url>] [<options>]",
+    usage: "lazaret inbox batch show <number> [--home <dir> | --database <url>] [<options>]",
     discussion: """
       Exits with 2 where a store came out worse, or mixed.
 

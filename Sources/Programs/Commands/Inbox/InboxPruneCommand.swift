@@ -6,7 +6,7 @@ import StoreCoordination
 struct InboxPruneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Removes the bundles that no rule keeps, for good.",
-    usage: "lazaret inbox prune [--keep-days <days>] [--keep-last <n>] [--keep-bytes <size>] [--dry-run] [<options>]",
+    usage: "lazaret inbox prune [--keep-days <days>] [--keep-last <n>] [--keep-bytes <size>] [<options>]",
     discussion: """
       A bundle stays if any rule keeps it, or none is about it: --keep-last is about bundles with a damage. --keep-bytes \
       comes last, and removes the oldest bundles that the other rules keep. The newest bundle of each damage stays, and so \
