@@ -41,7 +41,7 @@ struct InboxBatchNewCommand: ParsableCommand {
         batch.map { batch in
           "Batch \(batch.number): \(counted(Int64(batch.total), "bundle")) will be salvaged again with version "
             + "\(batch.version). See: lazaret inbox batch show \(batch.number)\n"
-        } ?? "No store of this damage has a last result of an earlier version than \(LibraryVersion.current).\n")
+        } ?? "Every store of this damage was salvaged by version \(LibraryVersion.current).\n")
     }
   }
 }
@@ -50,7 +50,7 @@ struct InboxBatchNewCommand: ParsableCommand {
 struct InboxBatchShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Says how far a batch is, and what got better and what worse.",
-    usage: "lazaret inbox batch show <number> [--change <change>] [--home <dir>] [<options>]",
+    usage: "lazaret inbox batch show <number> [--home <dir> | --database <url>] [<options>]",
     discussion: """
       Exits with 2 where a store came out worse, or mixed.
 

@@ -6,7 +6,7 @@ import StoreCoordination
 struct InboxRemovedCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "removed", abstract: "Lists the bundles that were removed: when, and by which rule.",
-    usage: "lazaret inbox removed [--limit <n>] [--after <number>] [--home <dir>] [<options>]",
+    usage: "lazaret inbox removed [--limit <n>] [--home <dir> | --database <url>] [<options>]",
     discussion: """
       The latest come first. A bundle that was discarded on the pages is there too.
 

@@ -16,8 +16,9 @@ struct InboxRetentionOptions: ParsableArguments {
   var keepBytes: ByteCount?
 
   @Flag(
-    inversion: .prefixedNo, help: "Keep the newest bundle of each damage, whatever the rules say.")
-  var keepOneOfEach = true
+    name: .customLong("no-keep-one-of-each"),
+    help: "Let the rules remove the newest bundle of a damage too, which stays otherwise.")
+  var removesNewest = false
 
   func validate() throws {
     if let keepDays, !(0...36_500).contains(keepDays) { throw ValidationError("--keep-days is from 0 to 36500.") }
@@ -27,7 +28,7 @@ struct InboxRetentionOptions: ParsableArguments {
   /// The rules; nil where there are none.
   var rules: InboxRetention? {
     let rules = InboxRetention(
-      days: keepDays, last: keepLast, bytes: keepBytes?.bytes, keepsOneOfEach: keepOneOfEach)
+      days: keepDays, last: keepLast, bytes: keepBytes?.bytes, keepsOneOfEach: !removesNewest)
     return rules.hasRules ? rules : nil
   }
 }
