@@ -153,7 +153,7 @@ final class TusUploads: Sendable {
       }
     } catch {
       // The error is the answer; what is left of the upload counts for nothing.
-      try? records.drop(upload.id)
+      _ = try? records.drop(upload.id)
       throw error
     }
   }
