@@ -22,7 +22,7 @@ struct WorkCommand: ParsableCommand {
       minute. A job that failed too often stays with its reason on the bundle's page.
 
       EXAMPLES
-        lazaret work --database postgresql://db/lazaret --bundles s3://b/p
+        lazaret work --database postgresql://db/lazaret --bundles s3://box/p
         lazaret work --database postgresql://db/lazaret --home Support
 
       \(ExitStatus.help)

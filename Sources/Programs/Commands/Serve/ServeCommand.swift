@@ -31,7 +31,7 @@ struct ServeCommand: ParsableCommand {
         lazaret serve --home Support --inbox --identity support.key
         lazaret serve --inbox --proxy 127.0.0.1 --host support.example.com
         lazaret serve --inbox --database postgresql://db/lazaret
-        lazaret serve --inbox --database postgresql://db/lazaret --bundles s3://b/p
+        lazaret serve --inbox --database postgresql://db/inbox --bundles s3://box/p
 
       \(ExitStatus.help)
       """)
