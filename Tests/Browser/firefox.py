@@ -20,7 +20,7 @@ from marionette_driver.keys import Keys
 from marionette_driver.marionette import Marionette
 from marionette_driver.wait import Wait
 
-from inspector import Failures, Inbox, Server, pattern
+from inspector import LINKS, Failures, Inbox, Server, pages, pattern, shot
 
 AXE = next(pathlib.Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")).read_text()
 
@@ -89,32 +89,29 @@ def crawl(firefox, origin, start, failures, artifacts, limit=60):
             failures.add(path, "has no content")
             continue
         seen[kind] = path
-        look(firefox, re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-") or "start", failures, artifacts)
+        look(firefox, shot(kind), failures, artifacts)
         for complaint in firefox.complaints():
             failures.add(path, complaint.strip()[:300])
-        for link in driver.execute_script(
-            "return [...document.querySelectorAll('main a[href], header a[href]')].map(link => link.getAttribute('href'))"):
-            target = urllib.parse.urljoin(path, link)
-            clean = urllib.parse.urlsplit(target)
-            if target.startswith("/") and not clean.path.startswith(("/public/", "/open/")) and not clean.path.endswith(".json"):
-                if not re.search(r"\.(csv|gz|sqlite)$|/export|/download|format=", target):
-                    queue.append(target)
+        queue += pages(path, driver.execute_script(
+            f"return [...document.querySelectorAll('{LINKS}')].map(link => link.getAttribute('href'))"))
     return seen
 
 
 def use(firefox, origin, seen, failures):
     """The key that focuses the search, a filter, and a query."""
     driver = firefox.driver
-    records = next((path for kind, path in seen.items() if kind.endswith("/records/*")), None)
     query = next((path for kind, path in seen.items() if kind.endswith("/query")), None)
-    if records is None or query is None:
-        return failures.add("use", "no list of records, or no console, was found")
-    driver.navigate(origin + records)
-    driver.find_element(By.TAG_NAME, "main").click()
+    if query is None:
+        return failures.add("use", "no console was found")
+    for path in seen.values():
+        driver.navigate(origin + path)
+        if driver.find_elements(By.CSS_SELECTOR, "main input[type=search]"):
+            break
+    else:
+        return failures.add("use", "no page with a search was found")
     driver.find_element(By.TAG_NAME, "body").send_keys("/")
-    focused = driver.execute_script("return document.activeElement.outerHTML.slice(0, 200)")
-    if "search" not in focused:
-        failures.add("the key /", f"focuses {focused}")
+    if not driver.execute_script("return document.activeElement.matches('main input[type=search]')"):
+        failures.add(path, f"the key / focuses {driver.execute_script('return document.activeElement.outerHTML.slice(0, 200)')}")
     driver.navigate(origin + query)
     field = driver.find_element(By.CSS_SELECTOR, "form.query textarea")
     field.clear()

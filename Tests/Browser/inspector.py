@@ -114,6 +114,25 @@ def pattern(path):
     return path
 
 
+# What of a page leads on.
+LINKS = "main a[href], header a[href]"
+
+
+def pages(path, links):
+    """The addresses of pages among the links of a page: no files, no exports, nothing elsewhere."""
+    for link in links:
+        target = urllib.parse.urljoin(path, link)
+        clean = urllib.parse.urlsplit(target)
+        if target.startswith("/") and not clean.path.startswith(("/public/", "/open/")) and not clean.path.endswith(".json"):
+            if not re.search(r"\.(csv|gz|sqlite)$|/export|/download|format=", target):
+                yield target
+
+
+def shot(kind):
+    """The name of the pictures of a kind of page."""
+    return re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-") or "start"
+
+
 class Visit:
     """A browser that reports what its pages do."""
 
@@ -184,19 +203,13 @@ def crawl(visit, start, limit=60, prefix=""):
         response = visit.go(path)
         if response is None or "text/html" not in response.headers.get("content-type", ""):
             continue
-        name = re.sub(r"[^a-z0-9]+", "-", kind.lower()).strip("-") or "start"
-        name = prefix + name
+        name = prefix + shot(kind)
         if name in names:
             name += f"-{len(names)}"
         names.add(name)
         visit.look(name)
         visit.twin(path)
-        for link in visit.page.eval_on_selector_all("main a[href], header a[href]", "links => links.map(link => link.getAttribute('href'))"):
-            target = urllib.parse.urljoin(path, link)
-            clean = urllib.parse.urlsplit(target)
-            if target.startswith("/") and not clean.path.startswith(("/public/", "/open/")) and not clean.path.endswith(".json"):
-                if not re.search(r"\.(csv|gz|sqlite)$|/export|/download|format=", target):
-                    queue.append(target)
+        queue += pages(path, visit.page.eval_on_selector_all(LINKS, "links => links.map(link => link.getAttribute('href'))"))
     return seen
 
 
