@@ -346,9 +346,9 @@ let package = Package(
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "HTTPServer", "InboxObjectStorage", "InboxPostgres", "ObjectStorage",
-        "StorageServers", "StoreCoordination", "LazaretTesting", "LazaretTool", "ManagedObjectModel", "Quarantine",
-        "StoreFiles", "SupportBundle", "TusProtocol", crypto, grdb,
+        "AgeEncryption", "Archives", "Damage", "Failures", "HTTPServer", "InboxObjectStorage", "InboxPostgres",
+        "ObjectStorage", "StorageServers", "StoreCoordination", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
+        "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol", crypto, grdb,
       ]),
     tests(
       of: "StoreExport",
@@ -370,8 +370,9 @@ let package = Package(
     tests(
       of: "Inspector",
       needs: [
-        "AgeEncryption", "HTTPServer", "Inbox", "StoreCoordination", "Damage", "LazaretTesting", "ManagedObjectModel",
-        "SupportBundle", "PersistentStore", "StoreFiles", grdb,
+        "AgeEncryption", "HTTPServer", "Inbox", "InboxObjectStorage", "ObjectStorage", "Quarantine", "StorageServers",
+        "StoreCoordination", "Damage", "LazaretTesting", "ManagedObjectModel", "SupportBundle", "PersistentStore",
+        "StoreFiles", grdb,
       ]),
     tests(
       of: "Commands",

@@ -67,13 +67,14 @@ struct StorageSite {
   }
 
   /// The storage as a machine has it.
-  func storage(_ machine: String, copyBytes: Int64 = 1 << 30, leftoverSeconds: Int64 = 86_400) throws
-    -> any BundleStorage
-  {
+  func storage(
+    _ machine: String, copyBytes: Int64 = 1 << 30, copiesStay: Duration = .zero, leftoverSeconds: Int64 = 86_400
+  ) throws -> any BundleStorage {
     let home = try home(machine)
     guard let place else { return FolderBundleStorage(home: home, in: FileSystem()) }
     return ObjectBundleStorage(
-      place.address, place.client, home: home, copyBytes: copyBytes, leftoverSeconds: leftoverSeconds)
+      place.address, place.client, home: home, copyBytes: copyBytes, copiesStay: copiesStay,
+      leftoverSeconds: leftoverSeconds)
   }
 
   /// The keys of all objects, without the prefix.

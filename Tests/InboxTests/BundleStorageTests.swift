@@ -195,6 +195,36 @@ struct BundleStorageTests {
     }
   }
 
+  @Test func copiesStayThatAPageReadsOrThatSomethingIsWorkingAt() throws {
+    let site = try BundleStorageKind.memory.make()
+    let folders = InboxFolders(home: try site.home("a"))
+    func bundles(_ storage: any BundleStorage) throws -> [InboxBundle] {
+      try (0..<3).map { number in
+        let bytes = Self.noise(100_000 + number)
+        let bundle = Self.bundle(bytes)
+        try Self.lay(bytes, of: bundle, in: site.home("elsewhere"))
+        try storage.keep(bundle, from: Self.file(bundle, in: site.home("elsewhere")))
+        return bundle
+      }
+    }
+    func copies() throws -> Set<String> { Set(try FileSystem().entries(of: folders.bundles).map(\.string)) }
+    let storage = try site.storage("a", copyBytes: 150_000)
+    let worked = try bundles(storage)
+    let first = worked[0].id
+    storage.uses.ask { $0 == first }
+    for bundle in worked { _ = try storage.received(bundle) }
+    #expect(try copies() == [first, worked[2].id])
+    for id in try copies() { try FileSystem().removeTree(folders.bundle(id)) }
+    // Those that were read a moment ago: more than there is room for, and no more than they once the moment is over.
+    let reading = try site.storage("a", copyBytes: 150_000, copiesStay: .seconds(3))
+    let read = try bundles(reading)
+    for bundle in read { _ = try reading.received(bundle) }
+    #expect(try copies() == Set(read.map(\.id)))
+    Thread.sleep(forTimeInterval: 3.1)
+    _ = try reading.received(read[2])
+    #expect(try copies() == [read[2].id])
+  }
+
   @Test(arguments: RecordsKind.available)
   func leftoversGoAndNothingElse(_ kind: RecordsKind) throws {
     let bucket = try MemoryBucket()

@@ -31,6 +31,35 @@ struct PostgresTests {
     #expect(try server.run("SELECT count(*) FROM lazaret.senders", in: address) == "4")
   }
 
+  @Test func aMachineWhoseClockIsWrongTakesNoJobFromAnother() throws {
+    let address = try server.makeDatabase()
+    let start = Surroundings.machine.now().secondsSince1970
+    func queue(ahead: Int64) throws -> PostgresJobQueue {
+      let clock: @Sendable () -> Timestamp = {
+        Timestamp(secondsSince1970: Surroundings.machine.now().secondsSince1970 + ahead)
+      }
+      return PostgresJobQueue(try PostgresDatabase(PostgresAddress(address, from: .environment), clock: clock))
+    }
+    func time(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: start + seconds) }
+    let back = InboxJobOutcome.putBack(.init(code: "x", words: "x"))
+    let right = try queue(ahead: 0)
+    try right.add(.open, for: "b", at: time(0))
+    for (round, ahead) in ([3600, -3600] as [Int64]).enumerated() {
+      let wrong = try queue(ahead: ahead)
+      let begin = Int64(round) * 1000
+      let job = try #require(try right.lease(by: "right", for: 60, at: time(begin)))
+      #expect(try wrong.lease(by: "wrong", for: 60, at: time(begin + ahead)) == nil)
+      #expect(try right.end(job, back, at: time(begin)) == .waiting)
+      let own = try #require(try wrong.lease(by: "wrong", for: 60, at: time(begin + 10 + ahead)))
+      #expect(try right.lease(by: "right", for: 60, at: time(begin + 10)) == nil)
+      #expect(try wrong.extend(own, for: 60, at: time(begin + 10 + ahead)))
+      // Once the lease is over by the server's clock, it is anyone's.
+      let taken = try #require(try right.lease(by: "right", for: 60, at: time(begin + 100)))
+      #expect(try !wrong.extend(own, for: 60, at: time(begin + 100 + ahead)))
+      #expect(try right.end(taken, back, at: time(begin + 100)) == .waiting)
+    }
+  }
+
   @Test func aDatabaseOfALaterVersionIsRefused() throws {
     let address = try server.makeDatabase()
     _ = try server.open(address)

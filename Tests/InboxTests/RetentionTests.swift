@@ -4,6 +4,7 @@ import InboxPostgres
 import Quarantine
 import StoreFiles
 import SupportBundle
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -129,6 +130,37 @@ struct RetentionTests {
     #expect(rest.map(\.bundle) == removals[4...5].map(\.bundle))
     #expect(try bench.inbox.prune(chosen).removed.isEmpty && bench.kept() == stays)
     #expect(try bench.inbox.records.usedBytes() == bundles.filter { stays.contains($0.id) }.reduce(0) { $0 + $1.bytes })
+  }
+
+  @Test(arguments: RecordsKind.available) func someGoAtATimeTheOldestFirst(_ kind: RecordsKind) throws {
+    let bench = try Bench(kind)
+    let bundles = try (0..<5).map { try bench.receive(30 - $0, table: nil) }
+    for rules in [InboxRetention(days: 1), InboxRetention(bytes: 0)] {
+      let plan = try bench.inbox.retentionPlan(rules, limit: 2)
+      #expect(plan.removed.map(\.bundle).starts(with: bundles.prefix(2).map(\.id)), "\(rules)")
+    }
+    for expected in [[0, 1], [2, 3], [4], []] {
+      let pruning = try bench.inbox.prune(InboxRetention(days: 1), limit: 2)
+      #expect(pruning.removed.map(\.bundle) == expected.map { bundles[$0].id })
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func aPoolKeepsToTheRulesWhateverItsWorkersDo() throws {
+    let bench = try Bench(.sqlite)
+    let old = try bench.receive(30, table: nil)
+    let new = try bench.receive(0, table: nil)
+    let told = Mutex<[[String]]>([])
+    let pool = WorkerPool(
+      bench.inbox,
+      options: .init(
+        count: 0, pause: .milliseconds(20), retention: InboxRetention(days: 1),
+        onPruning: { pruning in told.withLock { $0.append(pruning.removed.map(\.bundle)) } }),
+      runner: WorkInProcess(surroundings: .machine))
+    try pool.start()
+    defer { pool.stop() }
+    while told.withLock(\.isEmpty) { Thread.sleep(forTimeInterval: 0.01) }
+    #expect(told.withLock { $0 } == [[old.id]])
+    #expect(try bench.kept() == [new.id] && bench.files() == [new.id])
   }
 
   @Test(arguments: RecordsKind.available) func whatIsWorkedOnIsLeftAlone(_ kind: RecordsKind) throws {

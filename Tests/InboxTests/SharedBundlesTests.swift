@@ -1,3 +1,4 @@
+import Failures
 import Foundation
 import HTTPServer
 import Inbox
@@ -41,6 +42,42 @@ struct SharedBundlesTests {
     #expect(try FileSystem().contents(of: stored.files.main, limit: 1 << 26) == store)
     let keys = try desk.site.keys().filter { $0.contains(id) }
     #expect(keys.filter { $0.hasSuffix(".json") }.count == 2, "\(keys)")
+  }
+
+  @Test(.timeLimit(.minutes(1))) func whatKeepsStorageFromBeingUsedIsToldOnce() throws {
+    let isAway = Mutex(false)
+    let bucket = try MemoryBucket { _ in isAway.withLock { $0 } ? .refuse : nil }
+    let site = try StorageSite((try S3Address("s3://bucket/inbox"), bucket.client(attempts: 1)), holder: bucket)
+    let desk = try SharedDesk(site)
+    let front = try InboxDesk(desk, "front")
+    let ids = try (0..<5).map { try front.send([UInt8($0)]) }
+    let inbox = try desk.inbox("front", receives: true)
+    isAway.withLock { $0 = true }
+    let requests = bucket.requests
+    let pruning = try inbox.prune(InboxRetention(bytes: 0, keepsOneOfEach: false), limit: 4)
+    // The first that cannot be removed ends the round.
+    #expect(pruning.removed.count <= 1 && pruning.failures.count <= 1 && bucket.requests - requests <= 3)
+    let told = Mutex<[String]>([])
+    let pool = WorkerPool(
+      inbox,
+      options: .init(
+        count: 0, pause: .milliseconds(20),
+        onTrouble: { part, error in
+          told.withLock { $0.append("\(part) \((error as? any ReportableError)?.code ?? "good")") }
+        }), runner: WorkInProcess(surroundings: .machine))
+    try pool.start()
+    defer { pool.stop() }
+    func wait(for words: String) {
+      while !told.withLock({ $0.contains(words) }) { Thread.sleep(forTimeInterval: 0.01) }
+    }
+    wait(for: "receiving s3-server")
+    #expect(inbox.storageTrouble.withLock { $0 } == "s3-server")
+    Thread.sleep(forTimeInterval: 0.2)
+    isAway.withLock { $0 = false }
+    wait(for: "receiving good")
+    #expect(inbox.storageTrouble.withLock { $0 } == nil)
+    #expect(told.withLock { $0.filter { $0.hasPrefix("receiving") } } == ["receiving s3-server", "receiving good"])
+    #expect(try Set(desk.records.bundleIDs().keys).isSubset(of: ids))
   }
 
   @Test(arguments: RecordsKind.available, BundleStorageKind.shared)

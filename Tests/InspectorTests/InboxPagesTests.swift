@@ -2,7 +2,11 @@ import AgeEncryption
 import Foundation
 import HTTPServer
 import Inbox
+import InboxObjectStorage
 import Inspector
+import ObjectStorage
+import Quarantine
+import StorageServers
 import StoreCoordination
 import StoreFiles
 import SupportBundle
@@ -20,11 +24,11 @@ struct InboxPagesTests {
     let uploads: TusServer
     let token: String
 
-    init(sender: String = "Garage 2") throws {
+    init(sender: String = "Garage 2", inbox: ((FilePath) throws -> Inbox)? = nil) throws {
       scene = try Scene()
-      inbox = try Inbox(home: scene.home)
-      uploads = TusServer(inbox)
-      token = try inbox.addSender(sender, quota: 1 << 30).text
+      self.inbox = try inbox?(scene.home) ?? Inbox(home: scene.home)
+      uploads = TusServer(self.inbox)
+      token = try self.inbox.addSender(sender, quota: 1 << 30).text
     }
 
     func inspector(allowsActions: Bool = true) throws -> Inspector {
@@ -218,6 +222,59 @@ struct InboxPagesTests {
     #expect(removed.count == 1 && removed[0]["bundle"] as? String == id && removed[0]["rule"] as? String == "discarded")
     #expect(try browser.get("/inbox/removed").text.contains(id))
     #expect(try browser.get("/inbox/removed?_next=x").status == .badRequest)
+  }
+
+  @Test func everyFrontEndShowsTheStoreOfABundle() throws {
+    let bucket = try MemoryBucket()
+    let address = try S3Address("s3://bucket/inbox")
+    let folder = try TemporaryFolder()
+    let database = try InboxDatabase(folder.appending("records.sqlite"))
+    func inbox(_ home: FilePath) throws -> Inbox {
+      try InboxFolders(home: home).make(in: FileSystem())
+      return Inbox(
+        home: home, records: SQLiteInboxRecords(database), queue: SQLiteJobQueue(database),
+        storage: ObjectBundleStorage(address, bucket.client(), home: home), frontEnd: home.string,
+        limits: InboxLimits(), hasIdentity: false, surroundings: .machine)
+    }
+    let one = try Post(inbox: inbox)
+    let other = try Post(sender: "Other", inbox: inbox)
+    let path = try one.scene.makeDamaged("Sent.sqlite", bundle: try Scene.bundle())
+    let store = try FileSystem().contents(of: path, limit: 1 << 26)
+    let id = try one.send(try one.bundle(Post.facts(), [("store/App.sqlite", store)]))
+    let browser = try Browser(try one.inspector())
+    let page = try #require(try browser.json("/inbox/bundles/\(id).json")["quarantined"] as? String)
+    #expect(page.contains(id))
+    // One that was never asked for the bundle, and one whose copy had to go.
+    let elsewhere = try Browser(try other.inspector())
+    #expect(try elsewhere.get(page).status == .ok)
+    #expect(try elsewhere.get("\(page)/discard").text.contains("copy"))
+    try FileSystem().removeTree(InboxFolders(home: other.scene.home).bundle(id))
+    #expect(try elsewhere.get(page).status == .ok)
+    #expect(try elsewhere.get(page.replacingOccurrences(of: id.prefix(4), with: "0000")).status == .notFound)
+    #expect(try browser.post("/inbox/bundles/\(id)/discard", [("understood", "yes")]).status == .seeOther)
+    #expect(try elsewhere.get(page).status == .notFound)
+    #expect(try QuarantineCatalogue(home: other.scene.home, surroundings: .machine).listedFolders().isEmpty)
+  }
+
+  @Test func aBundleThatIsBeingWorkedAtOnThePagesStays() throws {
+    let post = try Post()
+    let path = try post.scene.makeDamaged("Sent.sqlite", bundle: try Scene.bundle())
+    let store = try FileSystem().contents(of: path, limit: 1 << 26)
+    let id = try post.send(try post.bundle(Post.facts(), [("store/App.sqlite", store)]))
+    let inspector = try post.inspector()
+    let browser = try Browser(inspector)
+    let listed = try #require(try inspector.catalogue.quarantined().first)
+    let mayEnd = DispatchSemaphore(value: 0)
+    let job = try inspector.work.start(.export, "x", store: listed.id, target: .to("stores")) { _ in
+      mayEnd.wait()
+      return JobOutcome("done")
+    }
+    #expect(try browser.post("/inbox/bundles/\(id)/discard", [("understood", "yes")]).status == .conflict)
+    let all = InboxRetention(bytes: 0, keepsOneOfEach: false)
+    #expect(try post.inbox.prune(all).spared == [id])
+    mayEnd.signal()
+    while inspector.work.job(job.id)?.isRunning == true { Thread.sleep(forTimeInterval: 0.01) }
+    #expect(try post.inbox.prune(all).removed.map(\.bundle) == [id])
   }
 
   @Test func aBundleIsDownloadedAsItWasReceived() throws {

@@ -213,7 +213,7 @@ struct StorageBackupTests {
     #expect(try BackupCatalog(of: place).backups.count == 1)
     #expect(try pruner.undelete(backup.id) == [backup.id])
     #expect(try BackupCatalog(of: place).backups.count == 2)
-    #expect([S3Keeping.versions, .locked].contains(try place.keeping()))
+    #expect([S3Keeping.versions, .locked(days: nil)].contains(try place.keeping()))
   }
 
   @Test func theLockHoldsOthersOff() throws {

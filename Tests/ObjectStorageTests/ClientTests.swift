@@ -134,6 +134,41 @@ struct ClientTests {
     #expect(desk.pauses.withLock { $0 } == [200, 400, 800, 1600])
   }
 
+  @Test func aServerSaysForHowLongItIsNotToBeAsked() throws {
+    let desk = try Desk([
+      .answer(503, fields: ["Retry-After": "7"]), .answer(503, fields: ["Retry-After": "100000"]),
+      .answer(503, fields: ["Retry-After": "-3"]), .answer(200, body: Array("abc".utf8)),
+    ])
+    #expect(try desk.client.get("k", at: 0, length: 20) == Array("abc".utf8))
+    #expect(desk.pauses.withLock { $0 } == [7000, 30_000, 800])
+  }
+
+  @Test func anEmptyObjectHasADigestToo() throws {
+    let desk = try Desk([.answer(200)])
+    try desk.client.put("k", [])
+    // By md5sum of nothing.
+    #expect(desk.server.received.first?.fields["content-md5"] == "1B2M2Y8AsgTpgAmY7PhCfg==")
+  }
+
+  @Test func credentialsThatHaveEndedAreReadAnew() throws {
+    let server = try ScriptedServer([
+      .answer(200), Self.error(400, "ExpiredToken"), .answer(200), .answer(400), .answer(403),
+    ])
+    defer { server.stop() }
+    var settings = S3Settings(
+      endpoint: S3Endpoint(isEncrypted: false, host: "127.0.0.1", port: Int(server.port)), region: "us-east-1",
+      usesPathStyle: true, credentials: S3Credentials(accessKey: "first", secretKey: "hidden"))
+    settings.patience.attempts = 3
+    let client = S3Client("bucket", settings) { S3Credentials(accessKey: "second", secretKey: "hidden") }
+    try client.put("k", [1])
+    try client.put("k", [2])
+    // Where they are the same as before, another try is of no use.
+    #expect(throws: S3Error.self) { try client.head("k") }
+    #expect(throws: S3Error.self) { try client.put("k", [3]) }
+    let names = server.received.map { ($0.fields["authorization"] ?? "").contains("Credential=first/") }
+    #expect(names == [true, true, false, false, false])
+  }
+
   @Test func itIsGivenUpAfterSomeAttempts() throws {
     for (step, code) in [
       (Self.error(503, "SlowDown"), "s3-server"), (.cut, "s3-unreachable"), (Self.error(429, "x"), "s3-server"),

@@ -125,6 +125,25 @@ struct ListingTests {
     #expect(desk.server.received.last?.target == "/bucket/p/a?uploadId=1")
   }
 
+  @Test func unfinishedUploadsAreListedToTheEnd() throws {
+    func page(_ numbers: Range<Int>, _ rest: String) -> ScriptedServer.Step {
+      let uploads = numbers.map { "<Upload><Key>p/\($0)</Key><UploadId>u\($0)</UploadId></Upload>" }.joined()
+      return .text(200, "<ListMultipartUploadsResult>\(uploads)\(rest)</ListMultipartUploadsResult>")
+    }
+    func marker(_ number: Int) -> String {
+      "<IsTruncated>true</IsTruncated><NextKeyMarker>p/\(number)</NextKeyMarker>"
+        + "<NextUploadIdMarker>u\(number)</NextUploadIdMarker>"
+    }
+    let desk = try Desk([page(0..<3, marker(2)), page(3..<5, "")])
+    #expect(try desk.client.uploads("p/").map(\.id) == ["u0", "u1", "u2", "u3", "u4"])
+    let target = desk.server.received.last?.target ?? ""
+    #expect(target.contains("key-marker=p%2F2") && target.contains("upload-id-marker=u2"), "\(target)")
+    // One that never ends.
+    let odd = try Desk([], then: page(0..<1, marker(0)))
+    #expect(throws: S3Error.self) { try odd.client.uploads("p/") }
+    #expect(odd.server.received.count == 2)
+  }
+
   // MARK: The bucket
 
   @Test func whatTheBucketKeepsIsTold() throws {
@@ -139,7 +158,27 @@ struct ListingTests {
         [
           .text(
             200, "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>")
-        ], .locked
+        ], .locked(days: nil)
+      ),
+      (
+        [
+          .text(
+            200,
+            """
+            <ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention>\
+            <Mode>COMPLIANCE</Mode><Days>30</Days></DefaultRetention></Rule></ObjectLockConfiguration>
+            """)
+        ], .locked(days: 30)
+      ),
+      (
+        [
+          .text(
+            200,
+            """
+            <ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention>\
+            <Mode>GOVERNANCE</Mode><Years>2</Years></DefaultRetention></Rule></ObjectLockConfiguration>
+            """)
+        ], .locked(days: 730)
       ),
     ]
     for (steps, expected) in cases {

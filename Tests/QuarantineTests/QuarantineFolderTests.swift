@@ -199,4 +199,35 @@ struct QuarantineFolderTests {
     #expect(try catalogue.folders().count == 1)
     #expect(try catalogue.stores().map(\.id) == [stored.id])
   }
+
+  @Test func aFolderOfManyTakesOneLineInTheCatalogue() throws {
+    let home = folder.appending("home")
+    let catalogue = QuarantineCatalogue(home: home, surroundings: .still())
+    try catalogue.add(quarantine())
+    let store = try makeStore()
+    let many = home.appending("Many")
+    func add(_ name: String) throws {
+      try FileSystem().makeDirectory(many)
+      try FileSystem().makeDirectory(many.appending(name))
+      let copy = StoreFileSet(main: many.appending(name).appending("App.sqlite"))
+      try FileSystem().writeAtomically(
+        try FileSystem().contents(of: store.main, limit: 1 << 20), to: copy.main, replacing: false)
+      _ = try QuarantineFolder(beside: copy, surroundings: .still()).add(copy, because: Self.facts)
+    }
+    try add("b")
+    let early = QuarantineFolder(many.appending("b").appending(QuarantineFolder.name), surroundings: .still())
+    try catalogue.add(early)
+    #expect(try catalogue.listedFolders().count == 1)
+    try catalogue.add(parent: many)
+    let bytes = try FileSystem().contents(of: home.appending("Quarantines.json"), limit: 1 << 20)
+    try add("a")
+    try catalogue.add(parent: many)
+    #expect(try FileSystem().contents(of: home.appending("Quarantines.json"), limit: 1 << 20) == bytes)
+    #expect(!String(decoding: bytes, as: UTF8.self).contains(QuarantineFolder.name.string))
+    #expect(try catalogue.folders().map(\.path.folder.lastComponent?.string) == ["a", "b"])
+    #expect(try catalogue.stores().count == 2)
+    // A catalogue without parents is one too.
+    try FileSystem().removeTree(many)
+    #expect(try catalogue.folders().isEmpty)
+  }
 }

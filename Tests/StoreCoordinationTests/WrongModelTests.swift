@@ -72,10 +72,10 @@ struct WrongModelTests {
     let cars = try scene.appModel()
     let schema = try AppModel.load(scene.schema)
     for models in [[boats, cars, schema], [schema, boats, cars], [cars, boats]] {
-      let found = try #require(try AppModel.fitting(models, scene.store()))
+      let found = try #require(AppModel.fitting(models, scene.store()))
       #expect(found.currentVersionName == cars.currentVersionName)
     }
-    #expect(try AppModel.fitting([], scene.store()) == nil)
+    #expect(AppModel.fitting([], scene.store()) == nil)
   }
 
   @Test func aPlainStoreThatLacksPartsOfItsSchemaIsOpened() throws {

@@ -1,15 +1,16 @@
 import Failures
 
 /// What a bucket does with what is removed.
-package enum S3Keeping: String, Sendable, Hashable {
+package enum S3Keeping: Sendable, Hashable {
   /// It is gone.
   case nothing
 
   /// Earlier versions of objects stay, also of those that were removed.
   case versions
 
-  /// Objects cannot be removed for a time that the bucket sets.
-  case locked
+  /// Objects cannot be removed for good for so many days after they were written; where no number is set, for as long as each
+  /// one's own lock says.
+  case locked(days: Int?)
 
   /// The credentials do not allow to ask.
   case unknown
@@ -21,13 +22,20 @@ extension S3Client {
     if let lock = try configuration("object-lock"), lock.name == "ObjectLockConfiguration",
       lock.text("ObjectLockEnabled") == "Enabled"
     {
-      return .locked
+      return .locked(days: Self.days(lock))
     }
     guard let versioning = try configuration("versioning"), versioning.name == "VersioningConfiguration" else {
       return .unknown
     }
     // Where it was only suspended, what is removed from then on is gone.
     return versioning.text("Status") == "Enabled" ? .versions : .nothing
+  }
+
+  /// For how long the bucket locks an object that says nothing else (Amazon S3 API Reference, "DefaultRetention").
+  private static func days(_ lock: XMLElement) -> Int? {
+    guard let rule = lock.all("Rule").first?.all("DefaultRetention").first else { return nil }
+    let days = rule.text("Days").flatMap { Int($0) } ?? rule.text("Years").flatMap { Int($0) }.map { $0 &* 365 }
+    return days.flatMap { (1...36_500).contains($0) ? $0 : nil }
   }
 
   /// A part of the bucket's configuration; nil where there is none, or it is not told.

@@ -73,25 +73,37 @@ extension S3Client {
     _ = try send(call, accepting: [404])
   }
 
-  /// The uploads of keys that begin with a text which were neither completed nor given up, a thousand at most.
+  /// The most pages of a thousand uploads that are read.
+  private static let mostUploadPages = 100
+
+  /// The uploads of keys that begin with a text which were neither completed nor given up; of very many the first.
   package func uploads(_ prefix: String) throws(S3Error) -> [S3Upload] {
-    let call = Call(
-      method: .get, query: [("uploads", ""), ("encoding-type", "url"), ("prefix", prefix)],
-      operation: "list the object storage")
-    let answer = try send(call)
-    guard let page = XMLElement(answer.body), page.name == "ListMultipartUploadsResult" else {
-      throw odd("the answer is no listing", call)
-    }
-    let isEncoded = page.text("EncodingType") == "url"
     var uploads: [S3Upload] = []
-    for element in page.all("Upload") {
-      guard let text = element.text("Key"), let key = isEncoded ? PercentEncoding.decode(text) : text,
-        let id = element.text("UploadId"), Self.isIdentifier(id)
-      else { throw odd("the listing has an entry that cannot be", call) }
-      // Some servers pass over the prefix.
-      if key.hasPrefix(prefix) {
-        uploads.append(S3Upload(key: key, id: id, begun: element.text("Initiated").flatMap(Self.date)))
+    var last: (key: String, id: String)?
+    for _ in 1...Self.mostUploadPages {
+      var call = Call(
+        method: .get, query: [("uploads", ""), ("encoding-type", "url"), ("prefix", prefix)],
+        operation: "list the object storage")
+      if let last { call.query += [("key-marker", last.key), ("upload-id-marker", last.id)] }
+      let answer = try send(call)
+      guard let page = XMLElement(answer.body), page.name == "ListMultipartUploadsResult" else {
+        throw odd("the answer is no listing", call)
       }
+      let isEncoded = page.text("EncodingType") == "url"
+      func decoded(_ text: String) -> String? { isEncoded ? PercentEncoding.decode(text) : text }
+      for element in page.all("Upload") {
+        guard let key = element.text("Key").flatMap(decoded), let id = element.text("UploadId"), Self.isIdentifier(id)
+        else { throw odd("the listing has an entry that cannot be", call) }
+        // Some servers pass over the prefix.
+        if key.hasPrefix(prefix) {
+          uploads.append(S3Upload(key: key, id: id, begun: element.text("Initiated").flatMap(Self.date)))
+        }
+      }
+      guard page.text("IsTruncated") == "true" else { return uploads }
+      guard let key = page.text("NextKeyMarker").flatMap(decoded), let id = page.text("NextUploadIdMarker"),
+        Self.isIdentifier(id), key.utf8.count <= 1024, (key, id) != last ?? ("", "")
+      else { throw odd("the listing does not say where it goes on", call) }
+      last = (key, id)
     }
     return uploads
   }

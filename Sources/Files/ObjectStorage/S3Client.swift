@@ -1,3 +1,4 @@
+import Compatibility
 import Failures
 import Foundation
 import StoreFiles
@@ -14,15 +15,34 @@ package final class S3Client: Sendable {
   package let settings: S3Settings
 
   let waiting: S3Waiting
-  private let signer: RequestSigner
+  private let signer: Mutex<RequestSigner>
+  private let renewal: (@Sendable () -> S3Credentials?)?
   private let pool = CurlPool()
 
   /// A client; nothing is sent yet.
-  package init(_ bucket: String, _ settings: S3Settings, waiting: S3Waiting = .machine) {
+  ///
+  /// - Parameter renewal: reads the credentials anew, as where those that were read ended meanwhile; nil where they stay.
+  package init(
+    _ bucket: String, _ settings: S3Settings, waiting: S3Waiting = .machine,
+    renewal: (@Sendable () -> S3Credentials?)? = nil
+  ) {
+    self.renewal = renewal
     self.bucket = bucket
     self.settings = settings
     self.waiting = waiting
-    signer = RequestSigner(credentials: settings.credentials, region: settings.region)
+    signer = Mutex(RequestSigner(credentials: settings.credentials, region: settings.region))
+  }
+
+  /// Reads the credentials anew.
+  ///
+  /// - Returns: whether they are others now.
+  private func renewCredentials() -> Bool {
+    guard let new = renewal?() else { return false }
+    return signer.withLock { signer in
+      guard signer.credentials != new else { return false }
+      signer = RequestSigner(credentials: new, region: settings.region)
+      return true
+    }
   }
 
   /// How many connections were made so far.
@@ -56,19 +76,23 @@ package final class S3Client: Sendable {
     for attempt in 1... {
       let result = try once(call)
       let failure: S3Error
+      var asked = 0
       switch result {
       case .success(let answer):
         if answer.isSuccess || accepted.contains(answer.status) {
           return answer
         }
         failure = refusal(answer, call)
+        if attempt < settings.patience.attempts, Self.mayBeOfCredentials(failure, call), renewCredentials() { continue }
         guard Self.mayPass(answer) else { throw failure }
+        asked = answer.fields["retry-after"].flatMap { Int($0) } ?? 0
       case .failure(let error):
         failure = self.failure(error, call)
         guard error.kind == .unreachable || error.kind == .timeOut else { throw failure }
       }
       guard attempt < settings.patience.attempts else { throw failure }
-      waiting.pause(waiting.random(settings.patience.pause(after: attempt)))
+      let pause = waiting.random(settings.patience.pause(after: attempt))
+      waiting.pause(max(pause, min(max(asked, 0), settings.patience.longestPauseAsked) * 1000))
     }
     // The loop ends by itself only after more attempts than there are numbers.
     throw S3Error(.server, operation: call.operation, detail: "it was tried too often")
@@ -76,7 +100,7 @@ package final class S3Client: Sendable {
 
   private func once(_ call: Call) throws(S3Error) -> Result<HTTPAnswer, TransportFailure> {
     let request = request(call)
-    let fields = signer.fields(of: request, at: waiting.now())
+    let fields = signer.withLock { $0 }.fields(of: request, at: waiting.now())
     let query = request.encodedQuery
     let url =
       "\(settings.endpoint.scheme)://\(request.authority)\(request.path)" + (query.isEmpty ? "" : "?\(query)")
@@ -102,10 +126,16 @@ package final class S3Client: Sendable {
     request.query = call.query
     request.fields = call.fields
     request.body = call.body
-    if call.method == .put || call.method == .post, !call.body.isEmpty {
+    // Amazon's buckets that lock what is written want the digest of an empty object too.
+    if call.method == .put || !call.body.isEmpty {
       request.fields.append(("content-md5", ContentDigest.md5(call.body)))
     }
     return request
+  }
+
+  /// Whether other credentials may help; of an answer without a body the status alone tells.
+  private static func mayBeOfCredentials(_ failure: S3Error, _ call: Call) -> Bool {
+    failure.kind == .credentials || failure.kind == .access || call.method == .head && failure.status == 400
   }
 
   /// Whether a refusal may pass by itself.

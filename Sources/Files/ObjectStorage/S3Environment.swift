@@ -55,6 +55,18 @@ package struct S3Environment: Sendable {
       authorities: value("AWS_CA_BUNDLE"))
   }
 
+  /// A client for the bucket of an address, which reads the credentials anew where they have ended.
+  ///
+  /// - Throws: `s3-settings`, `s3-credentials`.
+  package func client(for address: S3Address, patience: S3Patience = S3Patience()) throws(S3Error) -> S3Client {
+    var settings = try settings(for: address)
+    settings.patience = patience
+    return S3Client(address.bucket, settings) { [self] in
+      // Where they cannot be read now, those that ended are told.
+      try? self.settings(for: address).credentials
+    }
+  }
+
   // MARK: Parts
 
   private func credentials(

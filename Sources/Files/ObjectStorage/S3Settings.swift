@@ -47,8 +47,8 @@ package struct S3Patience: Sendable, Hashable {
   /// The seconds that one request takes at most.
   package var whole = 1800
 
-  /// How often a request is sent at most.
-  package var attempts = 6
+  /// How often a request is sent at most; with its pauses, a server that begins anew has half a minute for it, mostly.
+  package var attempts = 12
 
   /// The milliseconds that the first pause takes at most; each further one twice as many.
   package var firstPause = 200
@@ -56,8 +56,18 @@ package struct S3Patience: Sendable, Hashable {
   /// The milliseconds that any pause takes at most.
   package var longestPause = 10_000
 
+  /// The seconds that a server can ask to wait, at most.
+  package var longestPauseAsked = 30
+
   /// The usual.
   package init() {}
+
+  /// That of a process which somebody waits for, or which does other things meanwhile.
+  package static var short: S3Patience {
+    var patience = S3Patience()
+    patience.attempts = 6
+    return patience
+  }
 
   /// The milliseconds that the pause before a further attempt takes at most.
   ///

@@ -82,6 +82,8 @@ extension Inbox {
   /// With shared storage whole uploads become bundles once the process runs; see ``goOn()``.
   /// The caller holds the lock of the inbox, and nothing is received yet.
   package func finishInterrupted() throws {
+    // Before bundles come, so that what an earlier version listed one by one is not looked through by each page.
+    try catalogueStores()
     var open: Set<String> = []
     for upload in try ownUploads() {
       // With shared storage whole ones wait until the process runs: that may take long, or not be possible now.
@@ -145,17 +147,20 @@ extension Inbox {
     func attempt(_ body: () throws -> Void) {
       do { try body() } catch { firstError = firstError ?? error }
     }
-    attempt {
-      let received = try records.bundleIDs(in: .received)
-      let queued = Set(try queue.pending().filter { $0.kind == .open }.map(\.bundle))
-      let waiting = received.filter { !queued.contains($0) }
-      // All who listen are told of what is added.
-      if !waiting.isEmpty { try queue.add(.open, forEach: waiting, at: surroundings.now()) }
-    }
+    attempt { try queue.add(.open, forAll: .received, at: surroundings.now()) }
     for upload in try ownUploads() where upload.offset == upload.length {
       attempt { try goOn(with: upload.id) }
     }
     attempt { try storage.removeCopies(records) }
+    attempt {
+      do {
+        _ = try storage.mark()
+        storageTrouble.withLock { $0 = nil }
+      } catch {
+        storageTrouble.withLock { $0 = (error as? any ReportableError)?.code ?? "unforeseen" }
+        throw error
+      }
+    }
     if let firstError { throw firstError }
   }
 

@@ -1,4 +1,5 @@
 internal import AgeEncryption
+package import Compatibility
 internal import Quarantine
 package import StoreFiles
 package import SystemPackage
@@ -38,6 +39,9 @@ package final class Inbox: Sendable {
 
   /// The file system, the clock and the source of identifiers.
   package let surroundings: Surroundings
+
+  /// The stable word of what kept shared storage from being used at the latest look; nil where it could be.
+  package let storageTrouble = Mutex<String?>(nil)
 
   /// Told when something has changed that a page shows.
   package let changes = InboxChanges()
@@ -178,11 +182,14 @@ package final class Inbox: Sendable {
       try makeAnew(bundle)
       throw error
     }
-    guard storage.isShared, bundle.quarantineID != nil else { return folder }
     // The other machines' work is in no catalogue of this home.
-    try QuarantineCatalogue(home: home, surroundings: surroundings)
-      .add(QuarantineFolder(folder.appending(QuarantineFolder.name), surroundings: surroundings))
+    if storage.isShared, bundle.quarantineID != nil { try catalogueStores() }
     return folder
+  }
+
+  /// Sees to it that the home's catalogue knows the stores that bundles bring.
+  func catalogueStores() throws {
+    try QuarantineCatalogue(home: home, surroundings: surroundings).add(parent: folders.bundles)
   }
 
   /// Has a bundle opened again of which something that was made is not there any more, or is another; nothing is done where it

@@ -8,6 +8,9 @@ extension ObjectBundleStorage {
   /// How many of the 256 parts of the identifiers one call looks at.
   private static let partsAtOnce = 8
 
+  /// How many bundles the records are asked about at once.
+  private static let askedAtOnce = 1000
+
   package func removeLeftovers(_ records: any InboxRecords) throws {
     for _ in 0..<Self.partsAtOnce { try removeLeftovers(records, beginningWith: sweep.next()) }
   }
@@ -37,7 +40,13 @@ extension ObjectBundleStorage {
   }
 
   package func removeCopies(_ records: any InboxRecords) throws {
-    for id in copies.ids where try records.bundle(id) == nil { try copies.drop(id) }
+    let ids = copies.ids
+    for start in stride(from: 0, to: ids.count, by: Self.askedAtOnce) {
+      let some = Array(ids[start..<min(ids.count, start + Self.askedAtOnce)])
+      let known = try records.known(some)
+      for id in some where !known.contains(id) && !uses.isBeingUsed(id) { try copies.drop(id) }
+    }
+    try copies.makeRoom()
   }
 
   private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }

@@ -15,6 +15,7 @@ package final class ObjectBundleStorage: BundleStorage {
   let client: S3Client
   let folders: InboxFolders
   let surroundings: Surroundings
+  package let uses = BundleUses()
   let copies: LocalCopies
   let sweep = SweepPosition()
 
@@ -26,16 +27,19 @@ package final class ObjectBundleStorage: BundleStorage {
   /// - Parameters:
   ///   - home: the home of this process, with the copies that it has fetched and the folder that its workers work in.
   ///   - copyBytes: the most bytes of copies that stay; more only while they are in use.
+  ///   - copiesStay: how long a copy that was read counts as in use.
   package init(
     _ address: S3Address, _ client: S3Client, home: FilePath, copyBytes: Int64 = 10 << 30,
-    leftoverSeconds: Int64 = 86_400, surroundings: Surroundings = .machine
+    copiesStay: Duration = .seconds(60), leftoverSeconds: Int64 = 86_400, surroundings: Surroundings = .machine
   ) {
     self.address = address
     self.client = client
     self.surroundings = surroundings
     self.leftoverSeconds = leftoverSeconds
     folders = InboxFolders(home: home)
-    copies = LocalCopies(in: folders, limit: copyBytes, fileSystem: surroundings.fileSystem)
+    copies = LocalCopies(
+      in: folders, limit: copyBytes, fileSystem: surroundings.fileSystem, leastStay: copiesStay,
+      isBeingUsed: uses.isBeingUsed)
   }
 
   package var isShared: Bool { true }
@@ -55,7 +59,7 @@ package final class ObjectBundleStorage: BundleStorage {
   }
 
   package func release(_ bundle: InboxBundle) throws {
-    try copies.use(bundle.id) { copy in copy.hasReceived = true }
+    try copies.use(bundle.id, isRead: false) { copy in copy.hasReceived = true }
   }
 
   package func received(_ bundle: InboxBundle) throws -> FilePath {
@@ -73,9 +77,10 @@ package final class ObjectBundleStorage: BundleStorage {
   package func place(_ bundle: InboxBundle) throws {
     let archives = bundle.archives
     guard !archives.isEmpty else { return }
+    let folder = folders.bundle(bundle.id)
+    let marks = archives.map(\.mark)
+    if copies.touch(bundle.id, with: marks), try fileSystem.status(of: folder, followingLinks: false) != nil { return }
     try copies.use(bundle.id) { copy in
-      let folder = folders.bundle(bundle.id)
-      let marks = archives.map(\.mark)
       if copy.archives == marks, try fileSystem.status(of: folder, followingLinks: false) != nil { return }
       try fileSystem.makeDirectory(folder)
       let new = folder.appending(Self.unfinished)

@@ -1,7 +1,7 @@
 internal import Compatibility
 internal import Foundation
 package import Inbox
-internal import StoreFiles
+package import StoreFiles
 
 /// The database of an inbox on a PostgreSQL server: what it knows and what is to be done, for many machines.
 ///
@@ -19,10 +19,15 @@ package final class PostgresDatabase: Sendable {
 
   /// Opens the database, and brings its schema to this version where it is earlier.
   ///
-  /// - Parameter connections: the most connections at a time.
+  /// - Parameters:
+  ///   - connections: the most connections at a time.
+  ///   - clock: this machine's, which is held against the server's.
   /// - Throws: `inbox-records` where there is no libpq, no server, or a schema of a later version.
-  package init(_ address: PostgresAddress, connections: Int = 8) throws(InboxError) {
-    pool = try PostgresPool(address, connections: connections)
+  package init(
+    _ address: PostgresAddress, connections: Int = 8,
+    clock: @escaping @Sendable () -> Timestamp = Surroundings.machine.now
+  ) throws(InboxError) {
+    pool = try PostgresPool(address, connections: connections, clock: clock)
     mark = "\(UniversalIdentifier.random())"
     let operation = "open the records of the inbox"
     do {
@@ -55,9 +60,14 @@ package final class PostgresDatabase: Sendable {
     let begin = isLasting ? "BEGIN" : "BEGIN; SET LOCAL synchronous_commit = off"
     return try attempt(operation, begin, isRepeatable: isRepeatable) { connection in
       let value = try body(connection)
-      if tells { _ = try connection.query("SELECT pg_notify('\(Self.channel)', $1)", [.text(mark)]) }
+      if tells { try tell(connection) }
       return value
     }
+  }
+
+  /// Tells those who listen, once the transaction is carried out.
+  func tell(_ connection: PostgresConnection) throws {
+    _ = try connection.query("SELECT pg_notify('\(Self.channel)', $1)", [.text(mark)])
   }
 
   /// For how long a call is begun again.

@@ -31,8 +31,10 @@ struct PostgresFailure: Error, Equatable {
   var isConnectionLost: Bool {
     switch kind {
     case .connecting, .lost: true
-    // The server ends, or is just beginning or ending.
-    case .state(let state): state.hasPrefix("08") || ["57P01", "57P02", "57P03", "57P05", "25P03"].contains(state)
+    // The server ends, or is just beginning or ending; or it only reads, as one that was the primary until a moment ago, and
+    // another connection may lead to the one that is now.
+    case .state(let state):
+      state.hasPrefix("08") || ["57P01", "57P02", "57P03", "57P05", "25P03", "25006"].contains(state)
     case .busy, .badText, .badRow: false
     }
   }

@@ -68,6 +68,14 @@ extension PostgresInboxRecords {
     }
   }
 
+  package func known(_ ids: [String]) throws(InboxError) -> Set<String> {
+    try database.readOnce("look for bundles") { connection in
+      Set(
+        try connection.query("SELECT id FROM lazaret.bundles WHERE id = ANY($1::text[])", [.texts(ids)])
+          .map { try $0.text($1, 0) })
+    }
+  }
+
   package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
     try database.readOnce("look for the bundle") { try Self.bundle(id, $0) }
   }

@@ -78,20 +78,23 @@ package struct PostgresJobQueue: JobQueue {
   }
 
   package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
-    try database.write("add jobs", isRepeatable: true) { connection in
-      _ = try connection.query(
+    try database.write("add jobs", isRepeatable: true, tells: false) { connection in
+      let added = try connection.query(
         """
         INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT $1, id, 'waiting', $2 FROM lazaret.bundles
           WHERE state = $3 AND NOT EXISTS (SELECT 1 FROM lazaret.jobs WHERE bundle = bundles.id AND kind = $1)
           ORDER BY bundles.date, id ON CONFLICT DO NOTHING
         """, [.text(kind.rawValue), .text(date.rfc3339), .text(state.rawValue)])
+      // Every machine asks now and then; where nothing was added there is nothing to look for.
+      if added.changed > 0 { try database.tell(connection) }
     }
   }
 
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
-    let now = date.secondsSince1970
     // A lease that a crash of the server undoes is one that is lost: the worker learns it when it goes on with it.
     return try database.write("take a job", isRepeatable: false, tells: false, isLasting: false) { connection in
+      let date = Self.serverDate(date, connection)
+      let now = date.secondsSince1970
       let exhausted = try Self.jobs(
         connection.query(
           """
@@ -120,6 +123,11 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
+  /// A moment by the server's clock: leases are of many machines, whose own clocks may differ.
+  private static func serverDate(_ date: Timestamp, _ connection: PostgresConnection) -> Timestamp {
+    Timestamp(secondsSince1970: date.secondsSince1970 + connection.clockOffset)
+  }
+
   /// Notes how far a job is now, and refuses its bundle where that follows.
   private func note(_ job: InboxJob, _ connection: PostgresConnection) throws {
     try Self.save(job, connection)
@@ -143,8 +151,8 @@ package struct PostgresJobQueue: JobQueue {
         UPDATE lazaret.jobs SET lease_ends = $1 WHERE id = $2 AND state = 'running' AND owner = $3 AND attempts = $4
         """,
         [
-          .integer(date.secondsSince1970 + seconds), .integer(job.id), .maybe(job.owner),
-          .integer(Int64(job.attempts)),
+          .integer(Self.serverDate(date, connection).secondsSince1970 + seconds), .integer(job.id),
+          .maybe(job.owner), .integer(Int64(job.attempts)),
         ]
       ).changed > 0
     }
@@ -155,7 +163,7 @@ package struct PostgresJobQueue: JobQueue {
   ) throws(InboxError) -> InboxJob.State? {
     try database.write("end a job", isRepeatable: false) { connection in
       guard let ours = try Self.ours(job, connection) else { return nil }
-      let ended = rules.ended(ours, outcome, at: date)
+      let ended = rules.ended(ours, outcome, at: Self.serverDate(date, connection))
       try note(ended, connection)
       return ended.state
     }

@@ -1,17 +1,20 @@
 internal import Compatibility
 internal import Dispatch
 internal import Inbox
+internal import StoreFiles
 
 /// A bounded number of connections, lent to one thread each.
 final class PostgresPool: Sendable {
   private let address: PostgresAddress
   private let library: PostgresLibrary
+  private let clock: @Sendable () -> Timestamp
   private let idle = Mutex<[PostgresConnection]>([])
   private let seats: DispatchSemaphore
 
   /// A pool that has no connection yet.
-  init(_ address: PostgresAddress, connections: Int) throws(InboxError) {
+  init(_ address: PostgresAddress, connections: Int, clock: @escaping @Sendable () -> Timestamp) throws(InboxError) {
     self.address = address
+    self.clock = clock
     library = try PostgresLibrary.shared()
     try address.check(by: library)
     seats = DispatchSemaphore(value: max(1, connections))
@@ -30,7 +33,7 @@ final class PostgresPool: Sendable {
   }
 
   /// A connection of its own, which is not counted.
-  func open() throws(PostgresFailure) -> PostgresConnection { try PostgresConnection(address, library) }
+  func open() throws(PostgresFailure) -> PostgresConnection { try PostgresConnection(address, library, clock: clock) }
 
   /// Closes the connections that are not lent: where one is lost, the others mostly are.
   func closeIdle() {

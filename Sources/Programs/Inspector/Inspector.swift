@@ -49,8 +49,7 @@ package final class Inspector: Sendable {
     self.surroundings = surroundings
     self.sessions = sessions
     work = RunningWork(surroundings: surroundings)
-    catalogue = StoreCatalogue(
-      home: options.home, holdsCopies: options.inbox?.storage.isShared ?? false, surroundings: surroundings)
+    catalogue = StoreCatalogue(home: options.home, inbox: options.inbox, surroundings: surroundings)
     files = try StaticFiles(in: options.publicFolder, surroundings.fileSystem)
     let gate = PageGate(
       sessions: sessions, work: work, home: options.home, allowsActions: options.allowsActions,
@@ -74,6 +73,7 @@ package final class Inspector: Sendable {
     if let inbox = options.inbox {
       routes.addInbox(inbox, parts)
       inbox.changes.listen { [work] in work.tell("inbox") }
+      inbox.storage.uses.ask { [work] bundle in work.isWorking(atBundle: bundle) }
     }
     routes.addService(ServiceState(options, work, surroundings))
     routes.addAPI()

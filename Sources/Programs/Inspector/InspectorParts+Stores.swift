@@ -49,14 +49,8 @@ extension InspectorParts {
 
   /// The model that fits a store best; nil where none does.
   func fittingModel(of files: StoreFileSet) -> InspectorModel? {
-    let examiner = Examiner(fileSystem: surroundings.fileSystem)
-    var best: (model: InspectorModel, fit: Int)?
-    for model in models {
-      let part = PagePart { try examiner.examine(files.main, model: model.model, options: .init(countsRecords: false)) }
-      let fit = part.value?.fit ?? 0
-      if fit > best?.fit ?? 0 { best = (model, fit) }
-    }
-    return best?.model
+    let ranked = Examiner(fileSystem: surroundings.fileSystem).ranked(models, for: files.main) { $0.model }
+    return ranked.first { $0.fit > 0 }?.model
   }
 
   /// The model of a name; nil for none.

@@ -33,7 +33,8 @@ final class StorageLock: BackupPlaceLock {
     while true {
       let isFree = try wrapping(BackupError.init) { () throws(S3Error) in
         try client.put(key, [1])
-        let contents = StorageContents(try client.list(place.address.key("")), of: place.address)
+        let contents = StorageContents(
+          try client.list(place.address.key(StorageContents.locks)), of: place.address)
         let others = contents.locks.filter { $0.key != StorageContents.locks + name }
         guard others.allSatisfy({ Self.isOver($0, at: contents.date) }) else { return false }
         // What is over does no harm where it stays.
@@ -126,13 +127,13 @@ final class StorageLock: BackupPlaceLock {
       guard error.kind == .access else { throw error }
     }
     if isKept { return true }
-    let keeping = try client.keeping()
-    guard keeping == .versions || keeping == .locked else {
+    switch try client.keeping() {
+    case .versions, .locked: return false
+    case .nothing, .unknown:
       throw S3Error(
         .unsupported, operation: "write to the object storage",
         detail: "the server replaces an object that it was told to write only where there is none")
     }
-    return false
   }
 
   private static func taken(_ place: ObjectStoragePlace) -> BackupError {

@@ -20,7 +20,7 @@ struct StorageOptions: ParsableArguments {
     guard let place else { return nil }
     let address = try S3Address(place)
     let environment = S3Environment { ProcessInfo.processInfo.environment[$0] }
-    return ObjectStoragePlace(address, S3Client(address.bucket, try environment.settings(for: address)))
+    return ObjectStoragePlace(address, try environment.client(for: address))
   }
 }
 
@@ -49,9 +49,17 @@ extension ObjectStoragePlace {
     case .nothing, .unknown: nil
     case .versions:
       "The bucket keeps versions: what is removed is hidden, and takes room until a rule of the bucket expires it."
-    case .locked:
-      "The bucket locks objects: what is removed is hidden, and stays for as long as the bucket says."
+    case .locked(nil):
+      "The bucket locks objects: what is removed is hidden, and stays for as long as each object's lock says."
+    case .locked(let days?):
+      "The bucket locks objects for \(counted(days, "day")): what is removed is hidden, and can be deleted for good once that has passed since it was written, all of it from \(Self.day(in: days)) on, unless an object has a longer lock of its own."
     }
+  }
+
+  /// The day in so many days.
+  private static func day(in days: Int) -> String {
+    let now = Surroundings.machine.now().secondsSince1970
+    return String(Timestamp(secondsSince1970: now + Int64(days + 1) * 86_400).rfc3339.prefix(10))
   }
 }
 

@@ -40,7 +40,7 @@ struct BundleOptions: ParsableArguments {
     _ address: S3Address, home: FilePath, copyBytes: Int64 = 0
   ) throws(S3Error) -> ObjectBundleStorage {
     let environment = S3Environment { ProcessInfo.processInfo.environment[$0] }
-    let client = S3Client(address.bucket, try environment.settings(for: address))
+    let client = try environment.client(for: address, patience: .short)
     return ObjectBundleStorage(address, client, home: home, copyBytes: copyBytes)
   }
 }

@@ -129,7 +129,7 @@ struct VersionOrderOptions: ParsableArguments {
     _ paths: [FilePath], fitting store: @autoclosure () throws -> FilePath, json: Bool
   ) throws -> AppModel? {
     let models = try paths.flatMap { try Self.models(at: $0) }.map { try loadAppModel($0, json: json) }
-    return models.count > 1 ? try AppModel.fitting(models, store()) : models.first
+    return models.count > 1 ? AppModel.fitting(models, try store()) : models.first
   }
 
   /// The models in a folder that is none itself, by name; else the path alone.

@@ -75,8 +75,22 @@ enum InboxWorkers {
             Terminal.standardError.write(
               "lazaret: the files of the bundle \(failure.bundle) cannot be removed: \(printable(failure.words))\n")
           }
-        }),
+        },
+        onTrouble: { part, error in Terminal.standardError.write("lazaret: \(words(part, error))\n") }),
       runner: WorkProcess(executable, ["inbox-worker"]))
+  }
+
+  /// That a part of the work cannot be done now, or can be again.
+  private static func words(_ part: WorkerPool.Options.Part, _ error: (any Error)?) -> String {
+    let what =
+      switch part {
+      case .jobs: "work at the jobs of the inbox"
+      case .receiving: "keep what has arrived in the inbox"
+      case .removing: "remove what the inbox keeps no longer"
+      }
+    guard let error else { return "can \(what) again" }
+    let detail = (error as? any ReportableError).map { "\($0.detail) (\($0.code))" } ?? "an unforeseen failure"
+    return "cannot \(what) now, and tries again: \(printable(detail))"
   }
 
   /// What a worker may use; the environment can say less or more, in MiB and seconds.

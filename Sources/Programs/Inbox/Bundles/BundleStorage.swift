@@ -10,6 +10,9 @@ package protocol BundleStorage: Sendable {
   /// The home below which workers of this machine work; each attempt at a job has one of its own in it where the storage is shared.
   var workHome: FilePath { get }
 
+  /// Which bundles something of this process is working at, besides the inbox itself.
+  var uses: BundleUses { get }
+
   // MARK: Bundles
 
   /// Keeps a bundle, whose file lies on this machine, for good: it is there when this returns.
@@ -57,7 +60,7 @@ package protocol BundleStorage: Sendable {
   /// Nothing is removed that may be on its way to being known.
   func removeLeftovers(_ records: any InboxRecords) throws
 
-  /// Removes the copies on this machine of bundles that the records do not know any more.
+  /// Removes the copies on this machine of bundles that the records do not know any more, and those that there is no room for.
   func removeCopies(_ records: any InboxRecords) throws
 
   // MARK: The place

@@ -4,6 +4,7 @@ package import SystemPackage
 /// The bundles of an inbox in the home, where its workers work at them: one folder for each.
 package struct FolderBundleStorage: BundleStorage {
   package let workHome: FilePath
+  package let uses = BundleUses()
   private let folders: InboxFolders
   private let fileSystem: FileSystem
 

@@ -85,6 +85,9 @@ package struct InboxJob: Sendable, Hashable {
     self.date = date
   }
 
+  /// How many attempts ended with an error of their own, the one that runs included.
+  package var counted: Int { attempts - excused - interrupted }
+
   /// Whether its bundle is refused when it fails with a code.
   func refuses(_ code: String?) -> Bool { kind == .open || code == InboxError.Kind.room.rawValue }
 }

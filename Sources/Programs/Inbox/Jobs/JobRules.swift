@@ -59,7 +59,7 @@ package struct JobRules: Sendable, Hashable {
   package func ended(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) -> InboxJob {
     var (state, failure, notBefore) = (InboxJob.State.done, InboxBundle.Failure?.none, Int64(0))
     // Attempts that ended with an error of their own.
-    let counted = job.attempts - job.excused - job.interrupted
+    let counted = job.counted
     var job = job
     switch outcome {
     case .done: break

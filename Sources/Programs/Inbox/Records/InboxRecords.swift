@@ -84,6 +84,9 @@ package protocol InboxRecords: Sendable {
   /// The identifiers of the bundles that are so far, in the order in which they arrived.
   func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String]
 
+  /// Those of these identifiers that bundles have.
+  func known(_ ids: [String]) throws(InboxError) -> Set<String>
+
   /// A bundle; nil where there is none.
   func bundle(_ id: String) throws(InboxError) -> InboxBundle?
 

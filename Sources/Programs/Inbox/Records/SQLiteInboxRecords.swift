@@ -321,6 +321,13 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
+  package func known(_ ids: [String]) throws(InboxError) -> Set<String> {
+    try database.read("look for bundles") { database in
+      let statement = try database.makeStatement(sql: "SELECT 1 FROM bundles WHERE id = ?")
+      return Set(try ids.filter { try Int.fetchOne(statement, arguments: [$0]) != nil })
+    }
+  }
+
   package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
     try database.read("look for the bundle") { try Self.bundle(id, $0) }
   }

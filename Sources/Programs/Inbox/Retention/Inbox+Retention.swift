@@ -15,11 +15,21 @@ package struct InboxPruning: Sendable {
     /// What went wrong, as a sentence.
     package var words: String
 
+    /// Whether it lies at where the files are, and not at the bundle.
+    var isEnvironmental: Bool
+
+    private enum CodingKeys: CodingKey {
+      case bundle
+      case code
+      case words
+    }
+
     /// What kept the files of a bundle.
     init(_ bundle: String, _ error: any ReportableError) {
       self.bundle = bundle
       code = error.code
       words = error.detail + "."
+      isEnvironmental = !(error is FileError) && error.isEnvironmental
     }
   }
 
@@ -48,9 +58,11 @@ extension Inbox {
 
   /// What the rules would remove now; nothing is changed.
   ///
-  /// - Parameter isCancelled: whether it is to end at once.
+  /// - Parameters:
+  ///   - limit: the most bundles that are found; where there are as many, not all that stay were counted.
+  ///   - isCancelled: whether it is to end at once.
   package func retentionPlan(
-    _ retention: InboxRetention, isCancelled: () -> Bool = { false }
+    _ retention: InboxRetention, limit: Int = .max, isCancelled: () -> Bool = { false }
   ) throws(InboxError) -> InboxPruning {
     guard retention.hasRules else { return InboxPruning() }
     let now = surroundings.now()
@@ -77,7 +89,8 @@ extension Inbox {
         goes[bundle.id] = rule
         removed.append(bundle)
       }
-      return true
+      // How much stays is known only of all.
+      return removed.count < limit || retention.bytes != nil
     }
     if let bytes = retention.bytes, stays > bytes {
       try eachBundle { bundle in
@@ -102,18 +115,23 @@ extension Inbox {
   /// A bundle that is being worked on is left alone, also where that began after the rules were looked at, and so is one of
   /// which the rules say something else by then.
   ///
-  /// - Parameter isCancelled: whether it is to end at once; what was removed until then stays removed.
+  /// - Parameters:
+  ///   - limit: the most bundles that are removed, the oldest first; the others the next time.
+  ///   - isCancelled: whether it is to end at once; what was removed until then stays removed.
   package func prune(
-    _ retention: InboxRetention, isCancelled: () -> Bool = { false }
+    _ retention: InboxRetention, limit: Int = .max, isCancelled: () -> Bool = { false }
   ) throws -> InboxPruning {
-    let failures = try clearRemoved()
+    let failures = try clearRemoved(limit: limit, isCancelled: isCancelled)
     let oldest = retention.oldest(at: surroundings.now())
-    var pruning = try retentionPlan(retention, isCancelled: isCancelled)
+    var pruning = try retentionPlan(retention, limit: limit, isCancelled: isCancelled)
     let planned = pruning.removed
     pruning.removed = []
     pruning.failures = failures
     for removal in planned {
-      if isCancelled() { break }
+      // Where the storage cannot be used, the rest has time too.
+      if isCancelled() || pruning.removed.count >= limit || pruning.failures.contains(where: \.isEnvironmental) {
+        break
+      }
       let seen = pruning.seen[removal.bundle]
       do {
         let removed = try remove(removal, sparing: [.waiting, .running], newer: retention.newerKnown) { bundle in
@@ -144,6 +162,7 @@ extension Inbox {
   func remove(
     _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
   ) throws -> (removal: InboxRemoval, failure: (any ReportableError)?)? {
+    if storage.uses.isBeingUsed(removal.bundle) { return nil }
     let quarantine = QuarantineFolder(
       folders.bundle(removal.bundle).appending(QuarantineFolder.name), surroundings: surroundings)
     // A salvage that was begun on the pages holds this lock; it is no job of the inbox.
@@ -165,12 +184,21 @@ extension Inbox {
 
   /// Removes the files of bundles that are known to be removed, which a kill left.
   ///
+  /// - Parameters:
+  ///   - limit: the most bundles.
+  ///   - isCancelled: whether it is to end at once.
   /// - Returns: those whose files could not be removed, or not all of them.
   @discardableResult
-  package func clearRemoved() throws(InboxError) -> [InboxPruning.Failure] {
+  package func clearRemoved(
+    limit: Int = .max, isCancelled: () -> Bool = { false }
+  ) throws(InboxError) -> [InboxPruning.Failure] {
     var failures: [InboxPruning.Failure] = []
-    for bundle in try records.removalsNotCleared() {
-      if let error = try clear(bundle) { failures.append(.init(bundle, error)) }
+    for bundle in try records.removalsNotCleared().prefix(limit) where !isCancelled() {
+      guard let error = try clear(bundle) else { continue }
+      let failure = InboxPruning.Failure(bundle, error)
+      failures.append(failure)
+      // Where the storage cannot be used, the others would fare no better.
+      if failure.isEnvironmental { break }
     }
     return failures
   }

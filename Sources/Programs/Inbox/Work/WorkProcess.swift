@@ -97,10 +97,17 @@ package struct WorkProcess: WorkRunner {
     try input.fileHandleForWriting.close()
     if isStopped { return nil }
     if isLate { throw Self.tooLong }
+    if Self.wasAskedToEnd(process) { return nil }
     if process.terminationReason == .exit, process.terminationStatus == 0 {
       return try result(at: resultPath)
     }
     throw try cause(of: process, errorPath)
+  }
+
+  /// Whether a process was ended by a signal that asks for it, as a service's processes are when it stops.
+  private static func wasAskedToEnd(_ process: Process) -> Bool {
+    process.terminationReason == .uncaughtSignal
+      && [SIGTERM, SIGINT, SIGHUP].contains(process.terminationStatus & 0x7F)
   }
 
   private func result(at path: FilePath) throws -> WorkResult {

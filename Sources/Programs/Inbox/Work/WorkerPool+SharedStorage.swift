@@ -43,7 +43,7 @@ extension WorkerPool {
       return .storageFault(failure)
     } catch let error as InboxError where error.kind == .missing || error.kind == .altered {
       // A first try may have read amiss. A store that is to be salvaged is unpacked anew, after which this job begins again.
-      if job.kind == .salvage, job.attempts - job.excused - job.interrupted > 1 { try inbox.makeAnew(bundle) }
+      if job.kind == .salvage, job.counted > 1 { try inbox.makeAnew(bundle) }
       return .tryAgain(InboxBundle.Failure(code: error.code, words: Self.sentence(error)))
     }
   }

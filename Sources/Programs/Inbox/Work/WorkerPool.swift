@@ -40,18 +40,37 @@ package final class WorkerPool: Sendable {
     /// Whether this is the process that receives, which holds the lock of the inbox; others only work.
     package var receives: Bool
 
+    /// How long passes between two looks at what has arrived, and at what is to go.
+    package var pause: Duration
+
     /// Which bundles are kept, which the process that receives sees to; nil for all.
     package var retention: InboxRetention?
 
     /// Told what became of the bundles by these rules, each time; nil for no one.
     package var onPruning: (@Sendable (InboxPruning) -> Void)?
 
+    /// Told what a part of the work cannot be done for, once, and with nil when it can be done again.
+    package var onTrouble: (@Sendable (Part, (any Error)?) -> Void)?
+
+    /// A part of the work.
+    package enum Part: String, Sendable, CaseIterable {
+      /// Opening and salvaging.
+      case jobs
+
+      /// Making bundles of what has arrived, and the storage that they are kept in.
+      case receiving
+
+      /// Removing what is over, left over, or no longer kept by the rules.
+      case removing
+    }
+
     /// Options.
     package init(
       count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
       resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
-      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true,
-      retention: InboxRetention? = nil, onPruning: (@Sendable (InboxPruning) -> Void)? = nil
+      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true, pause: Duration = .seconds(15),
+      retention: InboxRetention? = nil, onPruning: (@Sendable (InboxPruning) -> Void)? = nil,
+      onTrouble: (@Sendable (Part, (any Error)?) -> Void)? = nil
     ) {
       self.count = count
       self.identity = identity
@@ -63,8 +82,10 @@ package final class WorkerPool: Sendable {
       self.unpackedEntries = unpackedEntries
       self.leaseSeconds = leaseSeconds
       self.receives = receives
+      self.pause = pause
       self.retention = retention
       self.onPruning = onPruning
+      self.onTrouble = onTrouble
     }
   }
 
@@ -75,6 +96,9 @@ package final class WorkerPool: Sendable {
   let isStopping = Mutex(false)
   private let threads = DispatchGroup()
   private let wake = DispatchSemaphore(value: 0)
+
+  /// The words of what keeps a part of the work from being done now.
+  private let troubles = Mutex<[Options.Part: String]>([:])
 
   /// How many jobs in succession could not be done because the storage could not be used.
   private let storageFaults = Mutex(0)
@@ -107,33 +131,61 @@ package final class WorkerPool: Sendable {
     for number in 0..<max(1, options.count) {
       threads.enter()
       WorkThread.start(named: "lazaret.inbox.\(number)") { [self] in
-        work(number)
+        work()
         threads.leave()
       }
     }
-    guard options.receives, inbox.storage.isShared else { return }
+    guard options.receives else { return }
+    if inbox.storage.isShared { repeatedly(.receiving) { [inbox] in try inbox.goOn() } }
+    repeatedly(.removing, removal())
+  }
+
+  /// Does a part of the work now and then, on a thread of its own: it waits for no job, and no job for it.
+  private func repeatedly(_ part: Options.Part, _ body: @escaping @Sendable () throws -> Void) {
     threads.enter()
-    WorkThread.start(named: "lazaret.inbox.care") { [self] in
-      care()
+    WorkThread.start(named: "lazaret.inbox.\(part.rawValue)") { [self] in
+      while !isEnding {
+        trying(part, body)
+        let next = ContinuousClock.now + options.pause
+        while ContinuousClock.now < next, !isEnding { Thread.sleep(forTimeInterval: 0.2) }
+      }
       threads.leave()
     }
   }
 
-  /// How many seconds pass before what could not be done is tried again.
-  private static let pauseOfCare = 15
+  /// How many bundles are removed by the rules in one round.
+  private static let mostPruned = 1000
 
-  /// Goes on, now and then, with what others may have kept this process from; it waits for no worker's job.
-  private func care() {
-    var next = ContinuousClock.now
-    while !isStopping.withLock({ $0 }) {
-      Thread.sleep(forTimeInterval: 0.2)
-      guard next <= .now else { continue }
-      do {
-        try inbox.goOn()
-      } catch {
-        // The records or the storage cannot be used now; it is tried again, and senders are told when they ask.
+  /// What removes what is over, left over, or no longer kept by the rules; each in its time.
+  private func removal() -> @Sendable () throws -> Void {
+    let next = Mutex((cleaning: ContinuousClock.now, pruning: ContinuousClock.now))
+    return { [self] in
+      if next.withLock({ $0.cleaning <= .now }) {
+        next.withLock { $0.cleaning = .now + .seconds(600) }
+        try inbox.expireUploads()
+        try inbox.storage.removeLeftovers(inbox.records)
       }
-      next = .now + .seconds(Self.pauseOfCare)
+      if let retention = options.retention, next.withLock({ $0.pruning <= .now }) {
+        let pruning = try inbox.prune(retention, limit: Self.mostPruned) { [self] in isEnding }
+        // The others have their turn soon, unless something is in the way.
+        let isWhole = pruning.removed.count < Self.mostPruned || !pruning.failures.isEmpty
+        next.withLock { $0.pruning = .now + .seconds(isWhole ? 3600 : 0) }
+        options.onPruning?(pruning)
+      }
+    }
+  }
+
+  private var isEnding: Bool { isStopping.withLock { $0 } }
+
+  /// Does something that is tried again later where it cannot be done now, which is told once.
+  private func trying(_ part: Options.Part, _ body: () throws -> Void) {
+    do {
+      try body()
+      if troubles.withLock({ $0.removeValue(forKey: part) }) != nil { options.onTrouble?(part, nil) }
+    } catch {
+      let words = (error as? any ReportableError)?.code ?? "unforeseen"
+      let isNew = troubles.withLock { $0.updateValue(words, forKey: part) != words }
+      if isNew { options.onTrouble?(part, error) }
     }
   }
 
@@ -144,29 +196,22 @@ package final class WorkerPool: Sendable {
     threads.wait()
   }
 
-  private func work(_ number: Int) {
-    var (nextCleaning, nextPruning) = (ContinuousClock.now, ContinuousClock.now)
-    while !isStopping.withLock({ $0 }) {
-      do {
-        if number == 0, options.receives, nextCleaning <= .now {
-          nextCleaning = .now + .seconds(600)
-          try inbox.expireUploads()
-          try inbox.storage.removeLeftovers(inbox.records)
+  private func work() {
+    while !isEnding {
+      var hasWorked = false
+      // Whatever is the matter, a job that was begun comes back when its lease ends.
+      trying(.jobs) {
+        guard options.count > 0, let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) else {
+          return
         }
-        if number == 0, options.receives, let retention = options.retention, nextPruning <= .now {
-          nextPruning = .now + .seconds(3600)
-          let pruning = try inbox.prune(retention) { isStopping.withLock { $0 } }
-          options.onPruning?(pruning)
-        }
-        if options.count > 0, let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) {
-          try work(at: job)
-          waitForStorage()
-          continue
-        }
-      } catch {
-        // The records cannot be used now: whatever is the matter, the job comes back when its lease ends.
+        hasWorked = true
+        try work(at: job)
       }
-      _ = wake.wait(timeout: .now() + .milliseconds(1000))
+      if hasWorked {
+        waitForStorage()
+      } else {
+        _ = wake.wait(timeout: .now() + .milliseconds(1000))
+      }
     }
   }
 
@@ -342,7 +387,7 @@ package final class WorkerPool: Sendable {
 
   /// What kills a worker does so again, mostly: one more try, in case it was the machine.
   private func worth(_ job: InboxJob, _ failure: InboxBundle.Failure) -> InboxJobOutcome {
-    job.attempts < 2 ? .tryAgain(failure) : .failed(failure)
+    job.counted < 2 ? .tryAgain(failure) : .failed(failure)
   }
 
   private func order(
@@ -420,11 +465,7 @@ package final class WorkerPool: Sendable {
           appVersion: bundle.facts?.versions.app, date: bundle.date))
     }
     if bundle.quarantineID != nil {
-      if archive == nil {
-        let folder = inbox.folders.bundle(bundle.id).appending(QuarantineFolder.name)
-        try QuarantineCatalogue(home: inbox.home, surroundings: inbox.surroundings)
-          .add(QuarantineFolder(folder, surroundings: inbox.surroundings))
-      }
+      if archive == nil { try inbox.catalogueStores() }
       // It is another store than the one that may have been salvaged of it before.
       try queue.restart(.salvage, of: bundle.id, at: now)
     }

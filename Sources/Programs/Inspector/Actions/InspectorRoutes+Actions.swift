@@ -86,13 +86,13 @@ extension InspectorRoutes {
     page("/stores/{id}/\(name)", about: "Asks before: \(about)", .store) { _, id in
       let store = try catalogue.store(id)
       var form = try form(store, true)
-      if try catalogue.isCopy(store) { form.obstacle = .copy }
+      if catalogue.isCopy(store) { form.obstacle = .copy }
       return form
     }
     action("/stores/{id}/\(name)", about: about, .store, fields: fields) { _, data, id in
       let store = try catalogue.store(id)
       // What the page would refuse to offer is not done either.
-      if try catalogue.isCopy(store) { throw Problem.copy.refusal }
+      if catalogue.isCopy(store) { throw Problem.copy.refusal }
       if let obstacle = try form(store, false).obstacle { throw obstacle.refusal }
       return try perform(store, data)
     }

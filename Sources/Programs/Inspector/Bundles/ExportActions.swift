@@ -105,6 +105,8 @@ struct ExportActions: Sendable {
     let (parts, prepared, bundles) = (parts, prepared, bundles)
     let job = try parts.work.start(.export, "Bundle of \(entry.name)", store: entry.store, target: entry.target) {
       observer in
+      // Its files may have had to go from this machine since, and are fetched again.
+      _ = try parts.catalogue.store(entry.store)
       let summary = try parts.exports.write(
         entry.prepared, to: entry.recipients, at: try bundles.makeFolder(), progress: observer.export(writes: true))
       prepared.forget(id)

@@ -8,24 +8,20 @@ import StoreCoordination
 package struct StoreCatalogue: Sendable {
   private let home: FilePath
   private let surroundings: Surroundings
-  private let holdsCopies: Bool
+  private let inbox: Inbox?
 
   /// The most live stores that are looked for in a folder.
   private static let maximumLive = 200
 
-  /// - Parameter holdsCopies: whether the bundles of the inbox lie elsewhere, and what is in the home of them is copies.
-  init(home: FilePath, holdsCopies: Bool = false, surroundings: Surroundings) {
+  /// - Parameter inbox: the inbox of the home, where it is served.
+  init(home: FilePath, inbox: Inbox? = nil, surroundings: Surroundings) {
     self.home = home
-    self.holdsCopies = holdsCopies
+    self.inbox = inbox
     self.surroundings = surroundings
   }
 
   /// Whether a store is a copy of one that lies elsewhere.
-  func isCopy(_ store: ListedStore) throws(FileError) -> Bool {
-    guard holdsCopies, let main = store.files?.main else { return false }
-    // The path of a store has no links in it, that of the home may have.
-    return main.starts(with: InboxFolders(home: try fileSystem.realPath(home)).bundles)
-  }
+  func isCopy(_ store: ListedStore) -> Bool { store.id.bundle != nil && inbox?.storage.isShared == true }
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
@@ -35,7 +31,8 @@ package struct StoreCatalogue: Sendable {
   package func store(_ id: StoreID) throws -> ListedStore {
     let candidates: [ListedStore] =
       switch id.text.first {
-      case "q": try quarantined(in: folders().all.filter { id.isOf($0.path) })
+      case "q": try quarantined(in: listedFolders().filter { id.isOf($0.path) })
+      case "i": try id.bundle.map { try arrived(in: $0) } ?? []
       case "l": try live()
       case "b": try backups()
       default: []
@@ -51,40 +48,76 @@ package struct StoreCatalogue: Sendable {
 
   /// The quarantined stores, newest first; of those that arrived in the inbox the newest.
   package func quarantined() throws -> [ListedStore] {
-    let folders = try folders()
-    return try quarantined(in: folders.others + folders.ofInbox.suffix(Self.maximumOfInbox))
+    let arrived = try newestBundles().flatMap { try stores(ofBundle: $0) }
+    return try Self.sorted(quarantined(in: listedFolders()) + arrived)
   }
 
-  /// The quarantined stores of one folder.
-  func quarantined(in folder: FilePath) throws -> [ListedStore] {
+  /// The stores that arrived in a bundle, which is fetched where it is not on this machine.
+  func arrived(in bundle: String) throws -> [ListedStore] {
+    if let inbox {
+      guard let bundle = try inbox.records.bundle(bundle) else { return [] }
+      _ = try inbox.placed(bundle)
+    }
+    return try stores(ofBundle: bundle)
+  }
+
+  /// The bundles with quarantined stores on this machine that arrived last.
+  private func newestBundles() throws -> [String] {
+    if let inbox, !inbox.storage.isShared {
+      let newest = try inbox.records.entries(
+        InboxFilter(state: .quarantined), after: nil, limit: Self.maximumOfInbox)
+      return newest.items.map(\.bundle.id)
+    }
+    let folder = InboxFolders(home: home).bundles
     guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
-    return try quarantined(in: [QuarantineFolder(try fileSystem.realPath(folder), surroundings: surroundings)])
+    var dated: [(id: String, seconds: Int64)] = []
+    for id in try fileSystem.entries(of: folder).map(\.string) where InboxFolders.isID(id) {
+      let quarantine = folder.appending(id).appending(QuarantineFolder.name)
+      guard let status = try fileSystem.status(of: quarantine), status.kind == .directory else { continue }
+      dated.append((id, status.modified.secondsSince1970))
+    }
+    let newest = dated.sorted { ($0.seconds, $0.id) > ($1.seconds, $1.id) }
+    return newest.prefix(Self.maximumOfInbox).map(\.id)
   }
 
-  /// The folders with quarantined stores: those that bundles of the inbox arrived in, in the order in which they did, and
-  /// all others.
-  private func folders() throws -> (ofInbox: [QuarantineFolder], others: [QuarantineFolder], all: [QuarantineFolder]) {
-    let all = try QuarantineCatalogue(home: home, surroundings: surroundings).folders()
-    // A home that is not there yet has no inbox.
-    let isThere = try fileSystem.status(of: home) != nil
-    let inbox = isThere ? InboxFolders(home: try fileSystem.realPath(home)).bundles : nil
-    let isOfInbox = { (folder: QuarantineFolder) in inbox.map { folder.path.starts(with: $0) } ?? false }
-    return (all.filter(isOfInbox), all.filter { !isOfInbox($0) }, all)
+  private func stores(ofBundle bundle: String) throws -> [ListedStore] {
+    let folder = InboxFolders(home: home).bundle(bundle).appending(QuarantineFolder.name)
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    let quarantine = QuarantineFolder(try fileSystem.realPath(folder), surroundings: surroundings)
+    return try quarantine.stores().map { store in
+      try listed(store, in: quarantine, as: StoreID(bundle: bundle, name: store.id))
+    }
+  }
+
+  /// The quarantine folders but those of the inbox, which a catalogue of an earlier version has too.
+  private func listedFolders() throws -> [QuarantineFolder] {
+    let folders = try QuarantineCatalogue(home: home, surroundings: surroundings).listedFolders()
+    let bundles = InboxFolders(home: home).bundles
+    guard try fileSystem.status(of: bundles)?.kind == .directory else { return folders }
+    let real = try fileSystem.realPath(bundles)
+    return folders.filter { !$0.path.starts(with: real) }
+  }
+
+  private static func sorted(_ stores: [ListedStore]) -> [ListedStore] {
+    stores.sorted { ($0.date ?? .init(secondsSince1970: 0)) > ($1.date ?? .init(secondsSince1970: 0)) }
   }
 
   private func quarantined(in folders: [QuarantineFolder]) throws -> [ListedStore] {
-    try folders.flatMap { folder in
-      try folder.stores().map { try listed($0, in: folder) }
-    }.sorted { ($0.date ?? .init(secondsSince1970: 0)) > ($1.date ?? .init(secondsSince1970: 0)) }
+    try Self.sorted(
+      folders.flatMap { folder in
+        try folder.stores().map {
+          try listed($0, in: folder, as: StoreID(kind: "q", name: $0.id, in: folder.path))
+        }
+      })
   }
 
-  private func listed(_ store: QuarantinedStore, in folder: QuarantineFolder) throws -> ListedStore {
+  private func listed(_ store: QuarantinedStore, in folder: QuarantineFolder, as id: StoreID) throws -> ListedStore {
     let name =
       store.receipt?.originalPath.path?.lastComponent?.string ?? store.files.main.lastComponent?.string ?? store.id
     // What is there counts, and not what a receipt says.
     let bytes = try store.files.members(in: fileSystem).reduce(Int64(0)) { $0 &+ $1.status.size }
     return ListedStore(
-      id: StoreID(kind: "q", name: store.id, in: folder.path), kind: .quarantined(store, folder),
+      id: id, kind: .quarantined(store, folder),
       name: printable(name), date: Timestamp(String(store.id.prefix(19))), bytes: bytes)
   }
 
@@ -92,7 +125,7 @@ package struct StoreCatalogue: Sendable {
   package func live() throws -> [ListedStore] {
     var folders: [FilePath] = []
     // Beside what arrived in the inbox there is no app's store.
-    let quarantines = try self.folders().others.map(\.path.folder)
+    let quarantines = try listedFolders().map(\.path.folder)
     for folder in [home, home.appending("Stores")] + quarantines {
       guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
       let real = try fileSystem.realPath(folder)
@@ -124,13 +157,14 @@ package struct StoreCatalogue: Sendable {
   /// The backups of all stores, newest first.
   package func backups() throws -> [ListedStore] {
     let places = try Backups(home: home, surroundings: surroundings).places()
-    return try places.flatMap { place in
+    let backups = try places.flatMap { place in
       try BackupCatalog(of: place).backups.map { backup in
         let name = backup.manifest?.store.path.path?.lastComponent?.string ?? place.path.lastComponent?.string ?? "?"
         return ListedStore(
           id: StoreID(kind: "b", name: backup.id.description, in: place.path), kind: .backup(backup, place),
           name: printable(name), date: backup.id.date, bytes: backup.bytes)
       }
-    }.sorted { ($0.date ?? .init(secondsSince1970: 0)) > ($1.date ?? .init(secondsSince1970: 0)) }
+    }
+    return Self.sorted(backups)
   }
 }

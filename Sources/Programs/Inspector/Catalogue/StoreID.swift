@@ -1,10 +1,11 @@
 package import HTTPServer
+import Inbox
 import StoreCoordination
 
 /// What a store is called in addresses: its kind, its name, and a mark of the folder that it lies in.
 ///
-/// `q-2026-11-21-10-11-12-1a2b3c4d` is a quarantined store, `l-App-1a2b3c4d` a live one, `b-2026-11-21-10-11-12-1a2b3c4d` a backup. It is a
-/// name to look up, and never a path.
+/// `q-2026-11-21-10-11-12-1a2b3c4d` is a quarantined store, `l-App-1a2b3c4d` a live one, `b-2026-11-21-10-11-12-1a2b3c4d` a backup, and
+/// `i-`, the identifier of a bundle and a name a store that arrived in the inbox. It is a name to look up, and never a path.
 package struct StoreID: Sendable, Hashable, CustomStringConvertible {
   /// The text, as addresses have it.
   package let text: String
@@ -15,6 +16,16 @@ package struct StoreID: Sendable, Hashable, CustomStringConvertible {
   /// The identifier of a store.
   init(kind: Character, name: String, in folder: FilePath) {
     text = "\(kind)-\(Self.plain(name))-\(FileDigest(of: Array(folder.string.utf8)).hexadecimal.prefix(8))"
+  }
+
+  /// The identifier of a store that arrived in a bundle.
+  init(bundle: String, name: String) { text = "i-\(bundle)-\(Self.plain(name))" }
+
+  /// The bundle that the store arrived in; nil for any other store.
+  var bundle: String? {
+    guard text.hasPrefix("i-") else { return nil }
+    let id = String(text.dropFirst(2).prefix(36))
+    return InboxFolders.isID(id) ? id : nil
   }
 
   /// Whether it can be that of a store in a folder, whatever its name.

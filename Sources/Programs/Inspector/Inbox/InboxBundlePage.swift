@@ -15,7 +15,11 @@ struct InboxBundlePage: InspectorPage {
     self.bundle = bundle
     summary = InboxSummary(entry)
     group = try bundle.fingerprint.flatMap { try inbox.records.group($0.group) }
-    store = PagePart { try InboxStore.listed(of: bundle, inbox, parts) }
+    store = PagePart {
+      guard let name = bundle.quarantineID else { return nil }
+      // None where it was released or discarded since.
+      return try parts.catalogue.arrived(in: bundle.id).first { $0.quarantined?.id == name }
+    }
   }
 
   var title: String { InboxWords.title(bundle) }

@@ -101,12 +101,6 @@ extension InspectorRoutes {
       guard form["understood"] == "yes" else {
         throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
       }
-      let bundle = try Self.bundle(id, inbox)
-      if let store = try InboxStore.listed(of: bundle, inbox, parts, fetching: false),
-        parts.work.job(for: store.id) != nil
-      {
-        throw Refusal(.conflict, "something is being done to its store")
-      }
       try inbox.discard(id)
       return .done(.to("inbox"))
     }
@@ -136,23 +130,4 @@ struct FileBytes: RangeReadable {
   var count: Int64 { file.count }
 
   func read(at offset: Int64, length: Int) throws -> [UInt8] { try file.bytes(at: offset, length: length) }
-}
-
-/// The quarantined store of a bundle.
-enum InboxStore {
-  /// The store as the catalogue knows it; nil where the bundle has none, or it was released or discarded since.
-  ///
-  /// - Parameter fetching: whether it is fetched where it is not on this machine.
-  static func listed(
-    of bundle: InboxBundle, _ inbox: Inbox, _ parts: InspectorParts, fetching: Bool = true
-  ) throws -> ListedStore? {
-    guard let name = bundle.quarantineID else { return nil }
-    let place = fetching ? try inbox.placed(bundle) : inbox.folders.bundle(bundle.id)
-    let folder = place.appending(QuarantineFolder.name)
-    let path = folder.appending("\(name).sqlite")
-    return try parts.catalogue.quarantined(in: folder).first { store in
-      guard let main = store.files?.main else { return false }
-      return main == path || main.folder.folder.lastComponent == path.folder.folder.lastComponent
-    }
-  }
 }

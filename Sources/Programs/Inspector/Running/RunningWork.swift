@@ -57,6 +57,11 @@ package final class RunningWork: Sendable {
     state.withLock { state in state.entries.last { $0.job.store == store && $0.job.isRunning }?.job }
   }
 
+  /// Whether something is running for a store that arrived in a bundle.
+  func isWorking(atBundle bundle: String) -> Bool {
+    state.withLock { state in state.entries.contains { $0.job.isRunning && $0.job.store?.bundle == bundle } }
+  }
+
   /// Begins a job, on a thread of its own.
   ///
   /// - Parameters:

@@ -48,6 +48,13 @@ struct MetricsText {
 
   /// The inbox; that its records cannot be read is counted, and told by `/healthz`.
   private mutating func add(_ inbox: Inbox) {
+    if inbox.storage.isShared {
+      let isReachable = inbox.storageTrouble.withLock { $0 == nil }
+      add(
+        "lazaret_inbox_storage_reachable", .gauge,
+        "Whether the bundles' object storage could be used at the latest look.",
+        [("", isReachable ? "1" : "0")])
+    }
     do throws(InboxError) {
       let bundles = try inbox.records.bundleCounts()
       let jobs = try inbox.queue.counts()

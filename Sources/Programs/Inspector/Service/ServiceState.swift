@@ -12,6 +12,9 @@ struct ServiceState: Sendable {
     /// The records of the inbox, where there is one.
     case inbox
 
+    /// The object storage with its bundles, where they lie in such.
+    case storage
+
     /// The process itself: it is ending.
     case process
   }
@@ -45,6 +48,7 @@ struct ServiceState: Sendable {
           _ = try inbox?.records.bundleCount()
           return false
         } catch { return true }
+      case .storage: return inbox?.storageTrouble.withLock { $0 != nil } ?? false
       case .process: return work.isEnding
       }
     }

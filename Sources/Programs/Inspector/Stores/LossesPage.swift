@@ -165,7 +165,7 @@ struct LossesPage: InspectorPage {
     }
     return """
       <h2>What you can do</h2><ul class="plain-words">\(first)\(found)\
-      <li>Keep the damaged store until you are sure that nothing is missing; it is whole and unchanged.</li></ul>
+      <li>Keep the damaged store until you are sure that nothing is missing; it lies there as it was found.</li></ul>
       """
   }
 }

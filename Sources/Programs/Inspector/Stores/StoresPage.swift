@@ -45,7 +45,7 @@ struct StoresPage: InspectorPage {
     """
     \(section("In quarantine", quarantined, frame, nothing: """
       Nothing is in quarantine here\(filter.isEmpty ? "" : " that has these words in it"). A store that an app cannot open \
-      is moved there, whole and unchanged, before anything else is done.
+      is moved there, with all its files and unchanged, before anything else is done.
       """))
     \(section("In their place", live, frame, style: "compact", nothing: "No store was found in the home, or beside a quarantine."))
     \(section("Backups", backups, frame, style: "compact", nothing: "No backups are kept in this home."))

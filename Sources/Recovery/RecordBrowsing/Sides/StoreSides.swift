@@ -291,16 +291,7 @@ package final class StoreSides: Sendable {
   /// The models, those that fit a store best first; models may share the names of entities.
   private func ranked(for path: FilePath) -> [ModelBundle] {
     guard models.count > 1 else { return models }
-    let examiner = Examiner(fileSystem: fileSystem)
-    let ranked = models.enumerated().map { index, model -> (fit: Int, index: Int) in
-      do {
-        return (try examiner.examine(path, model: .coreData(model), options: .init(countsRecords: false)).fit, index)
-      } catch {
-        // What cannot be looked at tells nothing of its model; reading its rows says why.
-        return (0, index)
-      }
-    }
-    return ranked.sorted { ($1.fit, $0.index) < ($0.fit, $1.index) }.map { models[$0.index] }
+    return Examiner(fileSystem: fileSystem).ranked(models, for: path) { .coreData($0) }.map(\.model)
   }
 
   /// Copies a store as of one commit; of a damaged one the rows are read.
