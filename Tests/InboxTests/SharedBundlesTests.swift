@@ -71,11 +71,11 @@ struct SharedBundlesTests {
       while !told.withLock({ $0.contains(words) }) { Thread.sleep(forTimeInterval: 0.01) }
     }
     wait(for: "receiving s3-server")
-    #expect(inbox.storageTrouble.withLock { $0 } == "s3-server")
+    #expect(inbox.storageTrouble == "s3-server")
     Thread.sleep(forTimeInterval: 0.2)
     isAway.withLock { $0 = false }
     wait(for: "receiving good")
-    #expect(inbox.storageTrouble.withLock { $0 } == nil)
+    #expect(inbox.storageTrouble == nil)
     #expect(told.withLock { $0.filter { $0.hasPrefix("receiving") } } == ["receiving s3-server", "receiving good"])
     #expect(try Set(desk.records.bundleIDs().keys).isSubset(of: ids))
   }

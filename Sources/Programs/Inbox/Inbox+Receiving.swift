@@ -82,8 +82,6 @@ extension Inbox {
   /// With shared storage whole uploads become bundles once the process runs; see ``goOn()``.
   /// The caller holds the lock of the inbox, and nothing is received yet.
   package func finishInterrupted() throws {
-    // Before bundles come, so that what an earlier version listed one by one is not looked through by each page.
-    try catalogueStores()
     var open: Set<String> = []
     for upload in try ownUploads() {
       // With shared storage whole ones wait until the process runs: that may take long, or not be possible now.
@@ -155,9 +153,9 @@ extension Inbox {
     attempt {
       do {
         _ = try storage.mark()
-        storageTrouble.withLock { $0 = nil }
+        storageTrouble = nil
       } catch {
-        storageTrouble.withLock { $0 = (error as? any ReportableError)?.code ?? "unforeseen" }
+        storageTrouble = (error as? any ReportableError)?.code ?? "unforeseen"
         throw error
       }
     }

@@ -1,5 +1,5 @@
 internal import AgeEncryption
-package import Compatibility
+internal import Compatibility
 internal import Quarantine
 package import StoreFiles
 package import SystemPackage
@@ -41,7 +41,11 @@ package final class Inbox: Sendable {
   package let surroundings: Surroundings
 
   /// The stable word of what kept shared storage from being used at the latest look; nil where it could be.
-  package let storageTrouble = Mutex<String?>(nil)
+  package internal(set) var storageTrouble: String? {
+    get { trouble.withLock { $0 } }
+    set { trouble.withLock { $0 = newValue } }
+  }
+  private let trouble = Mutex<String?>(nil)
 
   /// Told when something has changed that a page shows.
   package let changes = InboxChanges()

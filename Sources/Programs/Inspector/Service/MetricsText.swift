@@ -49,7 +49,7 @@ struct MetricsText {
   /// The inbox; that its records cannot be read is counted, and told by `/healthz`.
   private mutating func add(_ inbox: Inbox) {
     if inbox.storage.isShared {
-      let isReachable = inbox.storageTrouble.withLock { $0 == nil }
+      let isReachable = inbox.storageTrouble == nil
       add(
         "lazaret_inbox_storage_reachable", .gauge,
         "Whether the bundles' object storage could be used at the latest look.",

@@ -48,7 +48,7 @@ struct ServiceState: Sendable {
           _ = try inbox?.records.bundleCount()
           return false
         } catch { return true }
-      case .storage: return inbox?.storageTrouble.withLock { $0 != nil } ?? false
+      case .storage: return inbox?.storageTrouble != nil
       case .process: return work.isEnding
       }
     }
