@@ -141,7 +141,7 @@ struct StoreDifference {
   /// A condition that is true where a value is another; where one table alone has the column, the other has no value.
   private func changed(_ new: ComparedStore.Table, _ old: ComparedStore.Table, isSameNumbering: Bool) -> String {
     Self.any(
-      Column.all(new, old).compactMap { column in
+      Column.all(new, old).compactMap { column -> String? in
         guard !["z_pk", "z_ent", "z_opt"].contains(column.key) else { return nil }
         // The number of another entity beside a reference says the same by another number in another version.
         if column.isEntityNumber, !isSameNumbering || column.isOfOne { return nil }
@@ -191,8 +191,8 @@ struct StoreDifference {
   ) {
     guard let shown = new ?? old else { return }
     var change = RestorePreview.SchemaChange(
-      table: shown.name, isWholeTable: new == nil || old == nil, added: new?.columns.map(\.name) ?? [],
-      lost: old?.columns.map(\.name) ?? [])
+      table: shown.name, isWholeTable: new == nil || old == nil, added: new?.columns.map { $0.name } ?? [],
+      lost: old?.columns.map { $0.name } ?? [])
     if let new, let old {
       let own = Column.all(new, old).filter { $0.isOfOne && !(isEntities && $0.isEntityNumber) }
       change.added = own.compactMap(\.new)
