@@ -3,13 +3,16 @@
 // An element with data-job="ID" shows the job of that id: a progress bar, the phase and the time left. When a job ends that
 // has to do with the page, the page is loaded again; where something was typed into it, it says that it is old instead.
 // Only a page that is seen listens, since a browser keeps few connections: one that is looked at again asks how many jobs
-// have ended since it was made, and, where its store may have been changed by another program, compares its twin.
+// have ended since it was made, and, where its store may have been changed by another program, compares the digest of its
+// twin with that of the time when it was made, which it carries: a tab that was opened unseen may be old at its first sight.
 
 const jobs = document.querySelectorAll("[data-job]");
 const { live, endings, fresh } = document.body.dataset;
+let { digest } = document.body.dataset;
+let isFirst = true;
+let compared = -Infinity;
 let events;
 let waiting;
-let twin;
 let start;
 let hasInput = false;
 let departure = -Infinity;
@@ -111,14 +114,30 @@ function rest() {
   events = undefined;
 }
 
+// Whether the page was loaded again for its age a moment ago: that of a store which is written all the time would be for ever.
+function wasJustRenewed() {
+  try {
+    const key = `renewed ${window.location.href}`;
+    const last = Number(sessionStorage.getItem(key));
+    sessionStorage.setItem(key, String(Date.now()));
+    return Date.now() - last < 10000;
+  } catch {
+    return true;
+  }
+}
+
 async function compare() {
-  if (!fresh) return;
+  // What is still being made loads its page again by itself.
+  if (!fresh || document.querySelector("[data-reload]") || performance.now() - compared < 1000) return;
+  compared = performance.now();
   try {
     const answer = await fetch(fresh, { headers: { Accept: "application/json" } });
-    if (!answer.ok) return;
-    const text = await answer.text();
-    if (twin !== undefined && twin !== text) renew();
-    twin = text;
+    const now = answer.headers.get("Lazaret-Digest");
+    await answer.text();
+    if (!answer.ok || !now) return;
+    if (digest !== undefined && digest !== now && !(isFirst && wasJustRenewed())) renew();
+    digest = now;
+    isFirst = false;
   } catch {
     // The inspector has ended, or the page is being left.
   }
@@ -130,6 +149,8 @@ document.addEventListener("visibilitychange", () => {
   compare();
 });
 window.addEventListener("focus", compare);
+// A page beside another window is seen without the focus.
+document.documentElement.addEventListener("pointerenter", compare);
 window.addEventListener("pagehide", rest);
 window.addEventListener("pageshow", (event) => {
   // A page from the browser's memory is as old as its last sight.
@@ -137,6 +158,5 @@ window.addEventListener("pageshow", (event) => {
 });
 if (document.visibilityState === "visible") {
   attend();
-  // What the page is compared with later.
   if (fresh) setTimeout(compare, 50);
 }

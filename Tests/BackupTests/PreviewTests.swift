@@ -1,5 +1,7 @@
 import Backup
 import LazaretTesting
+import ManagedObjectModel
+import PersistentStore
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -115,6 +117,8 @@ struct PreviewTests {
     let added = preview.entities.reduce(0) { $0 + $1.added }
     #expect(added > 0 && added < 3000)
     #expect(preview.entities.allSatisfy { $0.lost == 0 })
+    // What of it could not be read may hold what the backup has not.
+    #expect(!preview.isHarmless)
   }
 
   @Test func anEarlierVersionIsComparedByNames() throws {
@@ -131,7 +135,101 @@ struct PreviewTests {
       ALTER TABLE ZPORT ADD COLUMN ZNEW INTEGER; UPDATE ZPORT SET ZNEW = 5; UPDATE ZPORT SET ZNAME = 'x' WHERE Z_PK = 3
       """)
     let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
-    #expect(counts(preview) == ["Port": Count(changed: 1)])
+    // Every port has a value in the column that restoring takes away.
+    let ports = try RestoreScene.rows(store)["ZPORT"]?.count ?? 0
+    #expect(ports > 3)
+    #expect(counts(preview) == ["Port": Count(changed: ports)])
+    #expect(preview.schema.map(\.table) == ["ZPORT"] && preview.schema.first?.lost == ["ZNEW"])
+    #expect(preview.schemaWords == ["restoring removes the column ZNEW of ZPORT"])
+  }
+
+  @Test func anotherVersionIsNeverHarmless() throws {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", records: 40)
+    try scene.backups.add(1, try scene.bytes(store))
+    var newer = RestoreScene.model
+    newer.entities["Port"]?.properties["note"] = Property.attribute(
+      Attribute(traits: PropertyTraits(name: "note", isOptional: true), type: .string))
+    let list = try StoreMetadata(model: newer, uuid: "6F1C1D52-3B0C-4D0E-9A43-0C5B7E9D2A11").propertyListBytes()
+    let digits = list.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    try scene.change(
+      store, "ALTER TABLE ZPORT ADD COLUMN ZNOTE VARCHAR; UPDATE Z_METADATA SET Z_PLIST = x'\(digits)'")
+    let bundle = try #require(
+      ModelBundle(
+        name: "Ships",
+        versions: [
+          ModelVersion(name: "V1", model: RestoreScene.model, isCurrent: false),
+          ModelVersion(name: "V2", model: newer, isCurrent: true),
+        ]))
+    let named = try scene.restorer().preview(
+      MadeBackups.id(1), over: store, models: [bundle], temporary: scene.folder.path)
+    // No record has a value that would be another.
+    #expect(counts(named) == [:])
+    #expect(!named.isHarmless && named.changesSomething)
+    #expect(named.versions?.backup?.name == "V1" && named.versions?.present?.name == "V2")
+    #expect(
+      named.schemaWords == [
+        "the backup is of model version \"V1\", the present store of model version \"V2\"",
+        "restoring removes the column ZNOTE of ZPORT",
+      ])
+    let unnamed = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
+    let versions = try #require(unnamed.versions)
+    #expect(versions.backup?.name == nil && versions.present?.name == nil && !unnamed.isHarmless)
+    #expect(versions.backup?.checksum != versions.present?.checksum)
+    let checksum = try #require(versions.present?.checksum)
+    #expect(unnamed.schemaWords.first?.contains(checksum) == true)
+  }
+
+  @Test func valuesInColumnsOfOneStoreCount() throws {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", records: 40)
+    try scene.backups.add(1, try scene.bytes(store))
+    let before = try RestoreScene.rows(store)
+    let ports = before["ZPORT"]?.keys.count { Int($0).map { $0 <= 3 } == true } ?? 0
+    let flags = before["ZFLAG"]?.values.count { $0["ZCOLOR"] != "NULL" } ?? 0
+    #expect(ports > 0 && flags > 0)
+    try scene.change(
+      store,
+      """
+      ALTER TABLE ZPORT ADD COLUMN ZNEW INTEGER; UPDATE ZPORT SET ZNEW = 5 WHERE Z_PK <= 3;
+      ALTER TABLE ZFLAG DROP COLUMN ZCOLOR
+      """)
+    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
+    #expect(counts(preview) == ["Port": Count(changed: ports), "Flag": Count(changed: flags)])
+    #expect(
+      preview.schemaWords == [
+        "restoring adds the column ZCOLOR to ZFLAG", "restoring removes the column ZNEW of ZPORT",
+      ])
+  }
+
+  @Test func anotherOrderOfPairsIsAChange() throws {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", records: 60)
+    let join = try #require(try RestoreScene.rows(store).keys.first { $0.hasPrefix("Z_") && $0.hasSuffix("PORTS") })
+    try scene.change(
+      store, "ALTER TABLE \(join) ADD COLUMN Z_FOK_PLACE INTEGER; UPDATE \(join) SET Z_FOK_PLACE = rowid")
+    try scene.backups.add(1, try scene.bytes(store))
+    let moved = try RestoreScene.rows(store)[join]?.keys.count { Int($0).map { $0 <= 4 } == true } ?? 0
+    try scene.change(store, "UPDATE \(join) SET Z_FOK_PLACE = -Z_FOK_PLACE WHERE rowid <= 4")
+    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
+    let pairs = try #require(preview.pairs.first { $0.table == join })
+    #expect(moved > 0 && pairs.changed == Int64(moved) && pairs.added == 0 && pairs.lost == 0)
+    #expect(!preview.isHarmless)
+  }
+
+  @Test func aTableOfAPlainStoreThatRestoringRemovesIsNoHarmlessOne() throws {
+    let scene = try RestoreScene()
+    let store = try scene.folder.write([], to: "Plain.sqlite")
+    try scene.change(store, "CREATE TABLE a (id INTEGER PRIMARY KEY, v); INSERT INTO a VALUES (1, 1), (2, 2), (3, 3)")
+    try scene.backups.add(1, try scene.bytes(store))
+    try scene.change(store, "CREATE TABLE empty (x)")
+    let emptied = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
+    #expect(counts(emptied) == [:] && !emptied.isHarmless && emptied.versions == nil)
+    #expect(emptied.schemaWords == ["restoring removes the table empty"])
+    try scene.change(store, "DROP TABLE empty; ALTER TABLE a ADD COLUMN w; UPDATE a SET w = 1 WHERE id = 2")
+    let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
+    #expect(counts(preview) == ["a": Count(changed: 1)] && !preview.isHarmless)
+    #expect(preview.schemaWords == ["restoring removes the column w of a"])
   }
 
   @Test func plainStoresAreComparedByTheirKeys() throws {

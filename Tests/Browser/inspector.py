@@ -8,10 +8,12 @@ Screenshots of every kind of page, light and dark, wide and narrow, are kept amo
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -463,6 +465,30 @@ def damaged(browser, visit, options):
         visit.failures.add(store, "a form lost what was typed into it")
     left.close()
     typing.close()
+    unseen(visit)
+
+
+def unseen(visit):
+    """A tab that was opened in the background shows what another program wrote before it was first looked at."""
+    path = pathlib.Path(visit.server.home) / "Stores" / "Unseen.sqlite"
+    rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO note SELECT i FROM n"
+    with contextlib.closing(sqlite3.connect(path)) as store, store:
+        store.execute("CREATE TABLE note (text)")
+        store.execute(rows, (1234,))
+    visit.go("/stores")
+    address = visit.page.get_by_role("link", name="Unseen.sqlite").first.get_attribute("href")
+    tab = visit.context.new_page()
+    visit.watch(tab)
+    tab.add_init_script(
+        "Object.defineProperty(Document.prototype, 'visibilityState', { get: () => window.isSeen ? 'visible' : 'hidden' });")
+    tab.goto(visit.server.origin + address)
+    expect(tab.locator("main")).to_contain_text("1,234")
+    with contextlib.closing(sqlite3.connect(path)) as store, store:
+        store.execute(rows, (3000,))
+    tab.evaluate("window.isSeen = true; document.dispatchEvent(new Event('visibilitychange'));")
+    expect(tab.locator("main")).to_contain_text("4,234", timeout=15_000)
+    tab.close()
+    path.unlink()
 
 
 def repair(visit):

@@ -320,6 +320,32 @@ struct AtOncePagesTests {
     #expect((live["history"] as? [[String: Any]])?.contains { $0["kind"] as? String == "backup" } == true)
   }
 
+  @Test("a page that may age carries the digest of its twin, which is another once the store has changed")
+  func digests() throws {
+    let (scene, bundle) = try Scene.full()
+    let browser = try Browser(try scene.inspector([bundle]))
+    let (live, backup) = (try browser.id("live", "Live.sqlite"), try browser.id("backups", "Live.sqlite"))
+    let quarantined = try browser.id("quarantined", "App.sqlite")
+    func digest(_ address: String) throws -> String {
+      let response = try Self.settled(browser, "\(address).json")
+      let digest = try #require(response.headers["Lazaret-Digest"])
+      #expect(digest == FileDigest(of: response.bytes ?? []).hexadecimal)
+      return digest
+    }
+    for address in ["/stores", "/bundles", "/stores/\(live)", "/stores/\(backup)", "/stores/\(quarantined)"] {
+      let page = try Self.settled(browser, address).text
+      #expect(page.contains("data-digest=\"\(try digest(address))\""), "\(address)")
+    }
+    // A page that stays as it is has none.
+    #expect(try !browser.get("/models").text.contains("data-digest"))
+    #expect(try browser.get("/models.json").headers["Lazaret-Digest"] == nil)
+    let before = try digest("/stores/\(live)")
+    let store = try PersistentStore(opening: scene.stores.appending("Live.sqlite"))
+    try store.write { try $0.execute(sql: "DELETE FROM ZCAR WHERE Z_PK <= 3") }
+    try store.close()
+    #expect(try digest("/stores/\(live)") != before)
+  }
+
   @Test("a page says how many jobs had ended, by which one that was left open is known to be old")
   func endings() throws {
     let (scene, bundle) = try Scene.full()

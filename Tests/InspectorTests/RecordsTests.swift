@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import HTTPServer
 import Inspector
 import StoreCoordination
@@ -170,6 +171,52 @@ struct RecordsTests {
     let all = try #require(salvaged["entities"] as? [[String: Any]])
     let lost = all.reduce(0) { $0 + ($1["added"] as? Int ?? 0) }
     #expect(lost > 0, "what was lost is in the backup")
+  }
+
+  @Test(
+    "The original that a migration kept is compared with what became of it, and restoring it is not called harmless")
+  func migrationOriginal() throws {
+    let scene = try Scene()
+    let bundle = try Scene.bundle()
+    let path = try scene.make("Old.sqlite", bundle: bundle, version: "V1")
+    var policy = OpeningPolicy()
+    policy.recoveryKitInterval = nil
+    policy.checkInterval = nil
+    let opening = try StoreCoordinator(
+      model: .coreData(bundle), policy: policy, home: scene.home, appVersion: "7.1", surroundings: .still()
+    ).open(path)
+    try opening.store.close()
+    let store = try PersistentStore(opening: path)
+    try store.write { try $0.execute(sql: "UPDATE ZCAR SET ZCOLOR = 'red' WHERE Z_PK <= 3") }
+    try store.close()
+    let inspector = try scene.inspector([bundle])
+    let browser = try Browser(inspector)
+    let backups = try inspector.catalogue.backups()
+    let original = try #require(backups.first)
+    #expect(backups.count == 1 && original.backup?.backup.manifest?.kind == .original)
+    let side = "backup\(original.id.text.dropFirst())"
+    let live = try browser.id("live", "Old.sqlite")
+    func compared() throws -> [String: Any] {
+      for _ in 0..<60 {
+        let answer = try browser.json("/stores/\(live)/compare.json?first=\(side)&second=live")
+        if answer["preparing"] == nil { return answer }
+        Thread.sleep(forTimeInterval: 0.1)
+      }
+      return [:]
+    }
+    #expect((try browser.json("/stores/\(live)/compare.json")["sides"] as? [String])?.contains(side) == true)
+    let entities = try #require(try compared()["entities"] as? [[String: Any]])
+    let car = try #require(entities.first { $0["name"] as? String == "Car" })
+    #expect(car["changed"] as? Int == 3 && car["missing"] as? Int == 0 && car["added"] as? Int == 0)
+    #expect(car["secondOnly"] as? [String] == ["color"] && (car["firstOnly"] as? [String])?.isEmpty == true)
+
+    let preview = try #require(
+      try browser.json("/stores/\(original.id.text)/restore.json")["preview"] as? [String: Any])
+    #expect(preview["harmless"] as? Bool == false)
+    let versions = try #require(preview["versions"] as? [String: [String: Any]])
+    #expect(versions["backup"]?["name"] as? String == "V1" && versions["present"]?["name"] as? String == "V2")
+    let page = try browser.get("/stores/\(original.id.text)/restore").text
+    #expect(!page.contains("loses and changes nothing") && page.contains("removes the column ZCOLOR of ZCAR"))
   }
 
   @Test(

@@ -1,4 +1,5 @@
 import GRDB
+import ManagedObjectModel
 import RecordBrowsing
 import StoreFiles
 import TestSupport
@@ -6,6 +7,35 @@ import Testing
 
 @Suite("Two sides of a store compared")
 struct SideComparisonTests {
+  @Test("Values of a property that one version alone has are changes")
+  func anotherVersion() throws {
+    let scene = try ShipStore(seed: 11, records: 200)
+    let other = scene.folder.appending("Other.sqlite")
+    try FileSystem().duplicate(scene.store, to: other)
+    try scene.change(
+      "ALTER TABLE ZPERSON ADD COLUMN ZNICK VARCHAR; UPDATE ZPERSON SET ZNICK = 'n' WHERE Z_PK BETWEEN 3 AND 7",
+      at: other)
+    var newer = ShipStore.model
+    newer.entities["Person"]?.properties["nick"] = Fleet.attribute("nick", .string)
+    let one = try BrowsedStore(scene.store, model: ShipStore.model)
+    let two = try BrowsedStore(other, model: newer)
+    let there = try SideComparison(one, two)
+    let person = try there.entity("Person")
+    #expect(person.counts == [.missing: 0, .added: 0, .changed: 5])
+    #expect(person.firstOnly.isEmpty && person.secondOnly == ["nick"])
+    #expect(try there.entity("Ship").isSame)
+    let records = try there.records("Person", .changed).records
+    #expect(records.compactMap { $0.firstKey?.description } == (3...7).map(String.init))
+    #expect(records.allSatisfy { $0.properties.map(\.name) == ["nick"] })
+    #expect(records.allSatisfy { $0.properties.first?.first == nil && $0.properties.first?.second?.text == "n" })
+    // The other way round, and where no record has a value.
+    let back = try SideComparison(two, one)
+    #expect(try back.entity("Person").counts?[.changed] == 5)
+    try scene.change("UPDATE ZPERSON SET ZNICK = NULL", at: other)
+    let empty = try SideComparison(one, BrowsedStore(other, model: newer)).entity("Person")
+    #expect(empty.counts?[.changed] == 0 && !empty.isSame)
+  }
+
   @Test("Missing, added and changed records, by key and by a property with UUIDs")
   func differences() throws {
     let scene = try ShipStore(seed: 11, records: 200)
@@ -34,7 +64,7 @@ struct SideComparisonTests {
       let page = try comparison.records("Person", .changed, next: next, size: 20)
       keys += page.records.compactMap { $0.firstKey?.description }
       next = page.next
-      #expect(page.records.allSatisfy { $0.properties.contains { $0.name == "name" && $0.second.text == "changed" } })
+      #expect(page.records.allSatisfy { $0.properties.contains { $0.name == "name" && $0.second?.text == "changed" } })
     } while next != nil && keys.count < 1_000
     #expect(keys == (10...70).map(String.init))
     let first = try #require(try comparison.records("Person", .changed).records.first)

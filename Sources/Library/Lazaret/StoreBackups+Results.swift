@@ -129,8 +129,11 @@ extension StoreBackups {
     /// The entities of both.
     public let entities: [Entity]
 
-    /// Whether nothing that is in the present store would change or go.
+    /// Whether nothing that is in the present store would change or go; false where not everything could be compared.
     public let isHarmless: Bool
+
+    /// What would change in the schema, in words: the model version, tables, columns.
+    public let schemaChanges: [String]
 
     /// What could not be compared, in words.
     public let remarks: [String]
@@ -141,6 +144,7 @@ extension StoreBackups {
         Entity(name: $0.name, added: $0.added, changed: $0.changed, lost: $0.lost, unchanged: $0.unchanged)
       }
       isHarmless = preview.isHarmless
+      schemaChanges = preview.schemaWords
       remarks = preview.remarks
     }
   }

@@ -97,8 +97,14 @@ public struct StoreBackups: Sendable {
       RestorePreview(
         try backups.preview(
           of: store.path, backup?.identifier, notLaterThan: Timestamp(date), from: backup?.place,
-          options: restoring(progress, cancellation)))
+          options: restoring(progress, cancellation), models: bundles))
     }
+  }
+
+  /// The app's model, by which versions are named; none of a plain store.
+  private var bundles: [ModelBundle] {
+    guard case .coreData(let bundle) = store.model.model else { return [] }
+    return [bundle]
   }
 
   /// Restores a backup over the store: the present one is quarantined, whole, and the restored one takes its place.

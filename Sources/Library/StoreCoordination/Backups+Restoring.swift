@@ -24,15 +24,17 @@ extension Backups {
   ///   - time: a moment that the backup must not be later than.
   ///   - place: where it is; the store's own place in the home if nil.
   ///   - allowsOtherStore: whether it may be of another store.
+  ///   - models: the models by which versions are named.
   /// - Throws: `backup-of-other-store`, or what restoring it, or reading the store, failed with.
   package func preview(
     of path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
-    from place: (any BackupPlace)? = nil, allowsOtherStore: Bool = false, options: BackupRestorer.Options = .init()
+    from place: (any BackupPlace)? = nil, allowsOtherStore: Bool = false, options: BackupRestorer.Options = .init(),
+    models: [ModelBundle] = []
   ) throws -> RestorePreview {
     let restorer = try restorer(of: path, place)
     let backup = try restorer.choose(id, notLaterThan: time)
     if !allowsOtherStore { try refuseOther(backup, place, path) }
-    return try restorer.preview(backup.id, over: path, options: options)
+    return try restorer.preview(backup.id, over: path, options: options, models: models)
   }
 
   /// What a restore over a store did.

@@ -52,6 +52,14 @@ package struct InspectorParts: Sendable {
   /// The quarantined stores of the home, for actions.
   var quarantines: Quarantines { Quarantines(home: home, surroundings: surroundings) }
 
+  /// The models that were given, of stores of Core Data.
+  var modelBundles: [ModelBundle] {
+    models.compactMap { model in
+      guard case .coreData(let bundle) = model.model else { return nil }
+      return bundle
+    }
+  }
+
   /// The backups of the home, for actions.
   var backups: Backups { Backups(home: home, surroundings: surroundings) }
 

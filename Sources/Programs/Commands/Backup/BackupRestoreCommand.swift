@@ -15,13 +15,13 @@ struct BackupRestoreCommand: ParsableCommand {
 
       The store that is there is quarantined first, complete and unchanged, and the restored one takes its place only when \
       it is whole, checked and on the disk. With --to nothing is replaced. With --preview nothing is restored: it is told \
-      how many records would be added, changed and lost.
+      how many records would be added, changed and lost, and what would change in the schema.
 
       With --entity the records of an entity, or with --records some of them, are put into a new store of the same model; \
       references to records that are left out are cut and counted.
 
-      Exits with 2 where a part of the backup was lost, references were cut, or --preview shows that records would change \
-      or be lost.
+      Exits with 2 where a part of the backup was lost, references were cut, or --preview shows that something would \
+      change or be lost, or could not compare everything.
 
       EXAMPLES
         lazaret backup restore --of Stores/App.sqlite --preview
@@ -114,8 +114,10 @@ struct BackupRestoreCommand: ParsableCommand {
         if !otherStore { try source.storage?.requireOwn(path) }
         let backups = source.backups
         if preview {
+          var bundles: [ModelBundle] = []
+          if case .coreData(let bundle) = known { bundles = [bundle] }
           let preview = try backups.preview(
-            of: path, backup.id, from: place, allowsOtherStore: otherStore, options: options)
+            of: path, backup.id, from: place, allowsOtherStore: otherStore, options: options, models: bundles)
           line.clear()
           try show(preview, choice, path, source.home)
         } else {

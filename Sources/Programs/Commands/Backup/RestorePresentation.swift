@@ -50,10 +50,12 @@ extension RestorePreview {
       ])
     }
     for pairs in pairs {
-      table.append(["pairs of \(printable(pairs.table))", grouped(pairs.added), "", grouped(pairs.lost), ""])
+      table.append([
+        "pairs of \(printable(pairs.table))", grouped(pairs.added), grouped(pairs.changed), grouped(pairs.lost), "",
+      ])
     }
     lines += table.text()
-    for remark in remarks { lines += "  \(remark)\n" }
+    for words in schemaWords + remarks { lines += "  \(words)\n" }
     return lines
   }
 }

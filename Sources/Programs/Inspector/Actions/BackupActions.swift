@@ -203,7 +203,7 @@ struct BackupActions: Sendable {
       )
       return form
     }
-    let preview = PagePart { try parts.backups.preview(of: path, backup.id, from: place) }
+    let preview = PagePart { try parts.backups.preview(of: path, backup.id, from: place, models: parts.modelBundles) }
     form.preview = (preview.html { RestorePreviewTable($0).html }, preview)
     return form
   }

@@ -45,9 +45,8 @@ struct LiveSalvageActions: Sendable {
 
   /// Whether there is a backup of the place from which records could be taken.
   private func hasBackup(_ files: StoreFileSet) throws -> Bool {
-    try parts.catalogue.backups().contains { listed in
-      guard let backup = listed.backup?.backup else { return false }
-      return backup.manifest?.store.path.path == files.main && backup.isWhole && !backup.isApart
+    try parts.catalogue.backups(of: files.main).contains { listed in
+      listed.backup.map { $0.backup.isWhole && !$0.backup.isApart } ?? false
     }
   }
 

@@ -154,6 +154,17 @@ package struct StoreCatalogue: Sendable {
     return stores
   }
 
+  /// The backups of the store at a path, newest first.
+  ///
+  /// What a migration kept does not say where the store was, and the others say where it was when they were taken: where the
+  /// store of their folder is now counts besides.
+  package func backups(of path: FilePath) throws -> [ListedStore] {
+    try backups().filter { listed in
+      guard let (backup, place) = listed.backup else { return false }
+      return place.owner?.present == path || backup.manifest?.store.path.path == path
+    }
+  }
+
   /// The backups of all stores, newest first.
   package func backups() throws -> [ListedStore] {
     let places = try Backups(home: home, surroundings: surroundings).places()

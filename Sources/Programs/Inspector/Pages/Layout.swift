@@ -6,6 +6,9 @@ struct Layout {
   let page: any InspectorPage
   let frame: PageFrame
 
+  /// The digest of the page's twin; nil where it does not age.
+  var digest: String?
+
   /// The whole document.
   var document: HTML {
     """
@@ -42,7 +45,8 @@ struct Layout {
     var twin = frame.target.twin
     twin.query = frame.target.query
     let fresh: HTML = page.mayAge ? " data-fresh=\"\(twin)\"" : ""
-    return " data-live=\"\(frame.events)\" data-endings=\"\(String(frame.endings))\"\(fresh)"
+    let made: HTML = digest.map { digest -> HTML in " data-digest=\"\(digest)\"" } ?? .empty
+    return " data-live=\"\(frame.events)\" data-endings=\"\(String(frame.endings))\"\(fresh)\(made)"
   }
 
   private var hasSession: Bool { frame.formToken != nil }

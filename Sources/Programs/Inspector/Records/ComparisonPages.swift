@@ -164,7 +164,8 @@ struct StoreComparisonPage: InspectorPage {
     [
       "name": entity.name, "first": JSON.orNull(entity.first), "second": JSON.orNull(entity.second),
       "missing": entity.counts.map { $0[.missing] ?? 0 }, "added": entity.counts.map { $0[.added] ?? 0 },
-      "changed": entity.counts.map { $0[.changed] ?? 0 },
+      "changed": entity.counts.map { $0[.changed] ?? 0 }, "firstOnly": entity.firstOnly,
+      "secondOnly": entity.secondOnly,
     ]
   }
 
@@ -216,9 +217,10 @@ struct StoreComparisonPage: InspectorPage {
   var table: HTML {
     let rows = entities.map { name, part -> HTML in
       let cells: HTML = part.html { entity in self.cells(entity) }
+      let only = part.value.map { Self.onlyIn($0, sides) } ?? .empty
       return part.value == nil
         ? "<tr><th scope=\"row\">\(name)</th><td colspan=\"5\">\(cells)</td></tr>"
-        : "<tr><th scope=\"row\"><a href=\"\(sides.records(name))\">\(name)</a></th>\(cells)</tr>\n"
+        : "<tr><th scope=\"row\"><a href=\"\(sides.records(name))\">\(name)</a>\(only)</th>\(cells)</tr>\n"
     }
     let heads = RecordDifference.allCases.map { difference -> HTML in
       """
@@ -231,6 +233,15 @@ struct StoreComparisonPage: InspectorPage {
       <th scope="col" class="number">\(sides.second.side.title)</th>\(heads)</tr></thead>
       <tbody>\(rows)</tbody></table></div>
       """
+  }
+
+  /// The properties that one side alone has, in words; empty where there are none.
+  static func onlyIn(_ entity: EntityComparison, _ sides: ComparedSides) -> HTML {
+    func line(_ names: [String], _ place: RecordPlace) -> HTML {
+      guard !names.isEmpty else { return .empty }
+      return "<p class=\"soft\">Only \(place.side.phrase) has \(names.joined(separator: ", "))</p>"
+    }
+    return "\(line(entity.firstOnly, sides.first))\(line(entity.secondOnly, sides.second))"
   }
 
   private func cells(_ entity: EntityComparison) -> HTML {

@@ -62,7 +62,10 @@ struct EntityComparisonPage: InspectorPage {
       "firstKey": JSON.orNull(record.firstKey?.description), "secondKey": JSON.orNull(record.secondKey?.description),
       "label": JSON.orNull(record.label),
       "properties": record.properties.map { property -> JSON.Value in
-        ["name": .string(property.name), "first": property.first.json, "second": property.second.json]
+        [
+          "name": .string(property.name), "first": property.first?.json ?? .null,
+          "second": property.second?.json ?? .null,
+        ]
       },
     ]
   }
@@ -72,7 +75,7 @@ struct EntityComparisonPage: InspectorPage {
   func content(_ frame: PageFrame) -> HTML {
     """
     <div class="head"><div><h1>\(title)</h1><p class="soft">\(sides.words)</p></div></div>
-    \(kinds)\(identities)\(list)\(pager)
+    \(StoreComparisonPage.onlyIn(summary, sides))\(kinds)\(identities)\(list)\(pager)
     """
   }
 
@@ -114,7 +117,7 @@ struct EntityComparisonPage: InspectorPage {
       let label: HTML = record.label.map { HTML(escaping: $0) } ?? .empty
       let link: HTML = key.map(link) ?? .empty
       let items = record.properties.prefix(8).map { property -> HTML in
-        "<li>\(property.name): <del>\(property.first.html)</del> <ins>\(property.second.html)</ins></li>"
+        "<li>\(property.name): <del>\(shown(property.first))</del> <ins>\(shown(property.second))</ins></li>"
       }
       let more: HTML = record.properties.count > 8 ? "<li>and \(record.properties.count - 8) more</li>" : .empty
       let changes: HTML = items.isEmpty ? .empty : "<ul class=\"links\">\(items)\(more)</ul>"
@@ -125,6 +128,8 @@ struct EntityComparisonPage: InspectorPage {
       <th scope="col">Name</th><th scope="col">What differs</th></tr></thead><tbody>\(rows)</tbody></table></div>
       """
   }
+
+  private func shown(_ value: PresentedValue?) -> HTML { value?.html ?? "–" }
 
   private func link(_ key: RecordKey) -> HTML {
     "<a href=\"\(sides.records(name).appending(key.description))\">\(name) \(key.description)</a>"

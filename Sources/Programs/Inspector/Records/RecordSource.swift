@@ -123,9 +123,9 @@ final class RecordSource: Sendable {
   private static let maximumBackups = 12
 
   private func backups(of place: FilePath, sayingSomethingOf scope: EvidenceScope? = nil) throws -> [SideName] {
-    let all = try parts.catalogue.backups().filter { listed in
-      guard let backup = listed.backup?.backup, backup.manifest?.store.path.path == place else { return false }
-      return scope.map { backup.exclusion(from: $0) == nil } ?? true
+    let all = try parts.catalogue.backups(of: place).filter { listed in
+      guard let scope, let backup = listed.backup?.backup else { return true }
+      return backup.exclusion(from: scope) == nil
     }
     return all.prefix(Self.maximumBackups).map { .backup($0.id) }
   }

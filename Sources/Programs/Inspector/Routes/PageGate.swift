@@ -24,8 +24,29 @@ struct PageGate: Sendable {
   func show(_ request: Request, asJSON: Bool, _ make: () throws -> any InspectorPage) throws -> Response {
     let session = try sessions.session(of: request)
     let page = try make()
-    if asJSON { return .json(try JSON.shown(page, .line, withinPages: true)) }
-    return .html(Layout(page: page, frame: frame(request, session)).document)
+    guard asJSON else {
+      return .html(Layout(page: page, frame: frame(request, session), digest: Self.digest(of: page)).document)
+    }
+    let text = try JSON.shown(page, .line, withinPages: true)
+    var response = Response.json(text)
+    if page.mayAge { response.headers.set(Self.digestField, Self.digest(of: text)) }
+    return response
+  }
+
+  /// The field with the digest of a twin, by which a page that was left open is known to be old.
+  private static let digestField = "Lazaret-Digest"
+
+  private static func digest(of text: String) -> String { FileDigest(of: Array(text.utf8)).hexadecimal }
+
+  /// The digest of the twin of a page that may age; nil for any other, and where it has no twin that can be written, which
+  /// the address of the twin tells.
+  private static func digest(of page: any InspectorPage) -> String? {
+    guard page.mayAge else { return nil }
+    do {
+      return digest(of: try JSON.shown(page, .line, withinPages: true))
+    } catch {
+      return nil
+    }
   }
 
   /// The answer to a request that failed.

@@ -1,3 +1,4 @@
+package import ManagedObjectModel
 import Salvage
 package import StoreFiles
 package import SystemPackage
@@ -10,17 +11,25 @@ extension BackupRestorer {
   ///
   /// - Parameters:
   ///   - path: the present store, whether it is there or not.
+  ///   - models: the models by which versions are named.
   ///   - temporary: where the private folder is made; among the system's temporary files if nil.
   /// - Throws: what restoring the backup, or reading the store, failed with.
   package func preview(
-    _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), temporary: FilePath? = nil
+    _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), models: [ModelBundle] = [],
+    temporary: FilePath? = nil
   ) throws(BackupError) -> RestorePreview {
     try withRestored(id, options: options, temporary: temporary, or: path.folder) {
       store, folder throws(BackupError) in
       do {
         let present = try PresentStore(
           try StoreFileSet.locate(path, in: fileSystem), in: folder, surroundings: surroundings)
-        return try RestorePreview(backup: store.main, present: present.file, state: present.state)
+        var preview = try RestorePreview(
+          backup: store.main, present: present.file, state: present.state, models: models)
+        if let version = preview.versions?.backup, version.name == nil {
+          // Who took the backup may have known its version.
+          preview.versions?.backup?.name = try BackupCatalog(of: place).backup(id).manifest?.model?.version
+        }
+        return preview
       } catch let error as SalvageError {
         throw BackupError(salvaging: error)
       } catch {

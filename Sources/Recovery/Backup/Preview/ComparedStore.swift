@@ -30,6 +30,9 @@ struct ComparedStore {
   /// The entities by name; empty for a plain store.
   let entities: [String: Entity]
 
+  /// Its metadata; nil for a plain store, and where they cannot be read.
+  let metadata: StoreMetadata?
+
   /// The most entities and tables that any store has; more are hostile.
   private static let limit = 20_000
 
@@ -50,10 +53,26 @@ struct ComparedStore {
     }
     self.tables = tables
     entities = try Self.entities(database, schema, tables)
+    metadata = try Self.metadata(database, schema, tables)
   }
 
   /// The table of that name, as it stands in SQL.
   func sql(_ table: Table) -> String { "\(schema).\(SQLText.quotedIdentifier(table.name))" }
+
+  private static func metadata(
+    _ database: Database, _ schema: String, _ tables: [String: Table]
+  ) throws -> StoreMetadata? {
+    guard let table = tables["z_metadata"],
+      ["z_uuid", "z_plist"].allSatisfy({ name in table.columns.contains { $0.name.lowercased() == name } }),
+      let row = try Row.fetchOne(
+        database, sql: "SELECT Z_UUID, Z_PLIST FROM \(schema).\(SQLText.quotedIdentifier(table.name)) LIMIT 1")
+    else { return nil }
+    let uuid: DatabaseValue = row[0]
+    let list: DatabaseValue = row[1]
+    guard case .blob(let bytes) = list.storage else { return nil }
+    // Metadata that cannot be read tell no version, which is what the preview then says.
+    return try? StoreMetadata(uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: Array(bytes))
+  }
 
   private static func entities(
     _ database: Database, _ schema: String, _ tables: [String: Table]

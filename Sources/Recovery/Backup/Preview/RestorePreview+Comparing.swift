@@ -1,4 +1,5 @@
 import GRDB
+package import ManagedObjectModel
 import PersistentStore
 internal import StoreFiles
 package import SystemPackage
@@ -12,7 +13,10 @@ extension RestorePreview {
   ///   - backup: the restored backup.
   ///   - other: the present store, or what could be salvaged of it; nil where there is none.
   ///   - state: what the present store is.
-  package init(backup: FilePath, present other: FilePath?, state: Present) throws(BackupError) {
+  ///   - models: the models by which versions are named.
+  package init(
+    backup: FilePath, present other: FilePath?, state: Present, models: [ModelBundle] = []
+  ) throws(BackupError) {
     do {
       let files = [backup] + [other].compactMap(\.self)
       // With nothing at present there is a second, empty database in memory.
@@ -37,10 +41,33 @@ extension RestorePreview {
       }
       try queue.close()
       self.init(
-        present: state, entities: difference.entities, pairs: difference.pairs, remarks: difference.remarks)
+        present: state, entities: difference.entities, pairs: difference.pairs, schema: difference.schema,
+        versions: state == .missing
+          ? nil : Versions(difference.backup.metadata, difference.present.metadata, models),
+        remarks: difference.remarks)
     } catch {
       throw BackupError(database: error, operation: "compare the backup with the store", path: other ?? backup)
     }
+  }
+}
+
+extension RestorePreview.Versions {
+  /// The versions that two stores' metadata name; nil where they are the same, or neither names one.
+  init?(_ backup: StoreMetadata?, _ present: StoreMetadata?, _ models: [ModelBundle]) {
+    guard (backup?.versionHashes ?? [:]) != (present?.versionHashes ?? [:]) else { return nil }
+    self.init(
+      backup: RestorePreview.Version(backup, models), present: RestorePreview.Version(present, models))
+  }
+}
+
+extension RestorePreview.Version {
+  /// The version that a store's metadata name; nil where they name none.
+  init?(_ metadata: StoreMetadata?, _ models: [ModelBundle]) {
+    guard let metadata, !metadata.versionHashes.isEmpty else { return nil }
+    let (hashes, identifiers) = (metadata.versionHashes, metadata.versionIdentifiers)
+    self.init(
+      name: models.lazy.compactMap { $0.version(matching: hashes, identifiers: identifiers)?.name }.first,
+      identifiers: identifiers.filter { !$0.isEmpty }, checksum: ManagedObjectModel.versionChecksum(of: hashes))
   }
 }
 

@@ -3,7 +3,7 @@ internal import StoreFiles
 /// What restoring a backup would change: for each entity the records that would be added, changed and lost.
 ///
 /// Records are told apart by their entities and primary keys; one is changed where a value of it is another, its save count
-/// left aside.
+/// left aside. Where one store alone has a column, the records of the other have no value in it.
 package struct RestorePreview: Sendable, Hashable, Encodable {
   /// The records of an entity, or the rows of a table.
   package struct Entity: Sendable, Hashable, Encodable {
@@ -34,8 +34,62 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
     /// Those that are in the backup only.
     package var added: Int64
 
+    /// Those that are in both, at another place of an order.
+    package var changed: Int64
+
     /// Those that are in the present store only.
     package var lost: Int64
+  }
+
+  /// What restoring would change about a table itself.
+  package struct SchemaChange: Sendable, Hashable, Encodable {
+    /// The table.
+    package var table: String
+
+    /// Whether one of the stores alone has the table.
+    package var isWholeTable: Bool
+
+    /// The columns that only the backup has.
+    package var added: [String]
+
+    /// The columns that only the present store has.
+    package var lost: [String]
+
+    /// Writes everything.
+    package func encode(to encoder: any Encoder) throws {
+      try encoder.encode(["table": table, "wholeTable": isWholeTable, "added": added, "lost": lost])
+    }
+  }
+
+  /// The model version that a store was written with.
+  package struct Version: Sendable, Hashable, Encodable {
+    /// Its name in the app's models; nil where no model that is known has it.
+    package var name: String?
+
+    /// The identifiers in the store's metadata.
+    package var identifiers: [String]
+
+    /// The checksum over the entities' hashes.
+    package var checksum: String
+
+    /// Writes everything, `null` for a name that is not known.
+    package func encode(to encoder: any Encoder) throws {
+      try encoder.encode(["name": JSON.orNull(name), "identifiers": identifiers, "checksum": checksum])
+    }
+  }
+
+  /// The model versions of both stores, which differ.
+  package struct Versions: Sendable, Hashable, Encodable {
+    /// That of the backup; nil where it cannot be read.
+    package var backup: Version?
+
+    /// That of the present store; nil where it cannot be read.
+    package var present: Version?
+
+    /// Writes both, `null` for one that cannot be read.
+    package func encode(to encoder: any Encoder) throws {
+      try encoder.encode(["backup": JSON.orNull(backup), "present": JSON.orNull(present)])
+    }
   }
 
   /// What the present store is.
@@ -59,18 +113,29 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
   /// The join tables that both have with the same columns, by name.
   package var pairs: [Pairs]
 
+  /// The tables that have other columns, or that one of the stores alone has, by name.
+  package var schema: [SchemaChange]
+
+  /// The model versions of both; nil where they are the same, for plain stores, and where there is no present store.
+  package var versions: Versions?
+
   /// What could not be compared, in words.
   package var remarks: [String]
 
-  /// Whether restoring would lose or change nothing.
-  package var isHarmless: Bool {
-    entities.allSatisfy { $0.lost == 0 && $0.changed == 0 } && pairs.allSatisfy { $0.lost == 0 }
+  /// Whether restoring would lose or change something of what was compared.
+  package var changesSomething: Bool {
+    versions != nil || entities.contains { $0.lost > 0 || $0.changed > 0 }
+      || pairs.contains { $0.lost > 0 || $0.changed > 0 } || schema.contains { !$0.lost.isEmpty }
   }
+
+  /// Whether restoring would lose or change nothing, which is known only where everything could be compared.
+  package var isHarmless: Bool { !changesSomething && present != .damaged && remarks.isEmpty }
 
   /// Writes everything that would change, and `harmless`.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
-      "present": present, "harmless": isHarmless, "entities": entities, "pairs": pairs, "remarks": remarks,
+      "present": present, "harmless": isHarmless, "entities": entities, "pairs": pairs, "schema": schema,
+      "versions": JSON.orNull(versions), "remarks": remarks,
     ])
   }
 }

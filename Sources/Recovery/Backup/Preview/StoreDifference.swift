@@ -5,10 +5,11 @@ import StoreFiles
 /// The comparison of two stores that are attached to one connection, by statements on whole tables.
 struct StoreDifference {
   private let database: Database
-  private let backup: ComparedStore
-  private let present: ComparedStore
+  let backup: ComparedStore
+  let present: ComparedStore
   private(set) var entities: [RestorePreview.Entity] = []
   private(set) var pairs: [RestorePreview.Pairs] = []
+  private(set) var schema: [RestorePreview.SchemaChange] = []
   private(set) var remarks: [String] = []
 
   init(_ database: Database, backup: ComparedStore, present: ComparedStore) {
@@ -33,10 +34,15 @@ struct StoreDifference {
     // Core Data's own tables of history and mirroring come and go by themselves.
     let isCoreData = backup.tables["z_metadata"] != nil
     for name in Set(backup.tables.keys).union(present.tables.keys).sorted() where !seen.contains(name) {
-      if isCoreData, name.hasPrefix("a") || name.hasPrefix("z") { continue }
+      if isCoreData, Self.isCoreDatasOwn(name) { continue }
       try compareRows(name)
     }
     entities.sort { ($0.name, $0.table) < ($1.name, $1.table) }
+    schema.sort { $0.table < $1.table }
+  }
+
+  private static func isCoreDatasOwn(_ name: String) -> Bool {
+    name.hasPrefix("z_") || name.hasPrefix("ansck") || ["achange", "atransaction", "atransactionstring"].contains(name)
   }
 
   private static func isJoinTable(_ name: String) -> Bool {
@@ -56,6 +62,7 @@ struct StoreDifference {
       tally[entity] = .init(
         name: entity, table: (new ?? old)?.name ?? name, added: 0, changed: 0, lost: 0, unchanged: 0)
     }
+    noteSchema(new, old, isEntities: true)
     let toPresent = numbers(from: backup, to: present, table: name)
     if let new {
       let other = old.map { present.sql($0) }
@@ -131,18 +138,67 @@ struct StoreDifference {
     return Numbering(pairs: pairs, isSame: isSame || one.entities.isEmpty)
   }
 
-  /// A condition that is true where a value that both tables have a column for is another.
+  /// A condition that is true where a value is another; where one table alone has the column, the other has no value.
   private func changed(_ new: ComparedStore.Table, _ old: ComparedStore.Table, isSameNumbering: Bool) -> String {
-    let present = Dictionary(
-      old.columns.map { ($0.name.lowercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
-    let terms = new.columns.compactMap { column -> String? in
-      let key = column.name.lowercased()
-      guard !["z_pk", "z_ent", "z_opt"].contains(key), let other = present[key] else { return nil }
-      // The number of another entity beside a reference says the same by another number in another version.
-      if !isSameNumbering, key.hasPrefix("z"), key.dropFirst().first?.isNumber == true { return nil }
-      return "n.\(SQLText.quotedIdentifier(column.name)) IS NOT o.\(SQLText.quotedIdentifier(other))"
+    Self.any(
+      Column.all(new, old).compactMap { column -> String? in
+        guard !["z_pk", "z_ent", "z_opt"].contains(column.key) else { return nil }
+        // The number of another entity beside a reference says the same by another number in another version.
+        if column.isEntityNumber, !isSameNumbering || column.isOfOne { return nil }
+        return column.differs
+      })
+  }
+
+  /// A column of two tables by its name in each; nil in the one that has none of that name.
+  private struct Column {
+    /// The name in lower case.
+    var key: String
+    var new: String?
+    var old: String?
+
+    var isOfOne: Bool { new == nil || old == nil }
+
+    /// Whether Core Data keeps the number of an entity in it, beside a reference, with that number in its name.
+    var isEntityNumber: Bool { key.hasPrefix("z") && key.dropFirst().first?.isNumber == true }
+
+    /// The condition that its values are not the same.
+    var differs: String {
+      func sql(_ row: String, _ name: String?) -> String {
+        name.map { "\(row).\(SQLText.quotedIdentifier($0))" } ?? "NULL"
+      }
+      return "\(sql("n", new)) IS NOT \(sql("o", old))"
     }
-    return Self.any(terms)
+
+    /// The columns of both tables, those of the first one before the others.
+    static func all(_ new: ComparedStore.Table, _ old: ComparedStore.Table) -> [Column] {
+      let others = Dictionary(
+        old.columns.map { ($0.name.lowercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
+      let known = StoreDifference.names(new)
+      let own = new.columns.map { column in
+        Column(key: column.name.lowercased(), new: column.name, old: others[column.name.lowercased()])
+      }
+      return own
+        + old.columns.filter { !known.contains($0.name.lowercased()) }
+        .map { Column(key: $0.name.lowercased(), new: nil, old: $0.name) }
+    }
+  }
+
+  /// Notes the columns that one of two tables alone has, and a table that one of the stores alone has.
+  ///
+  /// - Parameter isEntities: whether the table holds records, beside whose references stand numbers of entities.
+  private mutating func noteSchema(
+    _ new: ComparedStore.Table?, _ old: ComparedStore.Table?, isEntities: Bool = false
+  ) {
+    guard let shown = new ?? old else { return }
+    var change = RestorePreview.SchemaChange(
+      table: shown.name, isWholeTable: new == nil || old == nil, added: new?.columns.map { $0.name } ?? [],
+      lost: old?.columns.map { $0.name } ?? [])
+    if let new, let old {
+      let own = Column.all(new, old).filter { $0.isOfOne && !(isEntities && $0.isEntityNumber) }
+      change.added = own.compactMap(\.new)
+      change.lost = own.compactMap(\.old)
+    }
+    if !change.added.isEmpty || !change.lost.isEmpty { schema.append(change) }
   }
 
   /// Terms joined by OR, in groups, for SQLite limits how deep an expression is.
@@ -164,6 +220,9 @@ struct StoreDifference {
         return
       }
       let columns = new.columns.prefix(2).map { SQLText.quotedIdentifier($0.name) }
+      let order = Column.all(new, old).filter { column in
+        !new.columns.prefix(2).contains { $0.name.lowercased() == column.key }
+      }
       let match = columns.map { "o.\($0) IS n.\($0)" }.joined(separator: " AND ")
       func missing(_ one: String, _ other: String) throws -> Int64 {
         try Int64.fetchOne(
@@ -171,14 +230,18 @@ struct StoreDifference {
           sql: "SELECT count(*) FROM \(one) AS n WHERE NOT EXISTS (SELECT 1 FROM \(other) AS o WHERE \(match))")
           ?? 0
       }
+      let changed = try Int64.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM \(backup.sql(new)) AS n JOIN \(present.sql(old)) AS o ON \(match) "
+          + "WHERE \(Self.any(order.map(\.differs)))")
       pairs.append(
         .init(
-          table: shown.name, added: try missing(backup.sql(new), present.sql(old)),
+          table: shown.name, added: try missing(backup.sql(new), present.sql(old)), changed: changed ?? 0,
           lost: try missing(present.sql(old), backup.sql(new))))
     } else {
       let sql = new.map { backup.sql($0) } ?? present.sql(shown)
       let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(sql)") ?? 0
-      pairs.append(.init(table: shown.name, added: new == nil ? 0 : count, lost: new == nil ? count : 0))
+      pairs.append(.init(table: shown.name, added: new == nil ? 0 : count, changed: 0, lost: new == nil ? count : 0))
     }
   }
 
@@ -191,16 +254,14 @@ struct StoreDifference {
     let (new, old) = (backup.tables[name], present.tables[name])
     guard let shown = new ?? old else { return }
     var entity = RestorePreview.Entity.empty(shown.name, shown.name)
+    noteSchema(new, old)
     if let new, let old {
       guard let key = Self.key(new, old) else {
         remarks.append("the rows of \(printable(shown.name)) have other keys and were not compared")
         return
       }
       let match = key.map { "o.\($0) IS n.\($0)" }.joined(separator: " AND ")
-      let known = Set(old.columns.map { $0.name.lowercased() })
-      let terms = new.columns.filter { known.contains($0.name.lowercased()) }.map { column in
-        "n.\(SQLText.quotedIdentifier(column.name)) IS NOT o.\(SQLText.quotedIdentifier(column.name))"
-      }
+      let terms = Column.all(new, old).map(\.differs)
       // A row of the other table is there where its key column is, and no key of a row that is there is all NULL.
       let isThere = "EXISTS (SELECT 1 FROM \(present.sql(old)) AS o WHERE \(match))"
       let isOther = "EXISTS (SELECT 1 FROM \(present.sql(old)) AS o WHERE \(match) AND (\(Self.any(terms))))"

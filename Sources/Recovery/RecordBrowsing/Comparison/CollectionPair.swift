@@ -2,17 +2,33 @@ internal import GRDB
 
 /// The records of one name in two attached stores, `main` and `other`, and the statements that compare them.
 struct CollectionPair {
+  /// A property whose values are compared, by its column in each store; one of them may have none.
+  struct Property {
+    let name: String
+    let first: RecordColumn?
+    let second: RecordColumn?
+
+    /// The condition that its values are not the same; where a store has no column for it, its records have no value.
+    var differs: String { "\(firstSQL) IS NOT \(secondSQL)" }
+
+    var firstSQL: String { first.map { "n.\($0.sql)" } ?? "NULL" }
+    var secondSQL: String { second.map { "o.\($0.sql)" } ?? "NULL" }
+  }
+
   let first: RecordCollection
   let second: RecordCollection
 
-  /// The columns that both have, those that tell records apart left out.
-  let columns: [(first: RecordColumn, second: RecordColumn)]
+  /// The properties of both, those that tell records apart left out.
+  let properties: [Property]
+
+  /// The properties whose values a page of records shows.
+  var shown: ArraySlice<Property> { properties.prefix(Self.maximumShown) }
 
   /// The columns that must be equal, as SQL.
   private let match: [(first: String, second: String)]
 
-  /// The most columns that are compared; SQLite limits how deep an expression is.
-  private static let maximumColumns = 400
+  /// The most properties whose values are shown; SQLite limits how many columns a result has.
+  private static let maximumShown = 400
 
   /// - Parameter property: the property that tells records apart; nil for the primary key.
   init(_ first: RecordCollection, _ second: RecordCollection, by property: String?) throws(RecordBrowsingError) {
@@ -28,14 +44,23 @@ struct CollectionPair {
       }
       match = Array(zip(first.keySQL, second.keySQL))
     }
-    var columns: [(first: RecordColumn, second: RecordColumn)] = []
-    for column in first.columns where column.kind != .key && column.name != property && column.kind != .entity {
-      guard columns.count < Self.maximumColumns, let other = second.column(column.name), other.kind != .key else {
-        continue
-      }
-      columns.append((column, other))
+    let own = Self.compared(first, without: property)
+    let others = Self.compared(second, without: property)
+    // What SQLite would compute in one of the stores is not read there, and so not compared.
+    var properties: [Property] = []
+    for column in own where second.column(column.name)?.kind != .key {
+      guard !second.computedColumns.contains(column.name) else { continue }
+      properties.append(
+        Property(name: column.name, first: column, second: others.first { $0.name == column.name }))
     }
-    self.columns = columns
+    for column in others where first.column(column.name) == nil && !first.computedColumns.contains(column.name) {
+      properties.append(Property(name: column.name, first: nil, second: column))
+    }
+    self.properties = properties
+  }
+
+  private static func compared(_ collection: RecordCollection, without property: String?) -> [RecordColumn] {
+    collection.columns.filter { $0.kind != .key && $0.kind != .entity && $0.name != property }
   }
 
   private var isSame: String { match.map { "n.\($0.first) = o.\($0.second)" }.joined(separator: " AND ") }
@@ -55,8 +80,7 @@ struct CollectionPair {
     case .added:
       return (other, others + [absence(of: one, own, match.map { ("o.\($0.second)", "n.\($0.first)") })])
     case .changed:
-      let differs = columns.map { "n.\($0.first.sql) IS NOT o.\($0.second.sql)" }
-      return ("\(one) JOIN \(other) ON \(isSame)", own + others + [Self.any(differs)])
+      return ("\(one) JOIN \(other) ON \(isSame)", own + others + [Self.any(properties.map(\.differs))])
     }
   }
 
@@ -97,7 +121,7 @@ struct CollectionPair {
     var selected = own
     if difference == .changed {
       selected += second.keySQL.map { "o.\($0)" }
-      selected += columns.flatMap { ["n.\($0.first.sql)", "o.\($0.second.sql)"] }
+      selected += shown.flatMap { [$0.firstSQL, $0.secondSQL] }
     }
     if let next, next.values.count == own.count {
       let places = own.map { _ in "?" }.joined(separator: ", ")

@@ -5,11 +5,11 @@ package struct ComparedRecord: Sendable, Hashable {
     /// Its name.
     package var name: String
 
-    /// The value in the first store.
-    package var first: PresentedValue
+    /// The value in the first store; nil where it has no such property.
+    package var first: PresentedValue?
 
-    /// The value in the second store.
-    package var second: PresentedValue
+    /// The value in the second store; nil where it has no such property.
+    package var second: PresentedValue?
   }
 
   /// The key in the first store; nil where it is not there.

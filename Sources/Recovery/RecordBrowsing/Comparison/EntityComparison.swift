@@ -12,6 +12,14 @@ package struct EntityComparison: Sendable, Hashable {
   /// How many records differ in each way; nil where comparing took too long, or one store has no such entity.
   package var counts: [RecordDifference: Int64]?
 
+  /// The properties that the first store alone has.
+  package var firstOnly: [String] = []
+
+  /// The properties that the second store alone has.
+  package var secondOnly: [String] = []
+
   /// Whether nothing differs, as far as was compared.
-  package var isSame: Bool { counts.map { $0.values.allSatisfy { $0 == 0 } } ?? false }
+  package var isSame: Bool {
+    firstOnly.isEmpty && secondOnly.isEmpty && counts.map { $0.values.allSatisfy { $0 == 0 } } ?? false
+  }
 }

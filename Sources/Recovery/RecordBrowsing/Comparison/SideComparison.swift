@@ -64,6 +64,8 @@ package final class SideComparison: Sendable {
     if let other { result.second = try second.count(of: other) }
     if let one, let other {
       let pair = try CollectionPair(one, other, by: property)
+      result.firstOnly = pair.properties.filter { $0.second == nil }.map(\.name)
+      result.secondOnly = pair.properties.filter { $0.first == nil }.map(\.name)
       var counts: [RecordDifference: Int64]? = [:]
       for difference in RecordDifference.allCases {
         let statement = pair.countSQL(difference)
@@ -118,16 +120,18 @@ package final class SideComparison: Sendable {
       return ComparedRecord(secondKey: own, label: try second.label(of: own, in: pair.second), properties: [])
     case .changed:
       var properties: [ComparedRecord.Property] = []
-      for (index, columns) in pair.columns.enumerated() {
+      for (index, property) in pair.shown.enumerated() {
         let values: (DatabaseValue, DatabaseValue) = (row[2 * keys + 2 * index], row[2 * keys + 2 * index + 1])
         guard values.0 != values.1 else { continue }
         properties.append(
           .init(
-            name: columns.first.name,
-            first: PresentedValue(
-              values.0, of: columns.first, entityNames: first.entityNames, limit: Self.textLimit),
-            second: PresentedValue(
-              values.1, of: columns.second, entityNames: second.entityNames, limit: Self.textLimit)))
+            name: property.name,
+            first: property.first.map {
+              PresentedValue(values.0, of: $0, entityNames: first.entityNames, limit: Self.textLimit)
+            },
+            second: property.second.map {
+              PresentedValue(values.1, of: $0, entityNames: second.entityNames, limit: Self.textLimit)
+            }))
       }
       let own = key(0)
       return ComparedRecord(
