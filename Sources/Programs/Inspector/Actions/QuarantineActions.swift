@@ -213,16 +213,12 @@ struct QuarantineActions: Sendable {
 
   @Sendable func discardForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
+    let discarding = try parts.quarantines.discarding(stored.files.main)
     var does = [
       "Removes the quarantined store, its receipt, and everything that was salvaged of it. Nothing brings them back."
     ]
-    if let salvage = stored.receipt?.salvage {
-      does.append(
-        salvage.installed.map { "What was salvaged of it is at \(printable($0.path.text))." }
-          ?? "What was salvaged of it was put nowhere yet.")
-    } else {
-      does.append("Nothing was salvaged of it yet.")
-    }
+    does += discarding.items.map { "\(printable($0.name.text)): \(Words.size($0.bytes))" }
+    does += ["\(Words.size(discarding.bytes)) in all.", discarding.words]
     var form = ActionForm("Discard", of: store, "discard", does: does, button: "Discard for good")
     form.isFinal = true
     form.choices = [
