@@ -201,6 +201,9 @@ struct CommandTests {
     let released = try desk.lazaret("quarantine", "release", id, "--replace")
     #expect(released.status == 0)
     #expect(released.output.contains("What was there is in quarantine as"))
+    // It was of the app's current version; release was given no model to compare it with.
+    let replaced = try desk.lazaret("quarantine", "show", try desk.quarantinedID()).output
+    #expect(replaced.contains("  model      not compared with a model, checksum "))
   }
 
   @Test func discardAsks() throws {

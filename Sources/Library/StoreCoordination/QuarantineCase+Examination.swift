@@ -23,7 +23,8 @@ extension QuarantineCase {
       model: metadata.map {
         .init(
           version: examination.modelVersion, identifiers: $0.versionIdentifiers,
-          checksum: $0.versionHashes.isEmpty ? nil : ManagedObjectModel.versionChecksum(of: $0.versionHashes))
+          checksum: $0.versionHashes.isEmpty ? nil : ManagedObjectModel.versionChecksum(of: $0.versionHashes),
+          isCompared: examination.isComparedWithModel)
       },
       entities: examination.entities.isEmpty ? nil : examination.entities,
       versions: .init(
