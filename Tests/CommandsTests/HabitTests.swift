@@ -52,7 +52,15 @@ struct HabitTests {
     let desk = try Desk()
     let store = try desk.makeOldStore()
     let kind = try desk.lazaret("damage", store, "-o", "Out.sqlite", "--kind", "zro:5")
-    #expect(kind.status == 1 && kind.errors.contains("Did you mean 'zero'?"), "\(kind.errors)")
+    #expect(kind.status == 64 && kind.errors.contains("Did you mean 'zero'?"), "\(kind.errors)")
+    for (given, meant) in [("zeros:5", "zero"), ("truncate:60", "trunc")] {
+      let told = try desk.lazaret("damage", store, "-o", "Out.sqlite", "--kind", given)
+      #expect(told.status == 64 && told.errors.contains("Did you mean '\(meant)'?"), "\(told.errors)")
+    }
+    #expect(try desk.lazaret("damage", store, "-o", "Out.sqlite", "--kind", "zero:500").status == 64)
+    for arguments in [["send", store, "--to", "file:///x"], ["backup", "list", "--place", "s4://bucket"]] {
+      #expect(try desk.run(arguments).status == 64, "\(arguments)")
+    }
     let version = try desk.lazaret("model", "diff", desk.model, "--from", "VV1")
     #expect(version.status == 1 && version.errors.contains("Did you mean 'V1'?"), "\(version.errors)")
   }
@@ -248,6 +256,25 @@ struct HabitTests {
     ] {
       #expect(try desk.run(arguments).status == 64, "\(arguments)")
     }
+  }
+
+  @Test func aPlaceWrittenAsAFolderThatIsMissingIsASlip() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    let before = try FolderContents(of: desk.folder.path)
+    for arguments in [
+      ["export", store, "-o", "nodir/", "--yes"], ["salvage", store, "-o", "nodir/"],
+      ["damage", store, "-o", "nodir/", "--kind", "zero:5"], ["kit", "create", store, "-o", "nodir/"],
+      ["migrate", store, "--model", desk.model, "-o", "nodir/"], ["key", "new", "-o", "nodir/"],
+      ["backup", "restore", "--of", store, "--to", "nodir/"],
+    ] {
+      let result = try desk.run(arguments)
+      #expect(result.status == 64 && result.errors.contains("There is no folder"), "\(arguments): \(result.errors)")
+    }
+    #expect(try FolderContents(of: desk.folder.path) == before)
+    try FileSystem().makeDirectory(desk.folder.appending("nodir"))
+    #expect(try desk.lazaret("export", store, "--level", "facts", "-o", "nodir/", "--yes").status == 0)
+    #expect(try FileSystem().entries(of: desk.folder.appending("nodir")).count == 1)
   }
 
   @Test func aPropertyThatTheModelDropsIsNoSurprise() throws {
