@@ -164,6 +164,23 @@ struct HabitTests {
     }
   }
 
+  @Test func aReasonIsBrokenIntoLinesAndNotCut() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    #expect(try desk.lazaret("migrate", store, "--model", desk.model).status == 0)
+    #expect(try desk.lazaret("backup", "create", store).status == 0)
+    _ = try desk.noteRemovedRecords(of: store)
+    let result = try run(
+      desk, ["COLUMNS=60", "LAZARET_HOME=\(desk.folder.path)"], ["backup", "prune", "--keep-last", "1", "--dry-run"])
+    #expect(result.status == 0 && !result.output.contains("…"), "\(result.output)")
+    let words = result.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(
+      words.contains("12 records of Person that its migration removed, and is kept until it is released"),
+      "\(result.output)")
+    let rows = result.output.split(separator: "\n").filter { !$0.contains("lazaret ") && !$0.contains("/") }
+    #expect(rows.allSatisfy { $0.count <= 60 }, "\(result.output)")
+  }
+
   // MARK: Few words and many
 
   @Test func quietSaysNothingButErrors() throws {

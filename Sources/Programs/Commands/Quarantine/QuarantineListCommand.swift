@@ -36,7 +36,8 @@ struct QuarantineListCommand: ParsableCommand {
           place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }
             ?? "No store is in quarantine in the home: \(home.words). \(ChosenHome.another)\n")
       } else {
-        var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1, 4])
+        var table = TextTable(
+          ["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1], wrapsLast: true)
         for store in stores {
           table.append([
             store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
