@@ -37,6 +37,23 @@ struct HabitTests {
     #expect((error["detail"] as? String)?.contains("Did you mean '\(slip.meant)'?") == true)
   }
 
+  @Test func aMistypedVerbIsToldWithTheUsageOfItsGroup() throws {
+    let desk = try Desk()
+    for (words, meant, group) in [
+      (["help", "inspekt"], "inspect", "lazaret"), (["help", "backup", "restor"], "restore", "lazaret backup"),
+      (["help", "quarantine", "lst"], "list", "lazaret quarantine"),
+      (["backup", "restor"], "restore", "lazaret backup"),
+    ] {
+      let result = try desk.run(words)
+      #expect(result.status == 64 && result.output.isEmpty, "\(words): \(result.output)")
+      #expect(result.errors.contains("Did you mean '\(meant)'?"), "\(result.errors)")
+      #expect(result.errors.contains("Usage: \(group) <subcommand>\n"), "\(result.errors)")
+    }
+    for words in [["help"], ["help", "inspect"], ["help", "backup", "restore"], ["help", "quarantine"]] {
+      #expect(try desk.run(words).status == 0, "\(words)")
+    }
+  }
+
   @Test func whatIsLikeNothingIsNotGuessed() throws {
     let desk = try Desk()
     for words in [["xyzzy"], ["model", "xyzzy"], ["inspect", "x", "--xyzzy"]] {
