@@ -82,6 +82,15 @@ struct HabitTests {
     #expect(version.status == 1 && version.errors.contains("Did you mean 'V1'?"), "\(version.errors)")
   }
 
+  @Test func theFirstVersionIsNotComparedWithItself() throws {
+    let desk = try Desk()
+    let first = try desk.lazaret("model", "diff", desk.model, "--to", "V1")
+    #expect(first.status == 1 && first.output.isEmpty, "\(first.output)")
+    #expect(first.errors.contains("[unknown-version]") && first.errors.contains("--from"), "\(first.errors)")
+    let backwards = try desk.lazaret("model", "diff", desk.model, "--from", "V2", "--to", "V1")
+    #expect(backwards.output.contains("V2 → V1"), "\(backwards.output)\(backwards.errors)")
+  }
+
   @Test func commonOptionsMayStandBeforeTheVerb() throws {
     let desk = try Desk()
     try desk.makeStore()
