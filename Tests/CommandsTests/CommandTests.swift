@@ -183,7 +183,7 @@ struct CommandTests {
     for arguments in [["list"], ["list", "Stores"], ["list", desk.store], []] {
       let list = try desk.run(["quarantine"] + arguments)
       #expect(list.status == 0)
-      #expect(list.output.contains(id))
+      #expect(list.output.contains(id) && list.output.contains("on request"))
     }
     let shown = try desk.lazaret("quarantine", "show", id)
     #expect(shown.status == 0)

@@ -238,6 +238,10 @@ struct HabitTests {
     let few = try desk.lazaret("inspect", "Garage.sqlite")
     #expect(few.output.contains("  Tag ") && !few.output.contains("ZREPAIR"), "\(few.output)")
     #expect(few.output.contains("not shown: 5 entities without records; --all shows all"), "\(few.output)")
+    let other = try Desk()
+    try other.makeStore()
+    let one = try other.lazaret("inspect", other.store)
+    #expect(one.output.contains("not shown: 1 entity without records; --all shows all"), "\(one.output)")
     for option in ["--all", "--verbose"] {
       let all = try desk.lazaret("inspect", "Garage.sqlite", option)
       #expect(all.output.contains("ZREPAIR") && !all.output.contains("not shown"), "\(all.output)")

@@ -1,6 +1,6 @@
 extension QuarantineCase {
   /// The reason's code of a store that was quarantined on request.
-  static let requestCode = "by-request"
+  package static let requestCode = "by-request"
 
   /// The reason's code where no main file was there.
   static let leftoversCode = "no-store-but-leftovers"

@@ -54,7 +54,16 @@ struct TextTable {
 
   /// The line on rows that were left out; empty where none was.
   static func note(_ count: Int, _ words: String, indent: String = "  ") -> String {
-    count > 0 ? indent + tinted("not shown: \(grouped(count)) \(words); --all shows all", .faint) + "\n" : ""
+    let words = count == 1 ? ofOne(words) : words
+    return count > 0 ? indent + tinted("not shown: \(grouped(count)) \(words); --all shows all", .faint) + "\n" : ""
+  }
+
+  /// Words for several of what is left out, as they are for one of it.
+  private static func ofOne(_ words: String) -> String {
+    for (several, one) in [("entities ", "entity "), ("tables ", "table ")] where words.hasPrefix(several) {
+      return one + words.dropFirst(several.count)
+    }
+    return words
   }
 
   private func body(_ indent: String) -> String {

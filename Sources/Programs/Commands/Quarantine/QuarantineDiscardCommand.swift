@@ -7,9 +7,8 @@ struct QuarantineDiscardCommand: ParsableCommand {
     commandName: "discard", abstract: "Removes a quarantined store for good.",
     usage: "lazaret quarantine discard <id> [--yes] [--home <dir>] [<options>]",
     discussion: """
-      Removes the store, its receipt, and everything that was salvaged of it, but no
-      installed copy. Lists the files and asks first, unless told not to. There is no
-      way back.
+      Removes the store, its receipt, and everything that was salvaged of it, but no installed copy. Lists the files \
+      and asks first, unless told not to. There is no way back.
 
       EXAMPLE
         lazaret quarantine discard 2026-11-21-10-11-12 --home Stores

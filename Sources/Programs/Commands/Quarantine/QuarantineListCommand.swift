@@ -43,7 +43,7 @@ struct QuarantineListCommand: ParsableCommand {
             store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
             store.receipt.map { readableSize($0.totalBytes) } ?? "?",
             store.receipt?.salvage?.word ?? "–",
-            store.receipt.map { printable($0.reason.code) } ?? "its receipt cannot be read",
+            store.receipt?.reason.word ?? "its receipt cannot be read",
           ])
         }
         Terminal.standardOutput.write(table.text(indent: "") + (place == nil ? "\nHome: \(home.words)\n" : ""))
