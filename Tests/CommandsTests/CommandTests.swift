@@ -183,7 +183,7 @@ struct CommandTests {
     for arguments in [["list"], ["list", "Stores"], ["list", desk.store], []] {
       let list = try desk.run(["quarantine"] + arguments)
       #expect(list.status == 0)
-      #expect(list.output.contains(id))
+      #expect(list.output.contains(id) && list.output.contains("on request"))
     }
     let shown = try desk.lazaret("quarantine", "show", id)
     #expect(shown.status == 0)
@@ -201,6 +201,9 @@ struct CommandTests {
     let released = try desk.lazaret("quarantine", "release", id, "--replace")
     #expect(released.status == 0)
     #expect(released.output.contains("What was there is in quarantine as"))
+    // It was of the app's current version; release was given no model to compare it with.
+    let replaced = try desk.lazaret("quarantine", "show", try desk.quarantinedID()).output
+    #expect(replaced.contains("  model      not compared with a model, checksum "))
   }
 
   @Test func discardAsks() throws {
@@ -208,9 +211,13 @@ struct CommandTests {
     try desk.makeDamagedStore()
     #expect(try desk.lazaret("quarantine", "add", desk.store).status == 0)
     let id = try desk.quarantinedID()
+    let others = ["\(id).salvaged.sqlite", "\(id).salvaged-2.sqlite", "\(id).salvaged.sqlite-set-aside"]
+    for name in others { try desk.folder.write("salvaged", to: "Stores/Incompatible/\(name)") }
     let before = try FolderContents(of: desk.folder.path)
     for answer in ["", "\n", "no\n", "N\n", "yes please\n"] {
       let kept = try desk.lazaret("quarantine", "discard", id, input: answer)
+      for name in others { #expect(kept.errors.contains(name), "\(name)") }
+      #expect(kept.errors.contains("no installed copy"))
       #expect(kept.status == 1)
       #expect(kept.errors.contains("for good?"))
       #expect(kept.errors.contains("nothing was removed"))
@@ -223,6 +230,7 @@ struct CommandTests {
     let gone = try desk.lazaret("quarantine", "discard", id, input: "yes\n")
     #expect(gone.status == 0)
     #expect(try desk.lazaret("quarantine", "show", id).status == 1)
+    #expect(try FileSystem().entries(of: desk.stores.appending("Incompatible")).isEmpty)
     try desk.makeDamagedStore()
     #expect(try desk.lazaret("quarantine", "add", desk.store).status == 0)
     #expect(try desk.lazaret("quarantine", "discard", try desk.quarantinedID(), "--yes").status == 0)

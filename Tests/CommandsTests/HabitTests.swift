@@ -37,6 +37,23 @@ struct HabitTests {
     #expect((error["detail"] as? String)?.contains("Did you mean '\(slip.meant)'?") == true)
   }
 
+  @Test func aMistypedVerbIsToldWithTheUsageOfItsGroup() throws {
+    let desk = try Desk()
+    for (words, meant, group) in [
+      (["help", "inspekt"], "inspect", "lazaret"), (["help", "backup", "restor"], "restore", "lazaret backup"),
+      (["help", "quarantine", "lst"], "list", "lazaret quarantine"),
+      (["backup", "restor"], "restore", "lazaret backup"),
+    ] {
+      let result = try desk.run(words)
+      #expect(result.status == 64 && result.output.isEmpty, "\(words): \(result.output)")
+      #expect(result.errors.contains("Did you mean '\(meant)'?"), "\(result.errors)")
+      #expect(result.errors.contains("Usage: \(group) <subcommand>\n"), "\(result.errors)")
+    }
+    for words in [["help"], ["help", "inspect"], ["help", "backup", "restore"], ["help", "quarantine"]] {
+      #expect(try desk.run(words).status == 0, "\(words)")
+    }
+  }
+
   @Test func whatIsLikeNothingIsNotGuessed() throws {
     let desk = try Desk()
     for words in [["xyzzy"], ["model", "xyzzy"], ["inspect", "x", "--xyzzy"]] {
@@ -52,9 +69,26 @@ struct HabitTests {
     let desk = try Desk()
     let store = try desk.makeOldStore()
     let kind = try desk.lazaret("damage", store, "-o", "Out.sqlite", "--kind", "zro:5")
-    #expect(kind.status == 1 && kind.errors.contains("Did you mean 'zero'?"), "\(kind.errors)")
+    #expect(kind.status == 64 && kind.errors.contains("Did you mean 'zero'?"), "\(kind.errors)")
+    for (given, meant) in [("zeros:5", "zero"), ("truncate:60", "trunc")] {
+      let told = try desk.lazaret("damage", store, "-o", "Out.sqlite", "--kind", given)
+      #expect(told.status == 64 && told.errors.contains("Did you mean '\(meant)'?"), "\(told.errors)")
+    }
+    #expect(try desk.lazaret("damage", store, "-o", "Out.sqlite", "--kind", "zero:500").status == 64)
+    for arguments in [["send", store, "--to", "file:///x"], ["backup", "list", "--place", "s4://bucket"]] {
+      #expect(try desk.run(arguments).status == 64, "\(arguments)")
+    }
     let version = try desk.lazaret("model", "diff", desk.model, "--from", "VV1")
     #expect(version.status == 1 && version.errors.contains("Did you mean 'V1'?"), "\(version.errors)")
+  }
+
+  @Test func theFirstVersionIsNotComparedWithItself() throws {
+    let desk = try Desk()
+    let first = try desk.lazaret("model", "diff", desk.model, "--to", "V1")
+    #expect(first.status == 1 && first.output.isEmpty, "\(first.output)")
+    #expect(first.errors.contains("[unknown-version]") && first.errors.contains("--from"), "\(first.errors)")
+    let backwards = try desk.lazaret("model", "diff", desk.model, "--from", "V2", "--to", "V1")
+    #expect(backwards.output.contains("V2 → V1"), "\(backwards.output)\(backwards.errors)")
   }
 
   @Test func commonOptionsMayStandBeforeTheVerb() throws {
@@ -156,6 +190,23 @@ struct HabitTests {
     }
   }
 
+  @Test func aReasonIsBrokenIntoLinesAndNotCut() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    #expect(try desk.lazaret("migrate", store, "--model", desk.model).status == 0)
+    #expect(try desk.lazaret("backup", "create", store).status == 0)
+    _ = try desk.noteRemovedRecords(of: store)
+    let result = try run(
+      desk, ["COLUMNS=60", "LAZARET_HOME=\(desk.folder.path)"], ["backup", "prune", "--keep-last", "1", "--dry-run"])
+    #expect(result.status == 0 && !result.output.contains("…"), "\(result.output)")
+    let words = result.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    #expect(
+      words.contains("12 records of Person that its migration removed, and is kept until it is released"),
+      "\(result.output)")
+    let rows = result.output.split(separator: "\n").filter { !$0.contains("lazaret ") && !$0.contains("/") }
+    #expect(rows.allSatisfy { $0.count <= 60 }, "\(result.output)")
+  }
+
   // MARK: Few words and many
 
   @Test func quietSaysNothingButErrors() throws {
@@ -187,6 +238,10 @@ struct HabitTests {
     let few = try desk.lazaret("inspect", "Garage.sqlite")
     #expect(few.output.contains("  Tag ") && !few.output.contains("ZREPAIR"), "\(few.output)")
     #expect(few.output.contains("not shown: 5 entities without records; --all shows all"), "\(few.output)")
+    let other = try Desk()
+    try other.makeStore()
+    let one = try other.lazaret("inspect", other.store)
+    #expect(one.output.contains("not shown: 1 entity without records; --all shows all"), "\(one.output)")
     for option in ["--all", "--verbose"] {
       let all = try desk.lazaret("inspect", "Garage.sqlite", option)
       #expect(all.output.contains("ZREPAIR") && !all.output.contains("not shown"), "\(all.output)")
@@ -248,6 +303,25 @@ struct HabitTests {
     ] {
       #expect(try desk.run(arguments).status == 64, "\(arguments)")
     }
+  }
+
+  @Test func aPlaceWrittenAsAFolderThatIsMissingIsASlip() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    let before = try FolderContents(of: desk.folder.path)
+    for arguments in [
+      ["export", store, "-o", "nodir/", "--yes"], ["salvage", store, "-o", "nodir/"],
+      ["damage", store, "-o", "nodir/", "--kind", "zero:5"], ["kit", "create", store, "-o", "nodir/"],
+      ["migrate", store, "--model", desk.model, "-o", "nodir/"], ["key", "new", "-o", "nodir/"],
+      ["backup", "restore", "--of", store, "--to", "nodir/"],
+    ] {
+      let result = try desk.run(arguments)
+      #expect(result.status == 64 && result.errors.contains("There is no folder"), "\(arguments): \(result.errors)")
+    }
+    #expect(try FolderContents(of: desk.folder.path) == before)
+    try FileSystem().makeDirectory(desk.folder.appending("nodir"))
+    #expect(try desk.lazaret("export", store, "--level", "facts", "-o", "nodir/", "--yes").status == 0)
+    #expect(try FileSystem().entries(of: desk.folder.appending("nodir")).count == 1)
   }
 
   @Test func aPropertyThatTheModelDropsIsNoSurprise() throws {

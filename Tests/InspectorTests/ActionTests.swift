@@ -88,6 +88,7 @@ struct ActionTests {
     let browser = try Browser(try scene.inspector([bundle]))
     let id = try browser.id("quarantined", "Other.sqlite")
     #expect(try browser.post("/stores/\(id)/discard").status == .badRequest)
+    #expect(try browser.get("/stores/\(id)/discard").text.contains("in all."))
     #expect(try browser.get("/stores/\(id)").status == .ok)
     #expect(try browser.post("/stores/\(id)/discard", [("understood", "yes")]).headers["Location"] == "/stores")
     #expect(try browser.get("/stores/\(id)").status == .notFound)

@@ -47,6 +47,24 @@ struct WorkingConnectionTests {
     try connection.close()
   }
 
+  @Test func whatIsMadeIsItsOwnersAloneFromTheStart() throws {
+    let folder = try TemporaryFolder()
+    let (main, other) = (folder.appending("Main.sqlite"), folder.appending("Other.sqlite"))
+    let connection = try WorkingConnection(main, .create, label: "test", cacheKilobytes: 512)
+    try connection.run { database in
+      try WorkingConnection.attach(other, .create, as: "other", to: database)
+      // Before anything is in it, and with a statement that is not finished, whose journal is there.
+      #expect(try FileSystem().status(of: other)?.permissions == .ownerReadWrite)
+      try database.execute(sql: "CREATE TABLE other.t (x); BEGIN; INSERT INTO other.t VALUES (1)")
+      for name in try FileSystem().entries(of: folder.path) {
+        let status = try FileSystem().status(of: folder.path.appending(name))
+        #expect(status?.permissions == .ownerReadWrite, "\(name)")
+      }
+      try database.execute(sql: "COMMIT")
+    }
+    try connection.close()
+  }
+
   @Test func locksAndFullDisksAreEnvironmental() throws {
     let folder = try TemporaryFolder()
     let path = folder.appending("Locked %41?.sqlite")

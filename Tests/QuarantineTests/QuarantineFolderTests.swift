@@ -165,8 +165,19 @@ struct QuarantineFolderTests {
   @Test func discardRemovesEverythingOfThatStoreOnly() throws {
     let first = try quarantine().add(try makeStore(), because: Self.facts)
     let second = try quarantine().add(try makeStore(content: "second"), because: Self.facts)
-    try folder.write("salvaged", to: "Incompatible/\(first.id).salvaged.sqlite")
+    for name in ["salvaged.sqlite", "salvaged-2.sqlite", "salvaged.sqlite-set-aside", "salvage.json", "released.json"] {
+      try folder.write("salvaged", to: "Incompatible/\(first.id).\(name)")
+    }
+    try folder.write("a large one", to: "Incompatible/.\(first.id).salvaged-2_SUPPORT/_EXTERNAL_DATA/0A1B")
+    let before = Set(try system.entries(of: folder.appending("Incompatible")).map(\.string))
+    let told = try quarantine().discarding(first)
     try quarantine().discard(first.id)
+    // What was told is what went, and no more.
+    let after = Set(try system.entries(of: folder.appending("Incompatible")).map(\.string))
+    #expect(Set(told.items.map(\.name.text)) == before.subtracting(after))
+    #expect(told.items.first { $0.name.text.hasSuffix("salvaged-2_SUPPORT") }?.bytes == 11)
+    #expect(told.items.first { $0.name.text == ".\(first.id)_SUPPORT" }?.bytes == 18)
+    #expect(told.installed == nil && told.words.contains("no installed copy"))
     #expect(try quarantine().stores().map(\.id) == [second.id])
     #expect(try contents(of: second.files)["main"] == "second")
     let names = try system.entries(of: folder.appending("Incompatible")).map(\.string)

@@ -64,6 +64,10 @@ struct RebuildTests {
     #expect(rebuild.referencesCut.contains { $0.reason == .halfPair })
     #expect(result.count(.extraDestination) == 0)
     let aside = try #require(rebuild.setAsideFile)
+    // What it holds is the user's too: like the store, it is its owner's alone.
+    for file in [result.store, aside] {
+      #expect(try FileSystem().status(of: file)?.permissions == .ownerReadWrite, "\(file)")
+    }
     let queue = try DatabaseQueue(path: aside.string)
     try queue.read { database in
       let key = try Int64.fetchOne(database, sql: "SELECT Z_PK FROM lazaret_set_aside_ZPERSON")

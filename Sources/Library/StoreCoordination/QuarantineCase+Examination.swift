@@ -1,6 +1,6 @@
 extension QuarantineCase {
   /// The reason's code of a store that was quarantined on request.
-  static let requestCode = "by-request"
+  package static let requestCode = "by-request"
 
   /// The reason's code where no main file was there.
   static let leftoversCode = "no-store-but-leftovers"
@@ -23,7 +23,8 @@ extension QuarantineCase {
       model: metadata.map {
         .init(
           version: examination.modelVersion, identifiers: $0.versionIdentifiers,
-          checksum: $0.versionHashes.isEmpty ? nil : ManagedObjectModel.versionChecksum(of: $0.versionHashes))
+          checksum: $0.versionHashes.isEmpty ? nil : ManagedObjectModel.versionChecksum(of: $0.versionHashes),
+          isCompared: examination.isComparedWithModel)
       },
       entities: examination.entities.isEmpty ? nil : examination.entities,
       versions: .init(

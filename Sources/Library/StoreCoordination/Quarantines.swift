@@ -159,6 +159,12 @@ package struct Quarantines: Sendable {
     }
   }
 
+  /// What discarding a quarantined store would remove.
+  package func discarding(_ name: FilePath) throws -> Discarding {
+    let (folder, store) = try find(name)
+    return try folder.discarding(store)
+  }
+
   /// Removes a quarantined store for good.
   package func discard(_ name: FilePath) throws -> QuarantinedStore {
     let (folder, store) = try find(name)

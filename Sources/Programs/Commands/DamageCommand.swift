@@ -39,6 +39,7 @@ struct DamageCommand: ParsableCommand {
   @OptionGroup var presentation: OutputOptions
 
   func validate() throws {
+    try output?.requirePlace()
     guard !list else { return }
     if store == nil { throw ValidationError("Name the store to copy, or say --list.") }
     if output == nil { throw ValidationError("Say with --output where the copy goes.") }
@@ -52,7 +53,8 @@ struct DamageCommand: ParsableCommand {
         try presentation.print(["kinds": kinds], Self.listing)
         return
       }
-      let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }.map(Self.kind)
+      let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }
+        .map { text in try CommandLineSlip.telling { try Self.kind(text) } }
       let made = try DamagedCopy.make(of: store.path, at: output.path, kinds: kinds, seed: seed)
       guard !presentation.json else {
         try Terminal.standardOutput.write(json: made)

@@ -27,6 +27,10 @@ extension ParsableCommand {
       try body()
     } catch let code as ExitCode {
       throw code
+    } catch let slip as CommandLineSlip {
+      Terminal.standardError.write(
+        json ? slip.error.jsonLine : "\(Self.toldBy) \(slip.error.description)\n")
+      throw ExitStatus.usage
     } catch let error as any ReportableError {
       Terminal.standardError.write(json ? error.jsonLine : "\(Self.toldBy) \(error.description)\n")
       if !json, let report = (error as? MigrationError)?.reportPath {

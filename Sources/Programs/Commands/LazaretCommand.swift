@@ -57,7 +57,8 @@ public struct LazaretCommand: ParsableCommand {
 
   /// Tells what the parser of the command line has to say: help and version, or what was wrong.
   private static func end(with error: any Error, json: Bool) -> Never {
-    let code = exitCode(for: error)
+    let unknown = error as? CommandWords.UnknownVerb
+    let code = unknown == nil ? exitCode(for: error) : ExitStatus.usage
     if error is ExitCode {
       // A verb has said everything already.
     } else if code.isSuccess {
@@ -66,13 +67,13 @@ public struct LazaretCommand: ParsableCommand {
       let usage: JSON.Value = [
         "error": [
           "code": "usage", "operation": "read the command line",
-          "detail": .string(CommandWords.suggesting(message(for: error))),
+          "detail": .string(unknown?.message ?? CommandWords.suggesting(message(for: error))),
           "hint": "Say --help after the verb to see how it is used.",
         ]
       ]
       Terminal.standardError.write(usage.text + "\n")
     } else {
-      Terminal.standardError.write(CommandWords.suggesting(fullMessage(for: error)) + "\n")
+      Terminal.standardError.write((unknown?.text ?? CommandWords.suggesting(fullMessage(for: error))) + "\n")
     }
     if code.isSuccess, Terminal.hasLostOutput { exit(withError: ExitStatus.failed) }
     exit(withError: code)

@@ -80,6 +80,7 @@ struct SalvageCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    try out.requirePlace()
     guard !(raw && noMigrate) else { throw ValidationError("--raw never migrates; leave --no-migrate out.") }
     guard kit == nil || !noKit else { throw ValidationError("Give --kit or --no-kit, not both.") }
     try backup.check()

@@ -64,11 +64,34 @@ package struct Receipt: Sendable, Hashable, Codable {
     /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
     package var checksum: String?
 
+    /// Whether the store was compared with the app's versions; nil in receipts of earlier versions of this software.
+    package var isCompared: Bool?
+
+    private enum CodingKeys: String, CodingKey {
+      case version
+      case identifiers
+      case checksum
+      case isCompared = "compared"
+    }
+
     /// What is known of the model.
-    package init(version: String? = nil, identifiers: [String] = [], checksum: String? = nil) {
+    package init(
+      version: String? = nil, identifiers: [String] = [], checksum: String? = nil, isCompared: Bool? = nil
+    ) {
       self.version = version
       self.identifiers = identifiers
       self.checksum = checksum
+      self.isCompared = isCompared
+    }
+
+    /// The version in words: its name, or why there is none.
+    package var words: String {
+      if let version { return printable(version) }
+      return switch isCompared {
+      case true?: "none of the app's versions"
+      case false?: "not compared with a model"
+      case nil: "no version known"
+      }
     }
   }
 

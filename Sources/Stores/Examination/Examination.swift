@@ -31,6 +31,9 @@ package struct Examination: Sendable {
   /// The name of the version the store was written with, where it is one of the app's.
   package var modelVersion: String?
 
+  /// Whether the version hashes in its metadata were compared with those of the app's versions.
+  package var isComparedWithModel = false
+
   /// The model the store was written with: the app's version, or the one cached in the store.
   package var storeModel: ManagedObjectModel?
 

@@ -32,6 +32,7 @@ extension Examiner {
     }
     let version = bundle.version(
       matching: hashes, identifiers: metadata.versionIdentifiers, cached: examination.storeModel)
+    examination.isComparedWithModel = true
     if let version {
       examination.modelVersion = version.name
       examination.storeModel = version.model

@@ -82,7 +82,7 @@ struct PruningText {
   let text: String
 
   init(_ report: PruningReport, place: any BackupPlace, home: ChosenHome, isRehearsal: Bool) {
-    var table = TextTable(["", "backup", "why"], shrinking: [2])
+    var table = TextTable(["", "backup", "why"], wrapsLast: true)
     for decision in report.plan.decisions {
       table.append([
         decision.isKept ? "keep" : "drop", decision.snapshot.identifier,

@@ -75,6 +75,7 @@ struct BackupRestoreCommand: ParsableCommand {
   }
 
   func validate() throws {
+    try to?.requirePlace()
     if id != nil, at != nil { throw ValidationError("Give an id or --at, not both.") }
     if !entity.isEmpty, to == nil { throw ValidationError("--entity needs --to, a new store for the records.") }
     if records != nil, entity.isEmpty { throw ValidationError("--records needs --entity.") }

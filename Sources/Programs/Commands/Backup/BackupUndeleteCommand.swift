@@ -63,7 +63,7 @@ struct BackupUndeleteCommand: ParsableCommand {
         source.storage.map { "The trash is empty: \(printable($0.location))\n" }
           ?? "The trash of the home is empty: \(source.home.words)\n")
     } else {
-      var table = TextTable(["backup", "dropped", "size", "why"], numericColumns: [2], shrinking: [3])
+      var table = TextTable(["backup", "dropped", "size", "why"], numericColumns: [2], wrapsLast: true)
       for backup in listing.trash {
         table.append([
           backup.id, backup.dropped.map { printable($0) } ?? "?", readableSize(backup.bytes),

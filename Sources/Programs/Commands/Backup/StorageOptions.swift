@@ -18,7 +18,7 @@ struct StorageOptions: ParsableArguments {
   /// - Throws: `s3-address`, `s3-settings`, `s3-credentials`.
   func chosen() throws -> ObjectStoragePlace? {
     guard let place else { return nil }
-    let address = try S3Address(place)
+    let address = try CommandLineSlip.telling { try S3Address(place) }
     let environment = S3Environment { ProcessInfo.processInfo.environment[$0] }
     return ObjectStoragePlace(address, try environment.client(for: address))
   }

@@ -116,7 +116,7 @@ struct DemoCommand: ParsableCommand {
       table.append([
         store.id, store.receipt?.originalPath.path?.lastComponent.map { printable($0.string) } ?? "?",
         readableSize(store.receipt?.totalBytes ?? 0), store.receipt?.salvage?.word ?? "–",
-        store.receipt?.reason.code ?? "?",
+        store.receipt?.reason.word ?? "?",
       ])
     }
     text += table.text()

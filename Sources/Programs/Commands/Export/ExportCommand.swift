@@ -82,6 +82,7 @@ struct ExportCommand: ParsableCommand {
   @OptionGroup var format: OutputOptions
 
   func validate() throws {
+    try output?.requirePlace()
     guard dryRun || output != nil else { throw ValidationError("Say where the bundle goes with -o, or --dry-run.") }
     guard !(dryRun && yes) else { throw ValidationError("--dry-run writes nothing that --yes could be said to.") }
     guard !armor || !encryptTo.isEmpty else { throw ValidationError("--armor needs --encrypt-to.") }

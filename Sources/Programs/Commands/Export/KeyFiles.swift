@@ -12,7 +12,7 @@ enum KeyFiles {
         do throws(AgeError) {
           result.append(try AgeRecipient(text))
         } catch {
-          throw CommandError(key: error, path: nil)
+          throw CommandLineSlip(error: CommandError(key: error, path: nil))
         }
         continue
       }

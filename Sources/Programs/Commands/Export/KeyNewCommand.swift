@@ -22,6 +22,7 @@ struct KeyNewCommand: ParsableCommand {
   @OptionGroup var format: OutputOptions
 
   func validate() throws {
+    try output?.requirePlace()
     guard !format.json || output != nil else { throw ValidationError("--json never prints a secret key; say -o.") }
   }
 

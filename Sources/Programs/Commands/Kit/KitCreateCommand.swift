@@ -26,6 +26,8 @@ struct KitCreateCommand: ParsableCommand {
   @OptionGroup var table: TableOptions
   @OptionGroup var output: OutputOptions
 
+  func validate() throws { try out.requirePlace() }
+
   func run() throws {
     try report(json: output.json) {
       let line = ProgressLine()

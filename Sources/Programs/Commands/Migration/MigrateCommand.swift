@@ -38,6 +38,8 @@ struct MigrateCommand: ParsableCommand {
   @OptionGroup var presentation: OutputOptions
   @OptionGroup var log: LogOptions
 
+  func validate() throws { try output?.requirePlace() }
+
   func run() throws {
     try report(json: presentation.json) {
       try refuseNoStore(at: migration.store.path, to: "migrate the store")

@@ -45,9 +45,20 @@ struct ModelDiffCommand: ParsableCommand {
     }
   }
 
-  private func before(_ version: ModelVersion, in bundle: ModelBundle) -> ModelVersion {
-    guard let place = bundle.versions.firstIndex(where: { $0.name == version.name }), place > 0 else { return version }
-    return bundle.versions[place - 1]
+  /// The version before another; of a model with one version that one.
+  ///
+  /// - Throws: `unknown-version` where none comes before it, so that no version is compared with itself unasked.
+  private func before(_ version: ModelVersion, in bundle: ModelBundle) throws -> ModelVersion {
+    let place = bundle.versions.firstIndex { $0.name == version.name }
+    if let place, place > 0 { return bundle.versions[place - 1] }
+    let names = (bundle.versions + bundle.unorderedVersions).map { printable($0.name) }
+    guard names.count > 1 else { return version }
+    throw MigrationError(
+      .unknownVersion, operation: "compare the versions", path: options.model.path,
+      detail: """
+        no version is known to come before "\(printable(version.name))"; the model has \(names.joined(separator: ", "))
+        """,
+      hint: "Name the version to start from with --from.")
   }
 
   private func version(_ name: String, of bundle: ModelBundle) throws -> ModelVersion {

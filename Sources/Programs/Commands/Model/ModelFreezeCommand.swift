@@ -51,6 +51,7 @@ struct ModelFreezeCommand: ParsableCommand {
   @OptionGroup var presentation: OutputOptions
 
   func validate() throws {
+    try output?.requirePlace()
     if output != nil, check != nil { throw ValidationError("Give --output or --check, not both.") }
   }
 

@@ -65,6 +65,7 @@ struct ModelVerifyCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    try junit?.requirePlace()
     if annotations.annotate != nil, output.json { throw ValidationError("Give --annotate or --json, not both.") }
     guard (0...10_000_000).contains(rows) else { throw ValidationError("Give --rows from 0 to 10000000.") }
     if let jobs {

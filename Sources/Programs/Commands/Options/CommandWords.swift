@@ -33,12 +33,29 @@ struct CommandWords {
     return rest[..<end] + leading + rest[end...]
   }
 
-  /// Stops where a word is in the place of a verb and is none.
-  ///
-  /// - Throws: `ValidationError`, with the verb that was likely meant.
-  func check(under root: any ParsableCommand.Type) throws {
+  /// A word in the place of a verb that is none.
+  struct UnknownVerb: Error {
+    /// What is told of it, with the verb that was likely meant.
+    let message: String
+
+    /// The command whose verb it would be, such as `lazaret backup`.
+    let group: String
+
+    /// What is told of it on a terminal.
+    var text: String {
+      """
+      Error: \(message)
+      Usage: \(group) <subcommand>
+        See '\(group) --help' for the verbs that there are.
+      """
+    }
+  }
+
+  /// Stops where a word is in the place of a verb and is none, behind `help` too.
+  func check(under root: any ParsableCommand.Type) throws(UnknownVerb) {
     var command = root
     var path = ["lazaret"]
+    var isHelp = false
     for word in arguments {
       let verbs = command.configuration.subcommands
       guard !verbs.isEmpty, !word.hasPrefix("-") else { return }
@@ -47,16 +64,20 @@ struct CommandWords {
         path.append(word)
         continue
       }
-      // The parser's own: `help` and completion scripts.
-      if path.count == 1, word == "help" { return }
-      try Self.refuse(word, verbs, after: path, isVerbNeeded: command.configuration.defaultSubcommand == nil)
+      // The parser's own.
+      if path.count == 1, word == "help", !isHelp {
+        isHelp = true
+        continue
+      }
+      let isVerbNeeded = isHelp || command.configuration.defaultSubcommand == nil
+      if !isHelp || word != "help" { try Self.refuse(word, verbs, after: path, isVerbNeeded: isVerbNeeded) }
       return
     }
   }
 
   private static func refuse(
     _ word: String, _ verbs: [any ParsableCommand.Type], after path: [String], isVerbNeeded: Bool
-  ) throws {
+  ) throws(UnknownVerb) {
     let names = verbs.filter { $0.configuration.shouldDisplay }.flatMap { Self.names($0) }
     let meant = Likeness.nearest(to: word, among: names)
     if !isVerbNeeded {
@@ -64,9 +85,9 @@ struct CommandWords {
       guard meant != nil, !word.contains("/"), !word.contains("."), !isThere(word) else { return }
     }
     let group = path.joined(separator: " ")
-    throw ValidationError(
-      "'\(printable(word))' is no verb of \(group)." + (meant.map { " Did you mean '\($0)'?" } ?? "")
-        + (path.count > 1 ? "\nSee '\(group) --help' for the verbs that there are." : ""))
+    throw UnknownVerb(
+      message: "'\(printable(word))' is no verb of \(group)." + (meant.map { " Did you mean '\($0)'?" } ?? ""),
+      group: group)
   }
 
   private static func names(_ verb: any ParsableCommand.Type) -> [String] {

@@ -6,7 +6,7 @@ enum Likeness {
   /// The word that comes nearest; nil where none is near.
   ///
   /// Near is what a slip of the fingers makes of a word: one letter in three wrong, left out, added or changed with its neighbour;
-  /// and a beginning of three letters that only one word has.
+  /// a beginning of three letters that only one word has; and a word with more behind it.
   static func nearest(to word: String, among words: [String]) -> String? {
     let word = word.lowercased()
     guard !word.isEmpty, word.count <= lengthLimit else { return nil }
@@ -18,7 +18,9 @@ enum Likeness {
     }
     if let best { return best.word }
     let longer = words.filter { $0.lowercased().hasPrefix(word) }
-    return word.count >= 3 && longer.count == 1 ? longer.first : nil
+    if word.count >= 3, longer.count == 1 { return longer.first }
+    let shorter = words.filter { $0.count >= 3 && word.hasPrefix($0.lowercased()) }
+    return shorter.max { $0.count < $1.count }
   }
 
   /// How many letters are wrong, missing, too many, or changed with their neighbour (optimal string alignment).

@@ -5,9 +5,19 @@ import StoreCoordination
 struct PathArgument: ExpressibleByArgument {
   var path: FilePath
 
+  /// Whether it ends in a slash, which only a folder's does.
+  private let isFolder: Bool
+
   init?(argument: String) {
     guard !argument.isEmpty else { return nil }
     path = RawArguments.path(of: argument)
+    isFolder = argument.hasSuffix("/")
+  }
+
+  /// Refuses the place of something new that is written as a folder where there is no such folder.
+  func requirePlace() throws {
+    guard isFolder, try FileSystem().status(of: path)?.kind != .directory else { return }
+    throw ValidationError("There is no folder \(quoted(path)). Make it first, or leave out the / at the end.")
   }
 
   static var defaultCompletionKind: CompletionKind { .file() }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import StoreCoordination
 
-/// A question to the person at the terminal before something leaves the machine or is gone for good.
+/// A question to the person at the terminal before something leaves the machine or is deleted for good.
 enum Confirmation {
   /// What was answered.
   enum Answer {

@@ -52,6 +52,11 @@ struct SalvageAccountText {
   }
 }
 
+extension Receipt.Reason {
+  /// The reason in a word or two, for a list.
+  var word: String { code == QuarantineCase.requestCode ? "on request" : printable(code) }
+}
+
 extension Receipt.Salvage {
   /// The state in a word or two, for a list.
   var word: String {

@@ -15,6 +15,9 @@ struct TextTable {
   /// The columns that are shortened in the middle where the table is too wide, the first ones first; such as paths.
   private let shrinking: [Int]
 
+  /// Whether the last column is broken into lines where the table is too wide; for reasons, of which no word may be missing.
+  private let wrapsLast: Bool
+
   /// Rows of nothing but zeros that were left out.
   private var leftOut = 0
 
@@ -25,12 +28,13 @@ struct TextTable {
   ///   - zeros: what rows of nothing but zeros are about, such as `entities without records`; they are left out unless all are wanted.
   init(
     _ header: [String], numericColumns numeric: Set<Int> = [], tints: [Int: Tint] = [:], shrinking: [Int] = [],
-    leavingOut zeros: String? = nil
+    wrapsLast: Bool = false, leavingOut zeros: String? = nil
   ) {
     self.header = header
     self.numeric = numeric
     self.tints = tints
     self.shrinking = shrinking
+    self.wrapsLast = wrapsLast
     rowsWithoutNumbers = TextStyle.current.showsZeros ? nil : zeros
   }
 
@@ -50,12 +54,23 @@ struct TextTable {
 
   /// The line on rows that were left out; empty where none was.
   static func note(_ count: Int, _ words: String, indent: String = "  ") -> String {
-    count > 0 ? indent + tinted("not shown: \(grouped(count)) \(words); --all shows all", .faint) + "\n" : ""
+    let words = count == 1 ? ofOne(words) : words
+    return count > 0 ? indent + tinted("not shown: \(grouped(count)) \(words); --all shows all", .faint) + "\n" : ""
+  }
+
+  /// Words for several of what is left out, as they are for one of it.
+  private static func ofOne(_ words: String) -> String {
+    for (several, one) in [("entities ", "entity "), ("tables ", "table ")] where words.hasPrefix(several) {
+      return one + words.dropFirst(several.count)
+    }
+    return words
   }
 
   private func body(_ indent: String) -> String {
     var rows = rows.map { row in row.map { TextStyle.current.shortened($0) } }
-    fit(&rows, into: Terminal.standardOutput.width.map { $0 - indent.count })
+    let width = Terminal.standardOutput.width.map { $0 - indent.count }
+    fit(&rows, into: width)
+    if wrapsLast, let width { rows = wrapped(rows, into: width) }
     let widths = Self.widths([header] + rows)
     var lines = line(header, widths, indent) { cell, _ in tinted(cell, .strong) }
     for row in rows {
@@ -100,6 +115,22 @@ struct TextTable {
       let limit = max(Self.leastWidth, widths[column] - excess)
       for index in rows.indices where rows[index].count > column {
         rows[index][column] = Self.shortened(rows[index][column], to: limit)
+      }
+    }
+  }
+
+  /// The least columns of a cell that is broken into lines.
+  private static let leastWrappedWidth = 20
+
+  /// The rows with the cells of the last column broken into lines; each line after the first is a row without other cells.
+  private func wrapped(_ rows: [[String]], into width: Int) -> [[String]] {
+    let others = Self.widths([header] + rows).prefix(header.count - 1).reduce(0) { $0 + $1 + 2 }
+    let limit = max(Self.leastWrappedWidth, width - others)
+    return rows.flatMap { row -> [[String]] in
+      guard row.count == header.count, let cell = row.last else { return [row] }
+      let lines = TextWrapping.lines(of: cell, width: limit)
+      return lines.enumerated().map { number, line in
+        (number == 0 ? Array(row.dropLast()) : [String](repeating: "", count: row.count - 1)) + [line]
       }
     }
   }

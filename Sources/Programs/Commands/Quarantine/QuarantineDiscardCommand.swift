@@ -7,7 +7,8 @@ struct QuarantineDiscardCommand: ParsableCommand {
     commandName: "discard", abstract: "Removes a quarantined store for good.",
     usage: "lazaret quarantine discard <id> [--yes] [--home <dir>] [<options>]",
     discussion: """
-      Asks first, unless told not to. There is no way back.
+      Removes the store, its receipt, and everything that was salvaged of it, but no installed copy. Lists the files \
+      and asks first, unless told not to. There is no way back.
 
       EXAMPLE
         lazaret quarantine discard 2026-11-21-10-11-12 --home Stores
@@ -30,10 +31,16 @@ struct QuarantineDiscardCommand: ParsableCommand {
       home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
       let store = try home.finding(quarantined: id.path, forBackup: "backup prune") { try quarantines.store(id.path) }
+      let discarding = try quarantines.discarding(store.files.main)
+      let size = readableSize(discarding.bytes)
       if !yes {
-        let size = store.receipt.map { readableSize($0.totalBytes) } ?? "of unknown size"
+        if !output.json {
+          var table = TextTable(["file", "size"], numericColumns: [1])
+          for item in discarding.items { table.append([printable(item.name.text), readableSize(item.bytes)]) }
+          Terminal.standardError.write(table.text() + discarding.words + "\n")
+        }
         try Confirmation.require(
-          "Remove \(store.id), \(size), for good?", undone: "removed", json: output.json,
+          "Remove \(store.id) with everything listed, \(size), for good?", undone: "removed", json: output.json,
           or: CommandError(
             .notConfirmed, operation: "remove the quarantined store", path: store.files.main,
             detail: "it was not confirmed, and nothing was removed", hint: "Add --yes to remove it without being asked."
@@ -41,7 +48,9 @@ struct QuarantineDiscardCommand: ParsableCommand {
       }
       _ = try quarantines.discard(store.files.main)
       try output.print(
-        home.told(["id": store.id, "discarded": true] as JSON.Object), "\(store.id) is gone for good.\n")
+        home.told(
+          ["id": store.id, "discarded": true, "files": discarding.items, "bytes": discarding.bytes] as JSON.Object),
+        "\(store.id) was discarded: \(counted(discarding.items.count, "file")), \(size).\n")
     }
   }
 }

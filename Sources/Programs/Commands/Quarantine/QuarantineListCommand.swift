@@ -36,13 +36,14 @@ struct QuarantineListCommand: ParsableCommand {
           place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }
             ?? "No store is in quarantine in the home: \(home.words). \(ChosenHome.another)\n")
       } else {
-        var table = TextTable(["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1, 4])
+        var table = TextTable(
+          ["id", "came from", "size", "salvage", "why"], numericColumns: [2], shrinking: [1], wrapsLast: true)
         for store in stores {
           table.append([
             store.id, store.receipt.map { printable($0.originalPath.text) } ?? "?",
             store.receipt.map { readableSize($0.totalBytes) } ?? "?",
             store.receipt?.salvage?.word ?? "–",
-            store.receipt.map { printable($0.reason.code) } ?? "its receipt cannot be read",
+            store.receipt?.reason.word ?? "its receipt cannot be read",
           ])
         }
         Terminal.standardOutput.write(table.text(indent: "") + (place == nil ? "\nHome: \(home.words)\n" : ""))

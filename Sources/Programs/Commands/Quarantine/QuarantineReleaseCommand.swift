@@ -27,6 +27,8 @@ struct QuarantineReleaseCommand: ParsableCommand {
   @OptionGroup var home: HomeOptions
   @OptionGroup var output: OutputOptions
 
+  func validate() throws { try to?.requirePlace() }
+
   func run() throws {
     try report(json: output.json) {
       let home = try home.of(quarantined: id.path)

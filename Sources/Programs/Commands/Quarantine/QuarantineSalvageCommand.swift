@@ -52,6 +52,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
+    try to?.requirePlace()
     guard !install || !ModelOption.chosen(model).isEmpty else {
       throw ValidationError("--install needs the app's --model.")
     }

@@ -57,7 +57,7 @@ struct QuarantinedStoreText {
       lines += "\n"
     }
     if let model = receipt.model {
-      lines += "  model      \(model.version.map { printable($0) } ?? "none of the app's versions")"
+      lines += "  model      \(model.words)"
       if let checksum = model.checksum { lines += ", checksum \(printable(checksum))" }
       lines += "\n"
     }

@@ -24,11 +24,11 @@ struct OutboxRetryCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
+      let address = try to.map { text in try CommandLineSlip.telling { try ReceiverAddress(text) } }
       let home = try home.current().existing(to: "send what waits in the outbox")
       let outbox = Outbox(home: home.path)
       try outbox.settle()
       let entry = try home.sending { try outbox.entry(id) }
-      let address = try to.map { try ReceiverAddress($0) }
       // A file that is named goes before the one that is remembered, and that before the environment.
       let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
       let given = isRemembered ? nil : try token.token()

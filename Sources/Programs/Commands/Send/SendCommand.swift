@@ -56,7 +56,7 @@ struct SendCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let receiver = try ReceiverAddress(to)
+      let receiver = try CommandLineSlip.telling { try ReceiverAddress(to) }
       let token = try token.token()
       let home = home.current()
       let outbox = Outbox(home: home.path, limit: outboxLimit?.bytes ?? Outbox.usualLimit)

@@ -19,7 +19,7 @@ struct SendToOptions: ParsableArguments {
   var receiver: InspectorReceiver? {
     get throws {
       guard let sendTo else { return nil }
-      let address = try ReceiverAddress(sendTo)
+      let address = try CommandLineSlip.telling { try ReceiverAddress(sendTo) }
       let file = try tokenFile.map { try FileSystem().realPath($0.path) }
       return InspectorReceiver(address, tokenFile: file)
     }

@@ -13,7 +13,7 @@ extension InspectorRoutes {
       try quarantined.salvage($0, $1)
     }
     add(
-      "install", "Puts what was salvaged into the app's place.", parts.catalogue, quarantined.installForm,
+      "install", "Installs what was salvaged at the app's path.", parts.catalogue, quarantined.installForm,
       QuarantineActions.installFields
     ) {
       try quarantined.install($0, $1)

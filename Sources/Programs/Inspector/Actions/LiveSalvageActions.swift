@@ -20,7 +20,7 @@ struct LiveSalvageActions: Sendable {
       does: [
         "Moves the store, with its log and its large values, into quarantine: \(printable(files.folder.appending("Incompatible").string)). Not a byte of it changes, and it can be put back at any time.",
         "Makes a clean store of every record that is still there, and checks it.",
-        "Puts the clean store into the app's place, if that is ticked; the app then starts with it.",
+        "Installs the clean store at the app's path, if that is ticked; the app then starts with it.",
         "A store with which nothing is wrong stays where it is.",
         "Close the app before: a store that is in use stays where it is.",
       ], button: "Salvage")
@@ -28,7 +28,7 @@ struct LiveSalvageActions: Sendable {
       .pick(name: "model", label: "Model", options: parts.modelOptions(for: files)),
       .flag(
         name: "deleted", label: "Look for deleted records too",
-        about: "They are kept apart from the others, and never put into the app's place.", isRequired: false),
+        about: "They are set aside, and never installed.", isRequired: false),
     ]
     if try hasBackup(files) {
       form.choices.append(
@@ -38,7 +38,7 @@ struct LiveSalvageActions: Sendable {
     }
     form.choices.append(
       .flag(
-        name: "install", label: "Put what was salvaged into the app's place", about: "It can be done later, too.",
+        name: "install", label: "Install what was salvaged at the app's path", about: "It can be done later, too.",
         isRequired: false, isTicked: true))
     return form
   }

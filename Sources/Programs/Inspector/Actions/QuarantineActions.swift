@@ -18,7 +18,7 @@ struct QuarantineActions: Sendable {
     .init("model", "The name of the model that the app has now; what the store says of itself if empty."),
     .init("deleted", "\"yes\" to look for deleted records too."),
     .init("backup", "The identifier of a backup that lost records are taken from; \"newest\" for a live store."),
-    .init("install", "\"yes\" to put what was salvaged of a live store into the app's place."),
+    .init("install", "\"yes\" to install what was salvaged of a live store at the app's path."),
   ]
 
   @Sendable func salvageForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
@@ -30,7 +30,7 @@ struct QuarantineActions: Sendable {
         "Reads every page of the quarantined store. Not a byte of it changes.",
         "Makes a clean store of every record that is still there, and checks it.",
         stored.receipt?.salvage?.result == nil
-          ? "Puts it beside the quarantined store, with a report. Nothing is put into the app's place."
+          ? "Puts it beside the quarantined store, with a report. Nothing is installed."
           : "What was salvaged before stays. The better result is the one to install, and the page says how they differ.",
       ], button: "Salvage")
     form.choices = [
@@ -40,7 +40,7 @@ struct QuarantineActions: Sendable {
           for: stored.files, sums: stored.receipt?.files.map(\.sha256) ?? [])),
       .flag(
         name: "deleted", label: "Look for deleted records too",
-        about: "They are set aside, and never put into the app's place.", isRequired: false),
+        about: "They are set aside, and never installed.", isRequired: false),
     ]
     let backups = try self.backups(of: stored)
     if !backups.isEmpty {
@@ -208,21 +208,17 @@ struct QuarantineActions: Sendable {
   // MARK: Discard
 
   static let discardFields: [DocumentedRoute.Field] = [
-    .init("understood", "\"yes\": that it is gone for good is understood.", isRequired: true)
+    .init("understood", "\"yes\": that this cannot be undone is understood.", isRequired: true)
   ]
 
   @Sendable func discardForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
     let stored = try stored(store)
+    let discarding = try parts.quarantines.discarding(stored.files.main)
     var does = [
       "Removes the quarantined store, its receipt, and everything that was salvaged of it. Nothing brings them back."
     ]
-    if let salvage = stored.receipt?.salvage {
-      does.append(
-        salvage.installed.map { "What was salvaged of it is at \(printable($0.path.text))." }
-          ?? "What was salvaged of it was put nowhere yet.")
-    } else {
-      does.append("Nothing was salvaged of it yet.")
-    }
+    does += discarding.items.map { "\(printable($0.name.text)): \(Words.size($0.bytes))" }
+    does += ["\(Words.size(discarding.bytes)) in all.", discarding.words]
     var form = ActionForm("Discard", of: store, "discard", does: does, button: "Discard for good")
     form.isFinal = true
     form.choices = [

@@ -96,7 +96,7 @@ extension InspectorRoutes {
     action(
       "/inbox/bundles/{id}/discard", about: "Removes a bundle for good, with its store and what was salvaged of it.",
       .upload,
-      fields: [.init("understood", "\"yes\": that it is gone for good is understood.", isRequired: true)]
+      fields: [.init("understood", "\"yes\": that this cannot be undone is understood.", isRequired: true)]
     ) { _, form, id in
       guard form["understood"] == "yes" else {
         throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")

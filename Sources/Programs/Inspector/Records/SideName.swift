@@ -69,7 +69,7 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     case .original: "Every row that can still be read in the bytes of the store, with the place it was found at."
     case .salvaged: "The clean store that was made of them."
     case .setAside: "Rows that could not be part of the clean store, and why."
-    case .live: "The store that is in the app's place now, as of one moment."
+    case .live: "The store at the app's path now, as of one moment."
     case .backup: "The store as it was when the backup was taken."
     }
   }

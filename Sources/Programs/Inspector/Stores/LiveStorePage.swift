@@ -173,8 +173,8 @@ struct LiveStorePage: InspectorPage {
   private func hint(_ examination: Examination) -> HTML {
     guard examination.verdict == .damaged else { return HTML(escaping: examination.reason.hint) }
     return """
-      A salvage moves the store into quarantine, whole, makes a clean store of every record that is left, and puts it into \
-      the app's place if you want.
+      A salvage moves the store into quarantine, whole, makes a clean store of every record that is left, and installs \
+      it at the app's path if you want.
       """
   }
 

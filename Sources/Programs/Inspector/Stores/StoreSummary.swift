@@ -65,7 +65,7 @@ struct StoreSummary: Sendable, Encodable {
     case .pending: ("waits for its salvage", .accent)
     case .failed: ("nothing could be salvaged", .bad)
     case .salvaged: (salvage?.result?.isComplete == true ? "salvaged whole" : "salvaged", .good)
-    case .installed: ("in the app's place again", .good)
+    case .installed: ("installed", .good)
     }
   }
 

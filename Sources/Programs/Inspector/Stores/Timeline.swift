@@ -24,7 +24,7 @@ struct Timeline: Sendable {
     case .quarantined: "Quarantined"
     case .salvaged: "Salvaged"
     case .salvageFailed: "A salvage gave nothing"
-    case .installed: "Put into the app's place"
+    case .installed: "Installed at the app's path"
     case .replaced: "An empty store took its place"
     case .exported: "Exported"
     case .sent: "Sent"

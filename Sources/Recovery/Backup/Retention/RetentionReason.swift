@@ -17,7 +17,7 @@ package enum RetentionReason: Sendable, Hashable {
   /// It is the newest of its period, of which one each is kept for some time.
   case newestWithin(RetentionPeriod, RetentionDuration)
 
-  /// It is the last one that has been proven good.
+  /// It is the last one that has been verified.
   case lastProven
 
   /// It is the newest of all.
@@ -97,7 +97,7 @@ package enum RetentionReason: Sendable, Hashable {
     case .within(let duration): "within \(duration)"
     case .newest(let period): "\(period.rawValue) snapshot"
     case .newestWithin(let period, let duration): "\(period.rawValue) within \(duration)"
-    case .lastProven: "the last one proven good"
+    case .lastProven: "the last one verified"
     case .newestOfAll: "the newest"
     case .neededBy(let child): "\(child) cannot be restored without it"
     case .apart: "kept apart: rules never touch evidence and backups of stores that were not sound"

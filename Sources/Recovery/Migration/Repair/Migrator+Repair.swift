@@ -101,8 +101,7 @@ extension Migrator {
             PRAGMA wal_autocheckpoint = 0
             """)
         if scope == .data {
-          try database.execute(
-            sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(aside, .create)])
+          try WorkingConnection.attach(aside, .create, as: "aside", to: database)
           try database.execute(sql: "PRAGMA aside.synchronous = OFF")
         }
         var run = try RepairRun(database, entry, version: version, scope: scope)

@@ -111,10 +111,8 @@ struct StoreReconstruction {
           PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
           PRAGMA cache_size = -2048; PRAGMA threads = 1
           """)
-      try database.execute(
-        sql: "ATTACH DATABASE ? AS raw", arguments: [WorkingConnection.address(folder.raw, .immutable)])
-      try database.execute(
-        sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(folder.aside, .create)])
+      try WorkingConnection.attach(folder.raw, .immutable, as: "raw", to: database)
+      try WorkingConnection.attach(folder.aside, .create, as: "aside", to: database)
       try database.execute(sql: "PRAGMA aside.journal_mode = MEMORY; PRAGMA aside.synchronous = OFF")
       try database.execute(sql: "BEGIN")
       let result = try fill(database, found, store, account, uuid: uuid)

@@ -74,14 +74,25 @@ package struct WorkingConnection: Sendable {
           "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0; PRAGMA trusted_schema = 0"
       )
     }
-    // SQLite would make it readable by other users, and its log and journal like it.
-    if mode == .create, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
-    queue = try DatabaseQueue(path: Self.address(path, mode), configuration: configuration)
+    queue = try DatabaseQueue(path: Self.readyAddress(path, mode), configuration: configuration)
   }
 
   /// The address of a file as SQLite's URI, whatever bytes its name holds.
   package static func address(_ path: FilePath, _ mode: Mode) -> String {
     PersistentStore.escaped(path) + "?" + mode.parameters
+  }
+
+  /// Attaches a file to a connection; one that is made is its owner's alone.
+  package static func attach(_ path: FilePath, _ mode: Mode, as name: String, to database: Database) throws {
+    try database.execute(
+      sql: "ATTACH DATABASE ? AS \(SQLText.identifier(name))", arguments: [readyAddress(path, mode)])
+  }
+
+  /// The address of a file that is there, or that is made for its owner alone where the mode wants one.
+  private static func readyAddress(_ path: FilePath, _ mode: Mode) throws -> String {
+    // SQLite would make it readable by other users, and its log and journal like it.
+    if mode == .create, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
+    return address(path, mode)
   }
 
   /// Runs statements outside any transaction.
