@@ -80,6 +80,33 @@ struct RepairCommandTests {
     #expect(try rows("SELECT Z_PK || ZNAME FROM ZCAR ORDER BY 1", store) == ["1same", "7same"])
   }
 
+  /// The repair itself, on a private copy, is what the look's advice is held against.
+  @Test(
+    "A repair is advised where it is not refused, and else a salvage",
+    arguments: [
+      (["UPDATE ZCAR SET Z_ENT = 9", "UPDATE Z_PRIMARYKEY SET Z_ENT = 9"], true),
+      (["UPDATE ZCAR SET Z_ENT = 9", "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)"], true),
+      (
+        [
+          "UPDATE ZCAR SET Z_ENT = 9", "UPDATE Z_PRIMARYKEY SET Z_ENT = 9",
+          "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)",
+        ], false
+      ),
+      (["DROP TABLE ZCAR", "CREATE VIEW ZCAR AS SELECT 1 AS Z_PK"], false),
+    ])
+  func advice(_ statements: [String], _ isRepaired: Bool) throws {
+    let desk = try Desk()
+    let store = try makeStore(desk)
+    try change(store, statements)
+    let inspected = try object(try desk.lazaret("inspect", store, "--model", desk.model, "--json").output)
+    #expect(inspected["verdict"] as? String == "repairable")
+    let hint = try #require((inspected["reason"] as? [String: Any])?["hint"] as? String)
+    let dry = try desk.lazaret("repair", store, "--model", desk.model, "--dry-run")
+    #expect((dry.status == 0) == isRepaired, "\(dry.errors)")
+    #expect(hint.hasPrefix("Repair it with lazaret repair") == isRepaired, "\(hint)")
+    #expect(hint.contains("lazaret salvage") == !isRepaired, "\(hint)")
+  }
+
   @Test func whatIsNotRepairedIsToldWithTheWayOut() throws {
     let desk = try Desk()
     let plain = try desk.lazaret("repair", try makeStore(desk), "--model", desk.folder.appending("Cars.sql").string)

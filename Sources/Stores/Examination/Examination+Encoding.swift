@@ -9,7 +9,8 @@ extension Examination: Encodable {
       "verdict": verdict, "reason": reason, "kind": kind,
       // Present even where there is none, so that a program can rely on the key.
       "modelVersion": JSON.orNull(modelVersion), "versionIdentifiers": metadata?.versionIdentifiers,
-      "storeUUID": metadata?.uuid, "entities": entities.map(Self.payload), "drift": drift, "health": health,
+      "storeUUID": metadata?.uuid, "entities": entities.map(Self.payload),
+      "rowsOfNoEntity": rowsOfNoEntity.isEmpty ? nil : rowsOfNoEntity, "drift": drift, "health": health,
     ])
   }
 

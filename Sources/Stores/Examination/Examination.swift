@@ -47,6 +47,12 @@ package struct Examination: Sendable {
   /// The entity numbers that were met when records were counted, by table; nil stands for what is no integer.
   var countedNumbers: [String: Set<Int64?>] = [:]
 
+  /// How many rows of a hierarchy's table were counted for no entity, because none has their number; by table.
+  package var rowsOfNoEntity: [String: Int] = [:]
+
+  /// Whether a repair refuses what the store lacks of its own model, as far as the look tells.
+  var isBeyondRepair = false
+
   /// The metadata of a Core Data store.
   package var metadata: StoreMetadata?
 
