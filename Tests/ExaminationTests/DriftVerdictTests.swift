@@ -113,6 +113,11 @@ struct DriftVerdictTests {
     #expect(quick.verdict == .compatible && quick.reason.hint.contains("lazaret inspect"))
     let full = try examiner().look(path, Models.bundle(), .full, counting: true)
     #expect(full.verdict == .compatible && full.reason.hint == "Nothing needs to be done.")
+    // Every page was looked at, and that is not taken back where the records are not counted.
+    let uncounted = try examiner().look(path, Models.bundle(), .full, counting: false)
+    #expect(uncounted.health.integrity?.isSound == true)
+    #expect(uncounted.reason.hint.contains("the records were not counted"))
+    #expect(!uncounted.reason.hint.contains("some of its pages"))
   }
 
   @Test("What is missing is named, and nothing else", arguments: losses)

@@ -108,7 +108,16 @@ struct OpenCommand: ParsableCommand {
       var bundle: ModelBundle?
       if case .coreData(let versions) = model { bundle = versions }
       let planned = PlannedRemovals(bundle, way)
-      if opening.isWithLosses(besides: planned.contains) { throw ExitStatus.doubtful }
+      let isWithLosses = opening.isWithLosses(besides: planned.contains)
+      if TextStyle.current.isQuiet, !output.json, isWithLosses || opening.quarantinedPath != nil {
+        // The exit code does not tell that the store was moved away, nor how much is lost.
+        let examination = opening.examination
+        var words =
+          "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n"
+        for event in opening.events { words += "  \(event.words)\n" }
+        Terminal.standardError.write(words)
+      }
+      if isWithLosses { throw ExitStatus.doubtful }
     }
   }
 }

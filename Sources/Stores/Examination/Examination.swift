@@ -78,8 +78,11 @@ extension Examination {
 
 /// What is known of a store's physical state.
 package struct Health: Sendable {
-  /// How closely the store was looked at.
+  /// How closely the store was looked at, where it could be read.
   package var depth: Examination.Depth
+
+  /// Whether a database was found whose pages could be looked at.
+  package var isRead = false
 
   /// Everything noteworthy, from normal facts to damage; empty for a store that is as it should be.
   package var notes: [HealthNote] = []
