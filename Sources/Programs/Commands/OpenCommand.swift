@@ -104,7 +104,10 @@ struct OpenCommand: ParsableCommand {
       line.clear()
       let kit = opening.backgroundPass?.wait().kit
       try opening.store.close()
-      try output.print(home.told(opening.payload(kit)), OpeningText(opening, kit, path: store.path, home: home).text)
+      let advice = output.json ? nil : try backupAdvice(opening, home)
+      try output.print(
+        home.told(opening.payload(kit)),
+        OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
       var bundle: ModelBundle?
       if case .coreData(let versions) = model { bundle = versions }
       let planned = PlannedRemovals(bundle, way)
@@ -118,6 +121,32 @@ struct OpenCommand: ParsableCommand {
         Terminal.standardError.write(words)
       }
       if isWithLosses { throw ExitStatus.doubtful }
+    }
+  }
+
+  /// Names a verified backup from which lost records could be taken, with the command, in lines; nil where nothing is lost
+  /// or there is none.
+  private func backupAdvice(_ opening: Opening, _ home: ChosenHome) throws -> String? {
+    guard let salvage = opening.salvage, salvage.state != .pending, !salvage.isComplete,
+      let path = opening.quarantinedPath
+    else { return nil }
+    do {
+      let scope = try Quarantines(home: home.path).store(path).evidence
+      let backups = try Backups(home: home.path).catalogs(of: store.path).flatMap(\.backups)
+      let usable = backups.filter { $0.isProvenGood && $0.exclusion(from: scope) == nil }
+      guard let newest = usable.max(by: { $0.id < $1.id }) else { return nil }
+      guard salvage.state != .failed else {
+        return
+          "  There is a verified backup of this store from before, \(newest.id). To have it instead of what is open now:\n"
+          + "    lazaret backup restore \(newest.id) --of \(shellQuoted(store.path))\(home.optionBesidesStore)\n"
+      }
+      let stored = shellQuoted(path) + home.optionBesidesStore
+      let model = shellQuoted(try self.model.path)
+      return "  There is a verified backup of this store from before, \(newest.id). To take from it what is lost:\n"
+        + "    lazaret quarantine salvage \(stored) --model \(model) --with-backup \(newest.id) --install\n"
+    } catch let error as any ReportableError {
+      // The store is open all the same.
+      return "  Whether a backup has what is lost could not be looked up: \(error.detail).\n"
     }
   }
 }
