@@ -64,6 +64,23 @@ struct NoStoreCommandTests {
     #expect(try FileSystem().entries(of: desk.stores).map(\.string) == ["App.sqlite"])
   }
 
+  /// No page of these was looked at, and nothing is said of their health but what is known.
+  @Test func nothingIsSaidOfPagesThatWereNotLookedAt() throws {
+    var generator = SeededGenerator(seed: 4)
+    try desk.folder.write((0..<200_000).map { _ in UInt8.random(in: 0...255, using: &generator) }, to: "Noise.sqlite")
+    try desk.folder.write([UInt8](), to: "Empty.sqlite")
+    try desk.makeStore()
+    for (path, check, damaged) in [
+      ("Noise.sqlite", nil as String?, nil as Bool?), ("None.sqlite", nil, nil), ("Empty.sqlite", nil, true),
+      (desk.store, "full", false),
+    ] {
+      let printed = try json(try desk.lazaret("inspect", path, "--json").output) as? [String: Any]
+      let health = try #require(printed?["health"] as? [String: Any])
+      #expect(health["check"] as? String == check && health["damaged"] as? Bool == damaged, "\(path): \(health)")
+      #expect(health["check"] != nil && health["damaged"] != nil, "\(path): the keys are there")
+    }
+  }
+
   @Test func aFolderIsAUsageErrorForEveryVerb() throws {
     for verb in [
       ["open", "Stores", "--model", desk.model], ["inspect", "Stores"], ["quarantine", "add", "Stores"],

@@ -80,6 +80,69 @@ struct RepairCommandTests {
     #expect(try rows("SELECT Z_PK || ZNAME FROM ZCAR ORDER BY 1", store) == ["1same", "7same"])
   }
 
+  /// A record without its mandatory name; the pages and the schema are as they should be.
+  @Test func whatTheRecordsContradictIsNotFollowedByNothingToDo() throws {
+    let desk = try Desk()
+    let model = Desk.contents(["name"], isUnique: false).replacing(" optional=\"YES\"", with: "")
+    try desk.folder.write(model, to: "Strict.xcdatamodel/contents")
+    try desk.makeStore(model: "Strict.xcdatamodel")
+    try change(
+      desk.store, ["INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1)", "UPDATE Z_PRIMARYKEY SET Z_MAX = 1"])
+    for model in [["--model", "Strict.xcdatamodel"], []] {
+      let full = try desk.run(["inspect", desk.store] + model)
+      #expect(full.status == 0, "\(full.output)")
+      let result = try desk.run(["inspect", desk.store, "--check", "data"] + model)
+      #expect(result.status == 2 && result.output.contains("missing-value: 1 row of table ZCAR"), "\(result.output)")
+      #expect(result.output.contains("lazaret repair --data"))
+      #expect(!result.output.contains("Nothing needs to be done") && !result.output.contains("Nothing wrong"))
+      let quiet = try desk.run(["inspect", desk.store, "--check", "data", "--quiet"] + model)
+      #expect(quiet.status == 2 && quiet.errors.contains("contradict its model"), "\(quiet.errors)")
+    }
+  }
+
+  @Test func recordsThatCannotBeCheckedAreToldWhereThatWasAskedFor() throws {
+    let desk = try Desk()
+    let store = try makeStore(desk, "DROP TABLE Z_MODELCACHE")
+    let unknown = try desk.lazaret("inspect", store, "--check", "data")
+    #expect(unknown.status == 2 && unknown.output.contains("The records were not checked: the store carries no model"))
+    let told = try object(try desk.lazaret("inspect", store, "--check", "data", "--json").output)
+    #expect(told["data"] == nil && (told["dataNotChecked"] as? String)?.contains("no model") == true)
+    let known = try desk.lazaret("inspect", store, "--check", "data", "--model", desk.model)
+    #expect(known.status == 0 && !known.output.contains("not checked"), "\(known.output)")
+    try change(desk.folder.appending("Plain.sqlite").string, ["CREATE TABLE cars (id INTEGER PRIMARY KEY)"])
+    let plain = try desk.lazaret("inspect", "Plain.sqlite", "--check", "data")
+    #expect(plain.status == 2 && plain.output.contains("not a Core Data store"), "\(plain.output)")
+    // Unasked, it is nothing to tell.
+    #expect(try desk.lazaret("inspect", "Plain.sqlite").status == 0)
+  }
+
+  /// The repair itself, on a private copy, is what the look's advice is held against.
+  @Test(
+    "A repair is advised where it is not refused, and else a salvage",
+    arguments: [
+      (["UPDATE ZCAR SET Z_ENT = 9", "UPDATE Z_PRIMARYKEY SET Z_ENT = 9"], true),
+      (["UPDATE ZCAR SET Z_ENT = 9", "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)"], true),
+      (
+        [
+          "UPDATE ZCAR SET Z_ENT = 9", "UPDATE Z_PRIMARYKEY SET Z_ENT = 9",
+          "CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)",
+        ], false
+      ),
+      (["DROP TABLE ZCAR", "CREATE VIEW ZCAR AS SELECT 1 AS Z_PK"], false),
+    ])
+  func advice(_ statements: [String], _ isRepaired: Bool) throws {
+    let desk = try Desk()
+    let store = try makeStore(desk)
+    try change(store, statements)
+    let inspected = try object(try desk.lazaret("inspect", store, "--model", desk.model, "--json").output)
+    #expect(inspected["verdict"] as? String == "repairable")
+    let hint = try #require((inspected["reason"] as? [String: Any])?["hint"] as? String)
+    let dry = try desk.lazaret("repair", store, "--model", desk.model, "--dry-run")
+    #expect((dry.status == 0) == isRepaired, "\(dry.errors)")
+    #expect(hint.hasPrefix("Repair it with lazaret repair") == isRepaired, "\(hint)")
+    #expect(hint.contains("lazaret salvage") == !isRepaired, "\(hint)")
+  }
+
   @Test func whatIsNotRepairedIsToldWithTheWayOut() throws {
     let desk = try Desk()
     let plain = try desk.lazaret("repair", try makeStore(desk), "--model", desk.folder.appending("Cars.sql").string)

@@ -103,6 +103,30 @@ struct SalvagingCommandTests {
     }
   }
 
+  /// Nothing of the store is left; what it held is in a verified backup, where there is one.
+  @Test(arguments: [true, false])
+  func aBackupWithWhatIsLostIsNamed(hasBackup: Bool) throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore("App.sqlite")
+    if hasBackup {
+      #expect(try desk.lazaret("backup", "create", store).status == 0)
+      #expect(try desk.lazaret("backup", "verify").status == 0)
+    }
+    try desk.makeDamagedStore()
+    let opened = try desk.lazaret("open", store, "--model", desk.model)
+    #expect(opened.status == 2, "\(opened.errors)")
+    let command = opened.output.split(separator: "\n").first { $0.contains("lazaret backup restore b-") }
+    #expect((command != nil) == hasBackup, "\(opened.output)")
+    guard let command else { return }
+    // The line as it is printed is a command that brings the record back.
+    let words = command.split(separator: " ").map { String($0).replacing("'", with: "") }
+    let restored = try desk.run(Array(words.dropFirst()))
+    #expect(restored.status == 0, "\(restored.errors)")
+    let sound = try desk.lazaret("inspect", store, "--model", desk.model, "--json")
+    let entities = (try json(sound.output) as? [String: Any])?["entities"] as? [[String: Any]] ?? []
+    #expect(entities.map { $0["rows"] as? Int } == [1], "\(sound.output)")
+  }
+
   @Test func noScoreIsShown() throws {
     let desk = try Desk()
     let broken = try desk.makeBrokenStore()

@@ -113,6 +113,11 @@ struct DriftVerdictTests {
     #expect(quick.verdict == .compatible && quick.reason.hint.contains("lazaret inspect"))
     let full = try examiner().look(path, Models.bundle(), .full, counting: true)
     #expect(full.verdict == .compatible && full.reason.hint == "Nothing needs to be done.")
+    // Every page was looked at, and that is not taken back where the records are not counted.
+    let uncounted = try examiner().look(path, Models.bundle(), .full, counting: false)
+    #expect(uncounted.health.integrity?.isSound == true)
+    #expect(uncounted.reason.hint.contains("the records were not counted"))
+    #expect(!uncounted.reason.hint.contains("some of its pages"))
   }
 
   @Test("What is missing is named, and nothing else", arguments: losses)
@@ -141,6 +146,64 @@ struct DriftVerdictTests {
     let counted = try examiner().look(path, Models.bundle(), .quick, counting: true)
     #expect(counted.verdict == .repairable)
     #expect(counted.drift?.differences.map(\.code) == ["other-entity-number"])
+  }
+
+  /// Half of the 3,000 rows are of either entity; the statements say what their numbers become.
+  @Test(
+    "Records are counted by the numbers of the store, and those of no entity are told",
+    arguments: [
+      (["SELECT 1"], ["1500", "1500"], 0),
+      (
+        [
+          "UPDATE ZCAR SET Z_ENT = Z_ENT + 9", "UPDATE Z_PRIMARYKEY SET Z_ENT = 11 WHERE Z_NAME = 'Taxi'",
+          "UPDATE Z_PRIMARYKEY SET Z_ENT = 10 WHERE Z_NAME = 'Car'",
+        ], ["1500", "1500"], 0
+      ),
+      // Here the bookkeeping alone is wrong.
+      (["UPDATE Z_PRIMARYKEY SET Z_ENT = Z_ENT + 9"], ["1500", "1500"], 0),
+      (["UPDATE ZCAR SET Z_ENT = 77 WHERE Z_PK <= 100"], ["1450", "1450"], 100),
+      (["UPDATE ZCAR SET Z_ENT = NULL WHERE Z_PK <= 10"], ["1495", "1495"], 10),
+      // Both of them have the numbers 1 and 2, the other way round: there is no telling which record is a taxi.
+      (
+        ["UPDATE Z_PRIMARYKEY SET Z_NAME = CASE Z_NAME WHEN 'Car' THEN 'Taxi' ELSE 'Car' END"],
+        ["not counted", "not counted"], 0
+      ),
+    ])
+  func countedByNumber(_ statements: [String], _ counts: [String], _ others: Int) throws {
+    let folder = try TemporaryFolder()
+    let model = ManagedObjectModel(
+      entities: [
+        Models.entity("Car", ["name": .string]), Entity(name: "Taxi", parentName: "Car", properties: []),
+      ])
+    let rows = "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 3000) "
+    let path = try Specimen.store(model, cars: 0, cached: model).running(
+      "\(rows) INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT n, 1 + n % 2, 1, 'car ' || n FROM k",
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 3000 WHERE Z_NAME = 'Car'", statements.joined(separator: ";"),
+      "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    for depth in Examination.Depth.allCases {
+      let examination = try examiner().look(path, nil, depth)
+      #expect(examination.counts == ["Car in ZCAR: \(counts[0])", "Taxi in ZCAR: \(counts[1])"])
+      #expect(examination.rowsOfNoEntity == (others > 0 ? ["ZCAR": others] : [:]))
+      let notes = examination.health.notes.filter { $0.code == "rows-of-no-entity" }
+      #expect(notes.count == (others > 0 ? 1 : 0))
+      #expect(notes.allSatisfy { $0.words.contains("\(others) rows of table ZCAR") })
+    }
+  }
+
+  /// Core Data reads such a table without looking at the number.
+  @Test("In a table of one entity every row is counted for it, whatever its number", arguments: [true, false])
+  func countedByTable(_ isOfStore: Bool) throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.sound().running(
+      "UPDATE ZCAR SET Z_ENT = 9 WHERE Z_PK < \(isOfStore ? 99 : 4)",
+      isOfStore ? "UPDATE Z_PRIMARYKEY SET Z_ENT = 9 WHERE Z_NAME = 'Car'" : "SELECT 1",
+      "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    let examination = try examiner().look(path, Models.bundle(), .full)
+    #expect(examination.verdict == .repairable)
+    #expect(examination.counts == ["Car in ZCAR: 12", "Person in ZPERSON: 0"])
+    #expect(examination.rowsOfNoEntity.isEmpty)
   }
 
   @Test("An outdated store stays outdated, and what it lacks is told beside")

@@ -209,6 +209,24 @@ struct RepairTests {
     #expect(try FileSystem().contents(of: scene.store, limit: 1 << 24) == before)
   }
 
+  /// Two vehicles have an owner and two pairs a tag; the table of these was missing, and is empty now.
+  @Test func referencesThatLeadToNoRecordAreCounted() throws {
+    for (table, kind, keys) in [
+      ("ZPERSON", RepairAccount.Kind.danglingReference, [Int64(2), 7]), ("ZTAG", .danglingPair, []),
+    ] {
+      let scene = try Self.scene("DROP TABLE \(table)")
+      let migrator = Migrator(try bundle(Self.current), surroundings: .still())
+      let result = try migrator.repair(scene.store)
+      #expect(result.repair?.changes.first?.kind == .table)
+      let left = try #require(result.repair?.leftOut.first)
+      #expect(left.kind == kind && left.rows == 2 && left.examples == keys, "\(left)")
+      #expect(result.repair?.leftOut.count == 1)
+      // Asked again, it still says so, though there is nothing to add.
+      let again = try migrator.planRepair(scene.store)
+      #expect(again.isNothing && again.leftOut == result.repair?.leftOut)
+    }
+  }
+
   /// The default of an attribute that must be unique is for one record: several would break the constraint.
   @Test(arguments: [1, 3])
   func aDefaultThatMustBeUniqueIsNotGivenTwice(count: Int) throws {

@@ -196,7 +196,7 @@ def a_folder(cell, matrix):
 def nothing(cell, matrix):
     place = Place(cell, matrix, {})
     place.store.parent.mkdir(exist_ok=True)
-    place.is_so("missing-verdict", place.run("inspect", "--json"), "missing", 0)
+    place.is_so("missing-verdict", place.run("inspect", "--json"), "missing", 1)
     place.is_so("missing-created", place.run("open", "--json"), "missing", 0)
     place.is_so("open-again", place.run("open", "--json"), "compatible", 0)
 

@@ -13,7 +13,7 @@ struct InspectCommand: ParsableCommand {
 
       A repairable store has sound pages, but lacks something of its own model; what it lacks is listed.
 
-      Exits with 2 for a damaged or a repairable store, and where --check data finds something, with 3 for one that is unavailable or encrypted.
+      Exits with 1 where there is no store, with 2 for a damaged or a repairable one, and where --check data finds something or cannot be done, with 3 for one that is unavailable or encrypted. An outdated or incompatible store is told with 0.
 
       EXAMPLE
         lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
@@ -52,34 +52,62 @@ struct InspectCommand: ParsableCommand {
         line.show("Checking", Int64(done), of: Int64(total), .things("pages"))
         return true
       }
-      let examination = try Examiner().examine(store.path, model: model, options: options)
-      let data = try check == .data ? Self.checkData(of: examination) : nil
+      var examination = try Examiner().examine(store.path, model: model, options: options)
+      let obstacle = check == .data ? Self.obstacle(to: examination) : nil
+      let data = try check == .data && obstacle == nil ? Self.checkData(of: examination) : nil
+      if data?.isClean == false { examination.tellContradictions() }
       let nearest = NearestVersion(to: examination, in: model)
       line.clear()
       try output.print(
-        JSON.Object(examination, ["path": PathText(store.path), "data": data, "nearestVersion": nearest]),
-        ExaminationText(examination: examination, path: store.path, data: data, nearest: nearest).text)
-      if TextStyle.current.isQuiet, !output.json, examination.verdict != .compatible {
+        JSON.Object(
+          examination,
+          [
+            "path": PathText(store.path), "data": data, "dataNotChecked": obstacle, "nearestVersion": nearest,
+          ]),
+        ExaminationText(
+          examination: examination, path: store.path, data: data, dataObstacle: obstacle, nearest: nearest
+        ).text)
+      if TextStyle.current.isQuiet, !output.json {
         // The exit code does not tell this: a mistyped path would look like a sound store.
-        Terminal.standardError.write(
-          "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n")
+        var words = examination.verdict == .compatible ? [] : [examination.reason.words]
+        if data?.isClean == false { words.append("Its records contradict its model.") }
+        if let obstacle { words.append("The records were not checked: \(obstacle).") }
+        if !words.isEmpty {
+          Terminal.standardError.write(
+            "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). "
+              + "\(words.joined(separator: " "))\n")
+        }
       }
       switch examination.verdict {
       case .unavailable:
         let isFolder = examination.reason.code == FileError.Kind.isDirectory.rawValue
         throw isFolder ? ExitStatus.usage : ExitStatus.unavailable
       case .damaged, .repairable: throw ExitStatus.doubtful
-      case .compatible, .outdated, .incompatible, .missing: break
+      case .missing: throw ExitStatus.failed
+      case .compatible, .outdated, .incompatible: break
       }
-      if data?.isClean == false { throw ExitStatus.doubtful }
+      if data?.isClean == false || obstacle != nil { throw ExitStatus.doubtful }
     }
   }
 
-  /// Checks the records of a store whose pages are sound against its own model; nil where that cannot be done.
+  /// Why the records of a store cannot be checked, as a sentence without a full stop; nil where they can.
+  private static func obstacle(to examination: Examination) -> String? {
+    switch examination.verdict {
+    case .missing: return "there is no store"
+    case .damaged: return "the store is damaged"
+    case .unavailable where examination.metadata == nil: return "the store is unavailable"
+    case .compatible, .repairable, .outdated, .incompatible, .unavailable: break
+    }
+    if examination.kind != .coreData { return "it is not a Core Data store" }
+    if examination.storeModel == nil {
+      return "the store carries no model of its own, and none that it was written with was given with --model"
+    }
+    return examination.drift == nil ? "the store cannot be compared with its model" : nil
+  }
+
+  /// Checks the records of a store whose pages are sound against its own model.
   private static func checkData(of examination: Examination) throws -> DataCheck? {
-    guard examination.kind == .coreData, examination.verdict != .damaged, let files = examination.files,
-      let model = examination.storeModel, examination.drift != nil
-    else { return nil }
+    guard let files = examination.files, let model = examination.storeModel else { return nil }
     return try DataCheck(of: files, layout: try StoreLayout(model))
   }
 }

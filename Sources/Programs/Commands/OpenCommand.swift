@@ -104,11 +104,49 @@ struct OpenCommand: ParsableCommand {
       line.clear()
       let kit = opening.backgroundPass?.wait().kit
       try opening.store.close()
-      try output.print(home.told(opening.payload(kit)), OpeningText(opening, kit, path: store.path, home: home).text)
+      let advice = output.json ? nil : try backupAdvice(opening, home)
+      try output.print(
+        home.told(opening.payload(kit)),
+        OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
       var bundle: ModelBundle?
       if case .coreData(let versions) = model { bundle = versions }
       let planned = PlannedRemovals(bundle, way)
-      if opening.isWithLosses(besides: planned.contains) { throw ExitStatus.doubtful }
+      let isWithLosses = opening.isWithLosses(besides: planned.contains)
+      if TextStyle.current.isQuiet, !output.json, isWithLosses || opening.quarantinedPath != nil {
+        // The exit code does not tell that the store was moved away, nor how much is lost.
+        let examination = opening.examination
+        var words =
+          "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n"
+        for event in opening.events { words += "  \(event.words)\n" }
+        Terminal.standardError.write(words)
+      }
+      if isWithLosses { throw ExitStatus.doubtful }
+    }
+  }
+
+  /// Names a verified backup from which lost records could be taken, with the command, in lines; nil where nothing is lost
+  /// or there is none.
+  private func backupAdvice(_ opening: Opening, _ home: ChosenHome) throws -> String? {
+    guard let salvage = opening.salvage, salvage.state != .pending, !salvage.isComplete,
+      let path = opening.quarantinedPath
+    else { return nil }
+    do {
+      let scope = try Quarantines(home: home.path).store(path).evidence
+      let backups = try Backups(home: home.path).catalogs(of: store.path).flatMap(\.backups)
+      let usable = backups.filter { $0.isProvenGood && $0.exclusion(from: scope) == nil }
+      guard let newest = usable.max(by: { $0.id < $1.id }) else { return nil }
+      guard salvage.state != .failed else {
+        return
+          "  There is a verified backup of this store from before, \(newest.id). To have it instead of what is open now:\n"
+          + "    lazaret backup restore \(newest.id) --of \(shellQuoted(store.path))\(home.optionBesidesStore)\n"
+      }
+      let stored = shellQuoted(path) + home.optionBesidesStore
+      let model = shellQuoted(try self.model.path)
+      return "  There is a verified backup of this store from before, \(newest.id). To take from it what is lost:\n"
+        + "    lazaret quarantine salvage \(stored) --model \(model) --with-backup \(newest.id) --install\n"
+    } catch let error as any ReportableError {
+      // The store is open all the same.
+      return "  Whether a backup has what is lost could not be looked up: \(error.detail).\n"
     }
   }
 }

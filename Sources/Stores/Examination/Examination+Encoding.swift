@@ -9,7 +9,9 @@ extension Examination: Encodable {
       "verdict": verdict, "reason": reason, "kind": kind,
       // Present even where there is none, so that a program can rely on the key.
       "modelVersion": JSON.orNull(modelVersion), "versionIdentifiers": metadata?.versionIdentifiers,
-      "storeUUID": metadata?.uuid, "entities": entities.map(Self.payload), "drift": drift, "health": health,
+      "storeUUID": metadata?.uuid, "entities": entities.map(Self.payload),
+      "rowsOfNoEntity": rowsOfNoEntity.isEmpty ? nil : rowsOfNoEntity, "drift": drift,
+      "health": health.payload(verdict),
     ])
   }
 
@@ -19,14 +21,17 @@ extension Examination: Encodable {
   }
 }
 
-extension Health: Encodable {
-  /// Writes the physical state.
-  package func encode(to encoder: any Encoder) throws {
-    try encoder.encode([
-      "check": depth, "damaged": isDamaged, "notes": notes, "files": files, "fileKind": fileKind?.rawValue,
+extension Health {
+  /// The physical state; nothing is said of pages that were not looked at.
+  fileprivate func payload(_ verdict: Verdict) -> JSON.Object {
+    let isKnown = isRead || isDamaged || verdict == .damaged
+    return [
+      "check": JSON.orNull(isRead ? depth : nil),
+      "damaged": JSON.orNull(isKnown ? isDamaged || verdict == .damaged : nil),
+      "notes": notes, "files": files, "fileKind": fileKind?.rawValue,
       "pageSize": pageSize, "pageCount": pageCount, "encoding": encoding?.nameInSQLite,
       "writtenBySQLite": writtenBySQLite, "wal": log, "journal": journal?.rawValue,
-    ])
+    ]
   }
 }
 

@@ -50,6 +50,12 @@ package struct Examination: Sendable {
   /// The entity numbers that were met when records were counted, by table; nil stands for what is no integer.
   var countedNumbers: [String: Set<Int64?>] = [:]
 
+  /// How many rows of a hierarchy's table were counted for no entity, because none has their number; by table.
+  package var rowsOfNoEntity: [String: Int] = [:]
+
+  /// Whether a repair refuses what the store lacks of its own model, as far as the look tells.
+  var isBeyondRepair = false
+
   /// The metadata of a Core Data store.
   package var metadata: StoreMetadata?
 
@@ -75,8 +81,11 @@ extension Examination {
 
 /// What is known of a store's physical state.
 package struct Health: Sendable {
-  /// How closely the store was looked at.
+  /// How closely the store was looked at, where it could be read.
   package var depth: Examination.Depth
+
+  /// Whether a database was found whose pages could be looked at.
+  package var isRead = false
 
   /// Everything noteworthy, from normal facts to damage; empty for a store that is as it should be.
   package var notes: [HealthNote] = []

@@ -44,15 +44,27 @@ extension Examiner {
         examination.countedNumbers[table] = Set(rows.keys.filter { $0 != nil || isNullSeen })
       }
     }
+    var numbering: EntityNumbering?
+    if let model = examination.storeModel, let layout = Self.layout(of: model) {
+      numbering = EntityNumbering(layout, examination.outline?.keyRows ?? [])
+    }
     for counting in Self.countings(of: schema, examination) {
       var entity = EntityCount(name: counting.name, table: counting.table)
       if let table = schema.table(named: counting.table), table.rootPage > 0 {
         if counted[table.name] == nil {
-          counted[table.name] = .some(try counts(of: table, counting.number != nil, database, &examination.health))
+          counted[table.name] = .some(try counts(of: table, counting.root != nil, database, &examination.health))
         }
         // Without a whole table no count is true; none is given then.
         if let rows = counted[table.name] ?? nil {
-          entity.rows = counting.number.map { Int64(rows[Int64($0)] ?? 0) } ?? Int64(rows.values.reduce(0, +))
+          if let root = counting.root, let share = numbering?.share(of: rows, root: root) {
+            // A number that was not seen on its page may be any.
+            let isSeen = !rows.keys.contains(nil) || table.tableDefinition.map(Self.hasLocalEntityNumbers) == true
+            let isTold = (isSeen || share.ofNone == 0) && !share.contested.contains(counting.name)
+            entity.rows = isTold ? Int64(share.rows[counting.name] ?? 0) : nil
+            if isSeen, share.ofNone > 0 { examination.rowsOfNoEntity[counting.table] = share.ofNone }
+          } else {
+            entity.rows = Int64(rows.values.reduce(0, +))
+          }
         }
       } else if examination.drift != nil, schema.table(named: counting.table) == nil {
         // Everything else of the schema could be read, and the table is not in it.
@@ -60,6 +72,7 @@ extension Examiner {
       }
       examination.entities.append(entity)
     }
+    examination.noteRowsOfNoEntity()
   }
 
   /// The rows of a table by entity, or all under nil; nil where the table cannot be read to its end.
@@ -96,14 +109,14 @@ extension Examiner {
     let name: String
     let table: String
 
-    /// The number of the entity; nil where all rows of the table count.
-    var number: Int?
+    /// The root of the entity's hierarchy, whose table it shares; nil where all rows of the table count.
+    var root: EntityLayout?
   }
 
   /// The place of `Z_ENT` in the tables of entities, under their root pages.
   private static func entityColumns(of schema: Schema, _ examination: Examination) -> [UInt32: Int] {
     var columns: [UInt32: Int] = [:]
-    for counting in countings(of: schema, examination) where counting.number != nil {
+    for counting in countings(of: schema, examination) where counting.root != nil {
       guard let table = schema.table(named: counting.table), table.rootPage > 0 else { continue }
       columns[table.rootPage] = table.tableDefinition?.column(named: "Z_ENT")
     }
@@ -118,7 +131,9 @@ extension Examiner {
   private static func countings(of schema: Schema, _ examination: Examination) -> [Counting] {
     var countings: [Counting] = []
     if examination.kind == .coreData, let model = examination.storeModel, let layout = layout(of: model) {
-      countings = layout.entities.map { Counting(name: $0.name, table: $0.tableName, number: $0.number) }
+      countings = layout.entities.map { entity in
+        Counting(name: entity.name, table: entity.tableName, root: layout.entity(named: entity.rootName))
+      }
     } else {
       for table in schema.tables where !table.name.hasPrefix("sqlite_") && table.rootPage > 0 {
         let isBookkeeping = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table.name)
@@ -127,5 +142,19 @@ extension Examiner {
       }
     }
     return countings.sorted { $0.name < $1.name }
+  }
+}
+
+extension Examination {
+  /// Notes the rows that are counted for no entity.
+  fileprivate mutating func noteRowsOfNoEntity() {
+    for (table, count) in rowsOfNoEntity.sorted(by: { $0.key < $1.key }) {
+      let rows = count == 1 ? "1 row" : "\(grouped(count)) rows"
+      health.notes.append(
+        HealthNote(
+          "rows-of-no-entity", .warning,
+          "\(rows) of table \(printableName(table)) \(count == 1 ? "has" : "have") the number of no entity of that table, and \(count == 1 ? "is" : "are") counted for none"
+        ))
+    }
   }
 }

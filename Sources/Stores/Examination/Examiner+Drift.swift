@@ -21,7 +21,7 @@ extension Examiner {
     outline.keyRows = try keyRows(database, schema, &examination.health)
     for table in layout.tables { try readEnds(of: table.name, database, schema, &outline, &examination.health) }
     examination.outline = outline
-    examination.take(StoreDrift(of: outline, to: layout, hashes: hashes))
+    examination.take(StoreDrift(of: outline, to: layout, hashes: hashes), outline, layout)
   }
 
   /// Adds the entity numbers that the count has met, which a glance at a table's ends does not.
@@ -33,10 +33,12 @@ extension Examiner {
       outline.note(numbers, in: table)
     }
     let drift = StoreDrift(of: outline, to: layout, hashes: hashes)
-    guard drift != examination.drift else { return }
-    examination.take(drift)
+    guard drift != examination.drift || drift.isBeyondRepair(outline, layout) != examination.isBeyondRepair else {
+      return
+    }
+    examination.take(drift, outline, layout)
     if examination.verdict == .compatible || examination.verdict == .repairable {
-      examination.give(.repairable, .repairable(drift))
+      examination.give(.repairable, .repairable(drift, isBeyondRepair: examination.isBeyondRepair))
     }
   }
 
@@ -156,8 +158,9 @@ extension Examiner {
 
 extension Examination {
   /// Takes down what the store lacks of its own model, with notes of it.
-  fileprivate mutating func take(_ drift: StoreDrift) {
+  fileprivate mutating func take(_ drift: StoreDrift, _ outline: StoreOutline, _ layout: StoreLayout) {
     self.drift = drift
+    isBeyondRepair = drift.isBeyondRepair(outline, layout)
     health.notes.removeAll { $0.code == "lacks-model-parts" || $0.code == "mandatory-column" }
     if !drift.isEmpty {
       let count = drift.differences.count

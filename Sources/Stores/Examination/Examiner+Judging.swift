@@ -162,7 +162,11 @@ extension Examination {
   ///
   /// What lacks something of its own model is repairable instead.
   mutating func accept(_ reason: VerdictReason) {
-    if let drift, !drift.isEmpty { give(.repairable, .repairable(drift)) } else { give(.compatible, reason) }
+    if let drift, !drift.isEmpty {
+      give(.repairable, .repairable(drift, isBeyondRepair: isBeyondRepair))
+    } else {
+      give(.compatible, reason)
+    }
   }
 
   /// The first names of a list, and how many more there are.

@@ -222,7 +222,11 @@ package struct Examiner: Sendable {
     }
     if options.countsRecords { try count(database, schema, into: &examination, options) }
     examination.condemnForNotes()
-    if examination.health.depth == .quick || !options.countsRecords { examination.tellThatNotAllWasSeen() }
+    if examination.health.depth == .quick {
+      examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoAsFarAsSeen)
+    } else if !options.countsRecords {
+      examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUncounted)
+    }
   }
 
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
@@ -300,9 +304,9 @@ extension Examination {
   }
 
   /// Says of a store in which nothing wrong was found that not all of it was looked at.
-  fileprivate mutating func tellThatNotAllWasSeen() {
+  fileprivate mutating func tellThatNotAllWasSeen(_ hint: String) {
     guard verdict == .compatible, reason.hint == VerdictReason.nothingToDo else { return }
-    reason.hint = VerdictReason.nothingToDoAsFarAsSeen
+    reason.hint = hint
   }
 
   /// Gives the verdict of damage where any was noted, whatever was looking when it was met.
@@ -313,6 +317,7 @@ extension Examination {
 
   /// Takes down what header, log and journal say.
   mutating func note(_ database: Database) {
+    health.isRead = true
     health.pageSize = database.pageSize
     health.countPages(of: database)
     let header = database.header.flatMap { $0.hasUsualFractions ? $0 : nil }

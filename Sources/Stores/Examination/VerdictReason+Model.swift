@@ -16,6 +16,14 @@ extension VerdictReason {
   static let nothingToDoAsFarAsSeen =
     "Nothing needs to be done, as far as its schema, its bookkeeping and some of its pages show; lazaret inspect looks at every page and record."
 
+  /// The same where every page was looked at, but the records were not counted.
+  static let nothingToDoUncounted =
+    "Nothing needs to be done, as far as its schema, its bookkeeping and its pages show; the records were not counted."
+
+  /// What is to be done about a sound store whose records contradict its model.
+  static let repairRecords =
+    "Its records contradict its model. lazaret repair --data puts references and records right on a copy; the original is kept."
+
   static func isCurrent(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
       "current-version",
@@ -104,6 +112,17 @@ extension VerdictReason {
       words:
         "The store has no table of the schema \(quotedName(schema)); it has \(Examination.list(tables.filter { !$0.lowercased().hasPrefix("sqlite_") }.sorted())).",
       hint: "Check that it is the right store and the right schema.")
+  }
+}
+
+extension Examination {
+  /// Says that its records were checked and contradict its model, where nothing else was found wrong.
+  package mutating func tellContradictions() {
+    guard verdict == .compatible else { return }
+    if reason.code == VerdictReason.looksSound.code {
+      reason.words = "Its pages are sound; no model was given to compare the store with."
+    }
+    reason.hint = VerdictReason.repairRecords
   }
 }
 

@@ -5,13 +5,14 @@ extension VerdictReason {
   /// The code for a sound store that lacks something of the model that its metadata names.
   package static let repairableCode = "repairable"
 
-  /// What the store lacks of its own model, and that it can be made good.
-  static func repairable(_ drift: StoreDrift) -> VerdictReason {
+  /// What the store lacks of its own model, and that it can be made good; or what to do instead where a repair refuses it.
+  static func repairable(_ drift: StoreDrift, isBeyondRepair: Bool) -> VerdictReason {
     VerdictReason(
       repairableCode,
       words: "The store's pages are sound, but it is not as its own model wants it: \(drift.summary(showing: 5)).",
-      hint:
-        "Repair it with lazaret repair and the app's model: what is missing is added on a copy, and the original is kept.",
+      hint: isBeyondRepair
+        ? "A repair refuses it: the entity of some records, or what is missing, cannot be told for certain. Salvage it with lazaret salvage and the app's model: a clean store of its records is made, and this one is left as it is."
+        : "Repair it with lazaret repair and the app's model: what is missing is added on a copy, and the original is kept.",
       sqlite: drift.concernsRecords ? 1 : nil)
   }
 }

@@ -9,6 +9,9 @@ struct ExaminationText {
   /// What contradicts the model in the records; nil where that was not checked.
   var data: DataCheck?
 
+  /// Why they were not checked, though that was asked for; a sentence without a full stop.
+  var dataObstacle: String?
+
   /// The version of the app's that comes nearest to one that is none of them.
   var nearest: NearestVersion?
 
@@ -67,6 +70,7 @@ struct ExaminationText {
       for difference in differences.prefix(Self.listLimit) { lines += "  \(difference.code): \(difference.words)\n" }
       if differences.count > Self.listLimit { lines += "  and \(grouped(differences.count - Self.listLimit)) more\n" }
     }
+    if let dataObstacle { lines += "\n  The records were not checked: \(dataObstacle).\n" }
     guard let data else { return lines }
     lines += "\n"
     if data.isClean { lines += "  The records have no reference, constraint or mandatory value against the model.\n" }

@@ -28,6 +28,10 @@ struct QuarantineListCommand: ParsableCommand {
       home.tell(json: output.json)
       let quarantines = Quarantines(home: try home.existing(to: "list the quarantined stores").path)
       let stores = try place.map { try quarantines.stores(at: $0.path) } ?? quarantines.stores()
+      // The store itself may be gone, but not the folder in which quarantined ones would lie as well.
+      if let path = place?.path, stores.isEmpty, try FileSystem().status(of: path) == nil {
+        throw FileError(.notFound, operation: "list the quarantined stores", path: path)
+      }
       if output.json {
         let payloads = try stores.map { try $0.payload(in: quarantines) }
         try Terminal.standardOutput.write(json: home.listed(["stores": payloads]))

@@ -13,7 +13,8 @@ struct RepairCommand: ParsableCommand {
       key, and replaces a cached model of another version. No value that is there changes, and nothing of the app's goes. \
       A unique index whose records collide is left out, and named. The store stays at its version.
 
-      With --data records and references are put right as well; restoring the original undoes it.
+      References that lead to no record are counted and stay. With --data records and references are put right as \
+      well; restoring the original undoes it.
 
       The original is not touched until the repaired copy has passed every check; then it is moved, whole, into Backups/ \
       under the home folder. A repair that was interrupted is begun again.
@@ -25,7 +26,7 @@ struct RepairCommand: ParsableCommand {
       EXIT CODES
         0   done, or nothing to do
         1   failed, refused, or damaged; the store is as it was
-        2   done, but something could not be added, or was set aside; the output says what
+        2   done, but something was not added, was set aside, or refers to no record; the output says what
         3   the store is unavailable: locked, forbidden, no space, newer than the app
         64  the command line was wrong
       """)

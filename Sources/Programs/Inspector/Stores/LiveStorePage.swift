@@ -22,12 +22,18 @@ struct LiveStorePage: InspectorPage {
   init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts, isAsked: Bool = false) {
     self.store = store
     self.files = files
-    let examination = parts.examined(files, countsRecords: true).examination
+    let check = PagePart { try parts.repairs.check(of: files, in: parts.surroundings.fileSystem) }
+    let isContradicted = check.value.flatMap(\.self)?.isClean == false
+    let examination = parts.examined(files, countsRecords: true).examination.map { found -> Examination in
+      var found = found
+      if isContradicted { found.tellContradictions() }
+      return found
+    }
+    self.check = check
     self.examination = examination
     damage =
       examination.value?.verdict == .damaged ? PagePart { try parts.damage(of: store, isAsked: isAsked) } : nil
     history = PagePart { try StoreHistory(of: files.main, parts) }
-    check = PagePart { try parts.repairs.check(of: files, in: parts.surroundings.fileSystem) }
     repair = parts.repairs.done(for: store.id)
   }
 
@@ -148,15 +154,18 @@ struct LiveStorePage: InspectorPage {
   private func shown(_ examination: Examination, _ frame: PageFrame) -> HTML {
     let tone: HTML.Tone =
       switch examination.verdict {
-      case .compatible: .good
+      case .compatible: hasContradictions ? .warn : .good
       case .damaged: .bad
       case .repairable, .outdated, .incompatible, .unavailable, .missing: .warn
       }
     let health = examination.health
     let facts = HTML.facts(facts(examination, frame))
     let notes = health.notes.map(note)
-    let list: HTML =
-      notes.isEmpty ? "<p>Nothing out of the ordinary.</p>" : "<ul class=\"plain-words\">\(notes)</ul>"
+    let nothing: HTML =
+      examination.verdict == .damaged
+      ? "<p>Nothing besides what is said above.</p>"
+      : health.isRead ? "<p>Nothing out of the ordinary.</p>" : "<p>No page of it could be looked at.</p>"
+    let list: HTML = notes.isEmpty ? nothing : "<ul class=\"plain-words\">\(notes)</ul>"
     let look = damage.map { part in part.html { found($0, frame) } }
     let share = damage?.value.flatMap { look in
       look.report.map { SalvageAccount(report: $0, store: store, isSalvaged: look.isSalvaged).share }

@@ -132,7 +132,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     case .stageHandlerFailed: "Correct the handler of the stage; the store is as it was."
     case .dataViolation: "Correct the records, or give the attribute a default; the store is as it was."
     case .constraintViolation: "Remove the duplicates, or leave the constraint out; the store is as it was."
-    case .repairRefused: "Open the store with the app's model to have it salvaged; it is left as it is."
+    case .repairRefused: "Salvage it with lazaret salvage, which makes a clean store of its records; it stays as it is."
     case .verificationFailed: "Report it; the store is as it was."
     case .cancelled: "Start the migration again; finished steps are not repeated."
     case .sqlite: "Check the disk and the permissions; the store is as it was."

@@ -130,7 +130,10 @@ extension Migrator {
     var run = try RepairRun(database, entry, version: version, scope: options.repair)
     guard try run.hasNothingToAdd() else { return (step, run.account) }
     // Nothing else needs the number, and counting takes as long as reading the store.
-    if options.onlyRepairs { try run.countRows() }
+    if options.onlyRepairs {
+      try run.countRows()
+      try run.tellDangling()
+    }
     return (nil, run.account)
   }
 

@@ -1,6 +1,3 @@
-internal import ManagedObjectModel
-internal import PersistentStore
-
 /// The entity numbers that the records of a hierarchy get.
 package struct Renumbering: Hashable {
   /// The new number of each number that the records have and the model gives to another entity, or to none.
@@ -30,13 +27,5 @@ package struct Renumbering: Hashable {
   func condition(of column: String, isOwn: Bool) -> String {
     if isOwn, let sole { return "\(column) IS NOT \(sole)" }
     return "\(column) IN \(numbers.keys.sorted().sqlList)"
-  }
-}
-
-extension StoreLayout {
-  /// The number of the only entity whose records a hierarchy's table can hold; nil where there are several or none.
-  func soleNumber(ofRoot rootName: String) -> Int? {
-    let concrete = entities.filter { $0.rootName == rootName && model.entities[$0.name]?.isAbstract == false }
-    return concrete.count == 1 ? concrete.first?.number : nil
   }
 }

@@ -49,7 +49,8 @@ extension RepairRun {
       throw Self.refused(
         "the records of \(list) have other entity numbers than the model, and \(obstacle), whose tables name entities "
           + "by number",
-        hint: "Switch it off and remove its tables in a copy of the store, then repair that; this store is as it was.")
+        hint: "Salvage it with lazaret salvage, or switch that off and remove its tables in a copy of the store and "
+          + "repair that; this store is as it was.")
     }
   }
 
@@ -77,7 +78,7 @@ extension RepairRun {
   ) -> Renumbering? {
     let others = numbers.filter { $0 != sole }
     guard !others.isEmpty || !isComplete else { return nil }
-    let isInPlace = layout.entity(numbered: sole).map { isName(rows[Int64(sole)]?.name, of: $0) } ?? false
+    let isInPlace = layout.entity(numbered: sole).map { layout.isName(rows[Int64(sole)]?.name, of: $0) } ?? false
     return Renumbering(
       numbers: Dictionary(uniqueKeysWithValues: others.map { ($0, sole) }), sole: sole, isOfStore: !isInPlace)
   }
@@ -87,7 +88,7 @@ extension RepairRun {
   ) throws -> Renumbering? {
     var known: [Int: Int] = [:]
     for entity in layout.entities where entity.rootName == root.name {
-      let own = rows.filter { isName($0.value.name, of: entity) }.keys
+      let own = rows.filter { layout.isName($0.value.name, of: entity) }.keys
       guard own.count < 2 else {
         throw Self.refused("Z_PRIMARYKEY has several rows of entity \(printable(entity.name))")
       }
@@ -157,13 +158,6 @@ extension RepairRun {
     return result
   }
 
-  /// Whether a row's name is an entity's, or the one it was renamed from: Core Data leaves that in its row.
-  private func isName(_ name: String?, of entity: EntityLayout) -> Bool {
-    if name == entity.name { return true }
-    guard let name, layout.entity(named: name) == nil else { return false }
-    return layout.model.entities[entity.name]?.renamingIdentifier == name
-  }
-
   /// Makes the rows of entities that are missing or wrong as the model has them; all others stay.
   mutating func completePrimaryKeys() throws {
     let rows = try keyRows()
@@ -198,7 +192,7 @@ extension RepairRun {
   }
 
   private func isOwn(_ row: KeyRow, _ number: Int64, of entity: EntityLayout) -> Bool {
-    number < StoreRebuild.firstReservedNumber && isName(row.name, of: entity)
+    number < StoreRebuild.firstReservedNumber && layout.isName(row.name, of: entity)
   }
 
   private mutating func insert(_ entity: EntityLayout, isMissing: Bool, _ rows: [Int64: KeyRow]) throws {
@@ -217,7 +211,7 @@ extension RepairRun {
     var highest: Int64 = 0
     for (number, row) in rows
     where isOwn(row, number, of: entity)
-      || (number == entity.number && !layout.entities.contains { isName(row.name, of: $0) })
+      || (number == entity.number && !layout.entities.contains { layout.isName(row.name, of: $0) })
     {
       highest = max(highest, row.highest)
     }

@@ -79,6 +79,7 @@ struct RepairRun {
       try restore(triggers)
       try addTriggers()
       tellRemarks()
+      try tellDangling()
       try countRows()
       try database.execute(sql: "COMMIT")
     } catch {
@@ -211,6 +212,30 @@ struct RepairRun {
       case .otherPrimaryKey(let table, _): leaveOut(.otherObject, in: table, table, remark.words)
       case .otherObject(let name, _): leaveOut(.otherObject, in: name, name, remark.words)
       }
+    }
+  }
+
+  /// Tells references and pairs that lead to no record, which only a repair of records cuts.
+  mutating func tellDangling() throws {
+    guard account.scope == .structure else { return }
+    for reference in rules.references {
+      let place = "FROM main.\(SQLText.identifier(reference.table)) AS o WHERE \(reference.leadsNowhere)"
+      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+      guard rows > 0 else { continue }
+      leaveOut(
+        .danglingReference, in: reference.table, reference.column, rows: rows,
+        examples: try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10"),
+        "\(counted(rows, "reference")) of \(printable(reference.key.description)) \(rows == 1 ? "leads" : "lead") to no "
+          + "record; a repair of records cuts \(rows == 1 ? "it" : "them")")
+    }
+    for pairs in rules.pairs {
+      let place = "FROM main.\(SQLText.identifier(pairs.join.name)) AS o WHERE \(pairs.leadNowhere)"
+      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+      guard rows > 0 else { continue }
+      leaveOut(
+        .danglingPair, in: pairs.join.name, pairs.join.name, rows: rows,
+        "\(counted(rows, "pair")) of \(printable(pairs.join.relationship.description)) "
+          + "\(rows == 1 ? "leads" : "lead") to no record; a repair of records sets \(rows == 1 ? "it" : "them") aside")
     }
   }
 }

@@ -194,7 +194,7 @@ struct DriftComparison {
     }
     for entity in layout.entities {
       let atNumber = byNumber[Int64(entity.number)]
-      if let row = atNumber, isName(row.name, of: entity) {
+      if let row = atNumber, layout.isName(row.name, of: entity) {
         if row.parentNumber != Int64(entity.parentNumber) {
           drift.differences.append(.otherParentNumber(entity, found: row.parentNumber))
         }
@@ -209,14 +209,6 @@ struct DriftComparison {
         drift.differences.append(.missingKeyRow(entity, highestKey: entity.isRoot ? highestKey(of: entity) : 0))
       }
     }
-  }
-
-  /// Whether a row's name is the entity's, or the one it was renamed from: Core Data leaves that in its row (format
-  /// section 3.3).
-  private func isName(_ name: String?, of entity: EntityLayout) -> Bool {
-    if name == entity.name { return true }
-    guard let name, layout.entity(named: name) == nil else { return false }
-    return layout.model.entities[entity.name]?.renamingIdentifier == name
   }
 
   private func highestKey(of entity: EntityLayout) -> Int64 {
