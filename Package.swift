@@ -53,13 +53,16 @@ func library(_ name: String, apt: String, brew: String) -> Target {
   .systemLibrary(name: name, path: "Sources/CLibraries/\(name)", providers: [.apt([apt]), .brew([brew])])
 }
 
+/// What tests try is optimised, as users have it; they themselves need not be, and compile in half the time.
+let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = []) -> Target
 {
   .testTarget(
     name: "\(name)Tests",
     dependencies: [.target(name: name), "TestSupport", systemPackage] + dependencies,
     exclude: excluded,
-    swiftSettings: settings)
+    swiftSettings: testSettings)
 }
 
 /// The fuzzer; it can only be linked where libFuzzer is.
