@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import StoreFiles
 import SystemPackage
 import TestSupport
@@ -125,6 +126,46 @@ struct SalvagingCommandTests {
     let sound = try desk.lazaret("inspect", store, "--model", desk.model, "--json")
     let entities = (try json(sound.output) as? [String: Any])?["entities"] as? [[String: Any]] ?? []
     #expect(entities.map { $0["rows"] as? Int } == [1], "\(sound.output)")
+  }
+
+  @Test func whyAResultIsNotCompleteIsSaid() throws {
+    let desk = try Desk()
+    let told = try desk.lazaret(
+      "salvage", try desk.makeOldStore(), "--model", try desk.makeRefusedModel(), "-o", "Own.sqlite")
+    #expect(told.status == 2)
+    #expect(told.output.contains("Not beyond doubt: the store could not be migrated.\n"), "\(told.output)")
+    // Nothing about the store is damaged.
+    #expect(told.output.contains("Keep the store as it was until") && !told.output.contains("damaged store"))
+    let report = try FileSystem().contents(of: desk.folder.appending("Own.salvage.json"), limit: 1 << 24)
+    let object = try json(String(decoding: report, as: UTF8.self)) as? [String: Any]
+    #expect(object?["incompleteBecause"] as? [String] == ["the store could not be migrated"])
+  }
+
+  @Test func whatIsInTheFileBesideTheStoreIsNamed() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    let queue = try DatabaseQueue(path: store)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA secure_delete = OFF")
+      for number in 2...40 {
+        try database.execute(
+          sql: "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, 1, 1, ?)", arguments: [number, "car \(number)"])
+      }
+      try database.execute(sql: "DELETE FROM ZCAR WHERE Z_PK % 4 = 0; PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    try queue.close()
+    let told = try desk.lazaret("salvage", store, "--model", desk.model, "-o", "Out.sqlite", "--deleted")
+    let aside = try DatabaseQueue(path: desk.folder.appending("Out.sqlite-set-aside").string)
+    let deleted = try aside.read { database in
+      let tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'lazaret@_deleted@_%' ESCAPE '@'"
+      return try String.fetchAll(database, sql: tables).reduce(0) { sum, name in
+        try sum + (Int.fetchOne(database, sql: "SELECT count(*) FROM \"\(name)\"") ?? 0)
+      }
+    }
+    try aside.close()
+    #expect(deleted > 1)
+    #expect(told.output.contains("\(deleted) deleted rows, notes on where the rows are from\n"), "\(told.output)")
+    #expect(!told.output.contains("What is not in the store"))
   }
 
   @Test func noScoreIsShown() throws {

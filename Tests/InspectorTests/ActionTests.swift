@@ -136,12 +136,16 @@ struct ActionTests {
     }
     let without = try lostCars()
     #expect(without > 0)
+    let offer = "What is missing can be taken from it"
+    #expect(try browser.get("/stores/\(id)/losses").text.contains(offer))
     let backup = try browser.id("backups", "App.sqlite")
     let job = try browser.run("/stores/\(id)/salvage", [("model", "App"), ("backup", backup)])
     #expect(job.state == .done, "\(job)")
     let with = try lostCars()
     let report = try browser.json("/stores/\(id).json")["report"]
     #expect(with < without, "\(with) of \(without): \(report ?? "nothing")")
+    // The one backup that there is was used.
+    #expect(try !browser.get("/stores/\(id)/losses").text.contains(offer))
     #expect(try browser.post("/stores/\(id)/salvage", [("backup", "b-no-such")]).status == .badRequest)
     #expect(try browser.post("/stores/\(id)/salvage", [("model", "no-such")]).status == .badRequest)
   }

@@ -1,5 +1,6 @@
 import GRDB
 import PersistentStore
+import RecoveryKit
 import Salvage
 import StoreFiles
 import SystemPackage
@@ -53,9 +54,25 @@ struct CutTailTests {
     // The highest rowid that SQLite gave is the end of the last gap.
     let numbered = try #require(entities["numbered"])
     #expect(numbered.lost == 300, "\(numbered.lost)")
+    // None of them is known by its key; all were given keys up to that one.
+    #expect(numbered.lostKeys.isEmpty && !numbered.areLostKeysComplete)
+    #expect(numbered.lostKeysEstimated.ranges == [1...300])
     let codes = result.report.causes.map(\.code)
     #expect(codes.contains(.truncated))
     #expect(!codes.contains(.misplacedPages) && !codes.contains(.contradictingPages), "\(codes)")
+  }
+
+  @Test("The pages that are missing from the end have one number", arguments: [0, 100])
+  func missingPages(rest: Int) throws {
+    let scene = try cut().changing { $0.main += [UInt8](repeating: 0, count: rest) }
+    // The number of pages is at byte 28 of the header, big-endian.
+    let stated = scene.main[28..<32].reduce(0) { $0 << 8 | Int($1) }
+    let missing = stated - scene.main.count / 4096
+    let report = try scene.salvage(withModel: false).report
+    let cause = try #require(report.causes.first { $0.code == .truncated })
+    #expect(cause.words.hasPrefix("\(missing) of \(stated) pages are missing"), "\(cause.words)")
+    let remark = "the file is cut off: \(missing) pages are missing from its end"
+    #expect(report.remarks.contains(remark), "\(report.remarks)")
   }
 
   @Test("Of a table of which nothing is left the number is unknown, and is said to be")

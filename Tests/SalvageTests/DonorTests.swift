@@ -55,12 +55,82 @@ struct DonorTests {
     } else {
       #expect(report.doubtful >= taken)
     }
+    // The backup is older than the store, whatever kit there is.
+    #expect((person.doubts[.fromBackup] ?? 0) == person.fromBackup)
     // A store made of it opens, and has the records.
     let result = try Salvager().salvage(
       damaged, to: scene.folder.appending("Store.sqlite"), model: .coreData(scene.bundle),
       options: .init(
         migrates: false, kit: hasKit ? .file(kit) : .none, donor: SalvageDonor(path: backup, date: date)))
     #expect(result.entities.reduce(0) { $0 + $1.fromBackup } == taken)
+  }
+
+  @Test(
+    "Rows of a backup are doubtful where the store was written to after it, and certain where it was not",
+    arguments: [true, false])
+  func certainty(isOlder: Bool) throws {
+    let scene = try RebuildScene(seed: 33, records: 1_000)
+    let backup = try RealMaterial.copy(scene.store, into: scene.folder, as: "Backup.sqlite")
+    let kit = scene.folder.appending("App.kit")
+    try FileSystem().writeAtomically(try RecoveryKit(of: scene.store).bytes(), to: kit, replacing: false)
+    if isOlder {
+      try scene.change(
+        "UPDATE ZPERSON SET ZBORN = coalesce(ZBORN, 0) + 12345.678 WHERE Z_PK % 3 = 0",
+        "DELETE FROM ZPERSON WHERE Z_PK % 5 = 0")
+    }
+    let truth = try RealMaterial.copy(scene.store, into: scene.folder, as: "Truth.sqlite")
+    // The first pages of a table are zeros, where changed and deleted records were.
+    let now = try RecoveryKit(of: scene.store)
+    var bytes = try FileSystem().contents(of: scene.store, limit: 1 << 26)
+    for page in try #require(now.table(named: "ZPERSON")).leaves.prefix(2) {
+      let start = (Int(page) - 1) * now.file.pageSize
+      bytes.replaceSubrange(
+        start..<(start + now.file.pageSize), with: [UInt8](repeating: 0, count: now.file.pageSize))
+    }
+    let damaged = try scene.folder.write(bytes, to: "Damaged.sqlite")
+    let donor = SalvageDonor(path: backup, date: date)
+    let out = scene.folder.appending("Raw.sqlite")
+    let report = try Salvager().salvageRaw(
+      damaged, to: out, model: .coreData(scene.bundle), options: .init(kit: .file(kit), donor: donor))
+    #expect(report.kit?.isCurrent == !isOlder)
+    let taken = report.entities.reduce(0) { $0 + $1.fromBackup }
+    let doubtful = report.entities.reduce(0) { $0 + ($1.doubts[.fromBackup] ?? 0) }
+    #expect(taken > 0)
+    #expect(doubtful == (isOlder ? taken : 0))
+    // SQLite counts: every row that is not as the store had it last is one that is marked.
+    let queue = try DatabaseQueue(path: out.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "ATTACH DATABASE ? AS truth", arguments: [truth.string])
+      let marked = "SELECT \"row\" FROM lazaret_provenance WHERE \"table\" = 'ZPERSON' AND doubt = 'from-backup'"
+      let wrong = """
+        SELECT count(*) FROM main.ZPERSON AS r LEFT JOIN truth.ZPERSON AS t ON t.Z_PK = r.Z_PK
+        WHERE (t.Z_PK IS NULL OR t.ZBORN IS NOT r.ZBORN)
+        """
+      #expect(try Int.fetchOne(database, sql: "\(wrong) AND r.Z_PK NOT IN (\(marked))") == 0)
+      let stale = try Int.fetchOne(database, sql: wrong) ?? 0
+      #expect(isOlder ? stale > 0 : stale == 0, "\(stale)")
+      let noted = "SELECT count(*) FROM lazaret_provenance WHERE source = 'backup' AND certainty = 'doubtful'"
+      #expect(try Int64.fetchOne(database, sql: noted) == doubtful)
+    }
+    try queue.close()
+    // A store that is made of it has the same numbers, and the notes on each doubtful row beside it.
+    let made = try Salvager().salvage(
+      damaged, to: scene.folder.appending("Made.sqlite"), model: .coreData(scene.bundle),
+      options: .init(migrates: false, kit: .file(kit), donor: donor))
+    #expect(made.lost == report.lost && made.doubtful <= report.doubtful)
+    #expect(!made.isComplete)
+    if isOlder {
+      #expect(made.doubtful > 0 && made.count.words.contains("they are from a backup"))
+      let aside = try DatabaseQueue(path: try #require(made.rebuild?.setAsideFile).string)
+      let noted = try aside.read {
+        try Int64.fetchOne($0, sql: "SELECT count(*) FROM lazaret_provenance WHERE doubt = 'from-backup'")
+      }
+      #expect(noted == doubtful)
+      try aside.close()
+    } else if made.lost == 0, made.doubtful == 0 {
+      // What the exit code says is said in words.
+      #expect(made.reservationWords?.contains("from the backup of 2026-09-21") == true, "\(made.reservations)")
+    }
   }
 
   @Test("Another store, and a damaged backup, are refused")

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RecoveryKit
 import Salvage
 import StoreFiles
@@ -17,6 +18,7 @@ struct ReportTests {
     #expect(try SalvageReport.read(path) == result.report)
     let text = String(decoding: try FileSystem().contents(of: path, limit: 1 << 22), as: UTF8.self)
     #expect(text.contains("\"complete\" : false"))
+    #expect(text.contains("\"incompleteBecause\""))
     #expect(text.contains("\"format\" : 1"))
     let later = text.replacingOccurrences(of: "\"format\" : 1", with: "\"format\" : 99")
     let changed = try result.folder.write(Array(later.utf8), to: "Later.json")
@@ -77,10 +79,17 @@ struct ReportTests {
     for isNoted in [true, false] {
       let scene = try SalvageScene(
         seed: 6, finish: isNoted ? ["UPDATE Z_PRIMARYKEY SET Z_MAX = 1500 WHERE Z_NAME = 'Book'"] : [])
-      let report = try scene.changing { $0.main.removeLast($0.main.count / 3) }.salvage().report
-      let books = try #require(report.entities.first { $0.name == "Book" })
+      let result = try scene.changing { $0.main.removeLast($0.main.count / 3) }.salvage()
+      let books = try #require(result.report.entities.first { $0.name == "Book" })
       let really = 1500 - books.recovered
       #expect(really > 100)
+      if isNoted {
+        let likely = books.lostKeysEstimated
+        #expect(likely.ranges.last?.upperBound == 1500)
+        #expect(!books.areLostKeysComplete && likely.intersection(books.lostKeys).isEmpty)
+        let found = try #require(result.rows["ZBOOK"]).compactMap { Int64.fromDatabaseValue($0[0]) }
+        #expect(!found.isEmpty && !found.contains { likely.contains($0) })
+      }
       let slack = isNoted ? really / 5 : really / 2 + 20
       #expect(abs(books.lost - really) <= slack, "\(books.lost), really \(really), noted: \(isNoted)")
     }

@@ -9,6 +9,7 @@ struct SalvageText {
   init(_ report: SalvageReport, store: FilePath, output: FilePath, writtenTo place: FilePath) {
     let tint: Tint = report.isComplete ? .good : report.recovered > 0 ? .doubtful : .bad
     var lines = tinted(Self.headline(report), tint) + "\n"
+    if let words = report.reservationWords { lines += printable(words) + "\n" }
     lines += Self.causes(report, store)
     lines += "\n" + Self.accounts(report) + "\n"
     lines += Self.doubts(report) + Self.lostKeys(report) + Self.otherLosses(report)
@@ -30,7 +31,7 @@ struct SalvageText {
       report.pages.counts[state].map { "\(grouped($0)) \(state.rawValue)" }
     }
     lines += "  Pages of \(grouped(report.pages.pageSize)) bytes: \(states.joined(separator: ", "))\n"
-    if let rebuild = report.rebuild { lines += Self.words(rebuild) }
+    if let rebuild = report.rebuild { lines += Self.words(rebuild, of: report) }
     lines += "\n" + Self.next(report, output, place)
     text = lines
   }
@@ -55,12 +56,22 @@ struct SalvageText {
     return lines
   }
 
+  /// The primary keys of lost rows, as far as they are known, and those that the others likely had.
   private static func lostKeys(_ report: SalvageReport) -> String {
     var lines = ""
-    for entity in report.entities where !entity.lostKeys.isEmpty {
+    for entity in report.entities where !entity.lostKeys.isEmpty || !entity.lostKeysEstimated.isEmpty {
       lines +=
         "  \(printable(entity.name)): \(entity.count.lostNumber) lost"
-        + (entity.isLostExact ? "" : " (or deleted since)") + ", primary keys \(entity.lostKeys.words())\n"
+        + (entity.isLostExact ? "" : " (or deleted since)")
+      if entity.areLostKeysComplete {
+        lines += ", primary keys \(entity.lostKeys.words())"
+      } else if !entity.lostKeys.isEmpty {
+        lines += "; the primary keys of \(grouped(entity.lostKeysKnown)) are known: \(entity.lostKeys.words())"
+      }
+      if !entity.lostKeysEstimated.isEmpty {
+        lines += "; the others likely had \(entity.lostKeysEstimated.words()), by the highest that was given"
+      }
+      lines += "\n"
     }
     return lines
   }
@@ -111,7 +122,7 @@ struct SalvageText {
     return table.text()
   }
 
-  private static func words(_ rebuild: SalvageReport.Rebuild) -> String {
+  private static func words(_ rebuild: SalvageReport.Rebuild, of report: SalvageReport) -> String {
     var lines = ""
     for (repairs, words) in [
       (rebuild.referencesCut, "references to lost records were cut"),
@@ -126,7 +137,7 @@ struct SalvageText {
       }
     }
     if let file = rebuild.setAsideFile {
-      lines += "  What is not in the store is in \(printable(file.string))\n"
+      lines += "  In \(printable(file.string)): \(setAside(report))\n"
     }
     let version = rebuild.version.map { printable($0) }
     switch rebuild.basis {
@@ -141,6 +152,20 @@ struct SalvageText {
       lines += "  It could not be migrated and is of its own version still: \(printable(failure))\n"
     }
     return lines
+  }
+
+  /// What is in the file of what was set aside.
+  private static func setAside(_ report: SalvageReport) -> String {
+    let rows = report.entities.reduce(report.unplacedRows) { $0 + $1.keptApart }
+    let deleted = report.entities.reduce(0) { $0 + $1.deleted }
+    var parts: [String] = []
+    if rows > 0 { parts.append(counted(rows, "row")) }
+    if deleted > 0 { parts.append(counted(deleted, "deleted row")) }
+    if report.unplacedEntries > 0 { parts.append(counted(report.unplacedEntries, "entry", "entries") + " of indexes") }
+    if report.referencesCut > 0 { parts.append(counted(report.referencesCut, "cut reference")) }
+    // Values without a column in the store, and those that SQLite converted, are told among the remarks.
+    if parts.isEmpty, !report.hasDoubts { parts.append("values as they were found") }
+    return (parts + ["notes on where the rows are from"]).joined(separator: ", ")
   }
 
   /// Where everything is, and what to do now.
@@ -163,6 +188,7 @@ struct SalvageText {
     if report.causes.contains(where: { [.bitFlips, .zeroedPages, .tornSectors, .randomPages].contains($0.code) }) {
       lines += "  Check the disk and the memory of the device before you trust it with the data again.\n"
     }
-    return lines + "  Keep the damaged store as it is until you are sure that nothing is missing.\n"
+    let old = report.showsDamage ? "damaged store as it is" : "store as it was"
+    return lines + "  Keep the \(old) until you are sure that nothing is missing.\n"
   }
 }

@@ -107,6 +107,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
     _ installed: (place: StoreFileSet, quarantined: QuarantinedStore?)?, in quarantines: Quarantines
   ) throws -> String {
     var lines = "\(stored.id): \(salvaged.result.words)\n"
+    if let words = salvaged.report.reservationWords { lines += "  \(printable(words))\n" }
     for remark in salvaged.report.remarks { lines += "  \(printable(remark))\n" }
     lines += "\n" + SalvageAccountText.table(salvaged.result.entities, indent: "  ")
     lines += "\n  salvaged store  \(printable(salvaged.store.string))\n"

@@ -9,10 +9,15 @@ struct LossSpread: Sendable, Encodable {
   let name: String
 
   /// Records and lost ones, part by part from the lowest keys to the highest.
-  let parts: [(keys: ClosedRange<Int64>, records: Int64, lost: Int64)]
+  ///
+  /// Of the lost ones those that are known by their keys, and how many more there likely are.
+  let parts: [(keys: ClosedRange<Int64>, records: Int64, lost: Int64, likely: Int64)]
 
-  /// The keys of the lost records, from the first to the last.
-  let keys: ClosedRange<Int64>
+  /// The keys of the lost records that are known by them, from the first to the last; nil where none is.
+  let keys: ClosedRange<Int64>?
+
+  /// The keys that the others likely had, from the first to the last; nil where nothing tells.
+  let likelyKeys: ClosedRange<Int64>?
 
   /// How many are lost, those included that are not known by their keys.
   private let allLost: String
@@ -34,19 +39,33 @@ struct LossSpread: Sendable, Encodable {
 
   /// The spread of an entity; nil where no keys of lost records are known, or the records could not be counted in time.
   init?(_ entity: SalvageReport.Entity, in store: BrowsedStore) throws {
-    guard entity.lost > 0, let first = entity.lostKeys.ranges.first, let last = entity.lostKeys.ranges.last,
+    guard entity.lost > 0, let all = Self.ends(of: entity.lostKeys.union(entity.lostKeysEstimated)),
       let collection = store.collections.first(where: { $0.name == entity.name }),
       let spread = try store.spread(
-        of: collection, covering: first.lowerBound...last.upperBound, parts: Self.count)
+        of: collection, covering: all, parts: Self.count)
     else { return nil }
     name = entity.name
-    keys = first.lowerBound...last.upperBound
+    keys = Self.ends(of: entity.lostKeys)
+    likelyKeys = Self.ends(of: entity.lostKeysEstimated)
     allLost = entity.count.lostNumber
     dateProperty = spread.dateProperty
+    let candidates = entity.lostKeysEstimated.count
+    let others = min(candidates, max(0, entity.lost - entity.lostKeysKnown))
     parts = spread.parts.map { part in
-      (part.keys, part.records, entity.lostKeys.intersection(KeyRanges(ranges: [part.keys])).count)
+      let range = KeyRanges(ranges: [part.keys])
+      let share = Double(entity.lostKeysEstimated.intersection(range).count) / Double(max(1, candidates))
+      return (
+        keys: part.keys, records: part.records, lost: entity.lostKeys.intersection(range).count,
+        likely: Int64((share * Double(others)).rounded())
+      )
     }
-    dates = Self.span(spread.parts, parts.map(\.lost))
+    dates = Self.span(spread.parts, parts.map { $0.lost + $0.likely })
+  }
+
+  /// The range from the first of some keys to the last; nil for none.
+  private static func ends(of keys: KeyRanges) -> ClosedRange<Int64>? {
+    guard let first = keys.ranges.first, let last = keys.ranges.last else { return nil }
+    return first.lowerBound...last.upperBound
   }
 
   /// The dates of the records of the parts that something is lost in, and of those beside them where none is left.
@@ -77,18 +96,21 @@ struct LossSpread: Sendable, Encodable {
       "entity": printable(name), "dateProperty": dateProperty.map(printable), "from": dates?.lowerBound,
       "to": dates?.upperBound,
       "parts": parts.map { part -> JSON.Object in
-        ["firstKey": part.keys.lowerBound, "lastKey": part.keys.upperBound, "records": part.records, "lost": part.lost]
+        [
+          "firstKey": part.keys.lowerBound, "lastKey": part.keys.upperBound, "records": part.records, "lost": part.lost,
+          "lostEstimated": part.likely,
+        ]
       },
     ])
   }
 
   /// The entity with its drawing and what it shows.
   var html: HTML {
-    let highest = max(1, parts.map { $0.records + $0.lost }.max() ?? 1)
+    let highest = max(1, parts.map { $0.records + $0.lost + $0.likely }.max() ?? 1)
     var shapes = HTML.empty
     for (place, part) in parts.enumerated() {
       let there = height(part.records, highest)
-      let gone = height(part.lost, highest)
+      let gone = height(part.lost + part.likely, highest)
       if there > 0 {
         shapes += "<rect class=\"good\" x=\"\(place * 10)\" y=\"\(60 - there)\" width=\"9\" height=\"\(there)\"/>"
       }
@@ -111,9 +133,16 @@ struct LossSpread: Sendable, Encodable {
   /// What is lost, by keys and by time.
   private var words: String {
     let known = parts.reduce(Int64(0)) { $0 + $1.lost }
-    var text =
-      "Lost: \(allLost). The keys of \(grouped(known)) are known, from \(grouped(keys.lowerBound)) to "
-      + grouped(keys.upperBound)
+    var sentences: [String] = []
+    if let keys {
+      sentences.append(
+        "the keys of \(grouped(known)) are known, from \(grouped(keys.lowerBound)) to \(grouped(keys.upperBound))")
+    }
+    if let likelyKeys {
+      sentences.append(
+        "the others likely had keys from \(grouped(likelyKeys.lowerBound)) to \(grouped(likelyKeys.upperBound))")
+    }
+    var text = "Lost: \(allLost); \(sentences.joined(separator: "; "))"
     if let dates, let dateProperty {
       text +=
         "; the records beside them have dates (\(printable(dateProperty))) from \(Words.date(dates.lowerBound)) to \(Words.date(dates.upperBound))"

@@ -34,7 +34,10 @@ struct LossesPage: InspectorPage {
     try encoder.encode([
       "store": store.id.text, "complete": look.value?.report?.isComplete, "salvaged": look.value?.isSalvaged,
       "sentences": look.map { look in
-        look.report.map { Self.sentences($0) + Self.doubts($0, isSalvaged: look.isSalvaged) }
+        look.report.map { report in
+          Self.sentences(report) + Self.doubts(report, isSalvaged: look.isSalvaged)
+            + (report.reservationWords.map { [printable($0)] } ?? [])
+        }
       },
       "spreads": spreads,
       "backups": backups.map { backups in backups.map(\.id.text) },
@@ -66,9 +69,11 @@ struct LossesPage: InspectorPage {
       return .note(.good, "<p><strong>You lost nothing.</strong> \(count.words)</p>")
     }
     if count.lost == 0, !count.hasUnknown, report.unplacedRows == 0 {
+      let doubt: HTML = report.reservationWords.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
       return .note(
         .good,
-        "<p><strong>As far as can be told, no record is lost.</strong> \(count.words) Some details are told below.</p>")
+        "<p><strong>As far as can be told, no record is lost.</strong> \(count.words) Some details are told below.</p>\(doubt)"
+      )
     }
     return .note(.warn, "<p><strong>Some records are lost.</strong> \(count.words)</p>")
   }
@@ -80,7 +85,7 @@ struct LossesPage: InspectorPage {
       return """
         <h2>Where it was lost</h2><p class="soft">The records of an entity from the lowest key to the highest; keys grow with time. \
         <span class="swatch part-good" aria-hidden="true"></span> there <span class="swatch part-bad" aria-hidden="true"></span> lost, \
-        as far as it is known by its key.</p><ul class="sparks">\(spreads.map(\.html))</ul>
+        as far as it is known by its key, or likely by the highest key that was given.</p><ul class="sparks">\(spreads.map(\.html))</ul>
         """
     }
   }
@@ -106,7 +111,14 @@ struct LossesPage: InspectorPage {
       }
       var words = "\(printable(entity.name)): \(count.lostNumber) of \(count.roughly)\(grouped(count.total))"
       words += entity.lost == 1 ? " is lost" : " are lost"
-      if !entity.lostKeys.isEmpty { words += "; in the store they had the numbers \(entity.lostKeys.words())" }
+      if entity.areLostKeysComplete, !entity.lostKeys.isEmpty {
+        words += "; in the store they had the numbers \(entity.lostKeys.words())"
+      } else if !entity.lostKeys.isEmpty {
+        words += "; the numbers that \(grouped(entity.lostKeysKnown)) of them had are known: \(entity.lostKeys.words())"
+      }
+      if !entity.lostKeysEstimated.isEmpty {
+        words += "; the others likely had \(entity.lostKeysEstimated.words()), by the highest number that was given"
+      }
       return words + "."
     }
     for repair in report.rebuild?.referencesCut ?? [] {
@@ -153,7 +165,13 @@ struct LossesPage: InspectorPage {
       the damaged one stays as it is, in quarantine.</li>
       """
     let found: HTML = backups.html { backups in
-      guard let newest = backups.first else {
+      guard report.lacksRecords else { return .empty }
+      // What that backup has is in the salvaged store.
+      guard let newest = backups.first(where: { !isUsed($0, report) }) else {
+        guard backups.isEmpty else {
+          return
+            "<li>The backup that is here was used. Another device, or a copy somewhere else, may have more.</li>"
+        }
         return
           "<li>There is no backup of this store here. Another device, or a copy somewhere else, may have what is missing.</li>"
       }
@@ -165,7 +183,14 @@ struct LossesPage: InspectorPage {
     }
     return """
       <h2>What you can do</h2><ul class="plain-words">\(first)\(found)\
-      <li>Keep the damaged store until you are sure that nothing is missing; it lies there as it was found.</li></ul>
+      <li>Keep the \(report.showsDamage ? "damaged store" : "store as it was") until you are sure that nothing is missing; it lies \
+      there as it was found.</li></ul>
       """
+  }
+
+  /// Whether a backup is the one that the salvage took lost records from.
+  private func isUsed(_ backup: ListedStore, _ report: SalvageReport) -> Bool {
+    guard let used = report.backup?.id, let id = backup.backup?.0.id else { return false }
+    return id.description == used
   }
 }

@@ -20,8 +20,13 @@ struct SalvageAccount: Sendable, Encodable {
     guard report.isComplete || count.total > 0 && report.unplacedRows == 0 else { return "<p>\(words)</p>" }
     return """
       <p class="share-number"><b>\(count.share)</b><span class="soft">\(word)</span></p>\
-      \(HTML.bar(count, setAside: aside))\(HTML.barKey(count, recovered: word, setAside: aside))<p>\(words)</p>
+      \(HTML.bar(count, setAside: aside))\(HTML.barKey(count, recovered: word, setAside: aside))<p>\(words)</p>\(doubt)
       """
+  }
+
+  /// Why it is not complete, where no number of records tells it.
+  private var doubt: HTML {
+    report.reservationWords.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
   }
 
   /// How much there is, in sentences.
@@ -58,7 +63,9 @@ struct SalvageAccount: Sendable, Encodable {
   func encode(to encoder: any Encoder) throws {
     let count = report.count
     try encoder.encode([
-      "complete": report.isComplete, "score": report.score, "recovered": count.recovered, "doubtful": count.doubtful,
+      "complete": report.isComplete,
+      "incompleteBecause": report.isComplete ? nil : report.reservations.map(printable), "score": report.score,
+      "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": DoubtReason.codes(count.doubtReasons), "lost": count.lost, "lostIsExact": !count.isEstimate,
       "total": count.total,
       "percent": report.isComplete || count.total > 0 && report.unplacedRows == 0 ? count.percent : nil, "words": words,

@@ -6,12 +6,16 @@ internal import StoreFiles
 /// Takes rows that are lost in the damaged store from a donor.
 ///
 /// Only rows come back whose place in their table is lost: one that is missing from a sound page was deleted since. Of the
-/// others a recovery kit tells which were there; without one they are taken and marked as doubtful.
+/// others a recovery kit tells which were there when it was made. What comes back is doubtful, for it may have been changed
+/// or deleted after the backup, unless the donor is the store as it was last.
 struct DonorRows {
   private let donor: SalvageDonor
   private let database: Database
   private let schema: Schema
   private let kit: KitEvidence?
+
+  /// Whether the donor is known to be the store as it was last, so that its rows are certain.
+  private var isAsLast = false
 
   /// What is to be said of tables that could not be used.
   private(set) var remarks: [String] = []
@@ -90,6 +94,7 @@ struct DonorRows {
       return
     }
     let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    isAsLast = try isStoreAsLast()
     for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
       let tree = outcome.crawl.trees[index]
       guard tree.hasRowids, !tree.isComplete || outcome.tallies[index].destroyed > 0,
@@ -97,6 +102,31 @@ struct DonorRows {
       else { continue }
       let numbers = list.entityNames(ofTable: tree.name).map { Int64($0.number) }
       try take(index, outcome, estimate, numbers: numbers)
+    }
+  }
+
+  /// Whether the donor is the store as it was last: a recovery kit is of that, and the donor is what the kit was made of.
+  ///
+  /// As of the damaged store, the counters in the header tell with a rollback journal, and the pages with a write-ahead log.
+  private func isStoreAsLast() throws(SalvageError) -> Bool {
+    guard let kit, kit.use.isCurrent else { return false }
+    guard let header = database.header, header.changeCounter == kit.kit.file.changeCounter,
+      header.schemaCookie == kit.kit.file.schemaCookie
+    else { return false }
+    guard kit.kit.hasSums else { return !header.usesWriteAheadLog && !kit.kit.file.usesWriteAheadLog }
+    for table in kit.kit.tables {
+      for (page, sum) in zip(table.leaves, table.sums) where try !hasPage(page, sum) { return false }
+    }
+    return true
+  }
+
+  /// Whether a page of the donor is there and adds up to a sum.
+  private func hasPage(_ page: UInt32, _ sum: UInt32) throws(SalvageError) -> Bool {
+    do throws(FormatError) {
+      guard let found = try database.page(page) else { return false }
+      return RecoveryKit.sum(of: found.bytes) == sum
+    } catch {
+      throw Self.unusable(donor, error)
     }
   }
 
@@ -115,9 +145,10 @@ struct DonorRows {
     }
     let holes = try estimate.holeKeys(of: index, numbers: numbers)
     let listed = kit?.keys(ofTable: tree.name)
+    let isCurrent = kit?.use.isCurrent == true
     var places = try estimate.places(of: index, numbers: numbers)
     // Where nothing was written since, whatever the kit lists and is not there is lost, wherever it was.
-    if kit?.use.isCurrent == true, let listed { places = listed }
+    if isCurrent, let listed { places = listed }
     var taken: Int64 = 0
     var inPages: Int64 = 0
     var rows = try cursor(entry.rootPage)
@@ -131,9 +162,10 @@ struct DonorRows {
       if !holes.contains(row.rowid) { inPages += 1 }
       let words = "lost in the store; taken from the backup of \(donor.date.rfc3339)"
       let origin = EvidenceNotes.Origin(page: row.page, cell: row.cell, source: "backup")
-      if listed == nil {
+      if !isAsLast {
+        let fate = isCurrent && listed != nil ? "changed" : "changed or deleted"
         try outcome.tables.noteDoubt(
-          .fromBackup, row: row.rowid, of: index, origin, words: words + ", and possibly changed or deleted since")
+          .fromBackup, row: row.rowid, of: index, origin, words: words + ", and possibly \(fate) since")
       } else {
         try outcome.tables.notes.noteRow(
           outcome.tables.name(of: index),

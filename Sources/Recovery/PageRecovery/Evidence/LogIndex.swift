@@ -36,7 +36,8 @@ struct LogIndex {
     if let header = reader.layout.header, header.hasMagic, header.isPageCountValid, reader.overlay == nil,
       reader.layout.pageCount < header.pageCount
     {
-      return ["the file is cut off: \(header.pageCount - reader.layout.pageCount) of its pages are gone"]
+      let lacking = header.pageCount - reader.wholePageCount
+      return ["the file is cut off: \(counted(lacking, "page")) \(lacking == 1 ? "is" : "are") missing from its end"]
     }
     guard let source = evidence.logIndex, let index = LogIndex(try source.piece(at: 0, length: 100)),
       index.frameCount > index.copiedCount

@@ -86,6 +86,11 @@ final class PageReader {
     window = [UInt8](repeating: 0, count: other.window.count)
   }
 
+  /// The pages of which the database file has every byte; one that it ends within is none.
+  var wholePageCount: UInt32 {
+    min(layout.pageCount, UInt32(clamping: max(0, main.count - layout.base) / Int64(pageSize)))
+  }
+
   /// A buffer for a page.
   func makeBuffer() -> [UInt8] { [UInt8](repeating: 0, count: pageSize) }
 

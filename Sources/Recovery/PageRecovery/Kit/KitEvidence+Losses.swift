@@ -36,6 +36,10 @@ extension KitEvidence {
     guard all.count + newer > 0 else { return EntityAccounts.Losses() }
     var losses = EntityAccounts.Losses(count: all.count + newer, basis: use.isCurrent ? .kit : .estimate, keys: all)
     if numbers.count > 1 { losses.byEntity = missing }
+    if newer > 0 {
+      let listed = keys(ofTable: tree.name) ?? KeyRanges()
+      losses.take(likely: try estimate.keysOfLostEnd(of: index, numbers: numbers).subtracting(listed))
+    }
     return losses
   }
 

@@ -131,7 +131,7 @@ extension CauseSearch {
     var stated: UInt32?
     if let overlay = reader.overlay, let count = overlay.pageCount { stated = count }
     if stated == nil, let header = layout.header, header.isPageCountValid { stated = header.pageCount }
-    let inFile = UInt32(clamping: evidence.main.count / Int64(layout.pageSize))
+    let inFile = reader.wholePageCount
     let elsewhere = UInt32(clamping: reader.overlay?.images.keys.count { $0 > inFile } ?? 0)
     let lacking = stated.map { $0 > inFile && $0 - inFile > elsewhere ? $0 - inFile - elsewhere : 0 } ?? 0
     let first = inFile + 1
@@ -144,7 +144,7 @@ extension CauseSearch {
       let isLogMode = layout.header?.usesWriteAheadLog == true && evidence.log == nil
       let words =
         lacking > 0
-        ? "\(lacking) of \(stated ?? 0) pages are missing from the end of the file"
+        ? "\(grouped(lacking)) of \(counted(stated ?? 0, "page")) \(lacking == 1 ? "is" : "are") missing from the end of the file"
         : "The file ends within a page"
       let missing = lacking > 0 ? Array(first...(first + min(lacking, 1 << 20) - 1)) : [first]
       add(

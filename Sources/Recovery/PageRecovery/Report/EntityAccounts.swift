@@ -23,8 +23,18 @@ struct EntityAccounts {
     /// Their rowids, as far as they are known.
     var keys = KeyRanges()
 
-    /// The same for each entity, by number; nil where they cannot be told apart.
+    /// The rowids that the others likely had.
+    var likely = KeyRanges()
+
+    /// The known rowids for each entity, by number; nil where they cannot be told apart.
     var byEntity: [Int64: KeyRanges]?
+
+    /// Takes the rowids that the lost rows likely had that are not known by theirs; not many more than these.
+    mutating func take(likely keys: KeyRanges) {
+      let candidates = keys.subtracting(self.keys)
+      let others = max(0, count - self.keys.count)
+      if candidates.count / 2 <= others, others > 0 { likely = candidates }
+    }
   }
 
   /// The accounts of all tables.
@@ -67,7 +77,9 @@ struct EntityAccounts {
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
     let count = max(tally.destroyed + (onPages ?? 0), keys.count)
     guard count > 0 else { return Losses(basis: onPages == nil ? .unknown : .none) }
-    return Losses(count: count, basis: onPages == 0 && keys.count == count ? .cells : .estimate, keys: keys)
+    var losses = Losses(count: count, basis: onPages == 0 && keys.count == count ? .cells : .estimate, keys: keys)
+    if onPages != 0 { losses.take(likely: try estimate.keysOfLostEnd(of: index, numbers: numbers)) }
+    return losses
   }
 
   private func wholeIndex(of table: Int) -> Int? {
@@ -105,6 +117,7 @@ struct EntityAccounts {
     whole.fromBackup = tally.fromBackup
     whole.lostKeysKnown = losses.keys.count
     whole.lostKeys = losses.keys.prefix(ranges: Entity.maximumRanges)
+    whole.lostKeysEstimated = losses.likely.prefix(ranges: Entity.maximumRanges)
     guard let first = names.first else { return [whole] }
     whole.name = first.name
     // Without entity numbers nothing tells the entities of a table apart.
@@ -133,6 +146,8 @@ struct EntityAccounts {
       account.fromBackup = fromBackup[place]
       account.keptApart = apart[place]
       account.deleted = deleted[place]
+      // Which entity a row was of that is known by no key cannot be told.
+      account.lostKeysEstimated = KeyRanges()
       if let keys = losses.byEntity?[Int64(entity.number)] {
         account.lost = losses.basis == .estimate ? max(0, keys.count) : keys.count
         account.lostBasis = keys.isEmpty && losses.basis != .estimate ? .none : losses.basis

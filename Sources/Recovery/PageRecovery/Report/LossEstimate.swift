@@ -171,6 +171,25 @@ struct LossEstimate {
     return KeyRanges(ranges: ranges)
   }
 
+  /// The rowids that no row has from behind the last page of a table up to the highest that was given, where the pages at
+  /// its end are lost; none where nothing tells the highest, or not all rows that are there are known.
+  func keysOfLostEnd(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
+    let tree = crawl.trees[index]
+    guard tree.hasRowids, let name = rowidName(of: tree), let taken = outcome.live[index]?.takenKeys,
+      let highest = try highestKey(of: index, numbers: numbers), let hole = try holes(of: index, numbers: numbers).last,
+      hole.isBounded, hole.upTo == highest, hole.above < hole.upTo
+    else { return KeyRanges() }
+    let rows = try outcome.database.prepare(
+      "SELECT \(name) FROM \(SQLText.quotedIdentifier(tree.name)) "
+        + "WHERE \(name) > \(hole.above) AND \(name) <= \(hole.upTo) ORDER BY 1")
+    var present = KeyRanges()
+    while try rows.step() { present.append(rows.integer(0)) }
+    let missing = KeyRanges(ranges: [(hole.above + 1)...hole.upTo]).subtracting(present).subtracting(taken)
+    // What deleted rows leave behind the last page is no loss.
+    let least = hole.isBetweenPages ? (meanRows(of: index) ?? 1) / 2 : 0
+    return Double(missing.count) * density(of: index) < least ? KeyRanges() : missing
+  }
+
   /// Overlapping ranges as one.
   private static func united(_ gaps: [Tree.Gap]) -> [Tree.Gap] {
     var result: [Tree.Gap] = []

@@ -57,7 +57,8 @@ extension SalvageReport: Codable {
       "referencesCut": referencesCut, "score": score,
     ]
     try encoder.encode([
-      "format": format, "complete": isComplete, "store": store, "output": output, "coreData": isCoreData,
+      "format": format, "complete": isComplete, "incompleteBecause": isComplete ? nil : reservations, "store": store,
+      "output": output, "coreData": isCoreData,
       "summary": summary, "entities": entities, "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
       "remarks": remarks, "causes": causes, "pages": pages, "kit": kit, "backup": backup, "rebuild": rebuild,
     ])
@@ -130,6 +131,7 @@ extension SalvageReport.Entity: Codable {
     case lostBasis
     case lostKeys
     case lostKeysKnown
+    case lostKeysEstimated
     case keptApart
     case deleted
     case outsideModel
@@ -150,6 +152,7 @@ extension SalvageReport.Entity: Codable {
     lostBasis = try values.decode(Basis.self, forKey: .lostBasis)
     lostKeys = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeys) ?? KeyRanges()
     lostKeysKnown = try values.decodeIfPresent(Int64.self, forKey: .lostKeysKnown) ?? 0
+    lostKeysEstimated = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeysEstimated) ?? KeyRanges()
     keptApart = try values.decode(Int64.self, forKey: .keptApart)
     deleted = try values.decode(Int64.self, forKey: .deleted)
     isOutsideModel = try values.decodeIfPresent(Bool.self, forKey: .outsideModel) ?? false
@@ -162,7 +165,8 @@ extension SalvageReport.Entity: Codable {
       "name": name, "table": table, "recovered": recovered, "doubtful": doubtful,
       "doubtfulReasons": doubts.isEmpty ? nil : DoubtReason.codes(doubts), "rebuilt": rebuilt,
       "fromBackup": fromBackup, "lost": lost, "lostIsExact": isLostExact, "lostBasis": lostBasis,
-      "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil, "keptApart": keptApart,
+      "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
+      "lostKeysEstimated": lostKeysEstimated.isEmpty ? nil : lostKeysEstimated, "keptApart": keptApart,
       "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,
     ])
   }

@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 extension SalvageReport {
   /// The accounts of what holds records of the app's.
   ///
@@ -17,6 +19,54 @@ extension SalvageReport {
 
   /// Whether any row is doubtful, Core Data's own included.
   package var hasDoubts: Bool { entities.contains { $0.doubtful > 0 } }
+
+  /// Whether anything shows that the store is damaged; nothing does of one that only could not be migrated.
+  package var showsDamage: Bool {
+    !causes.isEmpty || unplacedRows > 0 || entities.contains { $0.hasLosses || $0.doubtful > 0 || $0.keptApart > 0 }
+  }
+
+  /// Whether records or references are missing, or may be.
+  package var lacksRecords: Bool { count.lost > 0 || count.hasUnknown || referencesCut > 0 }
+
+  /// Why the result is not complete beyond doubt, besides lost and doubtful records; empty where it is.
+  package var reservations: [String] {
+    guard !isComplete else { return [] }
+    func sum(_ number: (Entity) -> Int64) -> Int64 { entities.reduce(0) { $0.addingClamped(number($1)) } }
+    var reasons: [String] = []
+    let taken = sum(\.fromBackup)
+    if taken > 0 {
+      reasons.append(
+        "\(counted(taken, "row")) \(taken == 1 ? "is" : "are") from the backup"
+          + (backup.map { " of \(printable($0.date))" } ?? ""))
+    }
+    let apart = max(sum(\.keptApart), rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
+    if apart > 0 { reasons.append("\(counted(apart, "row")) \(apart == 1 ? "was" : "were") set aside") }
+    if unplacedRows > 0 { reasons.append("\(counted(unplacedRows, "row")) that fit no table") }
+    if unplacedEntries > 0 {
+      reasons.append("\(counted(unplacedEntries, "entry", "entries")) of indexes that no root leads to")
+    }
+    if ownTables.contains(where: { $0.hasLosses || $0.doubtful > 0 }) {
+      reasons.append("rows of Core Data's own tables are lost or doubtful")
+    }
+    let cut = referencesCut
+    if cut > 0 { reasons.append("\(counted(cut, "reference")) to lost records \(cut == 1 ? "was" : "were") cut") }
+    let defaulted = rebuild?.defaulted.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0
+    if defaulted > 0 {
+      reasons.append("\(counted(defaulted, "missing value")) \(defaulted == 1 ? "has" : "have") the model's default")
+    }
+    if rebuild?.migrationFailure != nil { reasons.append("the store could not be migrated") }
+    guard reasons.isEmpty, count.lost == 0, !count.hasUnknown, count.doubtful == 0 else { return reasons }
+    // Nothing is counted: the state of the files alone leaves a doubt.
+    return remarks.isEmpty ? causes.map { $0.words.hasSuffix(".") ? String($0.words.dropLast()) : $0.words } : remarks
+  }
+
+  /// `Not beyond doubt: 12 rows were set aside.`; nil where the result is complete, or where lost or doubtful records tell why
+  /// it is not.
+  package var reservationWords: String? {
+    guard count.lost == 0, !count.hasUnknown, count.doubtful == 0 else { return nil }
+    let reasons = reservations
+    return reasons.isEmpty ? nil : "Not beyond doubt: \(reasons.joined(separator: "; "))."
+  }
 }
 
 extension SalvageReport.Entity {

@@ -69,6 +69,10 @@ public struct SalvageReport: Sendable, Hashable {
     /// How many of the lost rows are known by their rowids, those that are not listed included.
     public var lostKeysKnown: Int64 = 0
 
+    /// The rowids that the other lost rows likely had: those that no row has, from behind the table's last page up to the
+    /// highest that was given; of more than ten thousand ranges the first.
+    public var lostKeysEstimated = KeyRanges()
+
     /// Rows set aside from the live ones.
     public var keptApart: Int64
 
@@ -81,6 +85,9 @@ public struct SalvageReport: Sendable, Hashable {
 
     /// Whether the number of lost rows is exact; else it is an estimate, or unknown.
     public var isLostExact: Bool { lostBasis != .estimate && lostBasis != .unknown }
+
+    /// Whether each of the lost rows is known by its rowid.
+    public var areLostKeysComplete: Bool { lostKeysKnown >= lost }
 
     /// Whether rows are lost, or may be.
     public var hasLosses: Bool { lost > 0 || lostBasis == .unknown }

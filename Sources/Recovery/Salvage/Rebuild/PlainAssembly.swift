@@ -57,6 +57,6 @@ struct PlainAssembly {
         sql: "PRAGMA main.application_id = \(Int32(bitPattern: header.applicationID))")
     }
     try recount(doubtful)
-    try aside.takeOver(raw)
+    try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
   }
 }

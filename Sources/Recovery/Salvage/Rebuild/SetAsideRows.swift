@@ -87,7 +87,9 @@ struct SetAsideRows {
   }
 
   /// Takes over what the raw salvage set aside, and the evidence where there is anything at all.
-  mutating func takeOver(_ raw: RawTables) throws {
+  ///
+  /// - Parameter isDoubtful: whether any live row is doubtful, so that the evidence is kept in any case.
+  mutating func takeOver(_ raw: RawTables, isDoubtful: Bool) throws {
     for table in raw.all {
       let isApart = ["lazaret_lost_and_found", OutputRole.other.name(""), OutputRole.deleted.name("")]
         .contains(where: table.name.hasPrefix)
@@ -99,7 +101,8 @@ struct SetAsideRows {
         sql: "CREATE TABLE aside.\(SQLText.quotedIdentifier(table.name)) AS "
           + "SELECT \(Self.unconverted(table.columns.map(\.name), of: "r")) FROM \(table.sql) AS r")
     }
-    guard isUsed, raw["lazaret_evidence"] != nil else { return }
+    guard isUsed || isDoubtful, raw["lazaret_evidence"] != nil else { return }
+    isUsed = true
     try database.execute(sql: "CREATE TABLE aside.lazaret_evidence AS SELECT * FROM raw.lazaret_evidence")
     for view in ["lazaret_pages", "lazaret_provenance"] {
       let statement = try String.fetchOne(

@@ -106,7 +106,7 @@ struct StoreAssembly {
     if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
     try layout.makeTriggers(on: database)
     try copyForeignTables()
-    try aside.takeOver(raw)
+    try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
     try nameKeys()
     try recount()
     try step()

@@ -201,7 +201,10 @@ struct StoreReconstruction {
       guard result.store != folder.store, !result.isNothing else { return folder.store }
       report.rebuild?.migratedTo = bundle.current.name
       report.rebuild?.steps = result.steps.map(\.step)
-      if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) { report.isComplete = false }
+      if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) {
+        report.isComplete = false
+        report.remarks.append("the migration left out what has no place in \(printable(bundle.current.name))")
+      }
       return folder.migrated
     } catch {
       if error.kind == .cancelled { throw .cancelled() }

@@ -100,7 +100,8 @@ struct ExportAnalysis {
       let words = failure ?? "nothing could be read"
       return try JSON.bytes(of: ["found": "nothing", "words": words], .line, to: "export the report")
     }
-    return try reduction.json(report, without: report.isCoreData ? [] : ["lostKeys", "primaryKeys"])
+    let keys: Set<String> = ["lostKeys", "lostKeysEstimated", "primaryKeys"]
+    return try reduction.json(report, without: report.isCoreData ? [] : keys)
   }
 }
 
