@@ -56,13 +56,16 @@ func library(_ name: String, apt: String, brew: String) -> Target {
 /// What tests try is optimised, as users have it; they themselves need not be, and compile in half the time.
 let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
-func tests(of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = []) -> Target
-{
+/// - Parameter searches: whether the tests themselves look through so much that they are optimised too.
+func tests(
+  of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = [],
+  searches: Bool = false
+) -> Target {
   .testTarget(
     name: "\(name)Tests",
     dependencies: [.target(name: name), "TestSupport", systemPackage] + dependencies,
     exclude: excluded,
-    swiftSettings: testSettings)
+    swiftSettings: searches ? settings : testSettings)
 }
 
 /// The fuzzer; it can only be linked where libFuzzer is.
@@ -340,7 +343,7 @@ let package = Package(
       needs: [
         "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage",
         "ScrubbingCheck", grdb,
-      ]),
+      ], searches: true),
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),
     tests(of: "TusProtocol"),
     tests(of: "Archives", needs: ["StoreFiles"]),

@@ -20,7 +20,7 @@ struct DamagedStoreTests {
   }
 
   /// The answer for an address, when what it is about has been looked at.
-  private static func settled(_ browser: Browser, _ address: String) throws -> Response {
+  static func settled(_ browser: Browser, _ address: String) throws -> Response {
     for _ in 0..<400 {
       let response = try browser.get(address)
       let isPreparing = response.text.contains("data-reload") || response.text.contains("\"preparing\":true")
@@ -48,7 +48,7 @@ struct DamagedStoreTests {
   func look() throws {
     let (scene, browser, id) = try Self.scene()
     let before = try FolderContents(of: scene.home, ignoring: [".lazaret-browsing"])
-    let page = try Self.settled(browser, "/stores/\(id)").text
+    let page = try DamagedStoreTests.settled(browser, "/stores/\(id)").text
     for heading in ["Page map", "Damage by page", "How much is left", "What most likely happened"] {
       #expect(page.contains("<h2>\(heading)</h2>"), "\(heading)")
     }
@@ -76,7 +76,7 @@ struct DamagedStoreTests {
     defer { withExtendedLifetime(scene) {} }
     let damage = try #require(try Self.json(browser, "/stores/\(id).json")["damage"] as? [String: Any])
     #expect(damage["salvaged"] as? Bool == false)
-    let page = try Self.settled(browser, "/stores/\(id)/losses").text
+    let page = try DamagedStoreTests.settled(browser, "/stores/\(id)/losses").text
     #expect(page.contains("It was not salvaged yet."))
     #expect(!page.contains("Recovered "))
     let job = try browser.run("/stores/\(id)/salvage", [("model", "App")])
@@ -91,7 +91,7 @@ struct DamagedStoreTests {
   func actions() throws {
     let (scene, browser, id) = try Self.scene()
     defer { withExtendedLifetime(scene) {} }
-    let page = try Self.settled(browser, "/stores/\(id)").text
+    let page = try DamagedStoreTests.settled(browser, "/stores/\(id)").text
     #expect(page.contains("<a class=\"button main\" href=\"/stores/\(id)/salvage\">"))
     for action in ["repair", "quarantine", "export", "backup"] {
       #expect(page.contains("<a class=\"button\" href=\"/stores/\(id)/\(action)\">"), "\(action)")
@@ -120,7 +120,7 @@ struct DamagedStoreTests {
     try queue.close()
     #expect(cars == report["recovered"] as? Int)
     // What is installed, and there, is shown and not offered again.
-    let page = try Self.settled(browser, address).text
+    let page = try DamagedStoreTests.settled(browser, address).text
     #expect(!page.contains("href=\"\(address)/install\""))
     #expect(page.contains("The store in its place"))
     #expect(try browser.post("\(address)/install").status == .conflict)
@@ -156,7 +156,7 @@ struct DamagedStoreTests {
     let (scene, bundle) = try Scene.full()
     let browser = try Browser(try scene.inspector([bundle]))
     let id = try browser.id("quarantined", "Other.sqlite")
-    let page = try Self.settled(browser, "/stores/\(id)").text
+    let page = try DamagedStoreTests.settled(browser, "/stores/\(id)").text
     #expect(page.contains("<a class=\"button main\" href=\"/stores/\(id)/salvage\">"))
     #expect(page.contains("<h2>Page map</h2>"))
     let live = try browser.id("live", "Live.sqlite")
@@ -180,7 +180,7 @@ struct DamagedStoreTests {
     _ = none.scene
     let alone = try Browser(try none.scene.inspector([other]))
     let id2 = try alone.id("live", "App.sqlite")
-    #expect(try Self.settled(alone, "/stores/\(id2)/original/entities").status == .ok)
+    #expect(try DamagedStoreTests.settled(alone, "/stores/\(id2)/original/entities").status == .ok)
   }
 
   @Test("where it lost records is told by keys that SQLite does not have")
@@ -327,13 +327,13 @@ struct AtOncePagesTests {
     let (live, backup) = (try browser.id("live", "Live.sqlite"), try browser.id("backups", "Live.sqlite"))
     let quarantined = try browser.id("quarantined", "App.sqlite")
     func digest(_ address: String) throws -> String {
-      let response = try Self.settled(browser, "\(address).json")
+      let response = try DamagedStoreTests.settled(browser, "\(address).json")
       let digest = try #require(response.headers["Lazaret-Digest"])
       #expect(digest == FileDigest(of: response.bytes ?? []).hexadecimal)
       return digest
     }
     for address in ["/stores", "/bundles", "/stores/\(live)", "/stores/\(backup)", "/stores/\(quarantined)"] {
-      let page = try Self.settled(browser, address).text
+      let page = try DamagedStoreTests.settled(browser, address).text
       #expect(page.contains("data-digest=\"\(try digest(address))\""), "\(address)")
     }
     // A page that stays as it is has none.

@@ -199,7 +199,7 @@ struct InboxPagesTests {
     let target = try #require(begun.headers["Location"])
     #expect(begun.status == .seeOther && target.hasPrefix("/inbox/batches/"))
     #expect(try browser.get(target).text.contains("0 of 1"))
-    #expect(try browser.post("\(address)/salvage").status == .unprocessableContent)
+    #expect(try browser.post("\(address)/salvage").status == .conflict)
     let pool = WorkerPool(post.inbox, options: .init(), runner: WorkInProcess(surroundings: .machine))
     while try pool.workOnce() {}
     let batch = try #require(try browser.json("\(target).json")["batch"] as? [String: Any])

@@ -26,6 +26,7 @@ extension ParsableCommand {
       try FileError.requireDescriptors(to: "begin")
       try body()
     } catch let code as ExitCode {
+      try checkOutput()
       throw code
     } catch let slip as CommandLineSlip {
       Terminal.standardError.write(

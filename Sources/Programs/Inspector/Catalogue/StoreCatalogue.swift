@@ -158,7 +158,7 @@ package struct StoreCatalogue: Sendable {
   ///
   /// What a migration kept does not say where the store was, and the others say where it was when they were taken: where the
   /// store of their folder is now counts besides.
-  package func backups(of path: FilePath) throws -> [ListedStore] {
+  func backups(of path: FilePath) throws -> [ListedStore] {
     try backups().filter { listed in
       guard let (backup, place) = listed.backup else { return false }
       return place.owner?.present == path || backup.manifest?.store.path.path == path

@@ -175,10 +175,16 @@ struct LossEstimate {
   /// its end are lost; none where nothing tells the highest, or not all rows that are there are known.
   func keysOfLostEnd(of index: Int, numbers: [Int64]) throws(SalvageError) -> KeyRanges {
     let tree = crawl.trees[index]
+    let holes = try holes(of: index, numbers: numbers)
     guard tree.hasRowids, let name = rowidName(of: tree), let taken = outcome.live[index]?.takenKeys,
-      let highest = try highestKey(of: index, numbers: numbers), let hole = try holes(of: index, numbers: numbers).last,
+      let highest = try highestKey(of: index, numbers: numbers), var hole = holes.last,
       hole.isBounded, hole.upTo == highest, hole.above < hole.upTo
     else { return KeyRanges() }
+    // The pages before the last one may be lost too.
+    for before in holes.dropLast().reversed() where before.isBounded && before.upTo == hole.above {
+      hole.above = before.above
+      hole.isBetweenPages = before.isBetweenPages
+    }
     let rows = try outcome.database.prepare(
       "SELECT \(name) FROM \(SQLText.quotedIdentifier(tree.name)) "
         + "WHERE \(name) > \(hole.above) AND \(name) <= \(hole.upTo) ORDER BY 1")
