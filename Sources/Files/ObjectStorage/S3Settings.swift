@@ -62,7 +62,7 @@ package struct S3Patience: Sendable, Hashable {
   /// The usual.
   package init() {}
 
-  /// That of a process which somebody waits for, or which does other things meanwhile.
+  /// That of a process whose caller waits, or which does other things meanwhile.
   package static var short: S3Patience {
     var patience = S3Patience()
     patience.attempts = 6

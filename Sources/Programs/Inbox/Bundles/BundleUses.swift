@@ -5,10 +5,10 @@ internal import Compatibility
 package final class BundleUses: Sendable {
   private let asked = Mutex<[@Sendable (String) -> Bool]>([])
 
-  /// Of none, until someone says which.
+  /// Of none, until ``ask(_:)`` says who knows.
   package init() {}
 
-  /// Has someone asked from now on whether a bundle of an identifier is being worked at.
+  /// Adds a question that is asked from now on: whether a bundle of an identifier is being worked at.
   package func ask(_ isBeingUsed: @escaping @Sendable (String) -> Bool) {
     asked.withLock { $0.append(isBeingUsed) }
   }
