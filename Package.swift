@@ -331,7 +331,9 @@ let package = Package(
       needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
     tests(
       of: "Backup",
-      needs: ["AgeEncryption", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "Zstandard", grdb],
+      needs: [
+        "AgeEncryption", "LazaretTesting", "ManagedObjectModel", "PageRecovery", "PersistentStore", "Zstandard", grdb,
+      ],
       leavingOut: ["Recorded"]),
     tests(
       of: "RecordBrowsing",

@@ -1,6 +1,8 @@
 import Backup
 import GRDB
 import LazaretTesting
+import ManagedObjectModel
+import PageRecovery
 import PersistentStore
 import StoreFiles
 import SystemPackage
@@ -123,5 +125,98 @@ struct EntityExtractionTests {
     #expect(try FolderContents(of: scene.folder.path) == before)
     try scene.folder.write("taken", to: "Some.sqlite")
     #expect(throws: BackupError.self) { _ = try extract(scene, ["Person"]) }
+  }
+
+  // MARK: What is read of the backup
+
+  private static let filler = """
+    INSERT INTO FILLER WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 6000)
+      SELECT NULL, randomblob(1000) FROM c
+    """
+
+  /// What of a store the records of an entity are: all of them, but the identifier that each new store gets.
+  private func content(_ path: FilePath) throws -> [String: [String: [String: String]]] {
+    try RestoreScene.rows(path, ignoring: ["Z_METADATA"])
+  }
+
+  @Test func damageElsewhereDoesNotMatter() throws {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", seed: 3, records: 150)
+    try scene.change(store, "CREATE TABLE FILLER (k INTEGER PRIMARY KEY, v BLOB); \(Self.filler)")
+    try scene.backups.add(1, try scene.bytes(store))
+    let whole = try content(try extract(scene, ["Port"], to: "Whole.sqlite").path)
+    #expect(whole["ZPORT"]?.isEmpty == false)
+
+    let length = try scene.bytes(store).count
+    var needed = 0
+    let blocks = length / MadeBackups.blockLength
+    #expect(blocks >= 6)
+    for block in 0..<blocks {
+      let offset = block * MadeBackups.blockLength + MadeBackups.blockLength / 2
+      try scene.backups.damage(1, .database, at: offset)
+      do {
+        let (report, path) = try extract(scene, ["Port"], to: "Some\(block).sqlite")
+        #expect(report.isComplete)
+        #expect(try content(path) == whole)
+      } catch let error as BackupError {
+        #expect(error.kind == .damaged && error.detail.hasPrefix("block \(block) of "))
+        #expect(try scene.system.status(of: scene.folder.appending("Some\(block).sqlite")) == nil)
+        needed += 1
+      }
+      try scene.backups.damage(1, .database, at: offset)
+    }
+    #expect((1...2).contains(needed))
+  }
+
+  @Test func whatIsSalvagedIsNotSaidToBeAll() throws {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", seed: 4, records: 12_000)
+    try scene.backups.add(1, try scene.bytes(store))
+    try scene.backups.damage(1, .database, at: MadeBackups.blockLength * 3 / 2)
+    let bundle = try #require(
+      ModelBundle(name: "Ships", versions: [ModelVersion(name: "V1", model: RestoreScene.model, isCurrent: true)]))
+    let options = BackupRestorer.Options(salvages: true, model: .coreData(bundle))
+    let report = try scene.restorer().extract(
+      EntitySelection(entities: ["Ship", "Person", "Port"]), from: MadeBackups.id(1),
+      to: scene.folder.appending("Some.sqlite"), model: RestoreScene.model, options: options,
+      temporary: scene.folder.path)
+    #expect(!report.isComplete && !report.isContentRight)
+    #expect(report.lostBlocks.map { $0.block } == [1])
+  }
+
+  @Test func aChainGivesWhatItsLastBackupHolds() throws {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", seed: 6, records: 150)
+    try scene.change(store, "CREATE TABLE FILLER (k INTEGER PRIMARY KEY, v BLOB); \(Self.filler)")
+    var states = [try scene.bytes(store)]
+    try scene.backups.add(1, states[0])
+    let changes = [
+      "UPDATE ZPERSON SET ZNAME = 'a' || ZNAME WHERE Z_PK % 3 = 0",
+      // The file becomes shorter, and longer again.
+      "DELETE FROM FILLER WHERE k > 500; PRAGMA incremental_vacuum",
+      "UPDATE ZPERSON SET ZNAME = 'b' || ZNAME WHERE Z_PK % 5 = 0; \(Self.filler)",
+      "UPDATE ZPORT SET ZNAME = 'c' || ZNAME; DELETE FROM ZPERSON WHERE Z_PK % 7 = 0",
+    ]
+    for (index, sql) in changes.enumerated() {
+      try scene.change(store, sql)
+      states.append(try scene.bytes(store))
+      try scene.backups.add(index + 2, states[index + 1], parent: (index + 1, states[index]), depth: index + 2)
+    }
+    #expect(states[2].count < states[1].count && states[3].count > states[2].count)
+    for (index, state) in states.enumerated() {
+      try scene.backups.add(index + 20, state)
+      for entities in [["Person"], ["Ship", "Port"]] {
+        let name = "\(index)\(entities[0])"
+        func extract(_ number: Int, _ name: String) throws -> FilePath {
+          try scene.restorer().extract(
+            EntitySelection(entities: entities), from: MadeBackups.id(number), to: scene.folder.appending(name),
+            temporary: scene.folder.path
+          ).path
+        }
+        let (chain, whole) = (try extract(index + 1, "Chain\(name)"), try extract(index + 20, "Whole\(name)"))
+        #expect(try content(chain) == content(whole), "\(index)")
+        try expectSound(chain)
+      }
+    }
   }
 }

@@ -80,21 +80,26 @@ struct DriftVerdictTests {
     #expect(examination.verdict == .damaged && examination.reason.code == "metadata-damaged")
   }
 
+  /// A store of 3,000 records, every second one a car, the others taxis, on which statements ran.
+  private static func carsAndTaxis(then statements: [String] = []) throws -> Specimen {
+    let model = ManagedObjectModel(
+      entities: [
+        Models.entity("Car", ["name": .string]), Entity(name: "Taxi", parentName: "Car", properties: []),
+      ])
+    let rows = "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 3000) "
+    return try Specimen.store(model, cars: 0, cached: model).running(
+      "\(rows) INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT n, 1 + n % 2, 1, 'car ' || n FROM k",
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 3000 WHERE Z_NAME = 'Car'", statements.joined(separator: ";"),
+      "PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
   /// The index that Core Data keeps of entity numbers has the least and the greatest at its ends.
   @Test(
     "A number that only a row in the middle has is found without counting where it is indexed",
     arguments: ["0", "9", "NULL"])
   func middleOfAHierarchy(_ number: String) throws {
     let folder = try TemporaryFolder()
-    let model = ManagedObjectModel(
-      entities: [
-        Models.entity("Car", ["name": .string]), Entity(name: "Taxi", parentName: "Car", properties: []),
-      ])
-    let rows = "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 3000) "
-    let path = try Specimen.store(model, cars: 0, cached: model).running(
-      "\(rows) INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT n, 1 + n % 2, 1, 'car ' || n FROM k",
-      "UPDATE Z_PRIMARYKEY SET Z_MAX = 3000 WHERE Z_NAME = 'Car'", "PRAGMA wal_checkpoint(TRUNCATE)"
-    ).place(in: folder)
+    let path = try Self.carsAndTaxis().place(in: folder)
     let whole = try examiner().look(path, nil, .quick, counting: false)
     #expect(whole.verdict == .compatible)
     let wrong = try Specimen(of: path).running(
@@ -171,16 +176,7 @@ struct DriftVerdictTests {
     ])
   func countedByNumber(_ statements: [String], _ counts: [String], _ others: Int) throws {
     let folder = try TemporaryFolder()
-    let model = ManagedObjectModel(
-      entities: [
-        Models.entity("Car", ["name": .string]), Entity(name: "Taxi", parentName: "Car", properties: []),
-      ])
-    let rows = "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 3000) "
-    let path = try Specimen.store(model, cars: 0, cached: model).running(
-      "\(rows) INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT n, 1 + n % 2, 1, 'car ' || n FROM k",
-      "UPDATE Z_PRIMARYKEY SET Z_MAX = 3000 WHERE Z_NAME = 'Car'", statements.joined(separator: ";"),
-      "PRAGMA wal_checkpoint(TRUNCATE)"
-    ).place(in: folder)
+    let path = try Self.carsAndTaxis(then: statements).place(in: folder)
     for depth in Examination.Depth.allCases {
       let examination = try examiner().look(path, nil, depth)
       #expect(examination.counts == ["Car in ZCAR: \(counts[0])", "Taxi in ZCAR: \(counts[1])"])

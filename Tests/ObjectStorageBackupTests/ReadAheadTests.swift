@@ -36,6 +36,19 @@ struct ReadAheadTests {
     #expect(object.read < object.bytes.count / 20 * 21)
   }
 
+  @Test("Threads that read together, and overtake each other, ask for every byte once")
+  func overtaking() throws {
+    let (ahead, object, length) = (ReadAhead(), Object(count: 40_000_000), 500_000)
+    var blocks = Array(0..<80)
+    for place in stride(from: 4, to: 78, by: 3) { blocks.swapAt(place, place + 1) }
+    for block in blocks {
+      let part = try ahead.read("a", at: Int64(block * length), length: length, fetch: object.fetch)
+      #expect(part == Array(object.bytes[(block * length)..<((block + 1) * length)]))
+    }
+    #expect(object.requests.count < 20)
+    #expect(object.read < object.bytes.count / 20 * 21)
+  }
+
   @Test("Of places here and there nothing is read but what is asked for")
   func scattered() throws {
     let (ahead, object) = (ReadAhead(), Object(count: 9_000_000))

@@ -20,6 +20,9 @@ final class CurlExchange {
   private static let mostLines = 200
   private static let longestLine = 16384
 
+  /// The most bytes that are set aside because a server says that they will come.
+  private static let mostReserved = 16 << 20
+
   /// - Parameter limit: the bytes that the body of an answer may have.
   init(sending body: ArraySlice<UInt8>, limit: Int) {
     self.body = body
@@ -51,6 +54,9 @@ final class CurlExchange {
     guard bytes.count <= limit - received.count else {
       isExceeded = true
       return false
+    }
+    if received.isEmpty, let length = fields["content-length"].flatMap({ Int($0) }) {
+      received.reserveCapacity(max(0, min(length, limit, Self.mostReserved)))
     }
     unsafe received.append(contentsOf: bytes)
     return true

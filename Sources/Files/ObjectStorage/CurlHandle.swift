@@ -17,6 +17,9 @@ final class CurlHandle: @unchecked Sendable {
 
   deinit { unsafe curl_easy_cleanup(handle) }
 
+  /// How many bytes pass in one call of the system: the most that every version of the library receives at once.
+  private static let bufferLength = 512 << 10
+
   /// How many connections the last request had to make.
   private(set) var newConnections = 0
 
@@ -74,6 +77,7 @@ final class CurlHandle: @unchecked Sendable {
       (CURLOPT_LOW_SPEED_LIMIT, options.patience.slowest),
       (CURLOPT_TIMEOUT_MS, options.patience.whole * 1000),
       (CURLOPT_TCP_KEEPALIVE, 1),
+      (CURLOPT_BUFFERSIZE, Self.bufferLength),
       (CURLOPT_SSL_VERIFYPEER, 1),
       (CURLOPT_SSL_VERIFYHOST, 2),
     ]
@@ -81,7 +85,7 @@ final class CurlHandle: @unchecked Sendable {
     case .get, .delete: break
     case .head: numbers.append((CURLOPT_NOBODY, 1))
     case .put, .post:
-      numbers.append((CURLOPT_UPLOAD, 1))
+      numbers += [(CURLOPT_UPLOAD, 1), (CURLOPT_UPLOAD_BUFFERSIZE, Self.bufferLength)]
       settings.append(
         unsafe lazaret_curl_set_size(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count)))
     }

@@ -5,13 +5,16 @@ extension FileSystem {
   ///
   /// What is there is gone first. Permissions, owner and group go with every folder and file as far as this user may set them.
   ///
+  /// - Parameter isWanted: which files, by their names; all if not given.
   /// - Throws: what copying throws; what has been copied so far stays, for the caller to remove.
-  package func copyTree(_ source: FilePath, to target: FilePath) throws {
+  package func copyTree(
+    _ source: FilePath, to target: FilePath, where isWanted: (String) -> Bool = { _ in true }
+  ) throws {
     try removeTree(target)
     let content = try descendants(of: source)
     try makeDirectory(target)
     for folder in content.folders { try makeDirectory(target.appending(folder)) }
-    for file in content.files where file.status.kind == .regular {
+    for file in content.files where file.status.kind == .regular && isWanted(file.relative.last?.string ?? "") {
       let copy = target.appending(file.relative)
       _ = try self.copy(file.path, to: copy)
       try adoptAccess(of: file.path, to: copy)

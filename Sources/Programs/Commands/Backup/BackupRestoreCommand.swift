@@ -163,7 +163,7 @@ struct BackupRestoreCommand: ParsableCommand {
       options: options)
     line.clear()
     try output.print(home.told(report), report.text)
-    if !report.cut.isEmpty || !report.missing.isEmpty { throw ExitStatus.doubtful }
+    if !report.cut.isEmpty || !report.missing.isEmpty || !report.isComplete { throw ExitStatus.doubtful }
   }
 
   private func show(

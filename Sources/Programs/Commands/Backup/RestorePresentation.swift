@@ -19,11 +19,17 @@ extension RestoreReport {
     lines += values > 0 ? ", \(counted(Int64(values), "large value"))\n" : "\n"
     if let quarantined { lines += "  What was there is in quarantine as \(quarantined.id).\n" }
     if let before { lines += "  It was backed up before as \(before.id).\n" }
-    if !lostBlocks.isEmpty { lines += "  \(counted(Int64(lostBlocks.count), "block")) of the backup lost\n" }
-    if !isContentRight { lines += "  What is left was salvaged; look at it with: lazaret inspect\n" }
-    for name in lostValues { lines += "  The large value \(printable(name)) is lost\n" }
-    return lines
+    return lines + lostText(blocks: lostBlocks, isSalvaged: !isContentRight, values: lostValues)
   }
+}
+
+/// What is lost of a backup, in lines.
+private func lostText(blocks: [RestoreReport.LostBlock], isSalvaged: Bool, values: [String]) -> String {
+  var lines = ""
+  if !blocks.isEmpty { lines += "  \(counted(Int64(blocks.count), "block")) of the backup lost\n" }
+  if isSalvaged { lines += "  What is left was salvaged; look at it with: lazaret inspect\n" }
+  for name in values { lines += "  The large value \(printable(name)) is lost\n" }
+  return lines
 }
 
 extension BackupChoice {
@@ -70,6 +76,6 @@ extension ExtractionReport {
       lines += "\(counted(cut.count, "reference")) to records that were left out cut\n"
     }
     if !missing.isEmpty { lines += "  Not there: \(missing.map(String.init).joined(separator: ", "))\n" }
-    return lines
+    return lines + lostText(blocks: lostBlocks, isSalvaged: !isContentRight, values: lostValues)
   }
 }

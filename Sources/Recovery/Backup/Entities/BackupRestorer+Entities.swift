@@ -13,59 +13,87 @@ extension BackupRestorer {
   /// - Parameters:
   ///   - path: the new store; nothing may be there.
   ///   - model: the model of the backup's version; the one that the store carries if nil.
+  ///   - options: of these, whether what is left of a damaged backup is salvaged; the backup is unpacked as a whole then.
+  ///   - temporary: where the blocks that were read are kept meanwhile; among the system's temporary files if nil.
   /// - Throws: `backup-request` for an entity that the model does not have, or a store that carries no model; else what
-  ///   restoring, or writing the new store, failed with. Nothing is left then.
+  ///   reading the backup, or writing the new store, failed with. Nothing is left then.
   package func extract(
     _ selection: EntitySelection, from id: BackupIdentifier, to path: FilePath, model: ManagedObjectModel? = nil,
     options: Options = Options(), temporary: FilePath? = nil
   ) throws(BackupError) -> ExtractionReport {
     let target = try locate(path)
     try refuseWhatIsThere(target)
-    return try withRestored(id, options: options, temporary: temporary) { store, _ throws(BackupError) in
-      let folder = RestoreFolder(for: target, in: fileSystem)
-      return try removingLeftovers(of: folder) { () throws(BackupError) in
-        let working = try folder.make()
-        var report = try fill(folder.store.main, selection, from: store, id, model: model)
-        report.values = try copyValues(from: store, to: folder.store)
-        report.path = target.main
-        try synchronize(folder.store.main)
-        try check(folder.store.main, id)
-        try install(id, from: folder)
-        _ = consume working
-        return report
+    do throws(BackupError) {
+      return try extractBlocks(selection, from: id, to: target, model: model, options: options, temporary: temporary)
+    } catch {
+      guard error.kind == .damaged || error.kind == .chainBroken, options.salvages else { throw error }
+    }
+    return try withRestored(id, options: options, temporary: temporary) { store, _, restored throws(BackupError) in
+      let content: any ByteSource
+      do throws(FileError) { content = try fileSystem.open(store.main) } catch { throw BackupError(error) }
+      var report = try fill(target, selection, from: content, id, model: model) {
+        new, names throws(BackupError) in
+        try copyValues(names, from: store.path(of: .externalData), to: new)
       }
+      report.lostBlocks = restored.lostBlocks
+      report.lostValues = restored.lostValues
+      report.isContentRight = restored.isContentRight
+      return report
+    }
+  }
+
+  /// Takes the records out of the blocks that hold them; no other is read.
+  private func extractBlocks(
+    _ selection: EntitySelection, from id: BackupIdentifier, to target: StoreFileSet, model: ManagedObjectModel?,
+    options: Options, temporary: FilePath?
+  ) throws(BackupError) -> ExtractionReport {
+    let home = try privateFolder(in: temporary)
+    defer { withExtendedLifetime(home) {} }
+    let extraction = try BackupExtraction(
+      id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: options.progress)
+    let content = try extraction.content(keepingIn: home.path.appending("Blocks"))
+    return try fill(target, selection, from: content, id, model: model) { new, names throws(BackupError) in
+      let lost = try extraction.writeExternalData(into: new, where: names.contains).lostItems
+      guard let item = lost.first else { return }
+      throw BackupError(
+        .damaged, operation: "take records out of the backup",
+        detail: "the large value \(item) is damaged or missing",
+        hint: "Take them out of another backup, or leave out what is lost with --salvage.")
+    }
+  }
+
+  /// Makes the new store beside its place, and puts it there once it is whole.
+  ///
+  /// - Parameters:
+  ///   - content: the database of the backup.
+  ///   - writeValues: writes those of its large values below a folder that have one of some names.
+  private func fill(
+    _ target: StoreFileSet, _ selection: EntitySelection, from content: any ByteSource, _ id: BackupIdentifier,
+    model: ManagedObjectModel?, writeValues: (FilePath, Set<String>) throws(BackupError) -> Void
+  ) throws(BackupError) -> ExtractionReport {
+    let folder = RestoreFolder(for: target, in: fileSystem)
+    return try removingLeftovers(of: folder) { () throws(BackupError) in
+      let working = try folder.make()
+      var report = try fill(folder.store.main, selection, from: content, id, model: model)
+      report.values = try addValues(to: folder.store, writeValues)
+      report.path = target.main
+      try synchronize(folder.store.main)
+      try check(folder.store.main, id)
+      try install(id, from: folder)
+      _ = consume working
+      return report
     }
   }
 
   private func fill(
-    _ file: FilePath, _ selection: EntitySelection, from store: StoreFileSet, _ id: BackupIdentifier,
+    _ file: FilePath, _ selection: EntitySelection, from content: any ByteSource, _ id: BackupIdentifier,
     model: ManagedObjectModel?
   ) throws(BackupError) -> ExtractionReport {
+    let backup: VirtualFile
+    do throws(FileError) { backup = try VirtualFile(content) } catch { throw BackupError(error) }
     do {
-      let backup = try PersistentStore(opening: store.main, options: .evidence)
-      let cache = try backup.modelCache()
-      let metadata = try backup.metadata()
-      try backup.close()
-      guard let metadata else { throw Self.request("the backup is not one of a Core Data store") }
-      let known = try model ?? cache.map { try ManagedObjectModel(modelCache: $0) }
-      guard let known else {
-        throw Self.request("the store carries no model", hint: "Give the model it was written with, with --model.")
-      }
-      guard known.versionHashes() == metadata.versionHashes else {
-        throw Self.request(
-          "the model is not the one that the backup was written with",
-          hint: "Give the version it was written with, with --model.")
-      }
-      let layout = try StoreLayout(known)
-      for name in selection.entities where layout.entity(named: name) == nil {
-        throw Self.request(
-          "its model has no entity \"\(printable(name))\"",
-          hint: "It has: \(layout.entities.map { printable($0.name) }.joined(separator: ", ")).")
-      }
-      var fresh = metadata
-      fresh.uuid = surroundings.makeUUID().description
       let queue = try EvidenceConnection.open(
-        file, .new, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: [store.main]
+        new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: backup
       ) { database in
         for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
       }
@@ -75,12 +103,15 @@ extension BackupRestorer {
             PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = 'UTF-8';
             PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF
             """)
-        try database.execute(
-          sql: "ATTACH DATABASE ? AS backup", arguments: [EvidenceConnection.address(store.main, .unchanging)])
+        try database.execute(sql: "ATTACH DATABASE ? AS backup", arguments: [backup.address])
         var work: EntityExtraction?
         try database.inTransaction {
-          work = try EvidenceConnection.limit(for: [store.main]).apply(to: database) {
-            var extraction = try EntityExtraction(database, layout: layout, selection: selection)
+          work = try EvidenceConnection.limit(for: backup).apply(to: database) {
+            let source = try ComparedStore(database, schema: "backup")
+            let (layout, metadata) = try layout(of: source, database, model: model, for: selection)
+            var fresh = metadata
+            fresh.uuid = surroundings.makeUUID().description
+            var extraction = EntityExtraction(database, source: source, layout: layout, selection: selection)
             try extraction.run(metadata: fresh)
             return extraction
           }
@@ -95,13 +126,38 @@ extension BackupRestorer {
       try queue.close()
       return ExtractionReport(
         id: id, path: file, entities: done.entities, cut: done.cut, missing: done.missing, values: 0)
-    } catch let error as PersistentStoreError {
-      throw BackupError(.store, because: error, path: file)
-    } catch let error as ModelError {
-      throw BackupError(.store, because: error, path: file)
     } catch {
+      // SQLite says only that it could not read; the block that could not be is the reason.
+      if let failure = backup.failure { throw failure.cause as? BackupError ?? BackupError(failure) }
+      if let error = error as? ModelError { throw BackupError(.store, because: error, path: file) }
       throw BackupError(database: error, operation: "take records out of the backup", path: file)
     }
+  }
+
+  /// The layout of the backup's store, by the model that it was written with, and its metadata.
+  private func layout(
+    of source: ComparedStore, _ database: GRDB.Database, model: ManagedObjectModel?, for selection: EntitySelection
+  ) throws -> (StoreLayout, StoreMetadata) {
+    guard source.tables["z_metadata"] != nil else {
+      throw Self.request("the backup is not one of a Core Data store")
+    }
+    guard let metadata = source.metadata else { throw Self.request("the store's metadata cannot be read") }
+    let known = try model ?? source.modelCache(database).map { try ManagedObjectModel(modelCache: $0) }
+    guard let known else {
+      throw Self.request("the store carries no model", hint: "Give the model it was written with, with --model.")
+    }
+    guard known.versionHashes() == metadata.versionHashes else {
+      throw Self.request(
+        "the model is not the one that the backup was written with",
+        hint: "Give the version it was written with, with --model.")
+    }
+    let layout = try StoreLayout(known)
+    for name in selection.entities where layout.entity(named: name) == nil {
+      throw Self.request(
+        "its model has no entity \"\(printable(name))\"",
+        hint: "It has: \(layout.entities.map { printable($0.name) }.joined(separator: ", ")).")
+    }
+    return (layout, metadata)
   }
 
   private static func request(_ detail: String, hint: String = "See: lazaret backup list") -> BackupError {
@@ -110,27 +166,28 @@ extension BackupRestorer {
 
   // MARK: Large values
 
-  /// Copies the files that records of the new store refer to.
-  private func copyValues(from store: StoreFileSet, to new: StoreFileSet) throws(BackupError) -> Int {
-    let (source, target) = (store.path(of: .externalData), new.path(of: .externalData))
+  /// Writes the files that records of the new store refer to, and says how many.
+  private func addValues(
+    to new: StoreFileSet, _ write: (FilePath, Set<String>) throws(BackupError) -> Void
+  ) throws(BackupError) -> Int {
+    let target = new.path(of: .externalData)
     do {
-      guard try fileSystem.status(of: source)?.kind == .directory else { return 0 }
       let names = try referencedNames(new.main)
-      var count = 0
-      let content = try fileSystem.descendants(of: source)
-      for file in content.files where file.relative.last.map({ names.contains($0.string) }) == true {
-        let destination = target.appending(file.relative)
-        try fileSystem.makeDirectory(destination.folder)
-        _ = try fileSystem.copy(file.path, to: destination)
-        count += 1
-      }
-      if count > 0 {
-        for folder in content.folders where try fileSystem.status(of: target.appending(folder)) != nil {
-          try fileSystem.synchronizeDirectory(target.appending(folder))
-        }
-        try fileSystem.synchronizeDirectory(target)
-      }
-      return count
+      guard !names.isEmpty else { return 0 }
+      try write(target, names)
+      guard try fileSystem.status(of: target)?.kind == .directory else { return 0 }
+      let content = try fileSystem.descendants(of: target)
+      for folder in content.folders + [[]] { try fileSystem.synchronizeDirectory(target.appending(folder)) }
+      return content.files.count
+    } catch {
+      throw BackupError(database: error, operation: "copy the large values", path: target)
+    }
+  }
+
+  private func copyValues(_ names: Set<String>, from source: FilePath, to target: FilePath) throws(BackupError) {
+    do {
+      guard try fileSystem.status(of: source)?.kind == .directory else { return }
+      try fileSystem.copyTree(source, to: target, where: names.contains)
     } catch {
       throw BackupError(database: error, operation: "copy the large values", path: target)
     }

@@ -7,7 +7,7 @@ import SystemPackage
 
 /// The filling of a new store with some records of another, by statements on whole tables.
 ///
-/// The new store is `main`, the restored backup `backup`. References to records that are left out are cut and counted.
+/// The new store is `main`, the database of the backup `backup`. References to records that are left out are cut and counted.
 struct EntityExtraction {
   let database: Database
   let layout: StoreLayout
@@ -17,11 +17,11 @@ struct EntityExtraction {
   private(set) var cut: [ExtractionReport.Cut] = []
   private(set) var missing: [Int64] = []
 
-  init(_ database: Database, layout: StoreLayout, selection: EntitySelection) throws {
+  init(_ database: Database, source: ComparedStore, layout: StoreLayout, selection: EntitySelection) {
     self.database = database
+    self.source = source
     self.layout = layout
     self.selection = selection
-    source = try ComparedStore(database, schema: "backup")
   }
 
   mutating func run(metadata: StoreMetadata) throws {

@@ -55,11 +55,23 @@ package struct ExtractionReport: Sendable, Hashable, Encodable {
   /// The large values in files of their own that came along.
   package var values: Int
 
-  /// Writes the report of an extraction.
+  /// The blocks of the backup that are lost, where what is left of it was salvaged.
+  package var lostBlocks: [RestoreReport.LostBlock] = []
+
+  /// Whether the backup's database was read as it was backed up; false where it was salvaged, and records may be missing.
+  package var isContentRight = true
+
+  /// The large values that are lost, by the names of their files.
+  package var lostValues: [String] = []
+
+  /// Whether every record that was chosen is as it was when the backup was taken.
+  package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
+
+  /// Writes the report of an extraction, with `complete`.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "backup": id, "store": PathText(path), "entities": entities, "referencesCut": cut, "missingKeys": missing,
-      "values": values,
+      "values": values, "complete": isComplete, "lostBlocks": lostBlocks, "lostValues": lostValues,
     ])
   }
 }

@@ -5,10 +5,14 @@ extension BackupExtraction {
   /// Writes the large values below a folder, which takes the place of the store's `.X_SUPPORT`; nothing where there are none.
   ///
   /// One that is lost is left out and named.
-  package func writeExternalData(into folder: FilePath) throws(BackupError) -> Result {
+  ///
+  /// - Parameter isWanted: which, by the names of their files; all if not given.
+  package func writeExternalData(
+    into folder: FilePath, where isWanted: (String) -> Bool = { _ in true }
+  ) throws(BackupError) -> Result {
     let own = try manifest
-    if own.kind == .original { return try writeOriginalValues(own, into: folder) }
-    return try eachItem { (item, path, bytes) throws(BackupError) in
+    if own.kind == .original { return try writeOriginalValues(own, into: folder, where: isWanted) }
+    return try eachItem(where: isWanted) { (item, path, bytes) throws(BackupError) in
       let file = try OpenItem(folder.appending(path), in: fileSystem)
       try bytes { (piece) throws(BackupError) in try file.write(piece) }
       try file.finish()
@@ -24,6 +28,7 @@ extension BackupExtraction {
   typealias Content = ((ArraySlice<UInt8>) throws(BackupError) -> Void) throws(BackupError) -> Void
 
   private func eachItem(
+    where isWanted: (String) -> Bool = { _ in true },
     _ body: (BackupManifest.ExternalData.Item, [FilePath.Component], Content) throws(BackupError) -> Void
   ) throws(BackupError) -> Result {
     var result = Result()
@@ -36,10 +41,11 @@ extension BackupExtraction {
         readers[backup.id] = ArchiveReader(reader)
       }
     }
+    let items = data.items.filter { isWanted($0.name.path?.lastComponent?.string ?? "") }
     let total = data.totalBytes
     var done: Int64 = 0
     let own = try manifest.id
-    for item in data.items {
+    for item in items {
       guard let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0
       else {
         result.lostItems.append(printable(item.name.text))

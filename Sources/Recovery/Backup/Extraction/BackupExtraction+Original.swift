@@ -8,20 +8,7 @@ extension BackupExtraction {
   ///
   /// No digests were taken of it, so that only the check of the result tells whether it is whole.
   func writeOriginal(_ manifest: BackupManifest, to path: FilePath) throws(BackupError) -> Result {
-    func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
-      manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }
-    }
-    let content: SnapshotContent
-    do throws(FormatError) {
-      guard let main = source(.originalMain) else {
-        throw FormatError(FileError(.notFound, operation: "read the original", path: path))
-      }
-      content = SnapshotContent(
-        try Database(
-          main: main, writeAheadLog: source(.originalLog), rollbackJournal: source(.originalJournal)))
-    } catch {
-      throw BackupError(error, store: FilePath(place.location))
-    }
+    let content = try originalContent(manifest)
     let file = try ExtractedFile(path, in: fileSystem)
     let length = Int64(BackupManifest.blockLength)
     var offset: Int64 = 0
@@ -39,11 +26,33 @@ extension BackupExtraction {
     return Result()
   }
 
+  /// The database of an original as a reader would see it: with its log, or with a hot journal undone.
+  func originalContent(_ manifest: BackupManifest) throws(BackupError) -> SnapshotContent {
+    func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
+      manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }
+    }
+    do throws(FormatError) {
+      guard let main = source(.originalMain) else {
+        throw FormatError(
+          FileError(.notFound, operation: "read the original", path: FilePath("\(manifest.id)")))
+      }
+      return SnapshotContent(
+        try Database(
+          main: main, writeAheadLog: source(.originalLog), rollbackJournal: source(.originalJournal)))
+    } catch {
+      throw BackupError(error, store: FilePath(place.location))
+    }
+  }
+
   /// Copies the large values of an original below a folder.
-  func writeOriginalValues(_ manifest: BackupManifest, into folder: FilePath) throws(BackupError) -> Result {
+  ///
+  /// - Parameter isWanted: which, by the names of their files.
+  func writeOriginalValues(
+    _ manifest: BackupManifest, into folder: FilePath, where isWanted: (String) -> Bool
+  ) throws(BackupError) -> Result {
     guard manifest.file(.originalSupport) != nil, let place = place as? FolderPlace else { return Result() }
     do {
-      try fileSystem.copyTree(place.support(of: manifest.id, in: section), to: folder)
+      try fileSystem.copyTree(place.support(of: manifest.id, in: section), to: folder, where: isWanted)
     } catch let error as FileError {
       throw BackupError(error)
     } catch {

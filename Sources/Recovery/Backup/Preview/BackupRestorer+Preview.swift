@@ -19,7 +19,7 @@ extension BackupRestorer {
     temporary: FilePath? = nil
   ) throws(BackupError) -> RestorePreview {
     try withRestored(id, options: options, temporary: temporary, or: path.folder) {
-      store, folder throws(BackupError) in
+      store, folder, _ throws(BackupError) in
       do {
         let present = try PresentStore(
           try StoreFileSet.locate(path, in: fileSystem), in: folder, surroundings: surroundings)
@@ -38,6 +38,16 @@ extension BackupRestorer {
     }
   }
 
+  func privateFolder(in temporary: FilePath?, or alternative: FilePath? = nil) throws(BackupError) -> PrivateFolder {
+    do throws(FileError) {
+      return try PrivateFolder(
+        in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",
+        surroundings)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
   /// Restores a backup into a private folder for as long as the body runs.
   ///
   /// - Parameters:
@@ -45,22 +55,15 @@ extension BackupRestorer {
   ///   - alternative: where it is made if nothing can be made there; the folder of the backups if nil.
   package func withRestored<Value>(
     _ id: BackupIdentifier, options: Options, temporary: FilePath?, or alternative: FilePath? = nil,
-    _ body: (_ store: StoreFileSet, _ folder: FilePath) throws(BackupError) -> Value
+    _ body: (_ store: StoreFileSet, _ folder: FilePath, _ report: RestoreReport) throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     // It goes, with everything in it, when this function ends.
-    let home: PrivateFolder
-    do throws(FileError) {
-      home = try PrivateFolder(
-        in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",
-        surroundings)
-    } catch {
-      throw BackupError(error)
-    }
+    let home = try privateFolder(in: temporary, or: alternative)
     defer { withExtendedLifetime(home) {} }
     let folder = RestoreFolder(for: StoreFileSet(main: home.path.appending("Store.sqlite")), in: fileSystem)
     let working = try folder.make()
-    _ = try stage(id, in: folder, options: options)
-    let value = try body(folder.store, home.path)
+    let report = try stage(id, in: folder, options: options)
+    let value = try body(folder.store, home.path, report)
     _ = consume working
     return value
   }

@@ -74,6 +74,17 @@ struct ComparedStore {
     return try? StoreMetadata(uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: Array(bytes))
   }
 
+  /// The model that the store carries (format section 3.4); nil where it carries none.
+  func modelCache(_ database: Database) throws -> [UInt8]? {
+    guard let table = tables["z_modelcache"], table.columns.contains(where: { $0.name.lowercased() == "z_content" })
+    else {
+      return nil
+    }
+    let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM \(sql(table)) LIMIT 1")
+    guard case .blob(let bytes) = value?.storage else { return nil }
+    return Array(bytes)
+  }
+
   private static func entities(
     _ database: Database, _ schema: String, _ tables: [String: Table]
   ) throws -> [String: Entity] {

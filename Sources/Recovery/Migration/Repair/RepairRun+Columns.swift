@@ -155,13 +155,10 @@ extension RepairRun {
     }.map(\.0.number)
     guard !numbers.isEmpty else { return }
     let place = "FROM \(SQLText.identifier(table.name)) WHERE Z_ENT IN \(numbers.sqlList)"
-    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
-    guard rows > 0 else { return }
-    leaveOut(
-      .missingValue, in: table.name, column.name, rows: rows,
-      examples: try Int64.fetchAll(database, sql: "SELECT Z_PK \(place) ORDER BY Z_PK LIMIT 10"),
+    try leaveOut(.missingValue, in: table.name, column.name, rowsOf: place) { rows in
       "\(printable(key.description)) is mandatory and \(isShared ? Self.noSharedDefault : Self.noDefault): "
-        + "\(counted(rows, "record")) have no value")
+        + "\(counted(rows, "record")) have no value"
+    }
   }
 
   /// Gives the records their values: all of an entity in one go, because every record is written anew.

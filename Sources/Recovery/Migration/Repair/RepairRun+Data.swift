@@ -252,12 +252,9 @@ extension RepairRun {
   private mutating func tellMissingValue(_ attribute: MandatoryAttribute) throws {
     let (table, column) = (attribute.table.name, attribute.column.name)
     let place = "FROM main.\(SQLText.identifier(table)) AS o WHERE \(attribute.condition)"
-    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
-    guard rows > 0 else { return }
-    leaveOut(
-      .missingValue, in: table, column, rows: rows,
-      examples: try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10"),
-      "\(attribute.words) is mandatory and \(attribute.obstacle): \(counted(rows, "record")) have no value")
+    try leaveOut(.missingValue, in: table, column, rowsOf: place) { rows in
+      "\(attribute.words) is mandatory and \(attribute.obstacle): \(counted(rows, "record")) have no value"
+    }
   }
 
   /// Computes derived attributes anew, since triggers did not run while records changed.

@@ -109,6 +109,24 @@ struct RepairRun {
     account.leftOut.append(.init(kind: kind, table: table, name: name, rows: rows, examples: examples, text: text))
   }
 
+  /// Notes that rows stay as they are, with the keys of the first ten; nothing where there are none.
+  ///
+  /// - Parameters:
+  ///   - place: the rows, as `FROM` and `WHERE` of a query.
+  ///   - key: the column of their keys; nil where they have none.
+  ///   - words: says it of so many rows.
+  mutating func leaveOut(
+    _ kind: RepairAccount.Kind, in table: String, _ name: String, rowsOf place: String, key: String? = "Z_PK",
+    _ words: (Int) -> String
+  ) throws {
+    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+    guard rows > 0 else { return }
+    let examples = try key.map { key in
+      try Int64.fetchAll(database, sql: "SELECT \(key) \(place) ORDER BY \(key) LIMIT 10")
+    }
+    leaveOut(kind, in: table, name, rows: rows, examples: examples ?? [], words(rows))
+  }
+
   /// The error for what cannot be repaired without guessing.
   static func refused(_ detail: String, hint: String? = nil) -> MigrationError {
     MigrationError(.repairRefused, operation: MigrationErrorKind.repairOperation, detail: detail, hint: hint)
@@ -220,22 +238,17 @@ struct RepairRun {
     guard account.scope == .structure else { return }
     for reference in rules.references {
       let place = "FROM main.\(SQLText.identifier(reference.table)) AS o WHERE \(reference.leadsNowhere)"
-      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
-      guard rows > 0 else { continue }
-      leaveOut(
-        .danglingReference, in: reference.table, reference.column, rows: rows,
-        examples: try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10"),
+      try leaveOut(.danglingReference, in: reference.table, reference.column, rowsOf: place) { rows in
         "\(counted(rows, "reference")) of \(printable(reference.key.description)) \(rows == 1 ? "leads" : "lead") to no "
-          + "record; a repair of records cuts \(rows == 1 ? "it" : "them")")
+          + "record; a repair of records cuts \(rows == 1 ? "it" : "them")"
+      }
     }
     for pairs in rules.pairs {
       let place = "FROM main.\(SQLText.identifier(pairs.join.name)) AS o WHERE \(pairs.leadNowhere)"
-      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
-      guard rows > 0 else { continue }
-      leaveOut(
-        .danglingPair, in: pairs.join.name, pairs.join.name, rows: rows,
+      try leaveOut(.danglingPair, in: pairs.join.name, pairs.join.name, rowsOf: place, key: nil) { rows in
         "\(counted(rows, "pair")) of \(printable(pairs.join.relationship.description)) "
-          + "\(rows == 1 ? "leads" : "lead") to no record; a repair of records sets \(rows == 1 ? "it" : "them") aside")
+          + "\(rows == 1 ? "leads" : "lead") to no record; a repair of records sets \(rows == 1 ? "it" : "them") aside"
+      }
     }
   }
 }

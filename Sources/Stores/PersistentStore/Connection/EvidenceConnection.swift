@@ -54,6 +54,15 @@ package enum EvidenceConnection {
     return try DatabaseQueue(path: address(path, access), configuration: configuration)
   }
 
+  /// Makes a file for what is taken out of a virtual one, which the connection attaches by its address.
+  package static func open(
+    new path: FilePath, label: String, cacheKilobytes: Int = 2000, attaching other: VirtualFile,
+    prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+  ) throws -> DatabaseQueue {
+    try DatabaseQueue(
+      path: address(path, .new), configuration: configuration(label, cacheKilobytes, 1, other.count, prepare))
+  }
+
   /// Opens a connection to nothing but the files that it attaches, by ``address(_:_:)``.
   package static func open(
     attaching others: [FilePath], label: String, cacheKilobytes: Int = 2000,
@@ -102,9 +111,15 @@ package enum EvidenceConnection {
   package static func limit(
     for files: [FilePath], isCancelled: (() -> Bool)? = nil
   ) -> StatementLimit {
-    StatementLimit(
-      time: .seconds(30) + .milliseconds(min(content(of: files), 1 << 50) / 1000), isCancelled: isCancelled)
+    StatementLimit(time: time(for: content(of: files)), isCancelled: isCancelled)
   }
+
+  /// The same limit for a virtual file; what its bytes let SQLite wait does not count.
+  package static func limit(for file: VirtualFile) -> StatementLimit {
+    StatementLimit(time: time(for: file.count), waited: { file.waited })
+  }
+
+  private static func time(for bytes: Int64) -> Duration { .seconds(30) + .milliseconds(min(bytes, 1 << 50) / 1000) }
 
   // MARK: Settings
 

@@ -12,6 +12,7 @@ internal import GRDBSQLite
   private let valueLength: Int32
   private let end: ContinuousClock.Instant?
   private let isCancelled: (() -> Bool)?
+  private let waited: (() -> Duration)?
   private var taken: Int64 = 0
 
   /// Whether it has ended a statement.
@@ -42,6 +43,7 @@ internal import GRDBSQLite
     self.valueLength = Int32(clamping: valueLength)
     end = nil
     isCancelled = nil
+    waited = nil
     memoryLimit = Self.mostMemory
     interval = 1_000_000
   }
@@ -53,14 +55,16 @@ internal import GRDBSQLite
   ///   - valueLength: the most bytes of a value besides.
   ///   - memory: how many bytes more than at the beginning SQLite may hold, where the length of values is limited.
   ///   - isCancelled: asked now and then, between steps, whether the work is to end.
+  ///   - waited: how long the work has waited for others so far, such as a server, which does not count.
   package init(
     time: Duration, steps: Int64 = .max, valueLength: Int64 = .max, memory: Int64 = mostMemory,
-    isCancelled: (() -> Bool)? = nil
+    isCancelled: (() -> Bool)? = nil, waited: (() -> Duration)? = nil
   ) {
     memoryLimit = memory
     self.steps = steps
     self.valueLength = Int32(clamping: valueLength)
     self.isCancelled = isCancelled
+    self.waited = waited
     end = .now + time
     // Some microseconds of work, against which a look at the clock does not count; fewer steps where one may call a
     // function of a long value.
@@ -99,7 +103,7 @@ internal import GRDBSQLite
   private func count() -> Bool {
     taken += Int64(interval)
     if taken > steps { isExceeded = true }
-    if let end, .now >= end { isExceeded = true }
+    if let end, .now >= end + (waited?() ?? .zero) { isExceeded = true }
     if valueLength < .max, sqlite3_memory_used() - memory > memoryLimit { isExceeded = true }
     return isExceeded || isCancelled?() == true
   }
