@@ -1,6 +1,9 @@
 #pragma once
 
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 // Swift cannot call functions with any number of arguments; each of these sets options of one type.
 
@@ -74,4 +77,31 @@ static inline long lazaret_curl_status(CURL *handle) {
 static inline long lazaret_curl_new_connections(CURL *handle) {
   long count = 0;
   return curl_easy_getinfo(handle, CURLINFO_NUM_CONNECTS, &count) == CURLE_OK ? count : 0;
+}
+
+static inline int lazaret_curl_note(void *place, curl_socket_t socket, curlsocktype purpose) {
+  (void)purpose;
+  *(curl_socket_t *)place = socket;
+  return CURL_SOCKOPT_OK;
+}
+
+/// Notes the socket of a connection at a place where it is opened.
+static inline CURLcode lazaret_curl_set_socket_place(CURL *handle, curl_socket_t *place) {
+  CURLcode code = curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, lazaret_curl_note);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_SOCKOPTDATA, place);
+  return code;
+}
+
+/// Tells the server at once that what it sent has come.
+///
+/// A server that sends header and body of an answer apart waits for that, 40 ms where the system delays it in the hope of having something to
+/// send along (TCP_QUICKACK in tcp(7)). Other systems than Linux have no such setting.
+static inline void lazaret_curl_acknowledge(curl_socket_t socket) {
+#ifdef TCP_QUICKACK
+  int on = 1;
+  // Where it cannot be set, the answer comes later.
+  (void)setsockopt(socket, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+#else
+  (void)socket;
+#endif
 }

@@ -23,8 +23,14 @@ final class CurlExchange {
   /// The most bytes that are set aside because a server says that they will come.
   private static let mostReserved = 16 << 20
 
-  /// - Parameter limit: the bytes that the body of an answer may have.
-  init(sending body: ArraySlice<UInt8>, limit: Int) {
+  /// Called when all lines of a header are there.
+  private let whenHeaderEnds: () -> Void
+
+  /// - Parameters:
+  ///   - limit: the bytes that the body of an answer may have.
+  ///   - whenHeaderEnds: called when all lines of a header are there.
+  init(sending body: ArraySlice<UInt8>, limit: Int, whenHeaderEnds: @escaping () -> Void) {
+    self.whenHeaderEnds = whenHeaderEnds
     self.body = body
     sent = body.startIndex
     self.limit = limit
@@ -78,7 +84,10 @@ final class CurlExchange {
       status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
       return true
     }
-    guard let colon = line.firstIndex(of: ":") else { return true }
+    guard let colon = line.firstIndex(of: ":") else {
+      if line.allSatisfy(\.isNewline) { whenHeaderEnds() }
+      return true
+    }
     let value = line[line.index(after: colon)...].drop(while: \.isWhitespace)
     var end = value.endIndex
     while end > value.startIndex, value[value.index(before: end)].isWhitespace { end = value.index(before: end) }

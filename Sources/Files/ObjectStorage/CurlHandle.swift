@@ -7,15 +7,22 @@ import CCurl
 final class CurlHandle: @unchecked Sendable {
   private let handle: UnsafeMutableRawPointer
 
+  /// The socket of the connection; the library notes it here when it opens one.
+  private let socket = UnsafeMutablePointer<curl_socket_t>.allocate(capacity: 1)
+
   private static let isPrepared = lazaret_curl_prepare() == 0
 
   /// A handle; nil where the library cannot be used.
   init?() {
     guard Self.isPrepared, let handle = unsafe curl_easy_init() else { return nil }
     unsafe self.handle = handle
+    unsafe socket.initialize(to: -1)
   }
 
-  deinit { unsafe curl_easy_cleanup(handle) }
+  deinit {
+    unsafe curl_easy_cleanup(handle)
+    unsafe socket.deallocate()
+  }
 
   /// How many bytes pass in one call of the system: the most that every version of the library receives at once.
   private static let bufferLength = 512 << 10
@@ -45,7 +52,10 @@ final class CurlHandle: @unchecked Sendable {
     _ options: Options
   ) throws(TransportFailure) -> HTTPAnswer {
     unsafe curl_easy_reset(handle)
-    let exchange = CurlExchange(sending: body, limit: options.limit)
+    let socket = unsafe socket
+    let exchange = CurlExchange(sending: body, limit: options.limit) {
+      unsafe lazaret_curl_acknowledge(socket.pointee)
+    }
     var list = unsafe nil as UnsafeMutablePointer<curl_slist>?
     defer { unsafe curl_slist_free_all(list) }
     // Those that the library would add: it would wait for a word of the server before it sends a body, and name its type.
@@ -62,6 +72,7 @@ final class CurlHandle: @unchecked Sendable {
       unsafe lazaret_curl_set_text(handle, CURLOPT_URL, url),
       unsafe lazaret_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method.rawValue),
       unsafe lazaret_curl_set_fields(handle, list),
+      unsafe lazaret_curl_set_socket_place(handle, socket),
       unsafe lazaret_curl_set_receiving(handle, curlTakeBody, curlTakeLine, context),
       unsafe lazaret_curl_set_sending(handle, curlGiveBody, curlRewindBody, context),
     ]
