@@ -190,7 +190,10 @@ struct QueryTests {
     let page = try scene.get(
       "\(list)?_column1=tons&_is1=gt&_value1=10&_column2=name&_is2=notnull&_column5=Z_PK&_is5=lt&_value5=9"
     ).text
-    #expect(page.contains("<option selected>tons</option>"))
+    #expect(page.contains("<option value=\"tons\" selected>tons</option>"))
+    // What Core Data keeps for itself goes by the names that the head of the table has.
+    #expect(page.contains("<option value=\"Z_PK\" selected>key</option>"))
+    #expect(!page.contains(">Z_PK") && !page.contains(">Z_ENT"))
     #expect(page.contains("name=\"_column4\""), "three conditions and an empty line")
     #expect(!page.contains("name=\"_column5\""))
     #expect(page.components(separatedBy: ", take away</span>").count == 4)

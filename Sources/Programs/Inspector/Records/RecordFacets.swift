@@ -31,7 +31,7 @@ struct RecordFacets {
   var html: HTML {
     let counted = page.page.facets.map(facet) + page.page.steppedFacets.map(stepped)
     let values = candidates.prefix(Self.offered).map { column -> HTML in
-      "<li><a class=\"tag\" href=\"\(page.target { $0.facets.append(column.name) })\">\(column.name)</a></li>"
+      "<li><a class=\"tag\" href=\"\(page.target { $0.facets.append(column.name) })\">\(column.shownName)</a></li>"
     }
     let spans = steps.prefix(Self.offered).map { steps -> HTML in
       let target = page.target { $0.steps.append(steps) }
@@ -78,9 +78,10 @@ struct RecordFacets {
   }
 
   private func facet(_ facet: RecordPage.Facet) -> HTML {
+    let name = page.collection.shownName(of: facet.column)
     let close = page.target { query in query.facets.removeAll { $0 == facet.column } }
     let head: HTML = """
-      <h2>\(facet.column) <a class="soft" href="\(close)" aria-label="Do not count \(facet.column)">×</a></h2>
+      <h2>\(name) <a class="soft" href="\(close)" aria-label="Do not count \(name)">×</a></h2>
       """
     guard let values = facet.values else {
       return "<div>\(head)<p class=\"soft\">Counting took too long; narrow the list first.</p></div>"

@@ -40,12 +40,14 @@ struct RecordFilters {
     }
     for (index, filter) in query.filters.enumerated() {
       let value: HTML = filter.comparison.takesValue ? " “\(filter.value)”" : .empty
-      chip("\(filter.column) \(filter.comparison.words)\(value)", page.target { $0.filters.remove(at: index) })
+      chip(
+        "\(collection.shownName(of: filter.column)) \(filter.comparison.words)\(value)",
+        page.target { $0.filters.remove(at: index) })
     }
     if let search = query.search { chip("text “\(search)”", page.target { $0.search = nil }) }
     if let sort = query.sort {
       chip(
-        "sorted by \(sort)\(query.isDescending ? ", last first" : "")",
+        "sorted by \(collection.shownName(of: sort))\(query.isDescending ? ", last first" : "")",
         page.target { query in
           query.sort = nil
           query.isDescending = false
@@ -86,7 +88,8 @@ struct RecordFilters {
   /// One condition as fields of the form.
   private func line(_ number: Int, _ filter: RecordFilter?) -> HTML {
     let columns = collection.columns.filter { !$0.isBytes || $0.name == filter?.column }.map { column -> HTML in
-      column.name == filter?.column ? "<option selected>\(column.name)</option>" : "<option>\(column.name)</option>"
+      let isChosen: HTML = column.name == filter?.column ? " selected" : .empty
+      return "<option value=\"\(column.name)\"\(isChosen)>\(column.shownName)</option>"
     }
     let comparisons = RecordFilter.Comparison.allCases.map { comparison -> HTML in
       let isChosen: HTML = comparison == filter?.comparison ? " selected" : .empty
@@ -107,7 +110,7 @@ struct RecordFilters {
     let boxes = collection.columns.map { column -> HTML in
       let isShown: HTML = shown.contains(column.name) ? " checked" : .empty
       return """
-        <label class="check"><input type="checkbox" name="_show" value="\(column.name)"\(isShown)> \(column.name)</label>
+        <label class="check"><input type="checkbox" name="_show" value="\(column.name)"\(isShown)> \(column.shownName)</label>
         """
     }
     return """

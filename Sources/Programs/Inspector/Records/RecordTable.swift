@@ -77,6 +77,11 @@ struct RecordTable {
   }
 }
 
+extension RecordCollection {
+  /// What pages call the column of a name.
+  func shownName(of column: String) -> String { columns.first { $0.name == column }?.shownName ?? column }
+}
+
 extension RecordColumn {
   /// What pages call it: the property, or what Core Data keeps in the column.
   var shownName: String {
