@@ -219,4 +219,74 @@ struct EntityExtractionTests {
       }
     }
   }
+
+  @Test func aDeltaIsReadBlockByBlockToo() throws {
+    let scene = try RestoreScene()
+    let store = try scene.store("Ships.sqlite", seed: 8, records: 150)
+    try scene.change(store, "CREATE TABLE FILLER (k INTEGER PRIMARY KEY, v BLOB); \(Self.filler)")
+    let place = scene.backups.place
+    var (states, ids) = ([[UInt8]](), [BackupIdentifier]())
+    let changes = [
+      "", "UPDATE ZPORT SET ZNAME = 'a' || ZNAME WHERE Z_PK % 3 = 0",
+      "DELETE FROM FILLER WHERE k > 5500; PRAGMA incremental_vacuum; UPDATE ZPORT SET ZNAME = 'b' || ZNAME",
+      "DELETE FROM ZPORT WHERE Z_PK % 4 = 0",
+    ]
+    for (minute, sql) in changes.enumerated() {
+      try scene.change(store, sql)
+      states.append(try scene.bytes(store))
+      let creator = BackupCreator(
+        surroundings: .still(at: "2026-11-21T10:1\(minute):12Z", fileSystem: scene.system), temporary: scene.folder.path
+      )
+      ids.append(try creator.create(store, in: place, BackupRequest()).id)
+    }
+    let kinds = try ids.map { try BackupCatalog(of: place).backup($0).manifest?.kind }
+    #expect(kinds == [.full, .delta, .delta, .delta])
+    for (number, state) in states.enumerated() { try scene.backups.add(20 + number, state) }
+
+    // Most of the full backup is the filler; what is damaged there ends a restore of the whole.
+    let file = FilePath("\(place.path)/\(ids[0]).sqlite.gz")
+    var packed = try scene.bytes(file)
+    packed[packed.count / 2] ^= 1
+    try scene.system.writeAtomically(packed, to: file, replacing: true)
+    #expect(throws: BackupError.self) {
+      _ = try scene.restorer().restore(ids[3], to: scene.folder.appending("All.sqlite"))
+    }
+    for (number, id) in ids.enumerated() {
+      func extract(_ id: BackupIdentifier, _ name: String) throws -> FilePath {
+        try scene.restorer().extract(
+          EntitySelection(entities: ["Port"]), from: id, to: scene.folder.appending(name), temporary: scene.folder.path
+        ).path
+      }
+      let (delta, whole) = (
+        try extract(id, "D\(number).sqlite"), try extract(MadeBackups.id(20 + number), "W\(number).sqlite")
+      )
+      #expect(try content(delta) == content(whole), "\(number)")
+    }
+
+    // Pages that are not those of the last backup are never taken for them, whatever their blocks' digests say.
+    let hashes = FilePath("\(place.path)/\(ids[3]).pages")
+    let before = try scene.bytes(hashes)
+    try scene.system.writeAtomically(before.map { $0 ^ 1 }, to: hashes, replacing: true)
+    let error = #expect(throws: BackupError.self) {
+      _ = try scene.restorer().extract(
+        EntitySelection(entities: ["Port"]), from: ids[3], to: scene.folder.appending("No.sqlite"),
+        temporary: scene.folder.path)
+    }
+    // Without hashes that can be trusted only the whole is proven, which is damaged.
+    #expect(error?.kind == .damaged)
+    let left = try scene.system.entries(of: scene.folder.path).map(\.string)
+    #expect(
+      !left.contains { $0.hasPrefix("lazaret-") || $0.hasPrefix(".lazaret") || $0.hasSuffix(".restoring") }, "\(left)")
+  }
+
+  @Test func aManifestThatPromisesMoreThanItsBlocksHoldIsRefused() throws {
+    let (scene, _) = try prepare(records: 20)
+    let place = scene.backups.place
+    var manifest = try #require(try BackupCatalog(of: place).backup(MadeBackups.id(1)).manifest)
+    manifest.database?.bytes = 1 << 48
+    manifest.digest = nil
+    try place.replace("\(MadeBackups.id(1)).json", with: try manifest.json(), in: .kept)
+    #expect(throws: BackupError.self) { _ = try extract(scene, ["Person"]) }
+    #expect(try scene.system.status(of: scene.folder.appending("Some.sqlite")) == nil)
+  }
 }

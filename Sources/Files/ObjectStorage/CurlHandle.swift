@@ -7,8 +7,8 @@ import CCurl
 final class CurlHandle: @unchecked Sendable {
   private let handle: UnsafeMutableRawPointer
 
-  /// The socket of the connection; the library notes it here when it opens one.
-  private let socket = UnsafeMutablePointer<curl_socket_t>.allocate(capacity: 1)
+  /// The socket that the library opened last, which is that of the connection: there is one server.
+  private let socket: UnsafeMutablePointer<curl_socket_t>
 
   private static let isPrepared = lazaret_curl_prepare() == 0
 
@@ -16,6 +16,7 @@ final class CurlHandle: @unchecked Sendable {
   init?() {
     guard Self.isPrepared, let handle = unsafe curl_easy_init() else { return nil }
     unsafe self.handle = handle
+    unsafe socket = UnsafeMutablePointer.allocate(capacity: 1)
     unsafe socket.initialize(to: -1)
   }
 

@@ -34,7 +34,7 @@ extension BlockPacker {
   func compare(
     _ content: SnapshotContent, with parent: StoredBackup, _ hashes: HashedPages
   ) throws(BackupError) -> ContentComparison? {
-    guard let known = try ParentHashes(parent, in: job.place) else { return nil }
+    guard let known = try KeptPageHashes(parent, in: job.place) else { return nil }
     let (snapshot, pageSize) = (snapshot, content.pageSize)
     let length = BackupManifest.blockLength
     let pagesPerBlock = length / pageSize
@@ -93,12 +93,12 @@ extension BlockPacker {
 }
 
 /// The hashes of a backup's pages, as they were written.
-private struct ParentHashes: Sendable {
+struct KeptPageHashes: Sendable {
   let place: any BackupPlace
   let name: String
   let pageCount: Int
 
-  /// Opens them; nil where they are not what the backup's manifest says, which costs no more than a full backup.
+  /// Opens them; nil where they are not what the backup's manifest says.
   init?(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
     guard backup.warnings.isEmpty,
       let manifest = backup.manifest, let file = manifest.file(.pageHashes), let database = manifest.database,

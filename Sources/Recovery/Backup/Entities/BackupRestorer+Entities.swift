@@ -24,14 +24,18 @@ extension BackupRestorer {
     let target = try locate(path)
     try refuseWhatIsThere(target)
     do throws(BackupError) {
-      return try extractBlocks(selection, from: id, to: target, model: model, options: options, temporary: temporary)
+      if let report = try extractBlocks(
+        selection, from: id, to: target, model: model, options: options, temporary: temporary)
+      {
+        return report
+      }
     } catch {
       guard error.kind == .damaged || error.kind == .chainBroken, options.salvages else { throw error }
     }
     return try withRestored(id, options: options, temporary: temporary) { store, _, restored throws(BackupError) in
       let content: any ByteSource
       do throws(FileError) { content = try fileSystem.open(store.main) } catch { throw BackupError(error) }
-      var report = try fill(target, selection, from: content, id, model: model) {
+      var report = try fill(target, selection, from: try virtualFile(content), id, model: model) {
         new, names throws(BackupError) in
         try copyValues(names, from: store.path(of: .externalData), to: new)
       }
@@ -42,17 +46,20 @@ extension BackupRestorer {
     }
   }
 
-  /// Takes the records out of the blocks that hold them; no other is read.
+  /// Takes the records out of the blocks that hold them.
+  ///
+  /// - Returns: nil for a backup that can only be proven as a whole.
   private func extractBlocks(
     _ selection: EntitySelection, from id: BackupIdentifier, to target: StoreFileSet, model: ManagedObjectModel?,
     options: Options, temporary: FilePath?
-  ) throws(BackupError) -> ExtractionReport {
+  ) throws(BackupError) -> ExtractionReport? {
     let home = try privateFolder(in: temporary)
     defer { withExtendedLifetime(home) {} }
     let extraction = try BackupExtraction(
       id, in: try BackupCatalog(of: place), fileSystem: fileSystem, progress: options.progress)
-    let content = try extraction.content(keepingIn: home.path.appending("Blocks"))
-    return try fill(target, selection, from: content, id, model: model) { new, names throws(BackupError) in
+    guard let content = try ChainContent(extraction, keepingIn: home.path.appending("Blocks")) else { return nil }
+    let backup = try virtualFile(content, waited: { content.waited })
+    return try fill(target, selection, from: backup, id, model: model) { new, names throws(BackupError) in
       let lost = try extraction.writeExternalData(into: new, where: names.contains).lostItems
       guard let item = lost.first else { return }
       throw BackupError(
@@ -65,16 +72,16 @@ extension BackupRestorer {
   /// Makes the new store beside its place, and puts it there once it is whole.
   ///
   /// - Parameters:
-  ///   - content: the database of the backup.
+  ///   - backup: the database of the backup.
   ///   - writeValues: writes those of its large values below a folder that have one of some names.
   private func fill(
-    _ target: StoreFileSet, _ selection: EntitySelection, from content: any ByteSource, _ id: BackupIdentifier,
+    _ target: StoreFileSet, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
     model: ManagedObjectModel?, writeValues: (FilePath, Set<String>) throws(BackupError) -> Void
   ) throws(BackupError) -> ExtractionReport {
     let folder = RestoreFolder(for: target, in: fileSystem)
     return try removingLeftovers(of: folder) { () throws(BackupError) in
       let working = try folder.make()
-      var report = try fill(folder.store.main, selection, from: content, id, model: model)
+      var report = try fill(folder.store.main, selection, from: backup, id, model: model)
       report.values = try addValues(to: folder.store, writeValues)
       report.path = target.main
       try synchronize(folder.store.main)
@@ -86,11 +93,9 @@ extension BackupRestorer {
   }
 
   private func fill(
-    _ file: FilePath, _ selection: EntitySelection, from content: any ByteSource, _ id: BackupIdentifier,
+    _ file: FilePath, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
     model: ManagedObjectModel?
   ) throws(BackupError) -> ExtractionReport {
-    let backup: VirtualFile
-    do throws(FileError) { backup = try VirtualFile(content) } catch { throw BackupError(error) }
     do {
       let queue = try EvidenceConnection.open(
         new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: backup
@@ -113,6 +118,8 @@ extension BackupRestorer {
             fresh.uuid = surroundings.makeUUID().description
             var extraction = EntityExtraction(database, source: source, layout: layout, selection: selection)
             try extraction.run(metadata: fresh)
+            // SQLite goes on without what it only reads to be faster.
+            if let failure = backup.failure { throw failure }
             return extraction
           }
           return .commit
@@ -132,6 +139,12 @@ extension BackupRestorer {
       if let error = error as? ModelError { throw BackupError(.store, because: error, path: file) }
       throw BackupError(database: error, operation: "take records out of the backup", path: file)
     }
+  }
+
+  private func virtualFile(
+    _ content: any ByteSource, waited: @escaping @Sendable () -> Duration = { .zero }
+  ) throws(BackupError) -> VirtualFile {
+    do throws(FileError) { return try VirtualFile(content, waited: waited) } catch { throw BackupError(error) }
   }
 
   /// The layout of the backup's store, by the model that it was written with, and its metadata.

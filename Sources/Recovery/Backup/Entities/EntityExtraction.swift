@@ -70,7 +70,11 @@ struct EntityExtraction {
   private mutating func fill(_ table: JoinTableLayout) throws {
     guard let old = source.tables[table.name.lowercased()],
       let own = layout.entity(named: table.relationship.entityName),
-      let other = layout.entity(named: table.inverse.entityName)
+      let other = layout.entity(named: table.inverse.entityName),
+      // Of others there are no records, and so no pairs.
+      [own, other].contains(where: { entity in
+        layout.table(named: entity.tableName).map { !numbers(in: $0).isEmpty } ?? false
+      })
     else { return }
     let list = table.columns.map(SQLText.identifier).joined(separator: ", ")
     let hasOwn = exists(own, key: "r.\(SQLText.identifier(table.sourceColumn))")

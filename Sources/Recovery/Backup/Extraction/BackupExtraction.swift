@@ -87,7 +87,11 @@ package struct BackupExtraction: Sendable {
   package func writeDatabase(to path: FilePath) throws(BackupError) -> Result {
     let own = try manifest
     if own.kind == .original { return try writeOriginal(own, to: path) }
-    guard let database = own.database else { throw Self.isEvidence(path) }
+    guard let database = own.database else {
+      throw BackupError(
+        .request, operation: "unpack the backup", path: path, detail: "it holds the raw files of a store",
+        hint: "Restore it to a path of its own, and salvage that.")
+    }
     var result = Result()
     let file = try ExtractedFile(path, in: fileSystem)
     var digest: String?
@@ -112,21 +116,6 @@ package struct BackupExtraction: Sendable {
       result.isDigestRight = whole == database.sha256
     }
     return result
-  }
-
-  static func isEvidence(_ path: FilePath) -> BackupError {
-    BackupError(
-      .request, operation: "unpack the backup", path: path, detail: "it holds the raw files of a store",
-      hint: "Restore it to a path of its own, and salvage that.")
-  }
-
-  /// The database as bytes that are read where they are asked for, out of as few blocks as hold them.
-  ///
-  /// - Parameter path: a file to keep what was read in, which is made where it is needed.
-  /// - Throws: as ``writeDatabase(to:)``; damage is the error `backup-damaged` of a read.
-  func content(keepingIn path: FilePath) throws(BackupError) -> any ByteSource {
-    let own = try manifest
-    return own.kind == .original ? try originalContent(own) : try ChainContent(self, keepingIn: path)
   }
 
   /// Unpacks a file on all processors, each block to its place; returns the digest of the content where nothing is lost.

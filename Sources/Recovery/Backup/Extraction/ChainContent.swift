@@ -5,6 +5,9 @@ import SystemPackage
 /// The database that a chain of backups restores to, of which only those blocks are read that are asked for; each is proven by
 /// its own digest, and read once.
 ///
+/// That pages of several backups belong together is proven by the hashes that were taken of the last one's pages: nothing else speaks for
+/// the whole where not all of it is read.
+///
 /// What was read is kept in a file, at the place of each block behind those of the backups before.
 final class ChainContent: ByteSource {
   let count: Int64
@@ -12,6 +15,9 @@ final class ChainContent: ByteSource {
   /// The backups, the full one first.
   private let links: [Link]
   private let kept: Mutex<Kept>
+
+  /// The hashes of all pages, and the size of a page; nil for a full backup, whose digests say it.
+  private let hashes: (bytes: [UInt8], pageSize: Int)?
   /// How many bytes all blocks of the chain have.
   private let total: Int64
   private let progress: BackupProgress
@@ -38,17 +44,26 @@ final class ChainContent: ByteSource {
     let source: any ByteSource
     var blocks: [Set<Int>]
     var bytes: Int64 = 0
+    var waited = Duration.zero
   }
 
   /// The content of a chain.
   ///
   /// - Parameter path: the file to keep blocks in, which is made.
-  /// - Throws: `backup-request` for evidence, `backup-chain-broken`, `compression-unavailable`, or what the file system says.
-  init(_ extraction: BackupExtraction, keepingIn path: FilePath) throws(BackupError) {
-    guard let database = try extraction.manifest.database else { throw BackupExtraction.isEvidence(path) }
+  /// - Returns: nil where only the whole can be proven: of originals and evidence, of a store that was not sound, of manifests that
+  ///   were made anew, and of a delta without hashes of its pages.
+  /// - Throws: `backup-chain-broken`, `compression-unavailable`, or what the file system says.
+  init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws(BackupError) {
+    let own = try extraction.manifest
+    guard let database = own.database, own.check.isSound, extraction.section == .kept else { return nil }
+    for backup in extraction.chain {
+      guard let manifest = backup.manifest, manifest.rebuilt != true, [.full, .delta].contains(manifest.kind) else {
+        return nil
+      }
+    }
     var (links, offset): ([Link], Int64) = ([], 0)
     for backup in extraction.chain {
-      guard let manifest = backup.manifest, let bytes = manifest.database?.bytes else { continue }
+      guard let manifest = backup.manifest, let bytes = manifest.database?.bytes else { return nil }
       var pages: DeltaPages?
       if manifest.file(.database) == nil {
         guard let runs = manifest.pages, let size = manifest.database?.pageSize,
@@ -62,7 +77,19 @@ final class ChainContent: ByteSource {
       links.append(Link(reader: reader, bytes: bytes, pages: pages, offset: offset))
       offset += Int64(reader.blockCount) * Int64(BackupManifest.blockLength)
     }
-    guard links.first.map({ $0.pages == nil }) == true else { throw Self.broken(try extraction.manifest) }
+    // No more than the blocks hold, and in whole pages: a manifest is written by whoever made the backup.
+    guard links.first.map({ $0.pages == nil }) == true, (0...offset).contains(database.bytes) else {
+      throw Self.broken(own)
+    }
+    if links.count > 1, let last = extraction.chain.last {
+      guard let size = database.pageSize, let count = database.pageCount, size > 0,
+        database.bytes == Int64(size) * Int64(count), links.allSatisfy({ $0.pages.map { $0.size == size } ?? true }),
+        let known = try KeptPageHashes(last, in: extraction.place)
+      else { return nil }
+      hashes = (try known.hashes(ofPages: 0, count: Int(count)), size)
+    } else {
+      hashes = nil
+    }
     let target = try ExtractedFile(path, in: extraction.fileSystem)
     try target.truncate(to: offset)
     do throws(FileError) {
@@ -82,33 +109,54 @@ final class ChainContent: ByteSource {
       .chainBroken, operation: operation, detail: "the manifest of backup \(manifest.id) does not say what it holds")
   }
 
+  /// How long was waited for blocks.
+  var waited: Duration { kept.withLock { $0.waited } }
+
   // MARK: Reading
 
   func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
+    guard let hashes else {
+      buffer.replaceSubrange(0..<wanted, with: try content(at: offset, count: wanted))
+      return wanted
+    }
     var done = 0
     while done < wanted {
       let position = offset + Int64(done)
-      let piece = place(of: position)
-      let part = min(wanted - done, piece.bytes)
-      let bytes =
-        if let block = piece.block {
-          try bytes(of: block.number, link: block.link, from: block.start, count: part)
-        } else {
-          [UInt8](repeating: 0, count: part)
-        }
-      guard bytes.count == part else {
-        throw FileError(.changed, operation: Self.operation, detail: "less of a block was kept than was read")
-      }
-      buffer.replaceSubrange(done..<(done + part), with: bytes)
+      let page = Int(position / Int64(hashes.pageSize))
+      let bytes = try content(at: Int64(page) * Int64(hashes.pageSize), count: hashes.pageSize)
+      let own = (page * PageHash.length)..<((page + 1) * PageHash.length)
+      guard own.upperBound <= hashes.bytes.count,
+        hashes.bytes[own].elementsEqual(PageHash.hashes(of: bytes, pageSize: hashes.pageSize))
+      else { throw Self.told(Self.damaged("page \(page + 1) is not the one that was backed up")) }
+      let start = Int(position % Int64(hashes.pageSize))
+      let part = min(wanted - done, bytes.count - start)
+      buffer.replaceSubrange(done..<(done + part), with: bytes[start..<(start + part)])
       done += part
     }
     return wanted
   }
 
-  /// Where a byte of the database is: a place in a block of a backup, or nowhere, where it is zero; and how many bytes lie
-  /// there together.
+  /// Bytes of the database, which has them all.
+  private func content(at offset: Int64, count wanted: Int) throws(FileError) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(wanted)
+    while result.count < wanted {
+      let (block, together) = place(of: offset + Int64(result.count))
+      guard let block else { throw Self.told(Self.damaged("the chain has not all of its pages")) }
+      let part = min(wanted - result.count, together)
+      let bytes = try bytes(of: block.number, link: block.link, from: block.start, count: part)
+      guard bytes.count == part else {
+        throw FileError(.changed, operation: Self.operation, detail: "less of a block was kept than was read")
+      }
+      result += bytes
+    }
+    return result
+  }
+
+  /// Where a byte of the database is: a place in a block of a backup, or nowhere; and how many bytes lie there
+  /// together.
   private func place(of position: Int64) -> (block: (link: Int, number: Int, start: Int)?, bytes: Int) {
     let blockLength = Int64(BackupManifest.blockLength)
     var together = blockLength
@@ -137,10 +185,14 @@ final class ChainContent: ByteSource {
     let link = links[index]
     let offset = link.offset + Int64(number) * Int64(BackupManifest.blockLength)
     // What a manifest says of pages may not lead behind what a block holds.
-    guard start + count <= link.reader.length(of: number) else { throw Self.told(Self.damaged(number, link.reader)) }
+    guard start + count <= link.reader.length(of: number) else {
+      throw Self.told(Self.damaged(block: number, link.reader))
+    }
     return try kept.withLock { kept throws(FileError) in
       if !kept.blocks[index].contains(number) {
+        let begun = ContinuousClock.now
         let bytes = try load(number, of: link.reader)
+        kept.waited += .now - begun
         do throws(BackupError) { try kept.target.write(bytes[...], at: offset) } catch { throw Self.told(error) }
         kept.blocks[index].insert(number)
         kept.bytes += Int64(bytes.count)
@@ -154,16 +206,20 @@ final class ChainContent: ByteSource {
 
   private func load(_ number: Int, of reader: MemberReader) throws(FileError) -> [UInt8] {
     do throws(BackupError) {
-      guard let bytes = try reader.block(number) else { throw Self.damaged(number, reader) }
+      guard let bytes = try reader.block(number) else { throw Self.damaged(block: number, reader) }
       return bytes
     } catch {
       throw Self.told(error)
     }
   }
 
-  private static func damaged(_ number: Int, _ reader: MemberReader) -> BackupError {
+  private static func damaged(block number: Int, _ reader: MemberReader) -> BackupError {
+    damaged("block \(number) of \(reader.file.name) is damaged")
+  }
+
+  private static func damaged(_ detail: String) -> BackupError {
     BackupError(
-      .damaged, operation: operation, detail: "block \(number) of \(reader.file.name) is damaged",
+      .damaged, operation: operation, detail: detail,
       hint: "Restore another backup, or what is left of this one with --salvage.")
   }
 

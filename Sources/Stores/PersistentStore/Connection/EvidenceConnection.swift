@@ -116,7 +116,7 @@ package enum EvidenceConnection {
 
   /// The same limit for a virtual file; what its bytes let SQLite wait does not count.
   package static func limit(for file: VirtualFile) -> StatementLimit {
-    StatementLimit(time: time(for: file.count), waited: { file.waited })
+    StatementLimit(time: time(for: file.count), waited: file.waited)
   }
 
   private static func time(for bytes: Int64) -> Duration { .seconds(30) + .milliseconds(min(bytes, 1 << 50) / 1000) }

@@ -16,13 +16,15 @@ package final class VirtualFile: Sendable {
 
   /// Makes the content known to SQLite for as long as this value lives, or a connection has it open.
   ///
+  /// - Parameter waited: how long the source has waited for others so far, such as a server; it never waits if not given.
   /// - Throws: `other` where SQLite takes no virtual file system.
-  package init(_ source: any ByteSource) throws(FileError) {
+  package init(_ source: any ByteSource, waited: @escaping @Sendable () -> Duration = { .zero }) throws(FileError) {
     guard Self.registration == SQLITE_OK else {
       throw FileError(
         .other, operation: "read the database", detail: "SQLite takes no virtual file system (\(Self.registration))")
     }
     content = Content(source)
+    self.waited = waited
     Self.files.withLock { $0[name] = content }
   }
 
@@ -39,32 +41,33 @@ package final class VirtualFile: Sendable {
   /// Why the first read that failed did so; nil where none has.
   ///
   /// SQLite itself says no more than that one did.
-  package var failure: FileError? { content.state.withLock { $0.failure } }
+  package var failure: FileError? { content.failure.withLock { $0 } }
 
-  /// How long SQLite has waited for what it read.
-  package var waited: Duration { content.state.withLock { $0.waited } }
+  /// How long the source has waited for others.
+  package let waited: @Sendable () -> Duration
 
   // MARK: What SQLite calls
 
   /// What is read, and what came of it.
   private final class Content: Sendable {
     let source: any ByteSource
-    let state = Mutex<(failure: FileError?, waited: Duration)>((nil, .zero))
+    let failure = Mutex<FileError?>(nil)
 
     init(_ source: any ByteSource) { self.source = source }
 
     /// Copies bytes of the source to where SQLite wants them; those behind its end are zero, as SQLite demands.
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int32 {
-      let start = ContinuousClock.now
-      defer { state.withLock { $0.waited += .now - start } }
       do throws(FileError) {
         let bytes = try source.bytes(at: offset, length: target.count)
         unsafe target.copyBytes(from: bytes)
         guard bytes.count < target.count else { return SQLITE_OK }
+        guard offset >= source.count || offset + Int64(bytes.count) >= source.count else {
+          throw FileError(.changed, operation: "read the database", detail: "less of it came than there was")
+        }
         unsafe target[bytes.count...].initializeMemory(as: UInt8.self, repeating: 0)
         return SQLITE_IOERR | (2 << 8)  // SQLITE_IOERR_SHORT_READ
       } catch {
-        state.withLock { if $0.failure == nil { $0.failure = error } }
+        failure.withLock { if $0 == nil { $0 = error } }
         return SQLITE_IOERR | (1 << 8)  // SQLITE_IOERR_READ
       }
     }
