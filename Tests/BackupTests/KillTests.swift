@@ -14,12 +14,6 @@ import Testing
 /// A real SIGKILL before a write of ours: of every few of them, or of each with LAZARET_LONG=1.
 @Suite("Backups whose process is killed")
 struct KillTests {
-  /// The steps at which processes are killed.
-  private static func chosen(_ steps: Int) -> [Int] {
-    let isLong = ProcessInfo.processInfo.environment["LAZARET_LONG"] != nil
-    return Array(stride(from: 1, through: steps, by: isLong ? 1 : max(1, steps / 12)))
-  }
-
   /// The first backup, and a change of the store since.
   private static func scene() throws -> (scene: BackupScene, first: BackupIdentifier) {
     let scene = try BackupScene(rows: 2000)
@@ -42,7 +36,7 @@ struct KillTests {
   @Test("Taking one") func create() async throws {
     let counting = Trouble(.death, atStep: 0)
     _ = try Self.scene().scene.back(up: 1, fileSystem: counting.fileSystem)
-    for step in Self.chosen(counting.steps) {
+    for step in chosenSteps(of: counting.steps) {
       let (scene, first) = try Self.scene()
       let store = try FolderContents(of: scene.folder.appending("Stores"))
       let place = scene.folder.path.string
@@ -73,7 +67,7 @@ struct KillTests {
       of: FolderPlace(try scene().placePath, in: counting.fileSystem),
       surroundings: .still(fileSystem: counting.fileSystem)
     ).prune(RetentionPolicy(last: .number(1)))
-    for step in Self.chosen(counting.steps) {
+    for step in chosenSteps(of: counting.steps) {
       let scene = try scene()
       let all = try BackupCatalog(of: scene.place).backups.map(\.id)
       let place = scene.placePath.string
@@ -106,7 +100,7 @@ struct KillTests {
     let counting = Trouble(.death, atStep: 0)
     try FileSystem().makeDirectory(model.folder.appending("Restored"))
     try run(model, counting.fileSystem)
-    for step in Self.chosen(counting.steps) {
+    for step in chosenSteps(of: counting.steps) {
       let (scene, first) = try Self.scene()
       let second = try scene.back(up: 1)
       try FileSystem().makeDirectory(scene.folder.appending("Restored"))

@@ -12,6 +12,7 @@ struct RealMappingTests {
     RealMaterial.folders(below: "models", ending: ".xcdatamodeld")
     + RealMaterial.folders(below: "models", ending: ".momd")
 
+  /// All pairs with LAZARET_LONG=1; else some hundreds of each bundle, of which the largest has ten thousand.
   @Test func everyPairIsInferredOrRefusedWithAReason() throws {
     var counts = (bundles: 0, pairs: 0, same: 0, inferred: 0, lossy: 0, refused: 0)
     var kinds: [String: Int] = [:]
@@ -55,7 +56,7 @@ struct RealMappingTests {
     }
     print(
       """
-      real models: \(counts.bundles) bundles, \(counts.pairs) ordered pairs: \(counts.inferred) inferred \
+      real models: \(counts.bundles) bundles, \(counts.pairs) ordered pairs looked at: \(counts.inferred) inferred \
       (\(counts.lossy) with losses), \(counts.same) with the same hashes, \(counts.refused) refused \
       (\(kinds.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")))
       """)
@@ -64,8 +65,10 @@ struct RealMappingTests {
   }
 
   private func pairs(_ bundle: ModelBundle) -> [(ModelVersion, ModelVersion)] {
-    bundle.versions.indices.flatMap { from in
+    let all = bundle.versions.indices.flatMap { from in
       bundle.versions.indices.filter { $0 != from }.map { (bundle.versions[from], bundle.versions[$0]) }
     }
+    let distance = environment("LAZARET_LONG") != nil ? 1 : max(1, all.count / 200)
+    return stride(from: 0, to: all.count, by: distance).map { all[$0] }
   }
 }

@@ -149,8 +149,7 @@ struct RestoringOverTests {
     let (first, _, _) = try Self.scene()
     _ = try Backups(home: first.home, surroundings: .still(fileSystem: rehearsal.fileSystem))
       .restore(over: first.store())
-    let isLong = ProcessInfo.processInfo.environment["LAZARET_LONG"] != nil
-    for step in stride(from: 1, through: rehearsal.steps, by: isLong ? 1 : max(1, rehearsal.steps / 12)) {
+    for step in chosenSteps(of: rehearsal.steps) {
       let told = Comment(rawValue: "step \(step) of \(rehearsal.steps)")
       let (scene, old, new) = try Self.scene()
       let place = scene.folder.path.string
