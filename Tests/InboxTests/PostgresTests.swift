@@ -27,7 +27,7 @@ struct PostgresTests {
       let result = try child.finish()
       #expect(result.status == 0, "\(result.errors)")
     }
-    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1,2,3,4,5")
+    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1,2,3,4,5,6")
     #expect(try server.run("SELECT count(*) FROM lazaret.senders", in: address) == "4")
   }
 
@@ -88,10 +88,47 @@ struct PostgresTests {
       DROP TABLE lazaret.damage_bands, lazaret.removals, lazaret.batches, lazaret.batch_items;
       ALTER TABLE lazaret.bundles DROP COLUMN salvaged_by, DROP COLUMN received; DROP INDEX lazaret.bundles_of_sender, lazaret.jobs_by_state;
       CREATE INDEX jobs_failed ON lazaret.jobs (id) WHERE state = 'failed';
+      DROP FUNCTION lazaret.count_used CASCADE; DELETE FROM lazaret.tallies WHERE kind = 'used';
+      INSERT INTO lazaret.senders (name, quota, token, created, used) VALUES ('early', 1, 'a', 0, 77);
       DELETE FROM lazaret.versions WHERE version > 1
       """, in: address)
     let again = PostgresInboxRecords(try server.open(address))
     #expect(try again.related(to: fingerprints[0], limit: 5) == related)
+    #expect(try again.usedBytes() == 77)
+  }
+
+  @Test func whatAllSendersUseIsWhatEachUses() throws {
+    let address = try server.makeDatabase()
+    let database = try server.open(address)
+    let records = PostgresInboxRecords(database)
+    for number in 1...3 {
+      let sender = InboxSender(name: "s\(number)", quota: 1 << 40, created: time(0))
+      try records.add(sender, tokenSum: [UInt8(number)])
+    }
+    // Whatever changes a row, by whatever statement.
+    for change in [
+      """
+      INSERT INTO lazaret.bundles (id, sender, sha256, bytes, date, state, words, summary, details)
+        SELECT 'id ' || n, 's' || 1 + n % 3, n::text, n, '1980-01-01T00:00:00Z', 'received', '', '', '' FROM generate_series(1, 30) AS n
+      """,
+      "UPDATE lazaret.bundles SET placed = 1000 WHERE bytes % 2 = 0",
+      "UPDATE lazaret.bundles SET placed = NULL, bytes = 5 WHERE bytes % 4 = 0",
+      """
+      INSERT INTO lazaret.uploads (id, sender, length, state, expires, content)
+        SELECT 'u' || n, 's1', 100, 'open', 0, '' FROM generate_series(1, 4) AS n
+      """,
+      "UPDATE lazaret.uploads SET state = 'done' WHERE id < 'u3'", "DELETE FROM lazaret.bundles WHERE sender = 's2'",
+      "UPDATE lazaret.bundles SET state = 'quarantined'",
+    ] {
+      try server.run(change, in: address)
+      let each = try records.usage().values.reduce(0, +)
+      #expect(each > 0)
+      #expect(try records.usedBytes() == each, "\(change)")
+      try PostgresTallies.sumUp(in: database)
+      #expect(try records.usedBytes() == each, "\(change), summed up")
+    }
+    try server.run("DELETE FROM lazaret.bundles; DELETE FROM lazaret.uploads", in: address)
+    #expect(try records.usedBytes() == 0)
   }
 
   @Test func wordsThatNoIndexFindsAreLookedForPageByPage() throws {

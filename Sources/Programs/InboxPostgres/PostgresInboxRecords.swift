@@ -77,9 +77,7 @@ package struct PostgresInboxRecords: InboxRecords {
   }
 
   package func usedBytes() throws(InboxError) -> Int64 {
-    try database.readOnce("add up what is kept") { connection in
-      try connection.query("SELECT coalesce(sum(used), 0)::bigint FROM lazaret.senders").integer(0, 0)
-    }
+    try PostgresTallies.counts("used", in: database)["bytes"] ?? 0
   }
 
   // MARK: Room

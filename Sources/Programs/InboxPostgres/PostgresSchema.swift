@@ -18,7 +18,7 @@ enum PostgresSchema {
   /// The steps from each version to the next; those that were published never change.
   static let steps = [
     Step(statements: first), Step(statements: second, fill: PostgresInboxRecords.noteBandsOfAll),
-    Step(statements: third), Step(statements: fourth), Step(statements: fifth),
+    Step(statements: third), Step(statements: fourth), Step(statements: fifth), Step(statements: sixth),
   ]
 
   /// The key of the advisory locks: `laza` in ASCII.
@@ -232,6 +232,21 @@ enum PostgresSchema {
     );
     CREATE INDEX removals_not_cleared ON lazaret.removals (number) WHERE NOT cleared;
     CREATE INDEX removals_by_bundle ON lazaret.removals (bundle);
+    """
+
+  // What all senders use together, which took longer the more there are. The trigger keeps other writers out until it is filled.
+  private static let sixth = """
+    CREATE FUNCTION lazaret.count_used() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    DECLARE before bigint := 0; after bigint := 0;
+    BEGIN
+      IF TG_OP <> 'INSERT' THEN before := OLD.used; END IF;
+      IF TG_OP <> 'DELETE' THEN after := NEW.used; END IF;
+      IF before <> after THEN INSERT INTO lazaret.tallies VALUES ('used', 'bytes', NULL, after - before); END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER count_used AFTER INSERT OR DELETE OR UPDATE OF used ON lazaret.senders
+      FOR EACH ROW EXECUTE FUNCTION lazaret.count_used();
+    INSERT INTO lazaret.tallies SELECT 'used', 'bytes', NULL, sum(used)::bigint FROM lazaret.senders HAVING sum(used) <> 0;
     """
 
   // When a bundle was last sent.

@@ -1,12 +1,12 @@
-internal import Inbox
+package import Inbox
 
 /// Counts that pages show, of rows that each change has added one of; see ``PostgresSchema``.
-enum PostgresTallies {
+package enum PostgresTallies {
   /// From how many rows of one kind on they are summed up.
-  static let manyRows: Int64 = 2000
+  package static let manyRows: Int64 = 2000
 
   /// The counts of a kind, by name.
-  static func counts(_ kind: String, in database: PostgresDatabase) throws(InboxError) -> [String: Int64] {
+  package static func counts(_ kind: String, in database: PostgresDatabase) throws(InboxError) -> [String: Int64] {
     var rows: Int64 = 0
     let counts = try database.readOnce("count what there is") { connection in
       rows = 0
@@ -23,7 +23,7 @@ enum PostgresTallies {
   }
 
   /// Makes one row of the rows of each name; what another transaction has just added waits for the next time.
-  static func sumUp(in database: PostgresDatabase) throws(InboxError) {
+  package static func sumUp(in database: PostgresDatabase) throws(InboxError) {
     // A lost answer does no harm: sums of sums are the same.
     try database.write("sum up what there is", isRepeatable: true, tells: false) { connection in
       _ = try connection.query(
