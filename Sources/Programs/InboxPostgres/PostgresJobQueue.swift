@@ -233,11 +233,12 @@ package struct PostgresJobQueue: JobQueue {
   package func jobs(
     in state: InboxJob.State, after id: Int64?, limit: Int
   ) throws(InboxError) -> [InboxJob] {
+    // Some states are rare: a plan for any of them would look through all jobs for these.
     try database.readOnce("list the jobs") { connection in
       try Self.jobs(
         connection.query(
           "SELECT \(Self.columns) FROM lazaret.jobs WHERE state = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-          [.text(state.rawValue), .integer(id ?? .max), .integer(Int64(max(0, limit)))]))
+          [.text(state.rawValue), .integer(id ?? .max), .integer(Int64(max(0, limit)))], isPlannedAnew: true))
     }
   }
 

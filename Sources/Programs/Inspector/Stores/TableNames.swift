@@ -39,7 +39,9 @@ struct TableNames: Sendable {
     case "Z_METADATA": return "Core Data's metadata"
     case "Z_PRIMARYKEY": return "Core Data's highest keys"
     case "Z_MODELCACHE": return "Core Data's copy of the model"
-    case "ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING": return "Core Data's history"
+    case "ACHANGE": return "Core Data's history: changes"
+    case "ATRANSACTION": return "Core Data's history: transactions"
+    case "ATRANSACTIONSTRING": return "Core Data's history: names"
     default: break
     }
     // The table of a relationship between many and many: `Z_`, a number, and its name.
