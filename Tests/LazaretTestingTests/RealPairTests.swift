@@ -39,7 +39,7 @@ struct RealPairTests {
     let isLong = environment("LAZARET_MUTATIONS") != nil || environment("LAZARET_LONG") != nil
     let seed = UInt64(mutationCount(usually: 1))
     // Some models have a hundred versions.
-    let distance = max(12, all.count / 40)
+    let distance = max(12, all.count / 24)
     let chosen = isLong ? all : all.enumerated().filter { $0.offset % distance == 0 }.map(\.element)
     var counts = Counts()
     for pair in chosen { try check(pair, seed, &counts) }

@@ -22,9 +22,15 @@ struct DamagedStoreTests {
     }
   }
 
+  /// Two seeds for each kind, one for either size of pages, or three with LAZARET_LONG=1.
+  private static func seeds(of kind: String) -> [UInt64] {
+    if environment("LAZARET_LONG") != nil { return [1, 2, 3] }
+    return kinds.firstIndex(of: kind).map { $0 % 2 == 0 } == true ? [1, 2] : [2, 3]
+  }
+
   @Test("Every kind", arguments: kinds)
   func kind(_ kind: String) throws {
-    for seed in UInt64(1)...3 {
+    for seed in Self.seeds(of: kind) {
       let pageSize = seed % 2 == 0 ? 1024 : 4096
       let isLog = kind.hasPrefix("wal")
       let isJournal = kind.hasPrefix("journal")
