@@ -18,7 +18,6 @@ let settings: [SwiftSetting] =
   + (isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer"])] : [])
 
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 /// Resolved only where the command line is asked for, as it is unless a package says `traits: []`.
@@ -107,7 +106,6 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -121,19 +119,24 @@ let package = Package(
     library("CZstd", apt: "libzstd-dev", brew: "zstd"),
     .systemLibrary(name: "CLinux", path: "Sources/CLibraries/CLinux"),
     library("CSQLite", apt: "libsqlite3-dev", brew: "sqlite"),
+    library("COpenSSL", apt: "libssl-dev", brew: "openssl@3"),
     module("Compatibility", on: .files, knows: []),
+    // Apple's systems have CryptoKit.
+    module(
+      "Cryptography", on: .files, knows: [.target(name: "COpenSSL", condition: .when(platforms: [.linux]))]),
     module("Failures", on: .files, knows: [systemPackage]),
     module("HTTPServer", on: .files, knows: ["Compatibility", "CMicrohttpd", "Failures"]),
-    module("StoreFiles", on: .files, knows: ["Compatibility", "CLinux", "Failures", systemPackage, crypto]),
+    module("StoreFiles", on: .files, knows: ["Compatibility", "CLinux", "Failures", systemPackage, "Cryptography"]),
     module("TusProtocol", on: .files, knows: ["Compatibility", "StoreFiles"]),
     module(
       "ObjectStorage", on: .files,
-      knows: ["Compatibility", "CCurl", "Failures", "StoreFiles", "TusProtocol", systemPackage, crypto]),
-    module("AgeEncryption", on: .files, knows: ["Failures", crypto]),
+      knows: ["Compatibility", "CCurl", "Failures", "StoreFiles", "TusProtocol", systemPackage, "Cryptography"]),
+    module("AgeEncryption", on: .files, knows: ["Failures", "Cryptography"]),
     module("Archives", on: .files, knows: ["Compatibility", "CZlib", deflate, "Failures"]),
     module("PropertyLists", on: .files, knows: ["Compatibility", "StoreFiles"]),
     module("SQLiteFormat", on: .files, knows: ["Compatibility", "StoreFiles"]),
-    module("ManagedObjectModel", on: .stores, knows: ["CZlib", "StoreFiles", "PropertyLists", crypto, systemPackage]),
+    module(
+      "ManagedObjectModel", on: .stores, knows: ["CZlib", "StoreFiles", "PropertyLists", "Cryptography", systemPackage]),
     module("SwiftModelSources", on: .stores, knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
     module(
       "PersistentStore", on: .stores,
@@ -208,7 +211,7 @@ let package = Package(
         "ManagedObjectModel",
         "PersistentStore",
         "PageRecovery",
-        crypto,
+        "Cryptography",
         systemPackage,
       ]),
     module(
@@ -221,7 +224,9 @@ let package = Package(
       ]),
     module(
       "Sending", on: .recovery,
-      knows: ["Compatibility", "TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", crypto, systemPackage]),
+      knows: [
+        "Compatibility", "TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", "Cryptography", systemPackage,
+      ]),
     module(
       "StoreCoordination", on: .library,
       knows: [
@@ -240,7 +245,7 @@ let package = Package(
       "Inbox", on: .programs,
       knows: [
         "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "PersistentStore", "Examination", "PageRecovery",
-        "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, crypto,
+        "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, "Cryptography",
         systemPackage,
       ]),
     // Loads libpq itself where a database is asked for; nothing is linked.
@@ -346,6 +351,7 @@ let package = Package(
         "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage",
         "ScrubbingCheck", grdb,
       ], searches: true),
+    tests(of: "Cryptography"),
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),
     tests(of: "TusProtocol"),
     tests(of: "Archives", needs: ["StoreFiles"]),
@@ -356,7 +362,7 @@ let package = Package(
       needs: [
         "AgeEncryption", "Archives", "Damage", "Failures", "HTTPServer", "InboxObjectStorage", "InboxPostgres",
         "ObjectStorage", "StorageServers", "StoreCoordination", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
-        "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol", crypto, grdb,
+        "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol", "Cryptography", grdb,
       ]),
     tests(
       of: "StoreExport",

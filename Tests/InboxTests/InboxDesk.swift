@@ -1,6 +1,6 @@
 import AgeEncryption
 import Archives
-import Crypto
+import Cryptography
 import Foundation
 import HTTPServer
 import Inbox

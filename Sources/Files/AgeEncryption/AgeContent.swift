@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 
 /// The content of an age file that is not armoured, of which any part can be read.
 ///

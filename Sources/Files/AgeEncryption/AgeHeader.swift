@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 import Foundation
 
 /// The header of an age file: for whom its key is wrapped, and a sum under that key.

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 import Foundation
 
 /// Who can open a file: an X25519 secret key, written `AGE-SECRET-KEY-1…`.

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 
 /// Opens an age file, piece by piece, armoured or not: what it gives back was checked, chunk by chunk.
 ///

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 import Foundation
 
 /// The encrypted content: chunks of 64 KiB, each sealed with its number and whether it is the last.

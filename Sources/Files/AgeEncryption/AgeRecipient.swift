@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 import Foundation
 
 /// To whom a file is encrypted: an X25519 public key, written `age1…`.

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 
 /// Encrypts a stream, piece by piece: what it gives back, one behind the other, is an age file.
 public struct AgeSealer: Sendable {

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 
 /// The SHA-256 of a file's content.
 public struct FileDigest: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import Crypto
+import Cryptography
 
 /// A SHA-256 of bytes that come one after the other.
 package struct RunningDigest: Sendable {

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Cryptography
 public import PageRecovery
 package import ScrubbingCheck
 public import StoreFiles

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Cryptography
 internal import HTTPServer
 internal import StoreFiles
 internal import TusProtocol

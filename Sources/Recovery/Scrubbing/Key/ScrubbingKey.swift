@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Cryptography
 public import StoreFiles
 
 /// The secret that pseudonyms follow from.

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Cryptography
 
 extension ManagedObjectModel {
   /// The version hash of every entity, by name; equal to what Core Data computes, bit for bit.

@@ -1,4 +1,4 @@
-internal import Crypto
+internal import Cryptography
 internal import StoreFiles
 
 /// The version hash of an entity: the 32 bytes by which Core Data recognizes what a store was written with.
