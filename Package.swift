@@ -84,6 +84,8 @@ let package = Package(
     .library(name: "Lazaret", targets: ["Lazaret"]),
     // Opening a database with GRDB through it.
     .library(name: "LazaretGRDB", targets: ["LazaretGRDB"]),
+    // Bundles of a broken store for support, beside it.
+    .library(name: "LazaretSupport", targets: ["LazaretSupport"]),
     // Custom steps of migrations in Swift, beside it.
     .library(name: "LazaretMigration", targets: ["Migration"]),
     // Bundles on their way to support, for apps that send them themselves.
@@ -232,14 +234,20 @@ let package = Package(
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration",
-        "PageRecovery", "Salvage", "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "Scrubbing", "SupportBundle",
-        "StoreExport", systemPackage, logging,
+        "PageRecovery", "Salvage", "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "SupportBundle",
+        systemPackage, logging,
+      ]),
+    module(
+      "ExportCoordination", on: .library,
+      knows: [
+        "AgeEncryption", "Quarantine", "Scrubbing", "StoreCoordination", "StoreExport", "StoreFiles", systemPackage,
       ]),
     module(
       "Lazaret", on: .library,
       knows: [
         "Compatibility", "ManagedObjectModel", "Migration", "RecoveryKit", "StoreCoordination", systemPackage, logging,
       ]),
+    module("LazaretSupport", on: .library, knows: ["ExportCoordination", "Lazaret", systemPackage]),
     module("LazaretGRDB", on: .library, knows: ["Lazaret", grdb, systemPackage]),
     module(
       "Inbox", on: .programs,
@@ -257,12 +265,13 @@ let package = Package(
       "Inspector", on: .programs,
       knows: [
         "Compatibility", "Inbox", "Sending", "SupportBundle", "StoreFiles", "PropertyLists", "RecoveryKit",
-        "PageRecovery", "StoreCoordination", "RecordBrowsing", "HTTPServer", logging,
+        "PageRecovery", "ExportCoordination", "StoreCoordination", "RecordBrowsing", "HTTPServer", logging,
       ]),
     module(
       "Commands", on: .programs,
       knows: [
-        "Compatibility", "CLinux", "AgeEncryption", "StoreCoordination", "Inbox", "InboxObjectStorage",
+        "Compatibility", "CLinux", "AgeEncryption", "ExportCoordination", "StoreCoordination", "Inbox",
+        "InboxObjectStorage",
         "InboxPostgres", "Inspector", "HTTPServer",
         "Backup",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
@@ -367,7 +376,9 @@ let package = Package(
     tests(
       of: "StoreExport",
       needs: [
-        "AgeEncryption", "Damage", "StoreCoordination", "LazaretTesting", "LazaretTool", "Scrubbing", "StoreFiles",
+        "AgeEncryption", "Damage", "ExportCoordination", "StoreCoordination", "LazaretTesting", "LazaretTool",
+        "Scrubbing",
+        "StoreFiles",
         "SupportBundle", grdb,
       ]),
     tests(
@@ -379,7 +390,7 @@ let package = Package(
       needs: [
         "LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, grdbSQLite, logging,
       ]),
-    tests(of: "Lazaret", needs: [grdb, logging]),
+    tests(of: "Lazaret", needs: ["LazaretSupport", grdb, logging]),
     tests(of: "LazaretGRDB", needs: ["Lazaret", grdb]),
     tests(
       of: "Inspector",

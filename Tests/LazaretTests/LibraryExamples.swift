@@ -1,5 +1,6 @@
 import Foundation
 import Lazaret
+import LazaretSupport
 import Logging
 
 // The examples of Documentation/LIBRARY.md, word for word: here they are compiled, and a test compares them.

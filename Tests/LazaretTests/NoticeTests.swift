@@ -1,5 +1,6 @@
 import Foundation
 import Lazaret
+import LazaretSupport
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Lazaret
+import LazaretSupport
 import Logging
 import Synchronization
 import TestSupport

@@ -1,4 +1,5 @@
 import AgeEncryption
+import ExportCoordination
 import Foundation
 import StoreCoordination
 import StoreExport

@@ -44,7 +44,7 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
       return AgeStanza(
         arguments: [Self.stanza, UnpaddedBase64.encode(share)], body: Array(box.ciphertext) + Array(box.tag))
     } catch {
-      // BoringSSL refuses a key of low order, which keeps nothing secret.
+      // The library refuses a key of low order, which keeps nothing secret.
       throw AgeError(.recipient, "the recipient's key cannot be used")
     }
   }

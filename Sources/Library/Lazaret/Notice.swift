@@ -1,5 +1,5 @@
 public import Foundation
-internal import StoreCoordination
+package import StoreCoordination
 
 /// Words for the app's user, ready to show, and keys to translate them by.
 public struct Notice: Sendable, Hashable {
@@ -60,7 +60,7 @@ public struct Notice: Sendable, Hashable {
   /// The same words, as the modules below have them.
   ///
   /// - Parameter events: what happened, for the cause and the numbers.
-  init(_ notice: StoreCoordination.Notice, _ events: [OpeningEvent] = []) {
+  package init(_ notice: StoreCoordination.Notice, _ events: [OpeningEvent] = []) {
     key = notice.key
     title = notice.title
     message = notice.message

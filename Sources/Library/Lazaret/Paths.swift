@@ -1,18 +1,18 @@
-internal import Foundation
-internal import StoreCoordination
-internal import SystemPackage
+package import Foundation
+package import StoreCoordination
+package import SystemPackage
 
 extension FilePath {
   /// The path that the URL of a file stands for.
-  init(file url: URL) { self.init(url.path) }
+  package init(file url: URL) { self.init(url.path) }
 }
 
 extension URL {
   /// The URL of a file.
-  init(file path: FilePath) { self.init(fileURLWithPath: path.string) }
+  package init(file path: FilePath) { self.init(fileURLWithPath: path.string) }
 
   /// The URL of a file that a report names; nil where its path is no text.
-  init?(_ text: PathText?) {
+  package init?(_ text: PathText?) {
     guard let path = text?.path else { return nil }
     self.init(file: path)
   }

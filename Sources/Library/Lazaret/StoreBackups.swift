@@ -162,7 +162,7 @@ extension RecoverableStore {
   public var backups: StoreBackups { StoreBackups(of: self) }
 
   /// The home, or the store's folder where it has none.
-  var homeOrFolder: FilePath { home ?? path.removingLastComponent() }
+  package var homeOrFolder: FilePath { home ?? path.removingLastComponent() }
 }
 
 /// Tells the app of a backup or a restore, and ends it when the app's task is cancelled.

@@ -1,6 +1,6 @@
 public import Foundation
 public import ManagedObjectModel
-internal import StoreCoordination
+package import StoreCoordination
 public import SystemPackage
 
 /// What an app expects of its store: the versions of a managed object model, or the schema of a plain SQLite store.
@@ -17,7 +17,8 @@ public struct StoreModel: Sendable {
     public let isCurrent: Bool
   }
 
-  let model: AppModel
+  /// The same, for the modules below.
+  package let model: AppModel
 
   /// A model that was loaded.
   init(_ model: AppModel) { self.model = model }

@@ -66,7 +66,7 @@ public struct StoreProgress: Sendable, Hashable {
   public let timeLeft: Duration?
 
   /// A report.
-  init(_ phase: Phase, done: Int64 = 0, of total: Int64 = 0, step: String? = nil, timeLeft: Duration? = nil) {
+  package init(_ phase: Phase, done: Int64 = 0, of total: Int64 = 0, step: String? = nil, timeLeft: Duration? = nil) {
     self.phase = phase
     fraction = total > 0 ? min(1, max(0, Double(done) / Double(total))) : nil
     self.step = step

@@ -2,11 +2,11 @@ internal import Compatibility
 internal import StoreCoordination
 
 /// Whether a piece of work is to end.
-final class Cancellation: Sendable {
+package final class Cancellation: Sendable {
   private let asked = Mutex(false)
 
   /// Whether it was asked to.
-  var isAsked: Bool { asked.withLock { $0 } }
+  package var isAsked: Bool { asked.withLock { $0 } }
 
   /// Asks it to end.
   func ask() { asked.withLock { $0 = true } }
@@ -15,7 +15,7 @@ final class Cancellation: Sendable {
 /// Does work on a thread of its own, and asks it to end when the task is cancelled.
 ///
 /// - Throws: `CancellationError` where the work has ended because of that, `StoreError` where it failed.
-func work<Value: Sendable>(_ body: @escaping @Sendable (Cancellation) throws -> Value) async throws -> Value {
+package func work<Value: Sendable>(_ body: @escaping @Sendable (Cancellation) throws -> Value) async throws -> Value {
   let cancellation = Cancellation()
   return try await withTaskCancellationHandler {
     try await withCheckedThrowingContinuation { continuation in

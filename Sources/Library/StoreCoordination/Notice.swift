@@ -30,6 +30,9 @@ package struct Notice: Sendable, Hashable, Codable {
   /// The command that puts the store in quarantine back in its place, for the support; nil where there is none.
   package var undo: String?
 
+  /// The choice to send a report to support, which the app offers where a store lies in quarantine.
+  package static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
+
   private static let usualActions = [
     Action(key: "lazaret.action.continue", title: "Continue"), sendReport,
     Action(key: "lazaret.action.contact-support", title: "Contact Support"),

@@ -1,3 +1,4 @@
+import ExportCoordination
 internal import HTTPServer
 package import Inbox
 internal import Logging

@@ -33,3 +33,8 @@ package struct Opening: Sendable {
     return !(salvage.isInstalled && salvage.isComplete)
   }
 }
+
+extension Opening {
+  /// The store that was quarantined on the way, as a file; nil where none was.
+  package var quarantinedPath: FilePath? { events.last { $0.kind == .quarantine && $0.id != nil }?.path.path }
+}

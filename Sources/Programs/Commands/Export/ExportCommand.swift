@@ -1,4 +1,5 @@
 public import ArgumentParser
+import ExportCoordination
 public import StoreCoordination
 
 /// `lazaret export`: makes a support bundle of a store.

@@ -1,3 +1,4 @@
+import ExportCoordination
 import StoreCoordination
 
 /// What an export tells on a terminal.

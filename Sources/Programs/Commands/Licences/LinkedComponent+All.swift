@@ -17,26 +17,6 @@ extension LinkedComponent {
       licence: "Apache-2.0 WITH Swift-exception", linking: .included,
       home: "https://github.com/apple/swift-argument-parser", texts: ["Apache-2.0-Swift-exception"]),
     LinkedComponent(
-      name: "swift-asn1", version: "1.7.4", within: nil,
-      licence: "Apache-2.0", linking: .included,
-      home: "https://github.com/apple/swift-asn1", texts: ["Apache-2.0", "swift-asn1-NOTICE"]),
-    LinkedComponent(
-      name: "swift-crypto", version: "4.5.2", within: nil,
-      licence: "Apache-2.0", linking: .included,
-      home: "https://github.com/apple/swift-crypto", texts: ["Apache-2.0", "swift-crypto-NOTICE"]),
-    LinkedComponent(
-      name: "BoringSSL", version: nil, within: "swift-crypto",
-      licence: "Apache-2.0", linking: .included,
-      home: "https://boringssl.googlesource.com/boringssl", texts: ["Apache-2.0"]),
-    LinkedComponent(
-      name: "fiat-crypto", version: nil, within: "swift-crypto",
-      licence: "MIT", linking: .included,
-      home: "https://github.com/mit-plv/fiat-crypto", texts: ["fiat-crypto"]),
-    LinkedComponent(
-      name: "XKCP", version: nil, within: "swift-crypto",
-      licence: "CC0-1.0 AND Brian-Gladman-3-Clause", linking: .included,
-      home: "https://github.com/XKCP/XKCP", texts: ["XKCP"]),
-    LinkedComponent(
       name: "swift-log", version: "1.16.2", within: nil,
       licence: "Apache-2.0", linking: .included,
       home: "https://github.com/apple/swift-log", texts: ["Apache-2.0", "swift-log-NOTICE"]),
@@ -88,6 +68,10 @@ extension LinkedComponent {
       name: "libmicrohttpd", version: nil, within: nil,
       licence: "LGPL-2.1-or-later", linking: .shared,
       home: "https://www.gnu.org/software/libmicrohttpd/", texts: ["LGPL-2.1"]),
+    LinkedComponent(
+      name: "OpenSSL", version: nil, within: nil,
+      licence: "Apache-2.0", linking: .shared,
+      home: "https://openssl-library.org", texts: ["Apache-2.0"]),
     LinkedComponent(
       name: "curl", version: nil, within: nil,
       licence: "curl", linking: .shared,
@@ -560,153 +544,6 @@ extension LinkedComponent {
          WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
          See the License for the specific language governing permissions and
          limitations under the License.
-      """##,
-    "swift-asn1-NOTICE": ##"""
-                                  The SwiftASN1 Project
-                                  =====================
-
-      Please visit the SwiftASN1 web site for more information:
-
-        * https://github.com/apple/swift-asn1
-
-      Copyright 2022 The SwiftASN1 Project
-
-      The SwiftASN1 Project licenses this file to you under the Apache License,
-      version 2.0 (the "License"); you may not use this file except in compliance
-      with the License. You may obtain a copy of the License at:
-
-        https://www.apache.org/licenses/LICENSE-2.0
-
-      Unless required by applicable law or agreed to in writing, software
-      distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
-      WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
-      License for the specific language governing permissions and limitations
-      under the License.
-
-      Also, please refer to each LICENSE.txt file, which is located in
-      the 'license' directory of the distribution file, for the license terms of the
-      components that this product depends on.
-
-      ---
-
-      This product contains derivations of various scripts from SwiftNIO.
-
-        * LICENSE (Apache License 2.0):
-          * https://www.apache.org/licenses/LICENSE-2.0
-        * HOMEPAGE:
-          * https://github.com/apple/swift-nio
-
-      ---
-
-      This product contains derivations of various scripts from Swift OpenAPI Generator.
-
-        * LICENSE (Apache License 2.0):
-          * https://www.apache.org/licenses/LICENSE-2.0
-        * HOMEPAGE:
-          * https://github.com/apple/swift-openapi-generator
-      """##,
-    "swift-crypto-NOTICE": ##"""
-                                  The SwiftCrypto Project
-                                  =======================
-
-      Please visit the SwiftCrypto web site for more information:
-
-        * https://github.com/apple/swift-crypto
-
-      Copyright 2019 The SwiftCrypto Project
-
-      The SwiftCrypto Project licenses this file to you under the Apache License,
-      version 2.0 (the "License"); you may not use this file except in compliance
-      with the License. You may obtain a copy of the License at:
-
-        https://www.apache.org/licenses/LICENSE-2.0
-
-      Unless required by applicable law or agreed to in writing, software
-      distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
-      WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
-      License for the specific language governing permissions and limitations
-      under the License.
-
-      Also, please refer to each LICENSE.<component>.txt file, which is located in
-      the 'license' directory of the distribution file, for the license terms of the
-      components that this product depends on.
-
-      -------------------------------------------------------------------------------
-
-      This product contains test vectors from Google's wycheproof project.
-
-        * LICENSE (Apache License 2.0):
-          * https://github.com/C2SP/wycheproof/blob/31387e2cd596587c859c611027b6a44d2e2b65ff/LICENSE
-        * HOMEPAGE:
-          * https://github.com/google/wycheproof
-
-      ---
-
-      This product contains a derivation of various files from SwiftNIO.
-
-        * LICENSE (Apache License 2.0):
-          * https://www.apache.org/licenses/LICENSE-2.0
-        * HOMEPAGE:
-          * https://github.com/apple/swift-nio
-      """##,
-    "fiat-crypto": ##"""
-      The MIT License (MIT)
-
-      Copyright (c) 2015-2020 the fiat-crypto authors (see
-      https://github.com/mit-plv/fiat-crypto/blob/master/AUTHORS).
-
-      Permission is hereby granted, free of charge, to any person obtaining a copy
-      of this software and associated documentation files (the "Software"), to deal
-      in the Software without restriction, including without limitation the rights
-      to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
-      copies of the Software, and to permit persons to whom the Software is
-      furnished to do so, subject to the following conditions:
-
-      The above copyright notice and this permission notice shall be included in all
-      copies or substantial portions of the Software.
-
-      THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-      IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-      FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-      AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-      LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
-      OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
-      SOFTWARE.
-      """##,
-    "XKCP": ##"""
-      The eXtended Keccak Code Package (XKCP), https://github.com/XKCP/XKCP
-
-      The Keccak-p permutations, designed by Guido Bertoni, Joan Daemen, Michaël Peeters
-      and Gilles Van Assche. Implementation by Gilles Van Assche and Ronny Van Keer,
-      hereby denoted as "the implementer".
-
-      To the extent possible under law, the implementer has waived all copyright
-      and related or neighboring rights to the source code.
-      http://creativecommons.org/publicdomain/zero/1.0/
-
-      The file brg_endian.h:
-
-      Copyright (c) 1998-2008, Brian Gladman, Worcester, UK. All rights reserved.
-
-      LICENSE TERMS
-
-      The redistribution and use of this software (with or without changes)
-      is allowed without the payment of fees or royalties provided that:
-
-       1. source code distributions include the above copyright notice, this
-          list of conditions and the following disclaimer;
-
-       2. binary distributions include the above copyright notice, this list
-          of conditions and the following disclaimer in their documentation;
-
-       3. the name of the copyright holder is not used to endorse products
-          built using this software without specific written permission.
-
-      DISCLAIMER
-
-      This software is provided 'as is' with no explicit or implied warranties
-      in respect of its properties, including, but not limited to, correctness
-      and/or fitness for purpose.
       """##,
     "swift-log-NOTICE": ##"""
                                   The SwiftLog Project

@@ -1,3 +1,4 @@
+import ExportCoordination
 import HTTPServer
 import Sending
 import StoreCoordination

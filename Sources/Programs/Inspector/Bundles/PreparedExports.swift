@@ -1,4 +1,5 @@
 import Compatibility
+import ExportCoordination
 import HTTPServer
 import StoreCoordination
 

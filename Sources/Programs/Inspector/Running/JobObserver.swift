@@ -1,4 +1,5 @@
 import Compatibility
+import ExportCoordination
 import StoreCoordination
 
 /// Through which a job tells how far it is, and learns that it is not wanted any more.

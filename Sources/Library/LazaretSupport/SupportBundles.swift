@@ -1,5 +1,7 @@
+internal import ExportCoordination
 public import Foundation
-internal import StoreCoordination
+public import Lazaret
+internal import SystemPackage
 
 /// Support bundles of a store: what support needs to find out what happened, and no more than the owner of the store agrees to.
 ///

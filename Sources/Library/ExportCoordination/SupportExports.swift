@@ -1,5 +1,6 @@
 package import AgeEncryption
 import Quarantine
+package import StoreCoordination
 package import StoreExport
 package import StoreFiles
 package import SystemPackage
@@ -104,9 +105,4 @@ package struct SupportExports: Sendable {
     }
     _ = consume lock
   }
-}
-
-extension Opening {
-  /// The store that was quarantined on the way, as a file; nil where none was.
-  package var quarantinedPath: FilePath? { events.last { $0.kind == .quarantine && $0.id != nil }?.path.path }
 }

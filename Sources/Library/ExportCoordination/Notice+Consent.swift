@@ -1,9 +1,7 @@
+package import StoreCoordination
 package import StoreExport
 
 extension Notice {
-  /// The choice to send a report to support, which the app offers where a store lies in quarantine.
-  package static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
-
   /// Words that ask for leave to send a report, with what would leave the machine.
   ///
   /// The keys to translate by are `lazaret.notice.send-report.facts`, `.damaged-pages`, `.scrubbed` and `.full`.
