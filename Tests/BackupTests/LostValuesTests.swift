@@ -10,12 +10,30 @@ import Testing
 struct LostValuesTests {
   private typealias Value = (name: String, bytes: [UInt8])
 
-  /// A store with large values, and a backup that lacks some of them without a word.
+  /// A store whose persons have six large values in files of their own, and whose ships have a text that looks like the name of one.
+  private func store(_ scene: RestoreScene) throws -> FilePath {
+    let store = try scene.store("Ships.sqlite", seed: 5, records: 60, profile: .sparse)
+    func reference(_ number: Int) -> (name: String, sql: String) {
+      let name = "0F0E0D0C-0B0A-4908-8706-05040302010\(number)"
+      return (name, "x'02\(Array(name.utf8).hexadecimal)00'")
+    }
+    var sql = "UPDATE ZSHIP SET ZLOG = \(reference(9).sql) WHERE Z_PK = (SELECT min(Z_PK) FROM ZSHIP);"
+    for number in 0..<6 {
+      let (name, value) = reference(number)
+      try scene.folder.write(
+        [UInt8](repeating: UInt8(number), count: 5000 + number), to: ".Ships_SUPPORT/_EXTERNAL_DATA/\(name)")
+      sql += "UPDATE ZPERSON SET ZPHOTO = \(value) WHERE Z_PK = (SELECT Z_PK FROM ZPERSON LIMIT 1 OFFSET \(number));"
+    }
+    try scene.change(store, sql)
+    return store
+  }
+
+  /// Such a store, and a backup that lacks some of the values without a word.
   private func scene(lacking count: Int = 1) throws -> (scene: RestoreScene, store: FilePath, values: [Value]) {
     let scene = try RestoreScene()
-    let store = try scene.store("Ships.sqlite", seed: 5, records: 60, profile: .edge)
+    let store = try store(scene)
     let values = try scene.values(of: store)
-    try #require(values.count > count + 1)
+    try #require(values.count == 6)
     try scene.backups.add(1, try scene.bytes(store), values: Array(values.dropFirst(count)))
     return (scene, store, values)
   }
@@ -119,7 +137,7 @@ struct LostValuesTests {
 
   @Test func anArchiveThatIsLostWithTheManifestsIsNotForgotten() throws {
     let scene = try RestoreScene()
-    let store = try scene.store("Ships.sqlite", seed: 5, records: 60, profile: .edge)
+    let store = try store(scene)
     let values = try scene.values(of: store)
     let backup = try withoutManifests(scene, store)
     let archive = try #require(backup.manifest?.file(.externalData))
@@ -135,7 +153,7 @@ struct LostValuesTests {
   @Test(arguments: ["cut off", "flipped"])
   func anArchiveThatCannotBeReadToItsEndIsDamaged(kind: String) throws {
     let scene = try RestoreScene()
-    let store = try scene.store("Ships.sqlite", records: 20)
+    let store = try scene.store("Ships.sqlite", records: 20, profile: .sparse)
     // No record refers to these, so that the archive alone tells of them.
     for (number, name) in ["A", "B", "C", "D"].enumerated() {
       var generator = SeededGenerator(seed: UInt64(number))

@@ -58,7 +58,7 @@ struct RestoreProgressTests {
 
   @Test func someRecordsAreDoneWhenTheyAreThere() throws {
     let scene = try RestoreScene()
-    let store = try scene.store("Ships.sqlite", seed: 3, records: 60, profile: .edge)
+    let store = try scene.store("Ships.sqlite", seed: 5, records: 60, profile: .edge)
     try scene.change(store, Self.filler)
     try scene.backups.add(1, try scene.bytes(store), values: try scene.values(of: store))
     try extract(scene, "Port").expectRising([.unpacking], "records alone")
@@ -67,7 +67,7 @@ struct RestoreProgressTests {
 
   @Test func whatBeginsAnewDoesNotFallBack() throws {
     let scene = try RestoreScene()
-    let store = try scene.store("Ships.sqlite", seed: 4, records: 60, profile: .edge)
+    let store = try scene.store("Ships.sqlite", seed: 5, records: 60, profile: .edge)
     try scene.change(store, Self.filler)
     try scene.backups.add(1, try scene.bytes(store), values: try scene.values(of: store))
     // Values are found damaged when the records are there already; then the whole is restored as far as it goes.

@@ -136,9 +136,10 @@ struct OpenCommand: ParsableCommand {
       let usable = backups.filter { $0.isProvenGood && $0.exclusion(from: scope) == nil }
       guard let newest = usable.max(by: { $0.id < $1.id }) else { return nil }
       // Verified is what was restored and checked.
-      let kind =
-        newest.proof?.lastRestored == nil ? "a backup that was read back, not verified yet," : "a verified backup"
-      let words = "  There is \(kind) of this store from before, \(newest.id)."
+      let words =
+        newest.proof?.lastRestored == nil
+        ? "  There is a backup of this store from before, \(newest.id), which was read back and not verified yet."
+        : "  There is a verified backup of this store from before, \(newest.id)."
       guard salvage.state != .failed else {
         return
           "\(words) To have it instead of what is open now:\n"

@@ -104,21 +104,8 @@ struct ExternalDataJob {
   private func references(
     _ content: SnapshotContent, _ model: ManagedObjectModel
   ) throws(BackupError) -> Set<String> {
-    // A model that cannot be laid out says nothing of where values are.
-    guard let layout = try? StoreLayout(model) else { return [] }
-    var columns: [String: [String]] = [:]
-    for table in layout.tables {
-      for column in table.columns {
-        guard case .attribute(let key, _) = column.role,
-          let attribute = model.entities[key.entityName]?.properties[key.name]?.attribute,
-          attribute.allowsExternalBinaryDataStorage
-        else { continue }
-        columns[table.name.lowercased(), default: []].append(column.name)
-      }
-    }
-    if columns.isEmpty { return [] }
     do throws(FormatError) {
-      return try ReferencedValues(in: content, columns: columns).names
+      return try ReferencedValues(in: content, model: model).names
     } catch {
       throw BackupError(error, store: job.files.main)
     }

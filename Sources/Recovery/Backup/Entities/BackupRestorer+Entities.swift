@@ -192,7 +192,7 @@ extension BackupRestorer {
     to new: StoreFileSet, _ write: (FilePath, Set<String>) throws(BackupError) -> Void
   ) throws(BackupError) {
     let target = new.path(of: .externalData)
-    try write(target, try referencedValues(of: new.main).possibleNames)
+    try write(target, try referencedValues(of: new.main, seeksAll: true).possibleNames)
     do throws(FileError) {
       guard try fileSystem.status(of: target)?.kind == .directory else { return }
       for folder in try fileSystem.descendants(of: target).folders + [[]] {

@@ -20,34 +20,38 @@ struct ReferencedValues {
 
   /// Reads the references of a database; there are none in one that is no Core Data store.
   ///
-  /// - Parameter columns: the columns that can have them, by table in lower case; all that are declared to hold bytes if nil.
-  init(in content: any ByteSource, columns: [String: [String]]? = nil) throws(FormatError) {
+  /// They are in the columns of attributes that allow for such files. Where no model is known by which the store was written, what
+  /// has their form counts, in any column of bytes.
+  ///
+  /// - Parameters:
+  ///   - model: the model it was written with; the one that it carries if nil.
+  ///   - seeksAll: whether possible names are looked for in all columns of bytes.
+  init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError) {
     let database = try Database(main: content)
     let schema = try database.schema()
     guard schema.table(named: "Z_METADATA") != nil else { return }
+    let known = if let model { model } else { try Self.ownModel(database, schema) }
+    let columns = known.flatMap { Self.columns($0) }
     for table in schema.tables where table.name.lowercased().hasPrefix("z") && table.rootPage > 0 {
       guard let definition = table.tableDefinition, !definition.isWithoutRowid else { continue }
-      let places =
-        if let columns {
-          (columns[table.name.lowercased()] ?? []).compactMap { definition.column(named: $0) }
-        } else {
-          definition.columns.indices.filter { definition.columns[$0].affinity == .blob }
-        }
+      let all = definition.columns.indices.filter { definition.columns[$0].affinity == .blob }
+      let own = columns.map { ($0[table.name.lowercased()] ?? []).compactMap { definition.column(named: $0) } } ?? all
+      let places = seeksAll ? Set(all).union(own) : Set(own)
       if places.isEmpty { continue }
       var rows = try database.rows(root: table.rootPage, payloadLimit: Self.rowLimit)
       while let row = try rows.next() {
         let values = definition.values(of: row)
         for place in places where values.indices.contains(place) {
-          if case .blob(let bytes) = values[place] { note(bytes) }
+          if case .blob(let bytes) = values[place] { note(bytes, isReference: own.contains(place)) }
         }
       }
     }
   }
 
-  private mutating func note(_ bytes: [UInt8]) {
+  private mutating func note(_ bytes: [UInt8], isReference: Bool) {
     guard bytes.first == 2, (3...80).contains(bytes.count) else { return }
     if case .externalData(let name) = RecordValue(.blob(bytes), type: .binary, allowsExternalStorage: true) {
-      names.insert(name)
+      if isReference { names.insert(name) }
       possibleNames.insert(name)
       return
     }
@@ -55,6 +59,52 @@ struct ReferencedValues {
     guard name.count >= 28, name.allSatisfy({ (0x21...0x7E).contains($0) }) else { return }
     possibleNames.insert(String(decoding: name, as: UTF8.self))
   }
+
+  // MARK: The model
+
+  /// The columns of attributes whose values may have files of their own, by table in lower case; nil for a model that cannot be laid
+  /// out, which says nothing of where values are.
+  private static func columns(_ model: ManagedObjectModel) -> [String: [String]]? {
+    guard let layout = try? StoreLayout(model) else { return nil }
+    var columns: [String: [String]] = [:]
+    for table in layout.tables {
+      for column in table.columns {
+        guard case .attribute(let key, _) = column.role,
+          model.entities[key.entityName]?.properties[key.name]?.attribute?.allowsExternalBinaryDataStorage == true
+        else { continue }
+        columns[table.name.lowercased(), default: []].append(column.name)
+      }
+    }
+    return columns
+  }
+
+  /// The model that a store carries; nil where it carries none, or one of another version than its own.
+  private static func ownModel(_ database: Database, _ schema: Schema) throws(FormatError) -> ManagedObjectModel? {
+    guard let cache = try bytes("Z_CONTENT", of: "Z_MODELCACHE", database, schema),
+      let list = try bytes("Z_PLIST", of: "Z_METADATA", database, schema)
+    else { return nil }
+    // What cannot be read says nothing of where values are.
+    guard let model = try? ManagedObjectModel(modelCache: cache),
+      let metadata = try? StoreMetadata(uuid: "", propertyList: list)
+    else { return nil }
+    return model.versionHashes() == metadata.versionHashes ? model : nil
+  }
+
+  /// The bytes in a column of a table's first row.
+  private static func bytes(
+    _ column: String, of table: String, _ database: Database, _ schema: Schema
+  ) throws(FormatError) -> [UInt8]? {
+    guard let table = schema.table(named: table), table.rootPage > 0, let definition = table.tableDefinition,
+      let place = definition.column(named: column)
+    else { return nil }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: rowLimit)
+    guard let row = try rows.next() else { return nil }
+    let values = definition.values(of: row)
+    guard values.indices.contains(place), case .blob(let bytes) = values[place] else { return nil }
+    return bytes
+  }
+
+  // MARK: The files
 
   /// The files that records refer to and that are not below a folder of large values, in the order of their names, as a
   /// manifest has them.

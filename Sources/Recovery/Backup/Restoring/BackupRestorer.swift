@@ -139,9 +139,11 @@ package struct BackupRestorer: Sendable {
   }
 
   /// The large values that records of a restored store refer to.
-  func referencedValues(of path: FilePath) throws(BackupError) -> ReferencedValues {
+  ///
+  /// - Parameter seeksAll: whether names that are possible are looked for too.
+  func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
     do {
-      return try ReferencedValues(in: try fileSystem.open(path))
+      return try ReferencedValues(in: try fileSystem.open(path), seeksAll: seeksAll)
     } catch let error as FormatError {
       throw BackupError(error, store: path)
     } catch {

@@ -39,6 +39,9 @@ package struct RestoreFolder: Sendable {
   /// Where a backup that is not whole is put together, before what is left of it is salvaged.
   var remains: StoreFileSet { StoreFileSet(main: path.appending("Remains.sqlite")) }
 
+  /// The most bytes of a note.
+  private static let noteLimit = 4 << 20
+
   private var note: FilePath { path.appending("ready.json") }
   private var journal: FilePath { path.appending("install.moving") }
 
@@ -88,8 +91,12 @@ package struct RestoreFolder: Sendable {
   /// - Parameter report: what was restored; nil for a store of some of the backup's records.
   package func markReady(_ id: BackupIdentifier, _ report: RestoreReport?) throws(BackupError) {
     try wrapping(BackupError.init) { () throws(FileError) in
-      let content = Note(id: id, restored: report.map { RestoreAccount($0) })
-      let bytes = try JSON.bytes(of: content, .line, to: "restore the backup", at: note)
+      var bytes = try JSON.bytes(
+        of: Note(id: id, restored: report.map { RestoreAccount($0) }), .line, to: "restore the backup", at: note)
+      if bytes.count > Self.noteLimit {
+        // Where so much is lost the store counts, and not the account of it.
+        bytes = try JSON.bytes(of: Note(id: id), .line, to: "restore the backup", at: note)
+      }
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.writeAtomically(bytes, to: note, replacing: true)
     }
@@ -172,7 +179,7 @@ package struct RestoreFolder: Sendable {
   private func readyNote() throws(BackupError) -> Note? {
     let bytes = try wrapping(BackupError.init) { () throws(FileError) -> [UInt8]? in
       guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
-      return try fileSystem.contents(of: note, limit: 1 << 16)
+      return try fileSystem.contents(of: note, limit: Self.noteLimit)
     }
     // A note that cannot be read was not written by this software: nothing is installed because of it.
     guard let bytes, let found = try? JSONDecoder().decode(Note.self, from: Data(bytes)),
