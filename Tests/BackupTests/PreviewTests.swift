@@ -84,7 +84,7 @@ struct PreviewTests {
   @Test func pairsThatComeAndGoAreCounted() throws {
     let scene = try RestoreScene()
     let store = try scene.store("Ships.sqlite", records: 60)
-    try scene.backups.add(1, try scene.bytes(store))
+    try scene.backups.add(1, try scene.bytes(store), values: try scene.values(of: store))
     let join = try #require(try RestoreScene.rows(store).keys.first { $0.hasPrefix("Z_") && $0.hasSuffix("PORTS") })
     let all = try RestoreScene.rows(store)[join]?.count ?? 0
     try scene.change(store, "DELETE FROM \(join) WHERE rowid % 2 = 0")

@@ -25,10 +25,11 @@ struct BackupCommandTests {
     #expect(backup["tags"] as? [String] == ["nightly"])
     let id = try #require(backup["id"] as? String)
     let text = try desk.lazaret("backup", "list", store)
-    #expect(text.output.contains(id) && text.output.contains("  verified"))
+    #expect(text.output.contains(id) && text.output.contains("  read back"))
     let verified = try desk.lazaret("backup", "verify", id, "--migrate", desk.model, "--budget", "2m", "--json")
     #expect(verified.status == 0, "\(verified.output)\(verified.errors)")
     #expect(try backups(verified.output).first?["depth"] as? String == "migrated")
+    #expect(try desk.lazaret("backup", "list", store).output.contains("  verified"))
     // Any gunzip opens it.
     let file = desk.folder.appending("Backups/Old/\(id).sqlite.gz").string
     let script = "gunzip < '\(file)' > r.sqlite && sqlite3 r.sqlite 'SELECT ZNAME FROM ZCAR'"

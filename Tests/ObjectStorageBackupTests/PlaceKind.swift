@@ -31,8 +31,12 @@ enum PlaceKind: String, Sendable, CaseIterable, CustomTestStringConvertible {
       return try MadePlace.storage("bucket", "p", holder: bucket) { bucket.client() }
     case .faultyMemory:
       // Every third request goes wrong, each time in another way.
+      // What is asked for again comes through, however many ask at once.
+      let failed = Mutex<Set<String>>([])
       let bucket = try MemoryBucket { request in
-        guard request.number % 3 == 2 else { return nil }
+        let name = "\(request.method) \(request.key)"
+        guard failed.withLock({ $0.remove(name) }) == nil, request.number % 3 == 2 else { return nil }
+        failed.withLock { _ = $0.insert(name) }
         return [.refuse, .cutBefore, .cutAfter][request.number / 3 % 3]
       }
       return try MadePlace.storage("bucket", "p", holder: bucket) { bucket.client() }

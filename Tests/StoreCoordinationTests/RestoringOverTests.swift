@@ -182,8 +182,7 @@ struct RestoringOverTests {
     let folder = RestoreFolder(for: set, in: FileSystem())
     do {
       let working = try folder.make()
-      _ = try restorer.stage(Self.id, in: folder)
-      try folder.markReady(Self.id)
+      try folder.markReady(Self.id, try restorer.stage(Self.id, in: folder))
       _ = try Quarantines(home: scene.home, surroundings: .still()).add(scene.store())
       // While the restoring process is alive no other takes its store.
       #expect(try folder.finishInterrupted() == nil)

@@ -21,7 +21,7 @@ extension StoreBackups {
 
     /// How a proof has ended.
     public struct Proof: Sendable, Hashable {
-      /// Whether it was restored, opened and found right.
+      /// Whether all that was looked at is right: its files, read back after it was taken, or also the store that it restores to.
       public let isProven: Bool
 
       /// Whether it could not be told, because of the surroundings.
@@ -135,6 +135,9 @@ extension StoreBackups {
     /// What would change in the schema, in words: the model version, tables, columns.
     public let schemaChanges: [String]
 
+    /// What would change in large values that have files of their own, in words.
+    public let valueChanges: [String]
+
     /// What could not be compared, in words.
     public let remarks: [String]
 
@@ -145,6 +148,7 @@ extension StoreBackups {
       }
       isHarmless = preview.isHarmless
       schemaChanges = preview.schemaWords
+      valueChanges = preview.valueWords
       remarks = preview.remarks
     }
   }
@@ -154,7 +158,7 @@ extension StoreBackups {
     /// What the backup that was restored is called.
     public let backup: String
 
-    /// Whether everything in it was restored.
+    /// Whether everything in it was restored, and no large value that its records refer to is lost.
     public let isComplete: Bool
 
     /// The store that was there before, in quarantine; nil where there was none.

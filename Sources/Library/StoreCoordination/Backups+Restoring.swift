@@ -91,7 +91,7 @@ extension Backups {
       let working = try folder.make()
       let report = try restorer.stage(chosen, in: folder, options: options)
       staged = report
-      let quarantined = try exchange(store, folder, chosen, restored)
+      let quarantined = try exchange(store, folder, report, restored)
       _ = consume working
       return Restored(report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver)
     } catch {
@@ -109,18 +109,18 @@ extension Backups {
 
   /// Quarantines the present store and puts the restored one into its place, under the folder's lock.
   private func exchange(
-    _ store: StoreFileSet, _ folder: RestoreFolder, _ id: BackupIdentifier, _ restored: StoreLineage.Restored
+    _ store: StoreFileSet, _ folder: RestoreFolder, _ report: RestoreReport, _ restored: StoreLineage.Restored
   ) throws -> QuarantinedStore? {
     let lock = try FolderLock(store.folder, in: fileSystem)
     // Who may read and write the new store is who may read and write the old one.
     if let access = try fileSystem.access(to: store.main), access.status.kind == .regular {
       try fileSystem.adoptAccess(of: access.usable, to: folder.store.main)
     }
-    try folder.markReady(id)
+    try folder.markReady(report.id, report)
     var quarantined: QuarantinedStore?
     if try !store.members(in: fileSystem).isEmpty {
       quarantined = try Quarantines(home: home, surroundings: surroundings).add(
-        store, model: nil, reason: "Backup \(id) was restored in its place.", appVersion: nil,
+        store, model: nil, reason: "Backup \(report.id) was restored in its place.", appVersion: nil,
         holding: [store.folder], makingRoomFor: restored, OpeningObserver())
     }
     do {

@@ -124,7 +124,7 @@ struct OpenCommand: ParsableCommand {
     }
   }
 
-  /// Names a verified backup from which lost records could be taken, with the command, in lines; nil where nothing is lost
+  /// Names a good backup from which lost records could be taken, with the command, in lines; nil where nothing is lost
   /// or there is none.
   private func backupAdvice(_ opening: Opening, _ home: ChosenHome) throws -> String? {
     guard let salvage = opening.salvage, salvage.state != .pending, !salvage.isComplete,
@@ -135,14 +135,19 @@ struct OpenCommand: ParsableCommand {
       let backups = try Backups(home: home.path).catalogs(of: store.path).flatMap(\.backups)
       let usable = backups.filter { $0.isProvenGood && $0.exclusion(from: scope) == nil }
       guard let newest = usable.max(by: { $0.id < $1.id }) else { return nil }
+      // Verified is what was restored and checked.
+      let words =
+        newest.proof?.lastRestored == nil
+        ? "  There is a backup of this store from before, \(newest.id), which was read back and not verified yet."
+        : "  There is a verified backup of this store from before, \(newest.id)."
       guard salvage.state != .failed else {
         return
-          "  There is a verified backup of this store from before, \(newest.id). To have it instead of what is open now:\n"
+          "\(words) To have it instead of what is open now:\n"
           + "    lazaret backup restore \(newest.id) --of \(shellQuoted(store.path))\(home.optionBesidesStore)\n"
       }
       let stored = shellQuoted(path) + home.optionBesidesStore
       let model = shellQuoted(try self.model.path)
-      return "  There is a verified backup of this store from before, \(newest.id). To take from it what is lost:\n"
+      return "\(words) To take from it what is lost:\n"
         + "    lazaret quarantine salvage \(stored) --model \(model) --with-backup \(newest.id) --install\n"
     } catch let error as any ReportableError {
       // The store is open all the same.

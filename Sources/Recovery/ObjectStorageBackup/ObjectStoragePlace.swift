@@ -31,6 +31,9 @@ package struct ObjectStoragePlace: BackupPlace {
   /// The address.
   package var location: String { address.description }
 
+  /// As many as a client keeps connections for: each request waits for the way to the server and back.
+  package var readsAtOnce: Int { 8 }
+
   /// What the bucket does with what is removed.
   package func keeping() throws(BackupError) -> S3Keeping {
     try wrapping(BackupError.init) { () throws(S3Error) in try client.keeping() }
@@ -94,8 +97,8 @@ extension ObjectStoragePlace {
   ) throws(BackupError) -> [UInt8] {
     let key = try key(name, in: section)
     return try wrapping(BackupError.init) { () throws(S3Error) in
-      // Small records are written anew; all else stays as it was written.
-      if StorageContents.isRecord(name) { return try client.get(key, at: offset, length: length) }
+      // What is read with one request has nothing to be fetched ahead, and need not wait for what another thread fetches.
+      if StorageContents.isDocument(name) { return try client.get(key, at: offset, length: length) }
       return try state.ahead.read(key, at: offset, length: length) { (offset, length) throws(S3Error) in
         try client.get(key, at: offset, length: length)
       }

@@ -57,6 +57,16 @@ struct StorageContents {
   /// Whether a name is that of a record, which lies in the trash itself.
   static func isRecord(_ name: String) -> Bool { name.hasSuffix(recordSuffix) }
 
+  /// Whether a name is that of a small object that is read as a whole: a manifest, encrypted or not, a proof, a note or a
+  /// record.
+  static func isDocument(_ name: String) -> Bool {
+    documentSuffixes.contains { name.hasSuffix($0) }
+  }
+
+  private static let documentSuffixes = [
+    ".json", BackupManifest.File.Role.manifest.suffix + BackupManifest.Encryption.fileEnding,
+  ]
+
   /// The backups that were begun and have no manifest.
   var unfinished: Set<BackupIdentifier> { begun.filter { files["\($0)\(BackupManifest.suffix)"] == nil } }
 

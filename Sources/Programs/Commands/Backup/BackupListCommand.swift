@@ -71,11 +71,12 @@ struct BackupListCommand: ParsableCommand {
   }
 
   /// A state as people are told it; programs get its word.
-  private static func word(_ state: String) -> String {
-    switch state {
-    case "proven": "verified"
+  private static func word(of backup: StoredBackup) -> String {
+    switch backup.state {
+    // Verified is what was restored and checked.
+    case "proven": backup.proof?.lastRestored == nil ? "read back" : "verified"
     case "unproven": "not verified"
-    default: state
+    case let state: state
     }
   }
 
@@ -100,7 +101,7 @@ struct BackupListCommand: ParsableCommand {
       let manifest = backup.manifest
       table.append(
         [
-          backup.id.description, place.words, Self.age(of: backup.id.date, at: now), Self.word(backup.state),
+          backup.id.description, place.words, Self.age(of: backup.id.date, at: now), Self.word(of: backup),
           manifest?.kind.rawValue ?? "?", readableSize(backup.bytes),
           manifest?.isLocked == true
             ? "encrypted" : printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),

@@ -20,8 +20,8 @@ struct BackupRestoreCommand: ParsableCommand {
       With --entity the records of an entity, or with --records some of them, are put into a new store of the same model; \
       references to records that are left out are cut and counted.
 
-      Exits with 2 where a part of the backup was lost, references were cut, or --preview shows that something would \
-      change or be lost, or could not compare everything.
+      Exits with 2 where a part of the backup was lost, a large value that records refer to is not in it, references were \
+      cut, or --preview shows that something would change or be lost, or could not compare everything.
 
       EXAMPLES
         lazaret backup restore --of Stores/App.sqlite --preview

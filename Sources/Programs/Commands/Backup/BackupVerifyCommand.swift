@@ -189,7 +189,12 @@ extension BackupVerifyCommand.Report {
       return "No backup lies in the home: \(home.words). \(ChosenHome.another)\n"
     }
     var text = warnings.map { "warning: \($0.words)\n" }.joined()
-    text += "\(grouped(proven)) verified, \(grouped(failed)) failed, \(grouped(inconclusive)) inconclusive"
+    let compared = backups.count {
+      $0.result == BackupProof.Result.proven.rawValue && $0.depth == BackupProof.Depth.files.rawValue
+    }
+    text += "\(grouped(proven - compared)) verified, "
+    if compared > 0 { text += "\(grouped(compared)) with right digests and not restored, " }
+    text += "\(grouped(failed)) failed, \(grouped(inconclusive)) inconclusive"
     if removedMeanwhile > 0 { text += ", \(removedMeanwhile) removed meanwhile by another process" }
     if notReached > 0 { text += ", \(notReached) not reached in time" }
     return text + "\n"

@@ -28,9 +28,14 @@ private func lostText(blocks: [RestoreReport.LostBlock], isSalvaged: Bool, value
   var lines = ""
   if !blocks.isEmpty { lines += "  \(counted(Int64(blocks.count), "block")) of the backup lost\n" }
   if isSalvaged { lines += "  What is left was salvaged; look at it with: lazaret inspect\n" }
-  for name in values { lines += "  The large value \(printable(name)) is lost\n" }
+  for name in values.prefix(shownValues) { lines += "  The large value \(printable(name)) is lost\n" }
+  let rest = values.count - shownValues
+  if rest > 0 { lines += "  \(counted(Int64(rest), "more large value")) \(rest == 1 ? "is" : "are") lost\n" }
   return lines
 }
+
+/// How many large values are named; the JSON output names all.
+private let shownValues = 20
 
 extension BackupChoice {
   /// The newer backups that were passed over, a line for each.
@@ -61,7 +66,7 @@ extension RestorePreview {
       ])
     }
     lines += table.text()
-    for words in schemaWords + remarks { lines += "  \(words)\n" }
+    for words in schemaWords + valueWords + remarks { lines += "  \(words)\n" }
     return lines
   }
 }

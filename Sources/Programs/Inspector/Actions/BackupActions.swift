@@ -134,7 +134,12 @@ struct BackupActions: Sendable {
       options.depth = depth
       let proof = try parts.backups.prove(backup.id, in: place, options)
       switch proof.result {
-      case .proven: return JobOutcome("The backup is verified.")
+      case .proven:
+        let words =
+          proof.depth == .files
+          ? "The digests of the backup's files are right; it was not restored." : "The backup is verified."
+        let warnings = (proof.warnings ?? []).map { " " + sentence(printable($0.words)) }
+        return JobOutcome(words + warnings.joined())
       case .inconclusive: return JobOutcome("It could not be told whether the backup is right.")
       case .failed:
         return JobOutcome(
@@ -217,7 +222,11 @@ struct BackupActions: Sendable {
         over: path, backup.id, from: place,
         options: .init(progress: observer.backup([(.packing, 0.2), (.unpacking, 0.6), (.checking, 0.2)])))
       let before = restored.quarantined.map { " What was there is in quarantine as \($0.id)." } ?? ""
-      return JobOutcome("Backup \(backup.id) is restored at \(printable(path.string)).\(before)")
+      let lost = restored.report.lostValues.count
+      let without =
+        lost > 0
+        ? " \(Words.counted(lost, "large value")) that its records refer to \(lost == 1 ? "is" : "are") lost." : ""
+      return JobOutcome("Backup \(backup.id) is restored at \(printable(path.string)).\(without)\(before)")
     }
     return .running(job)
   }

@@ -26,7 +26,7 @@ struct RestorePreviewTable {
     let heads = ["Added", "Changed", "Lost", "Unchanged"].map { name -> HTML in
       "<th scope=\"col\" class=\"number\">\(name)</th>"
     }
-    let schema = preview.schemaWords.map { words -> HTML in "<li>\(sentence(words))</li>" }
+    let schema = (preview.schemaWords + preview.valueWords).map { words -> HTML in "<li>\(sentence(words))</li>" }
     let changes: HTML = schema.isEmpty ? .empty : "<ul>\(schema)</ul>"
     let remarks = preview.remarks.map { remark -> HTML in "<p class=\"soft\">\(sentence(printable(remark)))</p>" }
     return """

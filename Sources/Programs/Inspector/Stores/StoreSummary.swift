@@ -139,6 +139,7 @@ extension StoredBackup {
     if isApart { return (manifest?.kind == .evidence ? "evidence" : "of a store that was not sound", .warn) }
     switch proof?.result {
     case .proven where isUnverified: return ("not verified yet", .plain)
+    case .proven where proof?.lastRestored == nil: return ("read back, not verified yet", .plain)
     case .proven: return ("verified", .good)
     case .inconclusive: return ("verification inconclusive", .warn)
     case .failed, nil: return ("not verified yet", .plain)

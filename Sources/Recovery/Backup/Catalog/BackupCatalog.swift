@@ -38,14 +38,17 @@ package struct BackupCatalog: Sendable {
       }
     }
     let onTheirWay = try Self.onTheirWay(&groups, place, section)
-    var found: [BackupIdentifier: StoredBackup] = [:]
-    for (id, objects) in groups {
+    var named: [(id: BackupIdentifier, objects: [BackupObject])] = []
+    for (id, objects) in groups.sorted(by: { $0.key < $1.key }) {
       let (own, others) = Self.sorted(objects, of: id)
       strays += others
-      guard !own.isEmpty else { continue }
-      let usesCopies = !onTheirWay.contains(id)
-      found[id] = try Self.readUnlessGone(id, own, place, section, usesCopies: usesCopies)
+      if !own.isEmpty { named.append((id, own)) }
     }
+    let read = try place.atOnce(named) { (id, objects) throws(BackupError) in
+      try Self.readUnlessGone(id, objects, place, section, usesCopies: !onTheirWay.contains(id))
+    }
+    var found: [BackupIdentifier: StoredBackup] = [:]
+    for backup in read.compactMap(\.self) { found[backup.id] = backup }
     // What a migration keeps does not say of which store it is; the others of the place do.
     let owner = place.owner
     let owned = { (backup: StoredBackup) in owner?.owns(backup.id, backup.manifest) ?? true }

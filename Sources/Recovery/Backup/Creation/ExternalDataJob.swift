@@ -104,50 +104,10 @@ struct ExternalDataJob {
   private func references(
     _ content: SnapshotContent, _ model: ManagedObjectModel
   ) throws(BackupError) -> Set<String> {
-    // A model that cannot be laid out says nothing of where values are.
-    guard let layout = try? StoreLayout(model) else { return [] }
-    var columns: [String: [String]] = [:]
-    for table in layout.tables {
-      for column in table.columns {
-        guard case .attribute(let key, _) = column.role,
-          let attribute = model.entities[key.entityName]?.properties[key.name]?.attribute,
-          attribute.allowsExternalBinaryDataStorage
-        else { continue }
-        columns[table.name, default: []].append(column.name)
-      }
-    }
-    if columns.isEmpty { return [] }
-    var names: Set<String> = []
     do throws(FormatError) {
-      let database = try Database(main: content)
-      let schema = try database.schema()
-      for (name, wanted) in columns {
-        guard let table = schema.table(named: name), table.rootPage > 0, let definition = table.tableDefinition else {
-          continue
-        }
-        let places = wanted.compactMap { definition.column(named: $0) }
-        // A reference has 38 bytes; longer values are cut off and are none.
-        var rows = try database.rows(root: table.rootPage, payloadLimit: 1 << 20)
-        while let row = try rows.next() {
-          let values = definition.values(of: row)
-          for place in places where values.indices.contains(place) {
-            if case .blob(let bytes) = values[place], let name = Self.fileName(bytes) { names.insert(name) }
-          }
-        }
-      }
+      return try ReferencedValues(in: content, model: model).names
     } catch {
       throw BackupError(error, store: job.files.main)
     }
-    return names
-  }
-
-  /// The name that a value refers to: 2, 36 characters of an identifier, 0 (format section 3.7).
-  private static func fileName(_ bytes: [UInt8]) -> String? {
-    guard bytes.count == 38, bytes.first == 2, bytes.last == 0 else { return nil }
-    let name = bytes[1..<37]
-    let isIdentifier = name.allSatisfy { byte in
-      (48...57).contains(byte) || (65...70).contains(byte) || (97...102).contains(byte) || byte == 45
-    }
-    return isIdentifier ? String(decoding: name, as: UTF8.self) : nil
   }
 }

@@ -15,6 +15,7 @@ struct SealedPlace: BackupPlace {
 
   var location: String { base.location }
   var owner: PlaceOwner? { base.owner }
+  var readsAtOnce: Int { base.readsAtOnce }
 
   private static let operation = "open the backup"
 
@@ -139,16 +140,14 @@ struct SealedPlace: BackupPlace {
     for object in objects where object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
       if let id = BackupCatalog.identifier(of: object.name) { sealed[id, default: []].append(object.name) }
     }
-    var open: Set<BackupIdentifier> = []
-    for (id, names) in sealed {
+    let groups = sealed.sorted { $0.key < $1.key }
+    let open = try atOnce(groups) { (id, names) throws(BackupError) in
       let manifest = "\(id)\(Self.manifestSuffix)"
-      for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest })
-      where try file(name, section)?.content != nil {
-        open.insert(id)
-        break
-      }
+      for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest }).sorted()
+      where try file(name, section)?.content != nil { return true }
+      return false
     }
-    return open
+    return Set(zip(groups, open).filter(\.1).map(\.0.key))
   }
 
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {

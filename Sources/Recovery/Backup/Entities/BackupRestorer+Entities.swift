@@ -23,6 +23,10 @@ extension BackupRestorer {
   ) throws(BackupError) -> ExtractionReport {
     let target = try locate(path)
     try refuseWhatIsThere(target)
+    // Where blocks turn out to be damaged the whole is read from its beginning.
+    let progress = RisingProgress(options.progress)
+    var options = options
+    options.progress = progress.report
     do throws(BackupError) {
       if let report = try extractBlocks(
         selection, from: id, to: target, model: model, options: options, temporary: temporary)
@@ -37,10 +41,9 @@ extension BackupRestorer {
       do throws(FileError) { content = try fileSystem.open(store.main) } catch { throw BackupError(error) }
       var report = try fill(target, selection, from: try virtualFile(content), id, model: model) {
         new, names throws(BackupError) in
-        try copyValues(names, from: store.path(of: .externalData), to: new)
+        if !names.isEmpty { try copyValues(names, from: store.path(of: .externalData), to: new) }
       }
       report.lostBlocks = restored.lostBlocks
-      report.lostValues = restored.lostValues
       report.isContentRight = restored.isContentRight
       return report
     }
@@ -60,6 +63,8 @@ extension BackupRestorer {
     guard let content = try ChainContent(extraction, keepingIn: home.path.appending("Blocks")) else { return nil }
     let backup = try virtualFile(content, waited: { content.waited })
     return try fill(target, selection, from: backup, id, model: model) { new, names throws(BackupError) in
+      try content.finish()
+      if names.isEmpty { return }
       let lost = try extraction.writeExternalData(into: new, where: names.contains).lostItems
       guard let item = lost.first else { return }
       throw BackupError(
@@ -73,7 +78,8 @@ extension BackupRestorer {
   ///
   /// - Parameters:
   ///   - backup: the database of the backup.
-  ///   - writeValues: writes those of its large values below a folder that have one of some names.
+  ///   - writeValues: called when the records are there; writes those of its large values below a folder that have one of some
+  ///     names.
   private func fill(
     _ target: StoreFileSet, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
     model: ManagedObjectModel?, writeValues: (FilePath, Set<String>) throws(BackupError) -> Void
@@ -82,11 +88,13 @@ extension BackupRestorer {
     return try removingLeftovers(of: folder) { () throws(BackupError) in
       let working = try folder.make()
       var report = try fill(folder.store.main, selection, from: backup, id, model: model)
-      report.values = try addValues(to: folder.store, writeValues)
+      try addValues(to: folder.store, writeValues)
+      report.values = try valueCount(of: folder.store)
+      report.lostValues = try missingValues(of: folder.store)
       report.path = target.main
       try synchronize(folder.store.main)
       try check(folder.store.main, id)
-      try install(id, from: folder)
+      try install(id, from: folder, nil)
       _ = consume working
       return report
     }
@@ -179,21 +187,19 @@ extension BackupRestorer {
 
   // MARK: Large values
 
-  /// Writes the files that records of the new store refer to, and says how many.
+  /// Writes the files that records of the new store refer to.
   private func addValues(
     to new: StoreFileSet, _ write: (FilePath, Set<String>) throws(BackupError) -> Void
-  ) throws(BackupError) -> Int {
+  ) throws(BackupError) {
     let target = new.path(of: .externalData)
-    do {
-      let names = try referencedNames(new.main)
-      guard !names.isEmpty else { return 0 }
-      try write(target, names)
-      guard try fileSystem.status(of: target)?.kind == .directory else { return 0 }
-      let content = try fileSystem.descendants(of: target)
-      for folder in content.folders + [[]] { try fileSystem.synchronizeDirectory(target.appending(folder)) }
-      return content.files.count
+    try write(target, try referencedValues(of: new.main, seeksAll: true).possibleNames)
+    do throws(FileError) {
+      guard try fileSystem.status(of: target)?.kind == .directory else { return }
+      for folder in try fileSystem.descendants(of: target).folders + [[]] {
+        try fileSystem.synchronizeDirectory(target.appending(folder))
+      }
     } catch {
-      throw BackupError(database: error, operation: "copy the large values", path: target)
+      throw BackupError(error)
     }
   }
 
@@ -204,29 +210,6 @@ extension BackupRestorer {
     } catch {
       throw BackupError(database: error, operation: "copy the large values", path: target)
     }
-  }
-
-  /// The names of files that values of a store lead to: a marker, the name, and a zero (format section 3.7).
-  private func referencedNames(_ file: FilePath) throws -> Set<String> {
-    let queue = try EvidenceConnection.open(file, .unchanging, label: "Lazaret.Backup")
-    let names = try queue.unsafeRead { database -> Set<String> in
-      let store = try ComparedStore(database, schema: "main")
-      var names: Set<String> = []
-      for table in store.tables.values where table.name.lowercased().hasPrefix("z") {
-        for column in table.columns {
-          let name = SQLText.quotedIdentifier(column.name)
-          let found = try String.fetchAll(
-            database,
-            sql: "SELECT CAST(rtrim(CAST(substr(\(name), 2) AS TEXT), char(0)) AS TEXT) FROM \(store.sql(table)) "
-              + "WHERE typeof(\(name)) = 'blob' AND length(\(name)) BETWEEN 30 AND 60 AND substr(\(name), 1, 1) = x'02'"
-          )
-          names.formUnion(found.map { String($0.prefix { $0 != "\0" }) })
-        }
-      }
-      return names
-    }
-    try queue.close()
-    return names
   }
 
   private func synchronize(_ file: FilePath) throws(BackupError) {

@@ -61,7 +61,7 @@ package struct ExtractionReport: Sendable, Hashable, Encodable {
   /// Whether the backup's database was read as it was backed up; false where it was salvaged, and records may be missing.
   package var isContentRight = true
 
-  /// The large values that are lost, by the names of their files.
+  /// The large values that the records refer to and that are lost, by the names of their files.
   package var lostValues: [String] = []
 
   /// Whether every record that was chosen is as it was when the backup was taken.

@@ -32,6 +32,7 @@ extension BackupExtraction {
     _ body: (BackupManifest.ExternalData.Item, [FilePath.Component], Content) throws(BackupError) -> Void
   ) throws(BackupError) -> Result {
     var result = Result()
+    result.damage = archiveDamage
     guard let data = try manifest.externalData else { return result }
     var readers: [BackupIdentifier: ArchiveReader] = [:]
     for backup in chain {
@@ -42,24 +43,21 @@ extension BackupExtraction {
       }
     }
     let items = data.items.filter { isWanted($0.name.path?.lastComponent?.string ?? "") }
-    let total = data.totalBytes
+    let total = BackupManifest.ExternalData(items: items).totalBytes
     var done: Int64 = 0
     let own = try manifest.id
     for item in items {
-      guard let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0
-      else {
-        result.lostItems.append(printable(item.name.text))
-        continue
-      }
       // What is damaged is found before anything is written under its name.
-      guard try reader.digest(at: item.offset, length: item.bytes) == item.sha256 else {
+      if let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0,
+        try reader.digest(at: item.offset, length: item.bytes) == item.sha256
+      {
+        try body(item, path) { (deliver) throws(BackupError) in
+          try reader.read(at: item.offset, length: item.bytes, deliver)
+        }
+      } else {
         result.lostItems.append(printable(item.name.text))
-        continue
       }
-      try body(item, path) { (deliver) throws(BackupError) in
-        try reader.read(at: item.offset, length: item.bytes, deliver)
-      }
-      done &+= item.bytes
+      done &+= max(0, item.bytes)
       try advance(.externalData, min(done, total), total)
     }
     return result

@@ -37,6 +37,10 @@ package struct BackupExtraction: Sendable {
   let section: BackupSection
   let fileSystem: FileSystem
   let progress: BackupProgress
+
+  /// The block from which on an archive of large values cannot be read, by its file, where no manifest lists them.
+  let archiveDamage: [String: [Int]]
+
   private let catalog: BackupCatalog
 
   /// Prepares to unpack a backup.
@@ -48,12 +52,14 @@ package struct BackupExtraction: Sendable {
     progress: @escaping BackupProgress = { _, _, _ in true }
   ) throws(BackupError) {
     var chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    var archiveDamage: [String: [Int]] = [:]
     for backup in chain where backup.manifest?.isLocked == true { throw .locked(backup.id, "unpack the backup") }
     if let last = chain.indices.last, let manifest = chain[last].manifest {
       let rebuilt = RebuiltManifest(place: catalog.place, section: catalog.section)
-      chain[last].manifest = try rebuilt.withExternalData(manifest)
+      (chain[last].manifest, archiveDamage) = try rebuilt.withExternalData(manifest)
     }
     self.chain = chain
+    self.archiveDamage = archiveDamage
     self.catalog = catalog
     place = catalog.place
     section = catalog.section
@@ -97,13 +103,15 @@ package struct BackupExtraction: Sendable {
     var digest: String?
     // Of a chain without its beginning, everything is lost that no later backup has.
     var lost = LostRanges(chain.first?.manifest?.file(.database) == nil ? database.bytes : 0)
+    var extent = Extent(chain.map { Self.packed($0.manifest) })
     for backup in chain {
       guard let manifest = backup.manifest else { continue }
+      defer { extent.done &+= Self.packed(manifest) }
       if let packed = manifest.file(.database) {
-        digest = try write(packed, of: manifest, to: file, &result)
+        digest = try write(packed, of: manifest, to: file, extent, &result)
         for block in result.damage[packed.name] ?? [] { lost.lose(block: block) }
       } else if let packed = manifest.file(.delta), let pages = manifest.pages {
-        try writeDelta(packed, pages, of: manifest, to: file, &result, &lost)
+        try writeDelta(packed, pages, of: manifest, to: file, extent, &result, &lost)
         digest = nil
       }
     }
@@ -118,12 +126,28 @@ package struct BackupExtraction: Sendable {
     return result
   }
 
+  /// How much of several files is unpacked, in bytes of their content.
+  private struct Extent {
+    var done: Int64 = 0
+    let total: Int64
+
+    init(_ parts: [Int64]) { total = parts.reduce(0, &+) }
+  }
+
+  /// How many bytes of a database, or of pages of one, a backup unpacks to.
+  private static func packed(_ manifest: BackupManifest?) -> Int64 {
+    guard let manifest else { return 0 }
+    if manifest.file(.database) != nil { return max(0, manifest.database?.bytes ?? 0) }
+    return max(0, manifest.file(.delta)?.content?.bytes ?? 0)
+  }
+
   /// Unpacks a file on all processors, each block to its place; returns the digest of the content where nothing is lost.
   private func write(
-    _ packed: BackupManifest.File, of manifest: BackupManifest, to file: ExtractedFile, _ result: inout Result
+    _ packed: BackupManifest.File, of manifest: BackupManifest, to file: ExtractedFile, _ extent: Extent,
+    _ result: inout Result
   ) throws(BackupError) -> String? {
     var whole = RunningDigest()
-    let damaged = try unpack(packed, of: manifest) { (block, bytes) throws(BackupError) in
+    let damaged = try unpack(packed, of: manifest, extent) { (block, bytes) throws(BackupError) in
       guard let bytes else { return }
       whole.add(bytes)
       try file.write(bytes[...], at: Int64(block) * Int64(BackupManifest.blockLength))
@@ -136,7 +160,7 @@ package struct BackupExtraction: Sendable {
   /// with what is new.
   private func writeDelta(
     _ packed: BackupManifest.File, _ pages: [UInt32], of manifest: BackupManifest, to file: ExtractedFile,
-    _ result: inout Result, _ lost: inout LostRanges
+    _ extent: Extent, _ result: inout Result, _ lost: inout LostRanges
   ) throws(BackupError) {
     guard let size = manifest.database?.pageSize, let bytes = manifest.database?.bytes else { return }
     try file.truncate(to: bytes)
@@ -144,7 +168,7 @@ package struct BackupExtraction: Sendable {
     var usedPages = 0
     let pagesPerBlock = BackupManifest.blockLength / size
     var left = Int((packed.content?.bytes ?? 0) / Int64(size))
-    let damaged = try unpack(packed, of: manifest) { (_, content) throws(BackupError) in
+    let damaged = try unpack(packed, of: manifest, extent) { (_, content) throws(BackupError) in
       let count = min(pagesPerBlock, left)
       left -= count
       let isLost = content == nil
@@ -169,20 +193,21 @@ package struct BackupExtraction: Sendable {
   /// Unpacks the blocks of a file, in order; nil stands for one that is lost.
   ///
   /// - Returns: the blocks that are lost.
-  func unpack(
-    _ packed: BackupManifest.File, of manifest: BackupManifest,
+  private func unpack(
+    _ packed: BackupManifest.File, of manifest: BackupManifest, _ extent: Extent,
     deliver: (Int, [UInt8]?) throws(BackupError) -> Void
   ) throws(BackupError) -> [Int] {
     guard let reader = try MemberReader(packed, of: manifest, in: place, section) else { return [] }
     var damaged: [Int] = []
-    let total = reader.content.bytes
+    let own = reader.content.bytes
     try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> [UInt8]?) in
       { (block) throws(BackupError) -> [UInt8]? in try reader.block(block) }
     } deliver: { (block, bytes) throws(BackupError) in
       if bytes == nil { damaged.append(block) }
       try deliver(block, bytes)
-      try advance(.unpacking, min(total, Int64(block + 1) * Int64(BackupManifest.blockLength)), total)
+      let done = min(own, Int64(block + 1) * Int64(BackupManifest.blockLength))
+      try advance(.unpacking, min(extent.done &+ done, extent.total), extent.total)
     }
     return damaged
   }
@@ -222,10 +247,13 @@ package struct BackupExtraction: Sendable {
         hint: "Restore it as a database.")
     }
     var result = Result()
-    for packed in manifest.files {
+    let parts = manifest.files.filter { $0.role.part != nil }
+    var extent = Extent(parts.map { max(0, $0.content?.bytes ?? 0) })
+    for packed in parts {
       guard let part = packed.role.part else { continue }
+      defer { extent.done &+= max(0, packed.content?.bytes ?? 0) }
       let file = try ExtractedFile(files.path(of: part), in: fileSystem)
-      _ = try write(packed, of: manifest, to: file, &result)
+      _ = try write(packed, of: manifest, to: file, extent, &result)
       try file.truncate(to: packed.content?.bytes ?? 0)
       if part == .main { result.lostBlocks = IndexSet(result.damage[packed.name] ?? []) }
     }

@@ -112,6 +112,11 @@ final class ChainContent: ByteSource {
   /// How long was waited for blocks.
   var waited: Duration { kept.withLock { $0.waited } }
 
+  /// Says that no more is asked for, so that the blocks that were not read are done with too.
+  func finish() throws(BackupError) {
+    guard progress(.unpacking, total, total) else { throw .cancelled(Self.operation) }
+  }
+
   // MARK: Reading
 
   func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {

@@ -7,24 +7,29 @@ struct RebuiltManifest {
   let place: any BackupPlace
   let section: BackupSection
 
-  /// The manifest with the large values that its archive holds.
-  func withExternalData(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest {
+  /// The manifest with the large values that its archive holds, and the damaged block of the archive, by its file, from which on
+  /// nothing can be told.
+  func withExternalData(
+    _ manifest: BackupManifest
+  ) throws(BackupError) -> (manifest: BackupManifest, damage: [String: [Int]]) {
     guard manifest.rebuilt == true, manifest.externalData == nil, let file = manifest.file(.externalData),
       let reader = try MemberReader(file, of: manifest, in: place, section)
-    else { return manifest }
+    else { return (manifest, [:]) }
     var manifest = manifest
     var listing = ArchiveListing()
-    for block in 0..<reader.blockCount {
-      // Without a block it cannot be told where in the rest a value begins.
-      guard let bytes = try reader.block(block), listing.read(bytes) else { break }
-    }
+    var whole = 0
+    // Without a block it cannot be told where in the rest a value begins.
+    while whole < reader.blockCount, let bytes = try reader.block(whole), listing.read(bytes) { whole += 1 }
     manifest.externalData = .init(items: listing.items.sorted { $0.name.text < $1.name.text })
-    return manifest
+    // An archive says where it ends: its last blocks may be lost too.
+    return (manifest, whole == reader.blockCount && listing.isWhole ? [:] : [file.name: [whole]])
   }
 
   /// The manifest with the digests of all files and blocks, as it is written anew; nil where a block is damaged.
   func withDigests(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest? {
-    var manifest = try withExternalData(manifest)
+    let (listed, damage) = try withExternalData(manifest)
+    guard damage.isEmpty else { return nil }
+    var manifest = listed
     for index in manifest.files.indices {
       let file = manifest.files[index]
       guard let reader = try MemberReader(file, of: manifest, in: place, section), let members = file.members else {
@@ -64,6 +69,16 @@ private struct ArchiveListing {
 
   /// The bytes of a header, which is what the archive consists of.
   private static let block = 512
+
+  /// Whether its end was read.
+  var isWhole: Bool {
+    do throws(ArchiveError) {
+      try reader.finish()
+      return true
+    } catch {
+      return false
+    }
+  }
 
   /// Adds a piece of the archive; false where it is none.
   mutating func read(_ bytes: [UInt8]) -> Bool {

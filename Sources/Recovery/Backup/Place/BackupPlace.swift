@@ -11,6 +11,9 @@ package protocol BackupPlace: Sendable {
   /// The store whose backups are meant; nil where all that lies there is of one.
   var owner: PlaceOwner? { get }
 
+  /// How many threads read it at once where many small objects are read: several where each waits for an answer.
+  var readsAtOnce: Int { get }
+
   /// The objects of a section, by name; what is still being written is not among them.
   func list(_ section: BackupSection) throws(BackupError) -> [BackupObject]
 

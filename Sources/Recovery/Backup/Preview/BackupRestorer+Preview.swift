@@ -19,15 +19,20 @@ extension BackupRestorer {
     temporary: FilePath? = nil
   ) throws(BackupError) -> RestorePreview {
     try withRestored(id, options: options, temporary: temporary, or: path.folder) {
-      store, folder, _ throws(BackupError) in
+      store, folder, restored throws(BackupError) in
       do {
-        let present = try PresentStore(
-          try StoreFileSet.locate(path, in: fileSystem), in: folder, surroundings: surroundings)
+        let files = try StoreFileSet.locate(path, in: fileSystem)
+        let present = try PresentStore(files, in: folder, surroundings: surroundings)
         var preview = try RestorePreview(
           backup: store.main, present: present.file, state: present.state, models: models)
         if let version = preview.versions?.backup, version.name == nil {
           // Who took the backup may have known its version.
           preview.versions?.backup?.name = try BackupCatalog(of: place).backup(id).manifest?.model?.version
+        }
+        preview.values = try LargeValueDifference(fileSystem).compare(
+          try referencedValues(of: store.main).names, backup: store, present: files)
+        if !restored.isContentRight || !restored.lostBlocks.isEmpty {
+          preview.remarks.insert("the backup is damaged, and is compared as far as it can be salvaged", at: 0)
         }
         return preview
       } catch let error as SalvageError {

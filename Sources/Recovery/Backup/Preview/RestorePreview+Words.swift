@@ -27,6 +27,21 @@ extension RestorePreview {
     return lines
   }
 
+  /// What restoring would change about large values in files of their own, each in a sentence without a full stop.
+  package var valueWords: [String] {
+    var lines: [String] = []
+    if values.lost > 0 {
+      lines.append(
+        "restoring loses \(counted(values.lost, "large value")): the backup does not have \(values.lost == 1 ? "its file" : "their files")"
+      )
+    }
+    if values.changed > 0 {
+      lines.append("restoring changes \(counted(values.changed, "large value")) in files of their own")
+    }
+    if values.added > 0 { lines.append("restoring adds \(counted(values.added, "large value")) in files of their own") }
+    return lines
+  }
+
   private static func words(_ version: Version?, byChecksum: Bool = false) -> String {
     guard let version else { return "a model version that cannot be read" }
     if !byChecksum, let name = version.name ?? version.identifiers.first {

@@ -92,6 +92,18 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
     }
   }
 
+  /// The large values in files of their own that records of the backup refer to.
+  package struct LargeValues: Sendable, Hashable, Encodable {
+    /// Those whose files the backup alone has.
+    package var added: Int64 = 0
+
+    /// Those whose files have another content.
+    package var changed: Int64 = 0
+
+    /// Those whose files the present store alone has.
+    package var lost: Int64 = 0
+  }
+
   /// What the present store is.
   package enum Present: String, Sendable, Hashable, Encodable {
     /// It was read whole.
@@ -119,12 +131,15 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
   /// The model versions of both; nil where they are the same, for plain stores, and where there is no present store.
   package var versions: Versions?
 
+  /// The large values in files of their own.
+  package var values = LargeValues()
+
   /// What could not be compared, in words.
   package var remarks: [String]
 
   /// Whether restoring would lose or change something of what was compared.
   package var changesSomething: Bool {
-    versions != nil || entities.contains { $0.lost > 0 || $0.changed > 0 }
+    versions != nil || values.lost > 0 || values.changed > 0 || entities.contains { $0.lost > 0 || $0.changed > 0 }
       || pairs.contains { $0.lost > 0 || $0.changed > 0 } || schema.contains { !$0.lost.isEmpty }
   }
 
@@ -135,7 +150,7 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "present": present, "harmless": isHarmless, "entities": entities, "pairs": pairs, "schema": schema,
-      "versions": JSON.orNull(versions), "remarks": remarks,
+      "versions": JSON.orNull(versions), "values": values, "remarks": remarks,
     ])
   }
 }

@@ -4,6 +4,7 @@ import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
+import SQLiteFormat
 import StoreFiles
 import SystemPackage
 
@@ -34,9 +35,13 @@ extension BackupProver {
       let result = try extraction.writeDatabase(to: store)
       problems += Self.problems(result)
       if problems.isEmpty { problems += try check(store, manifest, progress) }
+      let missing = problems.isEmpty ? try missingValues(store, extraction) : []
+      // Where no manifest says what the backup had, a value that is missing was lost with it as likely as before.
+      if manifest.rebuilt == true { problems += missing.prefix(100).map { Self.lost($0) } }
       if problems.isEmpty {
         found.warnings = try mended(found.warnings, of: manifest, in: catalog.place, from: store)
         found.manifest = try writeAnew(backup, in: catalog.place, from: store)
+        if !missing.isEmpty { found.warnings.append(Self.missing(missing.count)) }
       }
     }
     problems += Self.problems(try extraction.checkExternalData())
@@ -56,10 +61,33 @@ extension BackupProver {
     } else if problems.isEmpty, !result.isDigestRight {
       problems.append(.init(code: "content-changed", words: "the database is not what was backed up"))
     }
-    for item in result.lostItems.prefix(100) {
-      problems.append(.init(code: "large-value-lost", words: "the large value \(item) is damaged or missing"))
+    return problems + result.lostItems.prefix(100).map { lost($0) }
+  }
+
+  private static func lost(_ item: String) -> BackupProof.Problem {
+    .init(code: "large-value-lost", words: "the large value \(item) is damaged or missing")
+  }
+
+  private static func missing(_ count: Int) -> BackupProof.Problem {
+    let words = "\(counted(count, "large value")) that records refer to \(count == 1 ? "is" : "are") not in the backup"
+    return .init(code: "large-value-missing", words: words)
+  }
+
+  /// The large values that records of the restored database refer to, and that the backup does not have.
+  private func missingValues(_ store: FilePath, _ extraction: BackupExtraction) throws(BackupError) -> [String] {
+    let manifest = try extraction.manifest
+    do {
+      let referenced = try ReferencedValues(in: try surroundings.fileSystem.open(store))
+      guard manifest.kind == .original, let place = extraction.place as? FolderPlace else {
+        return referenced.missing(from: manifest.externalData)
+      }
+      return try referenced.missing(
+        from: place.support(of: manifest.id, in: extraction.section), in: surroundings.fileSystem)
+    } catch let error as FormatError {
+      throw BackupError(error, store: store)
+    } catch {
+      throw BackupError(moving: error, path: store)
     }
-    return problems
   }
 
   // MARK: The restored database

@@ -25,15 +25,19 @@ package struct BackupTrash: Sendable {
     for backup in catalog.backups {
       found[backup.id] = TrashedBackup(id: backup.id, manifest: backup.manifest, objects: backup.objects)
     }
+    var records: [(id: BackupIdentifier, object: BackupObject)] = []
     for stray in catalog.strays where stray.name.hasSuffix(TrashRecord.suffix) {
       guard let id = BackupIdentifier(String(stray.name.dropLast(TrashRecord.suffix.count))) else { continue }
       guard found[id] != nil || !catalog.isOther(id) && place.owner?.unnamed.contains(id) ?? true else { continue }
-      var backup = found[id] ?? TrashedBackup(id: id, objects: [])
-      if stray.bytes <= Int64(TrashRecord.limit) {
-        backup.record = TrashRecord(
-          json: try place.read(stray.name, in: .trash, at: 0, length: TrashRecord.limit), of: id)
-      }
-      found[id] = backup
+      records.append((id, stray))
+    }
+    let place = place
+    let read = try place.atOnce(records) { (id, object) throws(BackupError) -> TrashRecord? in
+      guard object.bytes <= Int64(TrashRecord.limit) else { return nil }
+      return TrashRecord(json: try place.read(object.name, in: .trash, at: 0, length: TrashRecord.limit), of: id)
+    }
+    for ((id, _), record) in zip(records, read) {
+      found[id, default: TrashedBackup(id: id, objects: [])].record = record
     }
     return found.values.sorted { $0.id > $1.id }
   }

@@ -70,7 +70,7 @@ package struct BackupRestorer: Sendable {
     return try removingLeftovers(of: folder) { () throws(BackupError) in
       let working = try folder.make()
       let report = try stage(id, in: folder, options: options)
-      try install(id, from: folder)
+      try install(id, from: folder, report)
       _ = consume working
       return report
     }
@@ -82,12 +82,14 @@ package struct BackupRestorer: Sendable {
   ) throws(BackupError) -> RestoreReport? {
     guard try folder.isThere() else { return nil }
     let lock = try lockFolder(of: folder.target)
+    let account = try folder.account()
     let outcome = try folder.finishInterrupted()
     _ = consume lock
-    guard outcome == .installed(id), let manifest = try BackupCatalog(of: place).backup(id).manifest else { return nil }
+    // What it had lost is lost still; of a store of some records nothing is said that a restore would say.
+    guard outcome == .installed(id), let account else { return nil }
     return RestoreReport(
-      id: id, chain: [id], path: folder.target.main, bytes: manifest.contentBytes,
-      values: manifest.externalData?.items.count ?? 0)
+      id: id, chain: account.chain, path: folder.target.main, bytes: account.bytes, values: account.values,
+      lostBlocks: account.lostBlocks, isContentRight: account.isContentRight, lostValues: account.lostValues)
   }
 
   /// Restores a backup into the hidden folder of a place, whole, checked and on the disk.
@@ -109,30 +111,60 @@ package struct BackupRestorer: Sendable {
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
     // What a database has to be is known, whatever of its chain is damaged; of evidence each file counts.
     let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
-    guard options.salvages || isContentRight && values.lostItems.isEmpty else {
-      throw Self.damaged(id, losses, values)
-    }
+    guard options.salvages || isContentRight && values.isWhole else { throw Self.damaged(id, losses, values) }
     if !isEvidence {
       isRight = isContentRight
       if isRight { isRight = try isSound(folder.store.main, manifest, options) }
       if !isRight { try salvage(folder, try extraction.recoveryKit(), options) }
     }
+    // Of evidence no records are read: its files are what they were, whatever they refer to.
+    let missing = isEvidence ? [] : try missingValues(of: folder.store)
     try synchronize(folder.store)
-    let damage = isContentRight ? [:] : losses.damage
+    let damage = (isContentRight ? [:] : losses.damage).merging(values.damage) { first, _ in first }
     let lost = damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
       blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
     }
     return RestoreReport(
       id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
-      values: (manifest.externalData?.items.count ?? 0) - values.lostItems.count, lostBlocks: lost,
-      isContentRight: isContentRight && isRight, lostValues: values.lostItems)
+      values: try valueCount(of: folder.store), lostBlocks: lost, isContentRight: isContentRight && isRight,
+      lostValues: values.lostItems + missing.filter { !values.lostItems.contains($0) })
+  }
+
+  /// The large values that records of a restored store refer to and whose files are not beside it.
+  func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
+    let referenced = try referencedValues(of: store.main)
+    return try wrapping(BackupError.init) { () throws(FileError) in
+      try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
+    }
+  }
+
+  /// The large values that records of a restored store refer to.
+  ///
+  /// - Parameter seeksAll: whether names that are possible are looked for too.
+  func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
+    do {
+      return try ReferencedValues(in: try fileSystem.open(path), seeksAll: seeksAll)
+    } catch let error as FormatError {
+      throw BackupError(error, store: path)
+    } catch {
+      throw BackupError(moving: error, path: path)
+    }
+  }
+
+  /// How many files of large values are beside a restored store.
+  func valueCount(of store: StoreFileSet) throws(BackupError) -> Int {
+    try wrapping(BackupError.init) { () throws(FileError) in
+      let folder = store.path(of: .externalData)
+      guard try fileSystem.status(of: folder)?.kind == .directory else { return 0 }
+      return try fileSystem.descendants(of: folder).files.count
+    }
   }
 
   private static func damaged(
     _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result
   ) -> BackupError {
     let what =
-      if let (file, blocks) = losses.damage.min(by: { $0.key < $1.key }), let block = blocks.first {
+      if let (file, blocks) = (losses.damage.min { $0.key < $1.key } ?? values.damage.first), let block = blocks.first {
         "block \(block) of \(file) is damaged"
       } else if let item = values.lostItems.first {
         "the large value \(item) is damaged or missing"
@@ -244,9 +276,11 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Puts what is whole in a hidden folder into its place.
-  func install(_ id: BackupIdentifier, from folder: RestoreFolder) throws(BackupError) {
+  ///
+  /// - Parameter report: what was restored; nil for a store of some of the backup's records.
+  func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws(BackupError) {
     let lock = try lockFolder(of: folder.target)
-    try folder.markReady(id)
+    try folder.markReady(id, report)
     try folder.install()
     _ = consume lock
   }

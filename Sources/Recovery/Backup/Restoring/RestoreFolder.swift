@@ -28,6 +28,9 @@ package struct RestoreFolder: Sendable {
     var format = "lazaret-restore"
     var version = 1
     var id: BackupIdentifier
+
+    /// What of the backup it is; nil for a store of some of its records.
+    var restored: RestoreAccount?
   }
 
   /// The store that is being restored.
@@ -35,6 +38,9 @@ package struct RestoreFolder: Sendable {
 
   /// Where a backup that is not whole is put together, before what is left of it is salvaged.
   var remains: StoreFileSet { StoreFileSet(main: path.appending("Remains.sqlite")) }
+
+  /// The most bytes of a note.
+  private static let noteLimit = 4 << 20
 
   private var note: FilePath { path.appending("ready.json") }
   private var journal: FilePath { path.appending("install.moving") }
@@ -81,9 +87,16 @@ package struct RestoreFolder: Sendable {
   }
 
   /// Says that the store in it is whole.
-  package func markReady(_ id: BackupIdentifier) throws(BackupError) {
+  ///
+  /// - Parameter report: what was restored; nil for a store of some of the backup's records.
+  package func markReady(_ id: BackupIdentifier, _ report: RestoreReport?) throws(BackupError) {
     try wrapping(BackupError.init) { () throws(FileError) in
-      let bytes = try JSON.bytes(of: Note(id: id), .line, to: "restore the backup", at: note)
+      var bytes = try JSON.bytes(
+        of: Note(id: id, restored: report.map { RestoreAccount($0) }), .line, to: "restore the backup", at: note)
+      if bytes.count > Self.noteLimit {
+        // Where so much is lost the store counts, and not the account of it.
+        bytes = try JSON.bytes(of: Note(id: id), .line, to: "restore the backup", at: note)
+      }
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.writeAtomically(bytes, to: note, replacing: true)
     }
@@ -131,7 +144,7 @@ package struct RestoreFolder: Sendable {
   }
 
   private func finishLocked() throws(BackupError) -> Outcome {
-    let id = try readyBackup()
+    let id = try readyNote()?.id
     do {
       if try fileSystem.status(of: journal, followingLinks: false) != nil,
         let (_, outcome) = try Relocation.finish(journal: journal, in: fileSystem), outcome == .moved, let id
@@ -159,17 +172,20 @@ package struct RestoreFolder: Sendable {
     return .void
   }
 
-  /// The backup whose store is whole in the folder; nil where none is.
-  private func readyBackup() throws(BackupError) -> BackupIdentifier? {
+  /// What is whole in the folder, where it is a backup that was restored; nil where nothing is, or some records of a backup are.
+  func account() throws(BackupError) -> RestoreAccount? { try readyNote()?.restored }
+
+  /// The note on the store that is whole in the folder; nil where none is.
+  private func readyNote() throws(BackupError) -> Note? {
     let bytes = try wrapping(BackupError.init) { () throws(FileError) -> [UInt8]? in
       guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
-      return try fileSystem.contents(of: note, limit: 1 << 16)
+      return try fileSystem.contents(of: note, limit: Self.noteLimit)
     }
     // A note that cannot be read was not written by this software: nothing is installed because of it.
     guard let bytes, let found = try? JSONDecoder().decode(Note.self, from: Data(bytes)),
       found.format == "lazaret-restore", found.version == 1
     else { return nil }
-    return found.id
+    return found
   }
 
   /// Removes the folder with everything in it, the note first.

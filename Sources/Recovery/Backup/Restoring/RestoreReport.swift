@@ -4,7 +4,7 @@ package import SystemPackage
 /// What a restore brought back, and what it could not.
 package struct RestoreReport: Sendable, Hashable, Encodable {
   /// A block of a backup that is lost.
-  package struct LostBlock: Sendable, Hashable, Encodable {
+  package struct LostBlock: Sendable, Hashable, Codable {
     /// The file of the backup.
     package var file: String
 
@@ -33,7 +33,8 @@ package struct RestoreReport: Sendable, Hashable, Encodable {
   /// Whether the database, or the evidence, is byte for byte what was backed up; salvaged where it is not.
   package var isContentRight = true
 
-  /// The large values that are lost, by the names of their files.
+  /// The large values that are lost, by the names of their files: those that could not be unpacked, and those that records
+  /// refer to and that the backup does not have.
   package var lostValues: [String] = []
 
   /// Whether everything is as it was when the backup was taken.
