@@ -44,6 +44,25 @@ struct SharedBundlesTests {
     #expect(keys.filter { $0.hasSuffix(".json") }.count == 2, "\(keys)")
   }
 
+  @Test func recordsThatCannotBeReachedTakeNoTries() throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make())
+    let front = try InboxDesk(desk, "front")
+    let items = try items()
+    let id = try front.send(try front.bundle(items))
+    let times = 9
+    let storage = InterruptedStorage(try desk.site.storage("worker"), times: times)
+    let pool = desk.pool(try desk.inbox("worker", storage: storage))
+    for _ in 0..<times {
+      #expect(try pool.workOnce())
+      desk.clock.pass(60)
+    }
+    let job = try #require(try desk.queue.jobs(of: id).first)
+    #expect(job.state == .waiting && job.counted == 0 && job.code == "inbox-records", "\(job)")
+    #expect(try desk.records.bundle(id)?.state == .received)
+    try desk.work(pool)
+    try check(desk, id, "other", store: items[1].1)
+  }
+
   @Test func theCatalogueOfStoresIsReadAgainOnlyOnceItWasChanged() throws {
     let desk = try SharedDesk(try BundleStorageKind.memory.make())
     let front = try InboxDesk(desk, "front")

@@ -263,7 +263,9 @@ package final class WorkerPool: Sendable {
       return inbox.storage.isShared ? try attemptShared(job, bundle) : try attempt(job, bundle, in: inbox.folders)
     } catch let error as any ReportableError {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
-      return error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
+      guard error.isEnvironmental else { return worth(job, failure) }
+      // The bundle is not at fault where the records could not be used, and its tries are not either.
+      return (error as? InboxError)?.kind == .records ? .storageFault(failure) : .tryAgain(failure)
     }
   }
 
