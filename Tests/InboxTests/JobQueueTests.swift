@@ -31,6 +31,22 @@ struct JobQueueTests {
     #expect(try queue.jobs(of: "a").map(\.state) == [.done])
   }
 
+  @Test(arguments: RecordsKind.available) func theOneThatWaitedLongestComesFirstWhateverItWaitedFor(
+    _ kind: RecordsKind
+  ) throws {
+    let queue = try queue(kind, try TemporaryFolder())
+    for name in ["late", "lost", "new"] { try queue.add(.open, for: name, at: time(0)) }
+    let late = try #require(try queue.lease(by: "me", for: 60, at: time(0)))
+    #expect(try queue.lease(by: "dead", for: 10, at: time(0))?.bundle == "lost")
+    // It is not to be begun before some seconds have passed.
+    #expect(try queue.end(late, .tryAgain(.init(code: "x", words: "x")), at: time(1)) == .waiting)
+    #expect(try queue.lease(by: "me", for: 60, at: time(2))?.bundle == "new")
+    #expect(try queue.lease(by: "me", for: 60, at: time(3)) == nil)
+    #expect(try queue.lease(by: "me", for: 60, at: time(59))?.bundle == "lost")
+    #expect(try queue.lease(by: "me", for: 60, at: time(59))?.bundle == "late")
+    #expect(try queue.lease(by: "me", for: 60, at: time(59)) == nil)
+  }
+
   @Test(arguments: RecordsKind.available) func aJobWhoseWorkerDiedComesBack(_ kind: RecordsKind) throws {
     let queue = try queue(kind, try TemporaryFolder())
     try queue.add(.open, for: "a", at: time(0))

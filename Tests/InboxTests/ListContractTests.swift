@@ -239,11 +239,51 @@ struct ListContractTests {
     #expect(Double(found) >= 0.85 * Double(wanted), "\(found) of \(wanted)")
   }
 
+  @Test(arguments: RecordsKind.available) func whatNoNameCanBeIsFoundNowhere(_ kind: RecordsKind) throws {
+    let records = try kind.open(try TemporaryFolder()).records
+    try add(["me"], records)
+    try receive(records, from: "me", at: 0)
+    for name in ["m\u{0}e", "\u{0}", "me\u{0}"] {
+      #expect(try records.entries(InboxFilter(sender: name), after: nil, limit: 5).items.isEmpty)
+      #expect(try records.entries(InboxFilter(group: name), after: nil, limit: 5).items.isEmpty)
+      #expect(try records.groups([name]).isEmpty)
+    }
+    #expect(try records.entries(InboxFilter(sender: "me"), after: nil, limit: 5).items.count == 1)
+  }
+
+  @Test func wordsInAFileAreLookedForPageByPage() throws {
+    let folder = try TemporaryFolder()
+    let records = try RecordsKind.sqlite.open(folder).records
+    try add(["me"], records)
+    let old = try receive(records, from: "me", at: -5, fileName: "zqx!")
+    let newer = try receive(records, from: "me", at: 5, fileName: "zqx?")
+    try RecordsKind.sqlite.run(
+      """
+      WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < \(SQLiteInboxRecords.maximumLooked))
+        INSERT INTO bundles (id, sender, sha256, bytes, date, state, words, content)
+          SELECT 'id ' || n, sender, n, 1, '\(time(0).rfc3339)', state, 'other', content FROM numbers, bundles WHERE id = '\(old.id)'
+      """, folder)
+    let first = try records.entries(InboxFilter(words: "ZQX"), after: nil, limit: 10)
+    #expect(first.items.map(\.bundle.id) == [newer.id])
+    let next = try #require(first.next)
+    let second = try records.entries(InboxFilter(words: "ZQX"), after: next, limit: 10)
+    #expect(second.items.map(\.bundle.id) == [old.id] && second.next == nil)
+    // Without words nothing is left out, and a page is whole.
+    #expect(try records.entries(InboxFilter(), after: nil, limit: 10).items.count == 10)
+    let one = try records.entries(InboxFilter(words: "zqx"), after: nil, limit: 0)
+    #expect(one.items.isEmpty)
+  }
+
   /// Makes of a file what the second version would have left.
   private func leaveAsTheSecondVersion(_ path: FilePath) throws {
     try DatabaseQueue(path: path.string).write { database in
       try database.execute(
         sql: """
+          DROP TRIGGER count_jobs_come; DROP TRIGGER count_jobs_gone; DROP TRIGGER count_jobs_changed;
+          DROP TRIGGER count_bundles_come; DROP TRIGGER count_bundles_gone; DROP TRIGGER count_bundles_changed;
+          DROP TRIGGER count_uploads_come; DROP TRIGGER count_uploads_gone; DROP TRIGGER count_uploads_changed;
+          DROP TRIGGER count_sightings_come; DROP TRIGGER count_sightings_gone; DROP TRIGGER count_sightings_changed;
+          DROP TABLE tallies; CREATE INDEX bundles_by_sender ON bundles (sender, bytes, placed);
           DROP TABLE removals; DROP TABLE batches; DROP TABLE batch_items; ALTER TABLE bundles DROP COLUMN salvaged_by;
           ALTER TABLE bundles DROP COLUMN received;
           DROP TABLE damages; DROP TABLE damage_bands; DROP INDEX bundles_of_sender; DROP INDEX bundles_by_state;

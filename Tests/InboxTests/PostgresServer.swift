@@ -142,11 +142,14 @@ final class PostgresServer: Sendable {
   private static let databases = Mutex<[String: String]>([:])
 
   /// The database of a name, which is made the first time.
-  func database(named name: String) throws -> PostgresDatabase {
-    if let known = Self.databases.withLock({ $0[name] }) { return try open(known) }
+  func database(named name: String) throws -> PostgresDatabase { try open(address(named: name)) }
+
+  /// The address of the database of a name, which is made the first time.
+  func address(named name: String) throws -> String {
+    if let known = Self.databases.withLock({ $0[name] }) { return known }
     let address = try makeDatabase()
     Self.databases.withLock { $0[name] = address }
-    return try open(address)
+    return address
   }
 
   func open(_ address: String, connections: Int = 4) throws -> PostgresDatabase {

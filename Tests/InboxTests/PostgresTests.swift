@@ -27,7 +27,8 @@ struct PostgresTests {
       let result = try child.finish()
       #expect(result.status == 0, "\(result.errors)")
     }
-    #expect(try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address) == "1,2,3,4,5,6")
+    let versions = try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address)
+    #expect(versions == "1,2,3,4,5,6,7")
     #expect(try server.run("SELECT count(*) FROM lazaret.senders", in: address) == "4")
   }
 
@@ -88,47 +89,59 @@ struct PostgresTests {
       DROP TABLE lazaret.damage_bands, lazaret.removals, lazaret.batches, lazaret.batch_items;
       ALTER TABLE lazaret.bundles DROP COLUMN salvaged_by, DROP COLUMN received; DROP INDEX lazaret.bundles_of_sender, lazaret.jobs_by_state;
       CREATE INDEX jobs_failed ON lazaret.jobs (id) WHERE state = 'failed';
-      DROP FUNCTION lazaret.count_used CASCADE; DELETE FROM lazaret.tallies WHERE kind = 'used';
+      DROP FUNCTION lazaret.tally, lazaret.use_more, lazaret.count_jobs, lazaret.count_bundles, lazaret.count_uploads,
+        lazaret.count_senders, lazaret.count_sightings CASCADE;
+      DELETE FROM lazaret.tallies WHERE kind = 'used';
+      DROP INDEX lazaret.tallies_by_part; CREATE INDEX tallies_by_name ON lazaret.tallies (kind, name);
+      CREATE FUNCTION lazaret.count_job() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE FUNCTION lazaret.count_bundle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE FUNCTION lazaret.count_upload() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE FUNCTION lazaret.count_sighting() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
       INSERT INTO lazaret.senders (name, quota, token, created, used) VALUES ('early', 1, 'a', 0, 77);
+      INSERT INTO lazaret.bundles (id, sender, sha256, bytes, date, state, damage, words, summary, details)
+        SELECT 'b' || n, 'early', n::text, 7, n::text, CASE n WHEN 1 THEN 'refused' ELSE 'quarantined' END, 'd', '', '', ''
+          FROM generate_series(1, 11) AS n;
+      INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT 'open', 'b' || n, 'waiting', '' FROM generate_series(1, 11) AS n;
+      INSERT INTO lazaret.tallies SELECT 'bundles', CASE n WHEN 1 THEN 'refused' ELSE 'quarantined' END, NULL, 1
+        FROM generate_series(1, 11) AS n;
+      INSERT INTO lazaret.tallies SELECT 'jobs', 'running', NULL, 1 FROM generate_series(1, 5);
+      INSERT INTO lazaret.tallies SELECT 'jobs', 'running', NULL, -1 FROM generate_series(1, 5);
+      INSERT INTO lazaret.tallies SELECT 'jobs', 'waiting', NULL, 1 FROM generate_series(1, 11);
       DELETE FROM lazaret.versions WHERE version > 1
       """, in: address)
-    let again = PostgresInboxRecords(try server.open(address))
+    let database = try server.open(address)
+    let again = PostgresInboxRecords(database)
     #expect(try again.related(to: fingerprints[0], limit: 5) == related)
     #expect(try again.usedBytes() == 77)
+    #expect(try again.bundleCounts() == [.refused: 1, .quarantined: 10])
+    #expect(try PostgresJobQueue(database).counts() == [.waiting: 11])
+    #expect(try again.salvagedEarlier(of: "d", than: "0.1") == 10)
+    #expect(
+      try server.run("SELECT count(*) FROM lazaret.tallies WHERE kind IN ('jobs', 'bundles')", in: address) == "3")
   }
 
-  @Test func whatAllSendersUseIsWhatEachUses() throws {
+  @Test func aClockThatIsSetWhileItIsConnectedTakesNoJobFromAnother() throws {
     let address = try server.makeDatabase()
-    let database = try server.open(address)
-    let records = PostgresInboxRecords(database)
-    for number in 1...3 {
-      let sender = InboxSender(name: "s\(number)", quota: 1 << 40, created: time(0))
-      try records.add(sender, tokenSum: [UInt8(number)])
+    let ahead = Mutex<Int64>(0)
+    let clock: @Sendable () -> Timestamp = {
+      Timestamp(secondsSince1970: Surroundings.machine.now().secondsSince1970 + ahead.withLock { $0 })
     }
-    // Whatever changes a row, by whatever statement.
-    for change in [
-      """
-      INSERT INTO lazaret.bundles (id, sender, sha256, bytes, date, state, words, summary, details)
-        SELECT 'id ' || n, 's' || 1 + n % 3, n::text, n, '1980-01-01T00:00:00Z', 'received', '', '', '' FROM generate_series(1, 30) AS n
-      """,
-      "UPDATE lazaret.bundles SET placed = 1000 WHERE bytes % 2 = 0",
-      "UPDATE lazaret.bundles SET placed = NULL, bytes = 5 WHERE bytes % 4 = 0",
-      """
-      INSERT INTO lazaret.uploads (id, sender, length, state, expires, content)
-        SELECT 'u' || n, 's1', 100, 'open', 0, '' FROM generate_series(1, 4) AS n
-      """,
-      "UPDATE lazaret.uploads SET state = 'done' WHERE id < 'u3'", "DELETE FROM lazaret.bundles WHERE sender = 's2'",
-      "UPDATE lazaret.bundles SET state = 'quarantined'",
-    ] {
-      try server.run(change, in: address)
-      let each = try records.usage().values.reduce(0, +)
-      #expect(each > 0)
-      #expect(try records.usedBytes() == each, "\(change)")
-      try PostgresTallies.sumUp(in: database)
-      #expect(try records.usedBytes() == each, "\(change), summed up")
+    let right = PostgresJobQueue(try server.open(address, connections: 1))
+    let wrong = PostgresJobQueue(
+      try PostgresDatabase(PostgresAddress(address, from: .environment), connections: 1, clock: clock))
+    try right.add(.open, for: "a", at: clock())
+    try right.add(.open, for: "b", at: clock())
+    #expect(try right.lease(by: "right", for: 600, at: clock())?.bundle == "a")
+    // It is connected, and its clock is right until now.
+    let own = try #require(try wrong.lease(by: "wrong", for: 600, at: clock()))
+    for set in [3600, -3600, 0] as [Int64] {
+      ahead.withLock { $0 = set }
+      #expect(try wrong.lease(by: "wrong", for: 600, at: clock()) == nil, "\(set)")
+      #expect(try wrong.extend(own, for: 600, at: clock()))
+      #expect(try right.lease(by: "right", for: 600, at: Surroundings.machine.now()) == nil, "\(set)")
+      let ends = try #require(try right.running().first { $0.bundle == "b" }?.leaseEnds)
+      #expect(abs(ends - Surroundings.machine.now().secondsSince1970 - 600) < 60, "\(set)")
     }
-    try server.run("DELETE FROM lazaret.bundles; DELETE FROM lazaret.uploads", in: address)
-    #expect(try records.usedBytes() == 0)
   }
 
   @Test func wordsThatNoIndexFindsAreLookedForPageByPage() throws {

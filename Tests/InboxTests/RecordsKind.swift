@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Inbox
 import InboxPostgres
 import StoreFiles
@@ -32,6 +33,29 @@ enum RecordsKind: String, CaseIterable, CustomTestStringConvertible {
       let server = try #require(PostgresServer.shared)
       let database = try server.database(named: folder.path.string)
       return (PostgresInboxRecords(database), PostgresJobQueue(database, rules: rules))
+    }
+  }
+}
+
+extension RecordsKind {
+  /// Carries out SQL of both databases on the records of a folder, past what keeps them.
+  ///
+  /// - Returns: the rows, their values with `|` in between; null is empty.
+  @discardableResult
+  func run(_ sql: String, _ folder: TemporaryFolder) throws -> [String] {
+    switch self {
+    case .sqlite:
+      let path = folder.appending("records.sqlite").string
+      return try DatabaseQueue(path: path).write { database in
+        try Row.fetchAll(database, sql: sql).map { row in
+          row.databaseValues.map { $0.isNull ? "" : String.fromDatabaseValue($0) ?? "\($0.storage.value ?? "")" }
+            .joined(separator: "|")
+        }
+      }
+    case .postgres:
+      let server = try #require(PostgresServer.shared)
+      let address = try server.address(named: folder.path.string)
+      return try server.run("SET search_path = lazaret; \(sql)", in: address).split(separator: "\n").map(String.init)
     }
   }
 }

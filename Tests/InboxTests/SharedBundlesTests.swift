@@ -44,6 +44,67 @@ struct SharedBundlesTests {
     #expect(keys.filter { $0.hasSuffix(".json") }.count == 2, "\(keys)")
   }
 
+  @Test func recordsThatCannotBeReachedTakeNoTries() throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make())
+    let front = try InboxDesk(desk, "front")
+    let items = try items()
+    let id = try front.send(try front.bundle(items))
+    let times = 9
+    let storage = InterruptedStorage(try desk.site.storage("worker"), times: times)
+    let pool = desk.pool(try desk.inbox("worker", storage: storage))
+    for _ in 0..<times {
+      #expect(try pool.workOnce())
+      desk.clock.pass(60)
+    }
+    let job = try #require(try desk.queue.jobs(of: id).first)
+    #expect(job.state == .waiting && job.counted == 0 && job.code == "inbox-records", "\(job)")
+    #expect(try desk.records.bundle(id)?.state == .received)
+    try desk.work(pool)
+    try check(desk, id, "other", store: items[1].1)
+  }
+
+  @Test func theCatalogueOfStoresIsReadAgainOnlyOnceItWasChanged() throws {
+    let desk = try SharedDesk(try BundleStorageKind.memory.make())
+    let front = try InboxDesk(desk, "front")
+    let id = try front.send(try front.bundle(items()))
+    try desk.work(desk.pool(try desk.inbox("worker")))
+    let bundle = try #require(try desk.records.bundle(id))
+    #expect(bundle.quarantineID != nil)
+    let reads = Mutex(0)
+    let fileSystem = FileSystem(intercept: { operation throws(Errno) in
+      guard operation.kind == .open, operation.path.lastComponent?.string == "Quarantines.json" else { return }
+      reads.withLock { $0 += 1 }
+    })
+    let home = try desk.site.home("looking")
+    let inbox = Inbox(
+      home: home, records: desk.records, queue: desk.queue, storage: try desk.site.storage("looking"),
+      limits: InboxLimits(), hasIdentity: false, surroundings: .still(fileSystem: fileSystem))
+    func look() throws -> Int {
+      _ = try inbox.placed(bundle)
+      return reads.withLock { $0 }
+    }
+    func known() throws -> [String] {
+      try QuarantineCatalogue(home: home, surroundings: .machine).stores().map(\.id)
+    }
+    for _ in 0..<3 { _ = try look() }
+    let once = try look()
+    #expect(once <= 2)
+    for _ in 0..<5 { #expect(try look() == once) }
+    #expect(try known() == [bundle.quarantineID])
+    // Another process adds a folder, or the file is lost: it is looked at again, and knows the bundle's store after it.
+    let other = home.appending("Other")
+    try FileSystem().makeDirectory(other)
+    try QuarantineCatalogue(home: home, surroundings: .machine).add(
+      QuarantineFolder(other.appending(QuarantineFolder.name), surroundings: .machine))
+    let changed = try look()
+    #expect(changed > once)
+    #expect(try known() == [bundle.quarantineID])
+    #expect(try look() == changed)
+    try FileSystem().unlink(home.appending("Quarantines.json"))
+    _ = try look()
+    #expect(try known() == [bundle.quarantineID])
+  }
+
   @Test(.timeLimit(.minutes(1))) func whatKeepsStorageFromBeingUsedIsToldOnce() throws {
     let isAway = Mutex(false)
     let bucket = try MemoryBucket { _ in isAway.withLock { $0 } ? .refuse : nil }

@@ -217,10 +217,15 @@ struct InboxPagesTests {
     let id = try post.send(Array("nothing".utf8))
     let browser = try Browser(try post.inspector())
     #expect(try browser.get("/inbox/removed").text.contains("No bundle was removed."))
+    // Behind the last one there is none, and that is no word on those before it.
+    let behind = try browser.get("/inbox?_next=1970-01-01T00:00:00Z_\(id)").text
+    #expect(behind.contains("No further bundle fits.") && !behind.contains("No bundle fits."))
     #expect(try browser.post("/inbox/bundles/\(id)/discard", [("understood", "yes")]).status == .seeOther)
     let removed = try #require(try browser.json("/inbox/removed.json")["removed"] as? [[String: Any]])
     #expect(removed.count == 1 && removed[0]["bundle"] as? String == id && removed[0]["rule"] as? String == "discarded")
     #expect(try browser.get("/inbox/removed").text.contains(id))
+    let empty = try browser.get("/inbox").text
+    #expect(empty.contains("The inbox is empty") && !empty.contains("Nothing was sent"))
     #expect(try browser.get("/inbox/removed?_next=x").status == .badRequest)
   }
 

@@ -47,6 +47,9 @@ package final class Inbox: Sendable {
   }
   private let trouble = Mutex<String?>(nil)
 
+  /// The file of the home's catalogue that knew the stores of bundles at the latest look; nil where there was none.
+  private let catalogued = Mutex<FileStatus?>(nil)
+
   /// Told when something has changed that a page shows.
   package let changes = InboxChanges()
 
@@ -191,9 +194,14 @@ package final class Inbox: Sendable {
     return folder
   }
 
-  /// Sees to it that the home's catalogue knows the stores that bundles bring.
+  /// Sees to it that the home's catalogue knows the stores that bundles bring; it is read again only once it was changed.
   func catalogueStores() throws {
-    try QuarantineCatalogue(home: home, surroundings: surroundings).add(parent: folders.bundles)
+    let catalogue = QuarantineCatalogue(home: home, surroundings: surroundings)
+    // As it is before it is read: what is written meanwhile is another file the next time.
+    let status = try catalogue.status()
+    if let status, catalogued.withLock({ $0 == status }) { return }
+    try catalogue.add(parent: folders.bundles)
+    catalogued.withLock { $0 = status }
   }
 
   /// Has a bundle opened again of which something that was made is not there any more, or is another; nothing is done where it

@@ -14,17 +14,20 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   private var prepared: [String: String] = [:]
   private var isBroken = false
 
-  /// How many seconds the server's clock was ahead of this machine's when the connection was made.
-  private(set) var clockOffset: Int64 = 0
+  private let clock: @Sendable () -> Timestamp
+
+  /// How many seconds the server's clock was ahead of this machine's, and when that was looked at by both clocks of this machine.
+  private var measured: (offset: Int64, date: Timestamp, instant: ContinuousClock.Instant)?
 
   /// Opens a connection, within the address's `connect_timeout` or 10 seconds for each host.
   ///
   /// - Parameter clock: this machine's.
   /// - Throws: where none comes about; `0A000` where the server is older than version 12, or its database is not in UTF-8.
   init(
-    _ address: PostgresAddress, _ library: PostgresLibrary, clock: @Sendable () -> Timestamp
+    _ address: PostgresAddress, _ library: PostgresLibrary, clock: @escaping @Sendable () -> Timestamp
   ) throws(PostgresFailure) {
     self.library = library
+    self.clock = clock
     // What stands before the address is what it may say otherwise; a dead way to the server is noticed before a lease ends.
     let settings: [(String, String)] = [
       ("connect_timeout", "10"), ("fallback_application_name", "lazaret"), ("keepalives_idle", "20"),
@@ -48,18 +51,28 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
       SET statement_timeout = '30s'; SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
       SET jit = off; SET standard_conforming_strings = on; SET bytea_output = 'hex'; SET search_path = pg_catalog, pg_temp
       """)
-    let facts = try query(
-      """
-      SELECT pg_encoding_to_char(encoding), floor(extract(epoch FROM clock_timestamp()))::bigint FROM pg_database
-        WHERE datname = current_database()
-      """)
-    guard try facts.text(0, 0) == "UTF8" else { throw PostgresFailure(.state("0A000")) }
-    let offset = try facts.integer(0, 1) - clock().secondsSince1970
-    // Seconds that had begun are no difference.
-    clockOffset = abs(offset) > 2 ? offset : 0
+    let encoding = try query(
+      "SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()")
+    guard try encoding.text(0, 0) == "UTF8" else { throw PostgresFailure(.state("0A000")) }
   }
 
   deinit { unsafe library.finish(handle) }
+
+  /// How many seconds the server's clock is ahead of this machine's.
+  ///
+  /// It is looked at anew where this machine's was set since, which is seen by the continuous clock.
+  func clockOffset() throws(PostgresFailure) -> Int64 {
+    let (date, instant) = (clock(), ContinuousClock.now)
+    if let measured {
+      let passed = date.secondsSince1970 - measured.date.secondsSince1970
+      if abs(passed - measured.instant.duration(to: instant).components.seconds) <= 2 { return measured.offset }
+    }
+    let now = try query("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint").integer(0, 0)
+    let offset = now - date.secondsSince1970
+    // Seconds that had begun are no difference.
+    measured = (abs(offset) > 2 ? offset : 0, date, instant)
+    return abs(offset) > 2 ? offset : 0
+  }
 
   /// The first line of what libpq says.
   private var words: String {

@@ -26,21 +26,21 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// The bundles of a damage that an earlier version salvaged last.
+  /// How many bundles of a damage each earlier version salvaged last; nil for one that is not known.
   private static func earlier(
     _ group: String, _ version: String, _ connection: PostgresConnection
-  ) throws -> [String] {
+  ) throws -> [(version: String?, count: Int64)] {
     try connection.query(
-      """
-      SELECT id, salvaged_by FROM lazaret.bundles
-        WHERE damage = $1 AND state = 'quarantined' AND salvaged_by IS DISTINCT FROM $2 ORDER BY date, id
-      """, [.text(group), .text(version)]
-    ).map { (id: try $0.text($1, 0), known: try $0.maybeText($1, 1)) }
-      .filter { $0.known.map { InboxGroup.isOlder($0, version) } ?? true }.map { $0.id }
+      "SELECT part, sum(n)::bigint FROM lazaret.tallies WHERE kind = 'salvaged' AND name = $1 GROUP BY part HAVING sum(n) > 0",
+      [.text(group)]
+    ).map { (version: try $0.maybeText($1, 0), count: try $0.integer($1, 1)) }
+      .filter { $0.version.map { InboxGroup.isOlder($0, version) } ?? true }
   }
 
   package func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int {
-    try database.readOnce("look for earlier salvages") { try Self.earlier(group, version, $0).count }
+    try database.readOnce("look for earlier salvages") { connection in
+      Int(try Self.earlier(group, version, connection).reduce(0) { $0 + $1.count })
+    }
   }
 
   package func beginBatch(
@@ -56,7 +56,18 @@ extension PostgresInboxRecords {
           AND jobs.kind = 'salvage' AND jobs.state IN ('waiting', 'running') LIMIT 1
         """, [.text(group)])
       guard open.count == 0 else { throw InboxError.batchIsRunning }
-      let bundles = Array(try Self.earlier(group, version, connection).prefix(SalvageBatch.maximumBundles))
+      let earlier = try Self.earlier(group, version, connection)
+      guard !earlier.isEmpty else { return nil }
+      let bundles = try connection.query(
+        """
+        SELECT id FROM lazaret.bundles WHERE damage = $1 AND state = 'quarantined'
+          AND (salvaged_by = ANY($2::text[]) OR $3::bigint > 0 AND salvaged_by IS NULL) ORDER BY date, id LIMIT $4
+        """,
+        [
+          .text(group), .texts(earlier.compactMap(\.version)),
+          .integer(earlier.contains { $0.version == nil } ? 1 : 0), .integer(Int64(SalvageBatch.maximumBundles)),
+        ], isPlannedAnew: true
+      ).map { try $0.text($1, 0) }
       guard !bundles.isEmpty else { return nil }
       let number = try connection.query(
         "INSERT INTO lazaret.batches (damage, version, date, total) VALUES ($1, $2, $3, $4) RETURNING number",
@@ -80,24 +91,32 @@ extension PostgresInboxRecords {
         "SELECT number, damage, version, date, total FROM lazaret.batches WHERE number = $1", [.integer(number)]
       ).map { try Self.batch($0, $1) }
       guard var batch = found.first else { return nil }
-      let counts = try connection.query(
+      let done = try connection.query(
         """
-        SELECT change, CASE WHEN change IS NULL THEN jobs.state END, count(*) FROM lazaret.batch_items
-          LEFT JOIN lazaret.jobs ON jobs.bundle = batch_items.bundle AND jobs.kind = 'salvage' WHERE batch = $1 GROUP BY 1, 2
-        """, [.integer(number)]
-      ).map { (try $0.maybeText($1, 0), try $0.maybeText($1, 1), Int(try $0.integer($1, 2))) }
-      for (change, state, count) in counts { batch.count(count, change: change, state: state) }
-      let sums = try connection.query(
-        """
-        SELECT coalesce(sum(recovered_before), 0)::bigint, coalesce(sum(doubtful_before), 0)::bigint,
-          coalesce(sum(lost_before), 0)::bigint, coalesce(sum(recovered_after), 0)::bigint,
-          coalesce(sum(doubtful_after), 0)::bigint, coalesce(sum(lost_after), 0)::bigint
-          FROM lazaret.batch_items WHERE batch = $1 AND recovered_before IS NOT NULL
+        SELECT change, count(*), coalesce(sum(recovered_before) FILTER (WHERE known), 0)::bigint,
+          coalesce(sum(doubtful_before) FILTER (WHERE known), 0)::bigint, coalesce(sum(lost_before) FILTER (WHERE known), 0)::bigint,
+          coalesce(sum(recovered_after) FILTER (WHERE known), 0)::bigint,
+          coalesce(sum(doubtful_after) FILTER (WHERE known), 0)::bigint, coalesce(sum(lost_after) FILTER (WHERE known), 0)::bigint
+          FROM (SELECT *, recovered_before IS NOT NULL AS known FROM lazaret.batch_items WHERE batch = $1 AND change IS NOT NULL)
+            AS items GROUP BY change
         """, [.integer(number)])
-      batch.before = .init(
-        recovered: try sums.integer(0, 0), doubtful: try sums.integer(0, 1), lost: try sums.integer(0, 2))
-      batch.after = .init(
-        recovered: try sums.integer(0, 3), doubtful: try sums.integer(0, 4), lost: try sums.integer(0, 5))
+      for row in 0..<done.count {
+        batch.count(Int(try done.integer(row, 1)), change: try done.text(row, 0), state: nil)
+        batch.before.add(
+          recovered: try done.integer(row, 2), doubtful: try done.integer(row, 3), lost: try done.integer(row, 4))
+        batch.after.add(
+          recovered: try done.integer(row, 5), doubtful: try done.integer(row, 6), lost: try done.integer(row, 7))
+      }
+      // One look for each; a join would read all jobs.
+      let open = try connection.query(
+        """
+        SELECT job.state, count(*) FROM lazaret.batch_items LEFT JOIN LATERAL (
+            SELECT state FROM lazaret.jobs WHERE jobs.bundle = batch_items.bundle AND jobs.kind = 'salvage' LIMIT 1
+          ) AS job ON true WHERE batch = $1 AND change IS NULL GROUP BY job.state
+        """, [.integer(number)])
+      for row in 0..<open.count {
+        batch.count(Int(try open.integer(row, 1)), change: nil, state: try open.maybeText(row, 0))
+      }
       return batch
     }
   }

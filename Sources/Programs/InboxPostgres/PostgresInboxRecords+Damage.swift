@@ -84,15 +84,16 @@ extension PostgresInboxRecords {
   }
 
   package func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
-    let found = Dictionary(
-      try groups("damages WHERE damage = ANY($1::text[])", [.texts(ids)]).map { ($0.id, $0) }
-    ) { first, _ in first }
+    // One with a NUL, which PostgreSQL cannot keep, was never seen.
+    let possible = PostgresValue.texts(ids.filter { !$0.utf8.contains(0) })
+    let found = Dictionary(try groups("damages WHERE damage = ANY($1::text[])", [possible]).map { ($0.id, $0) }) {
+      first, _ in first
+    }
     return ids.compactMap { found[$0] }
   }
 
   private func groups(_ source: String, _ values: [PostgresValue]) throws(InboxError) -> [InboxGroup] {
-    var most: Int64 = 0
-    let groups = try database.read("list the damage") { connection in
+    try database.read("list the damage") { connection in
       let found = try connection.query(
         """
         SELECT known.damage, known.latest,
@@ -105,11 +106,10 @@ extension PostgresInboxRecords {
       var versions: [String: [InboxGroup.Version]] = [:]
       let seen = try connection.query(
         """
-        SELECT name, part, sum(n)::bigint, count(*) FROM lazaret.tallies WHERE kind = 'seen' AND name = ANY($1::text[])
+        SELECT name, part, sum(n)::bigint FROM lazaret.tallies WHERE kind = 'seen' AND name = ANY($1::text[])
           GROUP BY name, part HAVING sum(n) > 0
         """, [.texts(ids)])
       for row in 0..<seen.count {
-        most = max(most, try seen.integer(row, 3))
         versions[try seen.text(row, 0), default: []].append(
           InboxGroup.Version(version: try seen.maybeText(row, 1), count: try seen.integer(row, 2)))
       }
@@ -121,7 +121,5 @@ extension PostgresInboxRecords {
           bundlesKept: try result.integer(row, 4))
       }
     }
-    if most > PostgresTallies.manyRows { try PostgresTallies.sumUp(in: database) }
-    return groups
   }
 }

@@ -14,9 +14,10 @@ extension PostgresInboxRecords {
       return "$\(values.count)"
     }
     if let key { conditions.append("(date, id) < (\(place(.text(key.date))), \(place(.text(key.id))))") }
-    if let group = filter.group { conditions.append("damage = \(place(.text(group)))") }
+    // A name that PostgreSQL cannot keep is one that no row has.
+    if let group = filter.group { conditions.append("damage = \(place(.shown(group)))") }
     if let state = filter.state { conditions.append("state = \(place(.text(state.rawValue)))") }
-    if let sender = filter.sender { conditions.append("sender = \(place(.text(sender)))") }
+    if let sender = filter.sender { conditions.append("sender = \(place(.shown(sender)))") }
     let pattern =
       filter.words.isEmpty ? nil : place(.shown("%\(Self.escaped(filter.words.lowercased()))%"))
     let most = place(.integer(Int64(max(0, limit)) + 1))

@@ -66,7 +66,6 @@ extension PostgresInboxRecords {
           WHERE uploads.sender = senders.name AND uploads.state <> 'open' AND uploads.ordinal <= first.ordinal
         """, [.integer(Int64(InboxUpload.maximumEnded))])
     }
-    try PostgresTallies.sumUp(in: database)
   }
 
   package func upload(_ id: String) throws(InboxError) -> InboxUpload? {

@@ -93,7 +93,7 @@ package struct PostgresInboxRecords: InboxRecords {
     let result = try connection.query(
       """
       SELECT (SELECT quota FROM lazaret.senders WHERE name = $1), (SELECT used FROM lazaret.senders WHERE name = $1),
-        (SELECT coalesce(sum(used), 0)::bigint FROM lazaret.senders)
+        (SELECT coalesce(sum(n), 0)::bigint FROM lazaret.tallies WHERE kind = 'used' AND name = 'bytes')
       """, [.text(sender)])
     return InboxRoom(
       quota: try result.maybeInteger(0, 0) ?? 0, used: try result.maybeInteger(0, 1) ?? 0,

@@ -93,7 +93,7 @@ package struct PostgresJobQueue: JobQueue {
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     // A lease that a crash of the server undoes is one that is lost: the worker learns it when it goes on with it.
     return try database.write("take a job", isRepeatable: false, tells: false, isLasting: false) { connection in
-      let date = Self.serverDate(date, connection)
+      let date = try Self.serverDate(date, connection)
       let now = date.secondsSince1970
       let exhausted = try Self.jobs(
         connection.query(
@@ -124,8 +124,8 @@ package struct PostgresJobQueue: JobQueue {
   }
 
   /// A moment by the server's clock: leases are of many machines, whose own clocks may differ.
-  private static func serverDate(_ date: Timestamp, _ connection: PostgresConnection) -> Timestamp {
-    Timestamp(secondsSince1970: date.secondsSince1970 + connection.clockOffset)
+  private static func serverDate(_ date: Timestamp, _ connection: PostgresConnection) throws -> Timestamp {
+    Timestamp(secondsSince1970: date.secondsSince1970 + (try connection.clockOffset()))
   }
 
   /// Notes how far a job is now, and refuses its bundle where that follows.
@@ -151,7 +151,7 @@ package struct PostgresJobQueue: JobQueue {
         UPDATE lazaret.jobs SET lease_ends = $1 WHERE id = $2 AND state = 'running' AND owner = $3 AND attempts = $4
         """,
         [
-          .integer(Self.serverDate(date, connection).secondsSince1970 + seconds), .integer(job.id),
+          .integer(try Self.serverDate(date, connection).secondsSince1970 + seconds), .integer(job.id),
           .maybe(job.owner), .integer(Int64(job.attempts)),
         ]
       ).changed > 0
@@ -163,7 +163,7 @@ package struct PostgresJobQueue: JobQueue {
   ) throws(InboxError) -> InboxJob.State? {
     try database.write("end a job", isRepeatable: false) { connection in
       guard let ours = try Self.ours(job, connection) else { return nil }
-      let ended = rules.ended(ours, outcome, at: Self.serverDate(date, connection))
+      let ended = rules.ended(ours, outcome, at: try Self.serverDate(date, connection))
       try note(ended, connection)
       return ended.state
     }

@@ -4,7 +4,8 @@ internal import Inbox
 /// The tables of an inbox in the schema `lazaret`, in numbered versions.
 ///
 /// What counts is kept by triggers, so that it is right whatever statement changes a row: `senders.used` for quotas, and
-/// `tallies` for pages, where each change is a row of its own, so that no two writers wait for one counter.
+/// `tallies` for pages, where a count has a row for each of the most transactions that changed it at a time, so that no two of
+/// them wait for one counter; a statement changes each count once, however many rows it changes.
 enum PostgresSchema {
   /// A step from one version to the next.
   struct Step: Sendable {
@@ -19,6 +20,7 @@ enum PostgresSchema {
   static let steps = [
     Step(statements: first), Step(statements: second, fill: PostgresInboxRecords.noteBandsOfAll),
     Step(statements: third), Step(statements: fourth), Step(statements: fifth), Step(statements: sixth),
+    Step(statements: seventh),
   ]
 
   /// The key of the advisory locks: `laza` in ASCII.
@@ -35,21 +37,29 @@ enum PostgresSchema {
     try connection.run("SET statement_timeout = '15min'; SET lock_timeout = '5min'")
     _ = try connection.query("SELECT pg_advisory_lock($1::int, 1)", [.integer(Int64(lockKey))])
     let found = try version(connection)
-    for number in found..<max(found, steps.count) {
-      try connection.run("BEGIN")
+    for number in found..<max(found, steps.count) { try take(number, connection) }
+    _ = try connection.query("SELECT pg_advisory_unlock($1::int, 1)", [.integer(Int64(lockKey))])
+    try connection.run("SET statement_timeout = '30s'; SET lock_timeout = '10s'")
+  }
+
+  /// How often a step is begun that others' transactions keep from being taken.
+  private static let maximumTries = 20
+
+  /// Takes a step, wholly or not at all; again where it and transactions of processes that are at work waited for each other.
+  private static func take(_ number: Int, _ connection: PostgresConnection) throws {
+    for attempt in 1... {
       do {
+        try connection.run("BEGIN")
         try connection.run(steps[number].statements)
         try steps[number].fill?(connection)
         _ = try connection.query("INSERT INTO lazaret.versions (version) VALUES ($1)", [.integer(Int64(number + 1))])
-        try connection.run("COMMIT")
+        return try connection.run("COMMIT")
       } catch {
         // The connection is closed where that fails, which undoes it too.
         try? connection.run("ROLLBACK")
-        throw error
+        guard (error as? PostgresFailure)?.isConflict == true, attempt < maximumTries else { throw error }
       }
     }
-    _ = try connection.query("SELECT pg_advisory_unlock($1::int, 1)", [.integer(Int64(lockKey))])
-    try connection.run("SET statement_timeout = '30s'; SET lock_timeout = '10s'")
   }
 
   /// The version of a database; 0 where it has nothing of ours.

@@ -40,6 +40,9 @@ package struct QuarantineCatalogue: Sendable {
   private var file: FilePath { home.appending("Quarantines.json") }
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
+  /// The facts of its file, which are others once it was written; nil where there is none yet.
+  package func status() throws(FileError) -> FileStatus? { try fileSystem.status(of: file) }
+
   /// The folders that are known, in the order in which they came; one that has gone is left out.
   ///
   /// The one in the home itself is known without being listed: it may be from before the home had a catalogue.

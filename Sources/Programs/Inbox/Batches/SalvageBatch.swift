@@ -19,6 +19,13 @@ package struct SalvageBatch: Sendable, Hashable {
       self.doubtful = doubtful
       self.lost = lost
     }
+
+    /// Adds records.
+    package mutating func add(recovered: Int64, doubtful: Int64, lost: Int64) {
+      self.recovered += recovered
+      self.doubtful += doubtful
+      self.lost += lost
+    }
   }
 
   /// Its number.

@@ -103,7 +103,8 @@ package enum InboxJobOutcome: Sendable, Hashable {
   /// It could not be begun for what has nothing to do with it: it waits its turn again, and the attempt does not count.
   case putBack(InboxBundle.Failure)
 
-  /// The storage of the bundles could not be used: it waits for a pause that grows to a minute, and the attempt never counts.
+  /// The storage of the bundles, or the records, could not be used: it waits for a pause that grows to a minute, and the attempt
+  /// never counts.
   case storageFault(InboxBundle.Failure)
 
   /// It may go better later: it is tried again after a growing pause, as often as the queue allows.

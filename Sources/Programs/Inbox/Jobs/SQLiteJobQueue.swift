@@ -48,8 +48,11 @@ package struct SQLiteJobQueue: JobQueue {
       let row = try Row.fetchOne(
         database,
         sql: """
-          SELECT * FROM jobs WHERE state = 'waiting' AND not_before <= ?1 OR state = 'running' AND lease_ends < ?1
-            ORDER BY not_before, id LIMIT 1
+          SELECT * FROM (
+              SELECT * FROM (SELECT * FROM jobs WHERE state = 'waiting' AND not_before <= ?1 ORDER BY not_before, id LIMIT 1)
+                UNION ALL
+                SELECT * FROM (SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ?1 ORDER BY not_before, id LIMIT 1)
+            ) ORDER BY not_before, id LIMIT 1
           """, arguments: [now])
       guard let job = row.flatMap(Self.job) else { return nil }
       let leased = rules.leased(job, by: owner, for: seconds, at: date)
@@ -172,12 +175,10 @@ package struct SQLiteJobQueue: JobQueue {
   }
 
   package func counts() throws(InboxError) -> [InboxJob.State: Int] {
-    try database.read("count the jobs") { database in
-      try Row.fetchAll(database, sql: "SELECT state, count(*) AS count FROM jobs GROUP BY state")
-        .reduce(into: [:]) { counts, row in
-          if let state = InboxJob.State(rawValue: row["state"]) { counts[state] = row["count"] }
-        }
-    }
+    try database.read("count the jobs") { try InboxDatabase.counts("jobs", $0) }
+      .reduce(into: [:]) { counts, count in
+        if let state = InboxJob.State(rawValue: count.key) { counts[state] = Int(count.value) }
+      }
   }
 
   package func remove(of bundle: String) throws(InboxError) {

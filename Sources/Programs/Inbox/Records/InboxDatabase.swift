@@ -148,6 +148,11 @@ package final class InboxDatabase: Sendable {
     migrator.registerMigration("6") { database in
       try database.execute(sql: "ALTER TABLE bundles ADD COLUMN received TEXT")
     }
+    // What pages and quotas count.
+    migrator.registerMigration("7") { database in
+      try makeCounts(database)
+      try database.execute(sql: "DROP INDEX bundles_by_sender")
+    }
     return migrator
   }
 

@@ -72,8 +72,8 @@ package struct InboxList<Item: Sendable>: Sendable {
 
   /// The key behind which the next page begins; nil where this is the last.
   ///
-  /// A page may have few items, or none, and not be the last: words without three letters in a row are looked for in a bounded
-  /// number of bundles at a time.
+  /// A page may have few items, or none, and not be the last: words that no index finds are looked for in a bounded number of
+  /// bundles at a time.
   package var next: InboxKey?
 
   /// A page.

@@ -22,22 +22,18 @@ extension SQLiteInboxRecords {
     }
   }
 
-  /// The bundles of a damage that an earlier version salvaged last.
-  private static func earlier(_ group: String, _ version: String, _ database: Database) throws -> [String] {
-    try Row.fetchAll(
-      database,
-      sql: """
-        SELECT id, salvaged_by FROM bundles WHERE damage = ? AND state = 'quarantined' AND salvaged_by IS NOT ?
-          ORDER BY date, id
-        """, arguments: [group, version]
-    ).filter { row in
-      let known: String? = row["salvaged_by"]
-      return known.map { InboxGroup.isOlder($0, version) } ?? true
-    }.map { $0["id"] }
+  /// How many bundles of a damage each earlier version salvaged last; nil for one that is not known.
+  private static func earlier(
+    _ group: String, _ version: String, _ database: Database
+  ) throws -> [(version: String?, count: Int64)] {
+    try InboxDatabase.parts("salvaged", group, database).map { (version: $0.part, count: $0.count) }
+      .filter { $0.version.map { InboxGroup.isOlder($0, version) } ?? true }
   }
 
   package func salvagedEarlier(of group: String, than version: String) throws(InboxError) -> Int {
-    try database.read("look for earlier salvages") { try Self.earlier(group, version, $0).count }
+    try database.read("look for earlier salvages") { database in
+      Int(try Self.earlier(group, version, database).reduce(0) { $0 + $1.count })
+    }
   }
 
   package func beginBatch(
@@ -51,7 +47,16 @@ extension SQLiteInboxRecords {
             WHERE damage = ? AND change IS NULL AND jobs.kind = 'salvage' AND jobs.state IN ('waiting', 'running') LIMIT 1
           """, arguments: [group])
       guard open == nil else { throw InboxError.batchIsRunning }
-      let bundles = try Self.earlier(group, version, database).prefix(SalvageBatch.maximumBundles)
+      let earlier = Set(try Self.earlier(group, version, database).map(\.version))
+      guard !earlier.isEmpty else { return nil }
+      var bundles: [String] = []
+      let found = try Row.fetchCursor(
+        database,
+        sql: "SELECT id, salvaged_by FROM bundles WHERE damage = ? AND state = 'quarantined' ORDER BY date, id",
+        arguments: [group])
+      while bundles.count < SalvageBatch.maximumBundles, let row = try found.next() {
+        if earlier.contains(row["salvaged_by"]) { bundles.append(row["id"]) }
+      }
       guard !bundles.isEmpty else { return nil }
       try database.execute(
         sql: "INSERT INTO batches (damage, version, date, total) VALUES (?, ?, ?, ?)",

@@ -88,15 +88,14 @@ extension SQLiteInboxRecords {
         database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [id]),
       let sum = try Row.fetchOne(
         database,
-        sql: "SELECT min(date) AS first, max(date) AS last FROM sightings WHERE damage = ?",
-        arguments: [id])
+        sql: """
+          SELECT (SELECT min(date) FROM sightings WHERE damage = ?1) AS first,
+            (SELECT max(date) FROM sightings WHERE damage = ?1) AS last
+          """, arguments: [id])
     else { return nil }
-    let versions = try Row.fetchAll(
-      database, sql: "SELECT version, count(*) AS count FROM sightings WHERE damage = ? GROUP BY version",
-      arguments: [id]
-    ).map { InboxGroup.Version(version: $0["version"], count: $0["count"]) }
-    let kept =
-      try Int64.fetchOne(database, sql: "SELECT count(*) FROM bundles WHERE damage = ?", arguments: [id]) ?? 0
+    let versions = try InboxDatabase.parts("seen", id, database)
+      .map { InboxGroup.Version(version: $0.part, count: $0.count) }
+    let kept = try InboxDatabase.count("kept", id, database)
     return InboxGroup(
       id: id, fingerprint: try InboxRecordText.value(DamageFingerprint.self, latest["content"]), first: sum["first"],
       last: sum["last"], versions: versions, bundlesKept: kept)

@@ -36,8 +36,7 @@ package struct SQLiteInboxRecords: InboxRecords {
         database,
         sql: """
           SELECT name, quota, created, revoked,
-            (SELECT coalesce(sum(bytes + coalesce(placed, 0)), 0) FROM bundles WHERE sender = name)
-            + (SELECT coalesce(sum(length), 0) FROM uploads WHERE state = 'open' AND sender = name) AS used
+            coalesce((SELECT n FROM tallies WHERE kind = 'used' AND tallies.name = senders.name AND part = ''), 0) AS used
             FROM senders WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2
           """, arguments: [name, max(0, limit)]
       ).map { InboxSenderUsage(sender: Self.sender($0), used: $0["used"]) }
@@ -73,33 +72,20 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  /// What counts against quotas: bundles as they arrived and what was placed of them, and the whole length of uploads
-  /// that are not over.
-  private static let used = """
-    SELECT sender, sum(bytes) AS bytes FROM (
-      SELECT sender, bytes + coalesce(placed, 0) AS bytes FROM bundles UNION ALL SELECT sender, length FROM uploads WHERE state = 'open'
-    ) GROUP BY sender
-    """
-
   package func usage() throws(InboxError) -> [String: Int64] {
-    try database.read("add up what is kept") { try Self.usage($0) }
+    try database.read("add up what is kept") { try InboxDatabase.counts("used", $0) }
   }
 
   package func usedBytes() throws(InboxError) -> Int64 {
-    try database.read("add up what is kept") { database in
-      try Int64.fetchOne(
-        database,
-        sql: """
-          SELECT (SELECT coalesce(sum(bytes + coalesce(placed, 0)), 0) FROM bundles)
-            + (SELECT coalesce(sum(length), 0) FROM uploads WHERE state = 'open')
-          """) ?? 0
-    }
+    try database.read("add up what is kept") { try InboxDatabase.count("all", "used", $0) }
   }
 
-  private static func usage(_ database: Database) throws -> [String: Int64] {
-    try Row.fetchAll(database, sql: used).reduce(into: [:]) { usage, row in
-      usage[row["sender"], default: 0] += row["bytes"]
-    }
+  /// What there is of a quota, for bundles as they arrived and what was placed of them, and the whole length of uploads that are
+  /// not over.
+  private static func room(of sender: String, quota: Int64, _ database: Database) throws -> InboxRoom {
+    InboxRoom(
+      quota: quota, used: try InboxDatabase.count("used", sender, database),
+      totalUsed: try InboxDatabase.count("all", "used", database))
   }
 
   // MARK: Uploads
@@ -120,9 +106,7 @@ package struct SQLiteInboxRecords: InboxRecords {
         try Int.fetchOne(
           database, sql: "SELECT count(*) FROM uploads WHERE state = 'open' AND sender = ?",
           arguments: [upload.sender]) ?? 0
-      let usage = try Self.usage(database)
-      let room = InboxRoom(
-        quota: quota, used: usage[upload.sender, default: 0], totalUsed: usage.values.reduce(0, +))
+      let room = try Self.room(of: upload.sender, quota: quota, database)
       let admission = room.admission(of: upload, open: open, limits)
       guard admission == .begun else { return admission }
       try database.execute(
@@ -190,9 +174,7 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   private static func room(of sender: String, totalBytes: Int64, _ database: Database) throws -> Int64 {
     let quota = try Int64.fetchOne(database, sql: "SELECT quota FROM senders WHERE name = ?", arguments: [sender]) ?? 0
-    let usage = try usage(database)
-    return InboxRoom(quota: quota, used: usage[sender, default: 0], totalUsed: usage.values.reduce(0, +))
-      .left(of: totalBytes)
+    return try room(of: sender, quota: quota, database).left(of: totalBytes)
   }
 
   package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
@@ -343,48 +325,17 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  private static func entry(_ bundle: InboxBundle, _ database: Database) throws -> InboxEntry {
+  static func entry(_ bundle: InboxBundle, _ database: Database) throws -> InboxEntry {
     InboxEntry(bundle: bundle, jobs: try SQLiteJobQueue.jobs(of: bundle.id, database))
   }
 
-  package func entries(
-    _ filter: InboxFilter, after key: InboxKey?, limit: Int
-  ) throws(InboxError) -> InboxList<InboxEntry> {
-    // Only what is asked for is in the statement, so that an index can serve it.
-    var (conditions, arguments) = (["true"], [(any DatabaseValueConvertible)?]())
-    func add(_ condition: String, _ values: any DatabaseValueConvertible...) {
-      conditions.append(condition)
-      arguments += values.map { .some($0) }
-    }
-    if let key { add("(date, id) < (?, ?)", key.date, key.id) }
-    if !filter.words.isEmpty { add("instr(words, ?) > 0", filter.words.lowercased()) }
-    if let group = filter.group { add("damage = ?", group) }
-    if let state = filter.state { add("state = ?", state.rawValue) }
-    if let sender = filter.sender { add("sender = ?", sender) }
-    arguments.append(max(0, limit) + 1)
-    let sql = """
-      SELECT json_set(json_remove(content, '$.account'), '$.files', json('[]')) FROM bundles
-        WHERE \(conditions.joined(separator: " AND ")) ORDER BY date DESC, id DESC LIMIT ?
-      """
-    return try database.read("list the bundles") { database in
-      let entries = try String.fetchAll(database, sql: sql, arguments: StatementArguments(arguments)).map {
-        try Self.entry(try InboxRecordText.value(InboxBundle.self, $0), database)
-      }
-      return InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
-    }
-  }
-
-  package func bundleCount() throws(InboxError) -> Int {
-    try database.read("count the bundles") { try Int.fetchOne($0, sql: "SELECT count(*) FROM bundles") ?? 0 }
-  }
+  package func bundleCount() throws(InboxError) -> Int { try bundleCounts().values.reduce(0, +) }
 
   package func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
-    try database.read("count the bundles") { database in
-      try Row.fetchAll(database, sql: "SELECT state, count(*) AS count FROM bundles GROUP BY state")
-        .reduce(into: [:]) { counts, row in
-          if let state = InboxBundle.State(rawValue: row["state"]) { counts[state] = row["count"] }
-        }
-    }
+    try database.read("count the bundles") { try InboxDatabase.counts("bundles", $0) }
+      .reduce(into: [:]) { counts, count in
+        if let state = InboxBundle.State(rawValue: count.key) { counts[state] = Int(count.value) }
+      }
   }
 
   package func save(_ bundle: InboxBundle) throws(InboxError) {

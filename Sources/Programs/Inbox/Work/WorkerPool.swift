@@ -95,7 +95,7 @@ package final class WorkerPool: Sendable {
   private let owner: String
   let isStopping = Mutex(false)
   private let threads = DispatchGroup()
-  private let wake = DispatchSemaphore(value: 0)
+  private let wake: WorkerWake
 
   /// The words of what keeps a part of the work from being done now.
   private let troubles = Mutex<[Options.Part: String]>([:])
@@ -110,6 +110,7 @@ package final class WorkerPool: Sendable {
     self.inbox = inbox
     self.options = options
     self.runner = runner
+    wake = WorkerWake(count: max(1, options.count))
     // By the lock there is one that receives: what has its name at the start was left by one that is no more. Of the
     // others no two have the same name, not even one after another.
     let host = ProcessInfo.processInfo.hostName
@@ -210,7 +211,7 @@ package final class WorkerPool: Sendable {
       if hasWorked {
         waitForStorage()
       } else {
-        _ = wake.wait(timeout: .now() + .milliseconds(1000))
+        wake.wait(atMost: .milliseconds(1000))
       }
     }
   }
@@ -262,7 +263,9 @@ package final class WorkerPool: Sendable {
       return inbox.storage.isShared ? try attemptShared(job, bundle) : try attempt(job, bundle, in: inbox.folders)
     } catch let error as any ReportableError {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
-      return error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
+      guard error.isEnvironmental else { return worth(job, failure) }
+      // The bundle is not at fault where the records could not be used, and its tries are not either.
+      return (error as? InboxError)?.kind == .records ? .storageFault(failure) : .tryAgain(failure)
     }
   }
 

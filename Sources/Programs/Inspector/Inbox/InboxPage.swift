@@ -92,7 +92,7 @@ struct InboxPage: InspectorPage {
 
   private var empty: HTML {
     """
-    <div class="empty"><h2>Nothing was sent yet</h2>
+    <div class="empty"><h2>The inbox is empty</h2>
     <p>Each sender has a token of its own, which is shown once:</p>
     <pre tabindex="0">lazaret inbox token new NAME</pre>
     <p>Who has it sends a bundle to this server with <code>lazaret send</code>, or with any client of tus 1.0, to the address \
@@ -122,7 +122,11 @@ struct InboxPage: InspectorPage {
     let list: HTML
     if bundles.isEmpty {
       let found: HTML =
-        pager.next == nil ? "No bundle fits." : "No bundle fits of those that were looked at; there are earlier ones."
+        if pager.next != nil {
+          "No bundle fits of those that were looked at; there are earlier ones."
+        } else {
+          pager.token == nil ? "No bundle fits." : "No further bundle fits."
+        }
       list = "<p class=\"soft\">\(found) <a href=\"\(RequestTarget.to("inbox"))\">All bundles</a></p>"
     } else {
       list = "<ul class=\"stores\">\(bundles.map { $0.item(frame) })</ul>"
