@@ -21,8 +21,8 @@ extension Quarantines {
     let (folder, store) = try find(name)
     let lock = try folder.salvageLock(patience: 1_000)
     var work = SalvageWork(
-      of: store.id, in: folder, model: model, options: options, surroundings: surroundings, observer: observer,
-      home: home)
+      of: store.id, in: folder, model: model?.knowing(migration), options: options,
+      migration: SalvageMigration(migration), surroundings: surroundings, observer: observer, home: home)
     work.identities = identities
     let result = try work.run()
     _ = consume lock

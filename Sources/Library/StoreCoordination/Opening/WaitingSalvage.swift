@@ -14,6 +14,9 @@ struct WaitingSalvage {
     /// What was salvaged is newer than the app.
     case newer(Examination)
 
+    /// What was salvaged is of an earlier version, and could not be migrated to the app's.
+    case unmigrated(LazaretError)
+
     /// Nothing came out that the app could open; the error says why, where that is known.
     case nothing(LazaretError?)
   }
@@ -85,6 +88,7 @@ struct WaitingSalvage {
     }
     let installation = installation(of: stored)
     guard let (files, result) = try installation.source() else {
+      if let error = unmigrated(stored) { return .unmigrated(error) }
       return .nothing(stored.receipt?.salvage?.failure.map { LazaretError.salvageFailed(path, $0) })
     }
     return .usable(installation, files, result)
@@ -125,6 +129,18 @@ struct WaitingSalvage {
     error.hint =
       "Update the app, which then goes on; the store lies in quarantine as \(printable(work.id)), with what was salvaged of it."
     return error
+  }
+
+  /// The error where what was salvaged could not be migrated, and waits for an app that can; nil where it does not.
+  private func unmigrated(_ stored: QuarantinedStore) -> LazaretError? {
+    guard let salvage = stored.receipt?.salvage, salvage.result != nil, let failure = salvage.failure,
+      failure.code == Receipt.Salvage.notMigratedCode
+    else { return nil }
+    return LazaretError(
+      .migrationFailed, operation: "migrate what was salvaged", path: path,
+      detail: printable(failure.words.hasSuffix(".") ? String(failure.words.dropLast()) : failure.words),
+      hint: "Correct the model or give a mapping, then open the store again; it lies in quarantine as "
+        + "\(printable(work.id)), with what was salvaged of it.")
   }
 
   // MARK: Filling the place
