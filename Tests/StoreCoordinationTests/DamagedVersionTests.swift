@@ -49,6 +49,8 @@ struct DamagedVersionTests {
       #expect(salvage.state == .salvaged && salvage.isWanted)
       #expect(salvage.failure?.code == Receipt.Salvage.notMigratedCode)
       #expect(salvage.others == nil)
+      // It is not salvaged again as long as nothing can come of it.
+      #expect(try scene.quarantined().receipt?.history.count == 2, "round \(round)")
       let path = try #require(try folder(of: scene).result(of: try scene.quarantined())).store.main
       #expect(try scene.values("ZNAME", at: path) == Scene.values(of: "ZNAME"))
       #expect(try scene.values("ZCOLOR", at: path) == Scene.values(of: "ZCOLOR"))
