@@ -19,8 +19,8 @@ public struct Salvager: Sendable {
     /// model; else they stay in the store's own.
     public var fitsModel: Bool
 
-    /// Whether rows stay in a model of the store's own although ``fitsModel`` asks for a version of the given one: where a
-    /// migration leads on from there, which carries over more than the names of columns do.
+    /// Whether rows stay in a model that is none of the versions that ``fitsModel`` asks for, such as the store's own: where a migration
+    /// leads on from there, which carries over more than the names of columns do, or where it is a newer one.
     package var keepsModel: @Sendable (ManagedObjectModel) -> Bool = { _ in false }
 
     /// Whether the write-ahead log is left out whatever it is; one that shows that it is another database's always is.

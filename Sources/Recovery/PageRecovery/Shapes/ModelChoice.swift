@@ -18,6 +18,9 @@ struct ModelChoice {
   /// Whether only a version of the caller's model will do.
   private let fitsModel: Bool
 
+  /// Whether rows may stay in a model all the same.
+  private let keepsModel: @Sendable (ManagedObjectModel) -> Bool
+
   /// The model that the store says it is of and that its rows go into; nil where nothing tells, or where another one's version
   /// has to do.
   private let known: ManagedObjectModel?
@@ -28,7 +31,7 @@ struct ModelChoice {
   init(_ model: SalvageModel?, _ identity: StoreIdentity, _ options: Salvager.Options) {
     self.model = model
     self.identity = identity
-    fitsModel = options.fitsModel
+    (fitsModel, keepsModel) = (options.fitsModel, options.keepsModel)
     guard case .coreData(let bundle) = model else {
       known = identity.model(in: nil)
       foreignModel = nil
@@ -86,6 +89,7 @@ struct ModelChoice {
     var best: (score: Double, schema: ExpectedSchema)?
     var buffer = reader.makeBuffer()
     let leaves = Self.sample(of: map)
+    var agreement = Int.min
     // Where the rows have to go into a version that the app can open, none that is newer than its own will do.
     // Versions that the order leaves out have stores too.
     let possible =
@@ -94,7 +98,11 @@ struct ModelChoice {
         + bundle.versions(upTo: bundle.current) : bundle.unorderedVersions + bundle.versions
     for version in possible.filter({ !$0.isCurrent }) + possible.filter(\.isCurrent) {
       let expected = try ExpectedSchema(version.model)
-      if possible.count == 1 { return expected }
+      agreement = max(agreement, expected.agreement(with: schema.entries))
+      if possible.count == 1 {
+        best = (0, expected)
+        break
+      }
       let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       // What is left of the store's own list of tables says more than the looks of their rows.
@@ -103,6 +111,23 @@ struct ModelChoice {
         score += try crawl.choice(for: leaf, &buffer, where: { _ in true })?.score ?? 0
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
+    }
+    return try newer(bundle, schema, than: agreement) ?? best?.schema
+  }
+
+  /// The version newer than the current one that a whole list of tables shows the store to be of, where newer ones are kept; nil for none.
+  ///
+  /// - Parameter agreement: how much the list agrees with any other version, which has to be less.
+  private func newer(
+    _ bundle: ModelBundle, _ schema: SchemaSearch, than agreement: Int
+  ) throws(SalvageError) -> ExpectedSchema? {
+    guard fitsModel, schema.isWhole else { return nil }
+    var best: (agreement: Int, schema: ExpectedSchema)?
+    for version in bundle.unorderedVersions + bundle.versions
+    where bundle.isNewer(version, than: bundle.current) && keepsModel(version.model) {
+      let expected = try ExpectedSchema(version.model)
+      let found = expected.agreement(with: schema.entries)
+      if found > max(agreement, best?.agreement ?? .min) { best = (found, expected) }
     }
     return best?.schema
   }

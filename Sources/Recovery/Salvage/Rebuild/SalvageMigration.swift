@@ -38,9 +38,9 @@ package struct SalvageMigration: Sendable {
     }
   }
 
-  /// Whether the rows of a store stay in a model of its own that is no version of the bundle.
+  /// Whether the rows of a store stay in its own model, which is no version of the bundle or a newer one.
   func keeps(_ model: ManagedObjectModel, in bundle: ModelBundle) -> Bool {
     guard let obstacle = obstacle(from: .model(model), in: bundle) else { return true }
-    return keepsNewer && obstacle.kind == .newerModel
+    return keepsNewer && obstacle.kind.isEnvironmental
   }
 }
