@@ -133,6 +133,14 @@ def stays_or_waits(scene, kind, code, holds, options=()):
         check(
             [(one.get("state"), one.get("wanted")) for one in states] == [("salvaged", True)],
             f"after {name} the store should wait for its salvage, the list says {states}", listed)
+        listed = lazaret("quarantine", "list", "--home", place / "Home")
+        check("waits" in listed.out and "failed" not in listed.out, f"after {name} the list should say that it waits", listed)
+        installed = lazaret(
+            "quarantine", "salvage", states and listed.out.splitlines()[1].split()[0], "--home", place / "Home", "--model", scene.model,
+            "--install")
+        check(
+            installed.code == 1 and not store.exists() and "app's current model" not in installed.error,
+            f"after {name} nothing should be installed that the app cannot open", installed)
     return place
 
 

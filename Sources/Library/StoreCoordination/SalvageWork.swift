@@ -116,10 +116,11 @@ struct SalvageWork {
       }
       succession.apply(to: &salvage)
       receipt.salvage = salvage
+      let words = [isWaiting || usability.isUsable ? succession.words : nil, usability.failure?.words]
       receipt.add(
         Receipt.Moment(
-          usability.isUsable ? .salvaged : .salvageFailed, at: date,
-          words: usability.failure?.words ?? succession.words, path: result.name))
+          isWaiting || usability.isUsable ? .salvaged : .salvageFailed, at: date,
+          words: words.compactMap(\.self).joined(separator: " "), path: result.name))
     }
     for former in succession.superfluous where former != files { try folder.remove(former) }
     return QuarantineSalvage(

@@ -81,7 +81,7 @@ extension OpeningMachine {
     let quarantine = quarantine(of: place)
     let work = SalvageWork(
       of: stored.id, in: quarantine.folder, model: coordinator.model, storeOptions: coordinator.storeOptions,
-      migration: SalvageMigration(coordinator.migration, keepsNewer: true), surroundings: surroundings,
+      migration: SalvageMigration(coordinator.migration), surroundings: surroundings,
       observer: observer, home: coordinator.home)
     return WaitingSalvage(quarantine: quarantine, work: work, path: path, logger: coordinator.logger)
   }

@@ -7,15 +7,8 @@ package struct SalvageMigration: Sendable {
   /// How: the app's mappings, stages and ways; where the result goes and what may be lost is the salvage's own affair.
   package var options: Migrator.Options
 
-  /// Whether a store of a model that is newer than the app's stays of that model, so that a newer app has all of it; else its
-  /// rows are put into the version that fits them best where it was asked for one.
-  package var keepsNewer: Bool
-
   /// By inference alone unless told otherwise.
-  package init(_ options: Migrator.Options = Migrator.Options(), keepsNewer: Bool = false) {
-    self.options = options
-    self.keepsNewer = keepsNewer
-  }
+  package init(_ options: Migrator.Options = Migrator.Options()) { self.options = options }
 
   /// The options of the migration of a salvaged store.
   var settled: Migrator.Options {
@@ -38,9 +31,10 @@ package struct SalvageMigration: Sendable {
     }
   }
 
-  /// Whether the rows of a store stay in its own model, which is no version of the bundle or a newer one.
+  /// Whether the rows of a store stay in its own model, which is no version of the bundle or a newer one: where a way leads on, or
+  /// where it is newer than the app's, so that a newer app has all of it.
   func keeps(_ model: ManagedObjectModel, in bundle: ModelBundle) -> Bool {
     guard let obstacle = obstacle(from: .model(model), in: bundle) else { return true }
-    return keepsNewer && obstacle.kind.isEnvironmental
+    return obstacle.kind.isEnvironmental
   }
 }

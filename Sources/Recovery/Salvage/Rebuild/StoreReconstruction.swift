@@ -117,7 +117,7 @@ struct StoreReconstruction {
     guard let failure, options.fitsModel, case .coreData(let bundle) = model, let own = found.layout?.model,
       bundle.version(matching: own.versionHashes()) == nil
     else { return false }
-    return !(migration.keepsNewer && failure.kind.isEnvironmental)
+    return !failure.kind.isEnvironmental
   }
 
   /// The file of what is not part of the store.
