@@ -99,7 +99,7 @@ def make(folder, check, versions, current, stored, rows, carried=None):
 
 def salvaged(place):
     """The stores that were salvaged in quarantine."""
-    return sorted((place / "Stores/Incompatible").glob("*.salvaged.sqlite"))
+    return sorted((place / "Stores/Incompatible").glob("*.salvaged*.sqlite"))
 
 
 def salvaged_values(place, name, *properties):
