@@ -87,6 +87,19 @@ struct DamagedVersionTests {
     #expect(opening.isWithLosses)
   }
 
+  /// Whatever is wrong with the app's migrations, a store of its version is not migrated.
+  @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
+  func aStoreOfTheCurrentVersionNeedsNoWay(damage: Scene.Damage?) throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    try scene.put(damage)
+    var migration = Migrator.Options()
+    migration.stages = [MigrationStage(from: "V7", didMigrate: { _ in })]
+    let opening = try scene.open(try scene.model([Self.first]), migration: migration)
+    try opening.store.close()
+    #expect(opening.salvage?.isInstalled == (damage == nil ? nil : true))
+    #expect(try scene.values("ZCOLOR", at: scene.store) == Scene.values(of: "ZCOLOR"))
+  }
+
   /// A stage is the app's own way: a sound store goes by it, and so does a damaged one.
   @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
   func stagesOfTheAppAreTaken(damage: Scene.Damage?) throws {

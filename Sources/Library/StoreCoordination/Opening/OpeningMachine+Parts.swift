@@ -68,6 +68,8 @@ extension OpeningMachine {
     let examination = judgement.examination
     guard examination.verdict == .damaged, policy.whenMigrationFails == .refuse,
       case .coreData(let bundle) = coordinator.model, let version = examination.modelVersion,
+      // One of the current version is not migrated.
+      bundle.version(named: version)?.versionHashes != bundle.current.versionHashes,
       let error = SalvageMigration(coordinator.migration).obstacle(from: .version(version), in: bundle)
     else { return nil }
     var refusal = LazaretError(.migrationFailed, error, path: path, examination: examination)
