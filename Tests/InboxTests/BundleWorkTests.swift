@@ -72,6 +72,36 @@ struct BundleWorkTests {
     #expect(try desk.send(bytes) != id)
   }
 
+  @Test func aDamagedStoreIsSalvagedByTheModelThatFitsIt() throws {
+    let desk = try InboxDesk()
+    // Its metadata says which model it is of.
+    let examiner = Examiner()
+    let store = try #require(
+      try (1...20).lazy.map { try damagedStore($0) }.first { bytes in
+        let found = try examiner.examine(try desk.folder.write(bytes, to: "Look.sqlite"))
+        return found.verdict == .damaged && found.metadata != nil
+      })
+    try FileSystem().unlink(desk.folder.appending("Look.sqlite"))
+    let models = try ["Boat", "Car"].map { name in
+      try desk.folder.write(
+        """
+        <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+        <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" lastSavedToolsVersion="22522">
+        <entity name="\(name)"><attribute name="name" optional="YES" attributeType="String"/></entity>
+        </model>
+        """, to: "\(name).xcdatamodeld/V1.xcdatamodel/contents")
+      return desk.folder.appending("\(name).xcdatamodeld")
+    }
+    let id = try desk.send(
+      try desk.bundle([("facts.json", try InboxDesk.json(InboxDesk.facts())), ("store/App.sqlite", store)]))
+    try desk.work(desk.pool(options: WorkerPool.Options(models: models)))
+    let jobs = try desk.inbox.queue.jobs(of: id)
+    #expect(jobs.map(\.kind) == [.open, .salvage] && jobs.allSatisfy { $0.state == .done }, "\(jobs)")
+    let stored = try #require(try Quarantines(home: desk.home).stores().first)
+    let result = try #require(stored.receipt?.salvage?.result)
+    #expect(result.version == "V1" && result.recovered > 0)
+  }
+
   @Test func encryptedOnesWaitForTheKey() throws {
     let identity = AgeIdentity()
     let folder = try TemporaryFolder()

@@ -66,6 +66,30 @@ struct ActionTests {
     #expect(all.count { $0["name"] as? String == "Other.sqlite" } == 2)
   }
 
+  @Test("a salvage whose result the app cannot open says why, and is not installed")
+  func salvageWithoutWay() throws {
+    let scene = try Scene()
+    let bundle = try Scene.bundle()
+    try scene.makeDamaged("App.sqlite", bundle: bundle, ["zero:20"])
+    let attributes = ["name", "color"].map { name in
+      Property.attribute(Attribute(traits: PropertyTraits(name: name, isOptional: true), type: .binary))
+    }
+    let strict = ManagedObjectModel(entities: [Entity(name: "Car", properties: attributes)])
+    let versions = [
+      ModelVersion(name: "V2", model: bundle.current.model, isCurrent: false),
+      ModelVersion(name: "V3", model: strict, isCurrent: true),
+    ]
+    let browser = try Browser(try scene.inspector([try #require(ModelBundle(name: "App", versions: versions))]))
+    let live = try browser.id("live", "App.sqlite")
+    let job = try browser.run("/stores/\(live)/salvage", [("model", "App"), ("install", "yes")])
+    #expect(job.state == .done, "\(job)")
+    #expect(job.words?.contains("could not be migrated") == true && job.words?.contains("not installed") == true)
+    let id = try browser.id("quarantined", "App.sqlite")
+    let page = try browser.get("/stores/\(id)").text
+    #expect(page.contains("the app cannot open it") && !page.contains("nothing could be salvaged"))
+    #expect(try FileSystem().status(of: scene.stores.appending("App.sqlite")) == nil)
+  }
+
   @Test("release puts the very bytes back")
   func release() throws {
     let (scene, bundle) = try Scene.full()

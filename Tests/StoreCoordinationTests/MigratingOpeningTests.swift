@@ -159,7 +159,7 @@ struct MigratingOpeningTests {
     #expect(
       opening.events.map(\.kind) == (remedy == .salvage ? [.quarantine, .salvage, .create] : [.quarantine, .create]))
     // What was salvaged is of the earlier version too, and stays in quarantine.
-    #expect(opening.salvage?.failure?.code == (remedy == .salvage ? "salvage-unusable" : nil))
+    #expect(opening.salvage?.failure?.code == (remedy == .salvage ? Receipt.Salvage.notMigratedCode : nil))
     #expect(((opening.salvage?.recovered ?? 0) > 0) == (remedy == .salvage))
     #expect(opening.events.first?.reason?.code == "migration-failed")
     #expect(opening.events.first?.reason?.words.contains("migration-data-violation") == true)

@@ -74,7 +74,7 @@ struct SalvagingOpeningTests {
       </model>
       """, to: "Other.xcdatamodeld/V1.xcdatamodel/contents")
     let model = try AppModel.load(scene.scene.folder.appending("Other.xcdatamodeld"))
-    // Such a store is newer than this model, so that it would stay where it is; the caller asks for it all the same.
+    // Its own model has nothing that this one lacks: a migration leads over, which gives the entity its other number.
     let quarantines = Quarantines(home: scene.scene.home, surroundings: .still())
     let stored = try quarantines.add(scene.scene.store(), model: model)
     let salvaged = try quarantines.salvage(stored.files.main, model: model)

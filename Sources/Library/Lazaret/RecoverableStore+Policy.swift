@@ -57,7 +57,8 @@ extension RecoverableStore {
     /// What is done with a sound store that is not of the app's model, and that no way leads from to it.
     public var whenIncompatible: Remedy = .salvage
 
-    /// What is done with a sound store of an earlier version whose migration failed for a reason in it.
+    /// What is done with a sound store of an earlier version whose migration failed for a reason in it, and with records that were
+    /// salvaged of a damaged one and cannot be migrated: refused, they wait in quarantine.
     public var whenMigrationFails: Remedy = .refuse
 
     /// What is done with a sound store whose migration would delete what the app's version still has.
@@ -66,7 +67,8 @@ extension RecoverableStore {
     /// What is done with a sound store that lacks something of its own model.
     public var whenRepairable: RepairRule = .repair
 
-    /// What is done where a salvage gave nothing that the app could open.
+    /// What is done where a salvage gave nothing that the app could open; where only a migration failed, ``whenMigrationFails``
+    /// decides.
     public var whenSalvageFails: Fallback = .emptyStore
 
     /// Whether a file that is plainly of another kind (a text, a picture) is left where it is; else it counts as damaged.

@@ -194,7 +194,8 @@ extension RecoverableStore {
         progress(StoreProgress(.salvaging, done: done, of: total))
         return !cancellation.isAsked
       }
-      let report = try Salvager().salvage(path, to: output, model: SalvageModel(model.model), options: options)
+      let report = try Salvager().salvage(
+        path, to: output, model: SalvageModel(model.model), options: options, migration: SalvageMigration(migration))
       return Salvage(report, writtenTo: try report.write(beside: output))
     }
   }

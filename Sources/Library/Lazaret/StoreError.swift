@@ -20,7 +20,7 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
     /// The store lacks something of its own model, and the policy is to refuse.
     case repairable
 
-    /// The migration failed for a reason in the store; it is as it was.
+    /// The migration failed for a reason in the store; it is as it was, or waits in quarantine with what was salvaged of it.
     case migrationFailed
 
     /// Nothing came out of a salvage that the app could open.

@@ -84,6 +84,7 @@ public struct StoreQuarantine: Sendable {
   init(of store: RecoverableStore) {
     self.store = store
     quarantines = Quarantines(home: store.homeOrFolder)
+    quarantines.migration = store.migration
   }
 
   /// Adds the secret keys (`AGE-SECRET-KEY-1…`) with which a salvage reads encrypted backups.

@@ -24,6 +24,12 @@ package struct QuarantineSalvage: Sendable {
 
   /// How it differs from the result that was the one to install before; nil where there was none.
   package var comparison: SalvageComparison?
+
+  /// Why the app cannot open what came out; nil where it can.
+  package var failure: Receipt.Reason?
+
+  /// What came out, and why the app cannot open it where that is so, in plain sentences.
+  package var words: String { [result.words, failure?.words].compactMap(\.self).joined(separator: " ") }
 }
 
 /// What a salvage of a quarantined store is to do.

@@ -21,8 +21,8 @@ extension Quarantines {
     let (folder, store) = try find(name)
     let lock = try folder.salvageLock(patience: 1_000)
     var work = SalvageWork(
-      of: store.id, in: folder, model: model, options: options, surroundings: surroundings, observer: observer,
-      home: home)
+      of: store.id, in: folder, model: model?.knowing(migration), options: options,
+      migration: SalvageMigration(migration), surroundings: surroundings, observer: observer, home: home)
     work.identities = identities
     let result = try work.run()
     _ = consume lock
@@ -111,6 +111,15 @@ extension Quarantines {
       .first { $0.receipt?.originalPath.path == place.main }?.id
   }
 
+  /// What to do where a result is of no use to the app, by the code of the reason.
+  private static func whatFits(_ code: String?) -> String {
+    switch code {
+    case Receipt.Salvage.newerAppCode: "Update the app, and salvage it with the newer model"
+    case Receipt.Salvage.notMigratedCode: "Salvage it again with a model to whose current version a migration leads"
+    default: "Salvage it again with the app's current model"
+    }
+  }
+
   private static func replacedWords(_ id: String) -> String {
     "What was salvaged of the quarantined store \(id) was put in its place."
   }
@@ -125,11 +134,13 @@ extension Quarantines {
         detail: "nothing was salvaged of it yet", hint: "Salvage it first: \(again)")
     }
     guard let (files, _) = try installation.source() else {
+      let failure = installation.stored.receipt?.salvage?.failure
+      var words = failure.map { printable($0.words) } ?? "the salvaged store is missing"
+      if words.hasSuffix(".") { words.removeLast() }
       throw QuarantineError(
         .salvageUnusable, operation: "install the salvaged store", path: installation.stored.files.main,
-        detail: installation.stored.receipt?.salvage?.failure.map { printable($0.words) }
-          ?? "the salvaged store is missing",
-        hint: "Salvage it again with the app's current model: \(again) --model MODEL")
+        detail: words.prefix(1).lowercased() + words.dropFirst(),
+        hint: Self.whatFits(failure?.code) + ": \(again) --model MODEL")
     }
     if try installation.isChanged(files, result) {
       throw QuarantineError(

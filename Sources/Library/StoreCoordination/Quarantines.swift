@@ -7,6 +7,9 @@ package struct Quarantines: Sendable {
   /// The secret keys with which a backup is read that a salvage takes records from, where it is encrypted.
   package var identities: [AgeIdentity] = []
 
+  /// How what is salvaged is migrated to the app's version: custom mappings and what belongs to them.
+  package var migration = Migrator.Options()
+
   /// The quarantined stores that the home's catalogue names.
   ///
   /// - Parameter surroundings: the file system, the clock and the source of identifiers.

@@ -13,6 +13,9 @@ struct SalvageWork {
   let surroundings: Surroundings
   let observer: OpeningObserver
 
+  /// How what was salvaged is brought to the app's version.
+  let migration: SalvageMigration
+
   /// The home, in which recovery kits of the store may be.
   let home: FilePath?
 
@@ -24,14 +27,15 @@ struct SalvageWork {
   init(
     of id: String, in folder: QuarantineFolder, model: AppModel?,
     options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
-    storeOptions: PersistentStore.Options = PersistentStore.Options(), surroundings: Surroundings,
-    observer: OpeningObserver, home: FilePath?
+    storeOptions: PersistentStore.Options = PersistentStore.Options(), migration: SalvageMigration,
+    surroundings: Surroundings, observer: OpeningObserver, home: FilePath?
   ) {
     self.folder = folder
     self.id = id
     self.model = model
     self.options = options
     self.storeOptions = storeOptions
+    self.migration = migration
     self.surroundings = surroundings
     self.observer = observer
     self.home = home
@@ -75,7 +79,7 @@ struct SalvageWork {
       return !observer.isCancelled()
     }
     let report = try Salvager(surroundings: surroundings).salvage(
-      stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging)
+      stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging, migration: migration)
     // What was unpacked goes now.
     withExtendedLifetime(backup) {}
     observer.progress(clock.progress(0.95, nil))
@@ -84,7 +88,7 @@ struct SalvageWork {
     for path in [made.main, setAside].compactMap(\.self) {
       try fileSystem.adoptAccess(of: evidence.private, to: path)
     }
-    let usability = try usability(of: made)
+    let usability = try usability(of: made, report)
     let files = try folder.freeResult(of: id)
     let date = surroundings.now()
     let file = try fileSystem.open(made.main)
@@ -103,7 +107,8 @@ struct SalvageWork {
     try folder.endSalvage(of: id)
     let updated = try folder.update(id) { receipt in
       var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
-      let isWaiting = usability.failure?.code == Receipt.Salvage.newerAppCode
+      // What came out is there, and another version of the app can open it.
+      let isWaiting = usability.failure.map { Receipt.Salvage.waitingCodes.contains($0.code) } ?? false
       if succession.isCurrent {
         salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
         salvage.date = date.rfc3339
@@ -111,15 +116,16 @@ struct SalvageWork {
       }
       succession.apply(to: &salvage)
       receipt.salvage = salvage
+      let words = [isWaiting || usability.isUsable ? succession.words : nil, usability.failure?.words]
       receipt.add(
         Receipt.Moment(
-          usability.isUsable ? .salvaged : .salvageFailed, at: date,
-          words: usability.failure?.words ?? succession.words, path: result.name))
+          isWaiting || usability.isUsable ? .salvaged : .salvageFailed, at: date,
+          words: words.compactMap(\.self).joined(separator: " "), path: result.name))
     }
     for former in succession.superfluous where former != files { try folder.remove(former) }
     return QuarantineSalvage(
       stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result,
-      isCurrent: succession.isCurrent, comparison: succession.comparison)
+      isCurrent: succession.isCurrent, comparison: succession.comparison, failure: usability.failure)
   }
 
   /// What a report says that it stands on.
@@ -149,7 +155,7 @@ struct SalvageWork {
   }
 
   /// Looks at every page of the result, and opens it as the app would.
-  private func usability(of made: StoreFileSet) throws -> Usability {
+  private func usability(of made: StoreFileSet, _ report: SalvageReport) throws -> Usability {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       made.main, model: model, options: .init(depth: .full, countsRecords: false))
     if examination.isNewerThanApp {
@@ -165,6 +171,16 @@ struct SalvageWork {
       throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
     }
     let version = examination.modelVersion
+    if examination.verdict == .outdated, let failure = report.rebuild?.migrationFailure,
+      report.records.contains(where: { $0.recovered > 0 })
+    {
+      return Usability(
+        version: version, isUsable: false,
+        failure: .init(
+          code: Receipt.Salvage.notMigratedCode,
+          words: "What was salvaged could not be migrated to the app's version of the model: \(printable(failure)). "
+            + examination.reason.words))
+    }
     guard examination.isUsableAsIs else {
       return Usability(
         version: version, isUsable: false,

@@ -48,12 +48,7 @@ package struct StoreCoordinator: Sendable {
     migration: Migrator.Options = Migrator.Options(), surroundings: Surroundings = .machine,
     logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
   ) {
-    if case .coreData(let bundle) = model {
-      // Where mappings and stages lead tells which versions came before which.
-      self.model = .coreData(bundle.knowing(migration.mappings, migration.stages))
-    } else {
-      self.model = model
-    }
+    self.model = model.knowing(migration)
     self.policy = policy
     self.home = home
     self.appVersion = appVersion

@@ -21,7 +21,8 @@ struct OpenCommand: ParsableCommand {
 
       A migration that fails for a reason in the store or in the models leaves the store as it was, unless \
       --on-migration-failure says otherwise, and a report in Reports/ of the home. One that would delete what the model \
-      still has a name for is refused unless --on-migration-loss accepts it.
+      still has a name for is refused unless --on-migration-loss accepts it. A damaged store whose records cannot be \
+      migrated stays too, or waits in quarantine with what was salvaged of it.
 
       Exits with 2 where records are lost or doubtful, where an empty store took a store's place, or where records lost \
       something in a migration besides the properties that the model's versions drop.
@@ -140,7 +141,7 @@ struct OpenCommand: ParsableCommand {
         newest.proof?.lastRestored == nil
         ? "  There is a backup of this store from before, \(newest.id), which was read back and not verified yet."
         : "  There is a verified backup of this store from before, \(newest.id)."
-      guard salvage.state != .failed else {
+      guard salvage.isInstalled else {
         return
           "\(words) To have it instead of what is open now:\n"
           + "    lazaret backup restore \(newest.id) --of \(shellQuoted(store.path))\(home.optionBesidesStore)\n"

@@ -1,3 +1,4 @@
+package import ManagedObjectModel
 public import StoreFiles
 public import SystemPackage
 
@@ -17,6 +18,10 @@ public struct Salvager: Sendable {
     /// Whether the rows are put into the version of the given model that fits them best where the store is of another
     /// model; else they stay in the store's own.
     public var fitsModel: Bool
+
+    /// Whether rows stay in a model that is none of the versions that ``fitsModel`` asks for, such as the store's own: where a migration
+    /// leads on from there, which carries over more than the names of columns do, or where it is a newer one.
+    package var keepsModel: @Sendable (ManagedObjectModel) -> Bool = { _ in false }
 
     /// Whether the write-ahead log is left out whatever it is; one that shows that it is another database's always is.
     public var ignoresLog: Bool

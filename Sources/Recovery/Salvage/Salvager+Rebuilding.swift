@@ -20,9 +20,16 @@ extension Salvager {
   public func salvage(
     _ path: FilePath, to output: FilePath, model: SalvageModel? = nil, options: Options = Options()
   ) throws(SalvageError) -> SalvageReport {
+    try salvage(path, to: output, model: model, options: options, migration: SalvageMigration())
+  }
+
+  /// The same, with the app's own way to its current version.
+  package func salvage(
+    _ path: FilePath, to output: FilePath, model: SalvageModel?, options: Options, migration: SalvageMigration
+  ) throws(SalvageError) -> SalvageReport {
     var report = try StoreReconstruction(
-      evidence: try Evidence(path, in: fileSystem), model: model, options: options, surroundings: surroundings,
-      output: output
+      evidence: try Evidence(path, in: fileSystem), model: model, options: options, migration: migration,
+      surroundings: surroundings, output: output
     ).run()
     report.store = PathText(path)
     report.output = PathText(output)

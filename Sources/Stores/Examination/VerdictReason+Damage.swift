@@ -4,7 +4,7 @@ import StoreFiles
 extension VerdictReason {
   /// What to do where a salvage helps.
   static let salvageHint =
-    "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away."
+    "Open it with the app's model to have it salvaged, as far as the app can use what comes out; nothing of it is thrown away."
 
   /// The code in receipts of earlier versions for a store that lacked tables or columns of the model that its metadata
   /// names.

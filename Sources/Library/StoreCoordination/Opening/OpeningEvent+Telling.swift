@@ -53,7 +53,8 @@ extension OpeningEvent {
       words = stored.receipt?.salvage?.result?.words ?? "The store was salvaged."
       words += " A copy of the salvaged store is in its place."
     case .failed?: words = salvage?.failure?.words ?? "Nothing could be salvaged."
-    case nil, .pending?, .salvaged?: words = "The store was salvaged; what came out is beside it in quarantine."
+    case nil, .pending?, .salvaged?:
+      words = salvage?.failure?.words ?? "The store was salvaged; what came out is beside it in quarantine."
     }
     var event = OpeningEvent(
       .salvage, at: date, path: salvage?.store?.path ?? stored.files.main, words: words, id: stored.id,

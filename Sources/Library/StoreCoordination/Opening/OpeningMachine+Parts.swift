@@ -62,12 +62,29 @@ extension OpeningMachine {
       examiner: try examiner(of: judgement.place, reports: false), path: path, observer: observer)
   }
 
+  /// The error where a store would be salvaged, and models alone show that what came out could not be migrated to the app's
+  /// version; nil where it could, where only the salvage can tell, and where the policy replaces such stores.
+  func obstacle(toSalvageOf judgement: Judgement) -> LazaretError? {
+    let examination = judgement.examination
+    guard examination.verdict == .damaged, policy.whenMigrationFails == .refuse,
+      case .coreData(let bundle) = coordinator.model, let version = examination.modelVersion,
+      // One of the current version is not migrated.
+      bundle.version(named: version)?.versionHashes != bundle.current.versionHashes,
+      let error = SalvageMigration(coordinator.migration).obstacle(from: .version(version), in: bundle)
+    else { return nil }
+    var refusal = LazaretError(.migrationFailed, error, path: path, examination: examination)
+    refusal.hint +=
+      " The store is damaged too, and stays as it is; once a way leads to the app's version it is salvaged."
+    return refusal
+  }
+
   /// The salvage that a quarantined store waits for.
   func salvage(of stored: QuarantinedStore, from place: StoreFileSet) -> WaitingSalvage {
     let quarantine = quarantine(of: place)
     let work = SalvageWork(
       of: stored.id, in: quarantine.folder, model: coordinator.model, storeOptions: coordinator.storeOptions,
-      surroundings: surroundings, observer: observer, home: coordinator.home)
+      migration: SalvageMigration(coordinator.migration), surroundings: surroundings,
+      observer: observer, home: coordinator.home)
     return WaitingSalvage(quarantine: quarantine, work: work, path: path, logger: coordinator.logger)
   }
 }

@@ -195,7 +195,10 @@ struct OpeningMachine {
     case .missing where judgement.examination.health.files.isEmpty: return .fill(judgement)
     case .damaged where judgement.isOfNewerApp: throw judgement.refusal(at: path)
     case .missing, .repairable, .outdated, .incompatible, .damaged:
-      guard policy.remedy(for: judgement) != .refuse else { throw judgement.refusal(at: path) }
+      let remedy = policy.remedy(for: judgement)
+      guard remedy != .refuse else { throw judgement.refusal(at: path) }
+      // A sound store of its version would stay too.
+      if remedy == .salvage, let obstacle = obstacle(toSalvageOf: judgement) { throw obstacle }
       return .makeRoom(judgement)
     case .unavailable: throw judgement.refusal(at: path)
     }
@@ -315,7 +318,9 @@ struct OpeningMachine {
     return Transition(to: .open(judgement, .installed), telling: [quarantined, created])
   }
 
-  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was that the app could open.
+  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was.
+  ///
+  /// Records that were recovered and could not be migrated are replaced by an empty store only where those of a sound store would be.
   private func salvage(
     _ stored: QuarantinedStore, _ judgement: Judgement, _ told: [OpeningEvent]
   ) throws -> Transition {
@@ -328,6 +333,10 @@ struct OpeningMachine {
       events = try salvage.install(installation, files, result)
     case .newer(let examination):
       throw salvage.waitsForNewerApp(examination)
+    case .unmigrated(let error):
+      guard policy.whenMigrationFails != .refuse, policy.whenSalvageFails != .refuse else { throw error }
+      observer.progress(.init(phase: .creating))
+      events = try salvage.giveUp(for: try emptyStore())
     case .nothing(let error):
       if policy.whenSalvageFails == .refuse, let error { throw error }
       observer.progress(.init(phase: .creating))

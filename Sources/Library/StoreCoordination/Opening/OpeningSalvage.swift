@@ -87,7 +87,8 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     doubtfulReasons = DoubtReason.codes(count.doubtReasons)
     score = result?.score
     entities = result?.entities ?? []
-    failure = salvage.state == .failed ? salvage.failure : nil
+    let isWaiting = salvage.state == .salvaged && result?.isUsable != true
+    failure = salvage.state == .failed || isWaiting ? salvage.failure : nil
   }
 
   /// The numbers of the records, and the words for them.

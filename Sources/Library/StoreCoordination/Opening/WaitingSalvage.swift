@@ -14,6 +14,9 @@ struct WaitingSalvage {
     /// What was salvaged is newer than the app.
     case newer(Examination)
 
+    /// What was salvaged is of an earlier version, and could not be migrated to the app's.
+    case unmigrated(LazaretError)
+
     /// Nothing came out that the app could open; the error says why, where that is known.
     case nothing(LazaretError?)
   }
@@ -73,6 +76,7 @@ struct WaitingSalvage {
     var stored = try folder.store(named: work.id)
     if try !hasReadyResult(stored) {
       if let newer = try newerResult(of: stored) { return .newer(newer) }
+      if try hasResultWithoutWay(stored), let error = unmigrated(stored) { return .unmigrated(error) }
       guard stored.receipt?.salvage?.state != .failed || triesAgain else { return .nothing(nil) }
       logger.info("salvaging a store", metadata: ["id": "\(stored.id)"])
       do {
@@ -85,6 +89,7 @@ struct WaitingSalvage {
     }
     let installation = installation(of: stored)
     guard let (files, result) = try installation.source() else {
+      if let error = unmigrated(stored) { return .unmigrated(error) }
       return .nothing(stored.receipt?.salvage?.failure.map { LazaretError.salvageFailed(path, $0) })
     }
     return .usable(installation, files, result)
@@ -110,13 +115,27 @@ struct WaitingSalvage {
   ///
   /// A result that does not fit is not made again and again: only another model can make another one of it.
   private func newerResult(of stored: QuarantinedStore) throws -> Examination? {
-    guard let salvage = stored.receipt?.salvage, salvage.failure?.code == Receipt.Salvage.newerAppCode,
-      let result = salvage.result, let files = folder.result(of: stored),
+    guard let examination = try examined(stored, waitingFor: Receipt.Salvage.newerAppCode) else { return nil }
+    return examination.isNewerThanApp ? examination : nil
+  }
+
+  /// Whether a result waits that could not be migrated, and no way leads from its version to the app's yet.
+  private func hasResultWithoutWay(_ stored: QuarantinedStore) throws -> Bool {
+    guard case .coreData(let bundle) = work.model,
+      let examination = try examined(stored, waitingFor: Receipt.Salvage.notMigratedCode),
+      examination.verdict == .outdated, let version = examination.modelVersion
+    else { return false }
+    return work.migration.obstacle(from: .version(version), in: bundle) != nil
+  }
+
+  /// What a look finds out now about a result that waits for a reason; nil where none does, or it is not there as it was.
+  private func examined(_ stored: QuarantinedStore, waitingFor code: String) throws -> Examination? {
+    guard let salvage = stored.receipt?.salvage, salvage.failure?.code == code, let result = salvage.result,
+      let files = folder.result(of: stored),
       try fileSystem.status(of: files.store.main, followingLinks: false)?.size == result.bytes
     else { return nil }
-    let examination = try Examiner(fileSystem: fileSystem).examine(
+    return try Examiner(fileSystem: fileSystem).examine(
       files.store.main, model: work.model, options: .init(countsRecords: false))
-    return examination.isNewerThanApp ? examination : nil
   }
 
   /// The error where what was salvaged waits for a newer version of the app.
@@ -125,6 +144,18 @@ struct WaitingSalvage {
     error.hint =
       "Update the app, which then goes on; the store lies in quarantine as \(printable(work.id)), with what was salvaged of it."
     return error
+  }
+
+  /// The error where what was salvaged could not be migrated, and waits for an app that can; nil where it does not.
+  private func unmigrated(_ stored: QuarantinedStore) -> LazaretError? {
+    guard let salvage = stored.receipt?.salvage, salvage.result != nil, let failure = salvage.failure,
+      failure.code == Receipt.Salvage.notMigratedCode
+    else { return nil }
+    return LazaretError(
+      .migrationFailed, operation: "migrate what was salvaged", path: path,
+      detail: printable(failure.words.hasSuffix(".") ? String(failure.words.dropLast()) : failure.words),
+      hint: "Correct the model or give a mapping, then open the store again; it lies in quarantine as "
+        + "\(printable(work.id)), with what was salvaged of it.")
   }
 
   // MARK: Filling the place

@@ -60,7 +60,8 @@ extension Receipt.Reason {
 extension Receipt.Salvage {
   /// The state in a word or two, for a list.
   var word: String {
-    let results = others.map { ", \($0.count + 1) results" } ?? ""
+    let isWaiting = state == .salvaged && failure.map { Self.waitingCodes.contains($0.code) } ?? false
+    let results = (isWaiting ? ", waits" : "") + (others.map { ", \($0.count + 1) results" } ?? "")
     switch state {
     case .pending: return "pending"
     case .salvaged, .installed:

@@ -116,7 +116,7 @@ struct QuarantineSalvageCommand: ParsableCommand {
     }
     lines += "  report          \(printable(salvaged.reportPath.string))\n"
     if let comparison = salvaged.comparison { lines += Self.text(comparison, isCurrent: salvaged.isCurrent) }
-    if let failure = stored.receipt?.salvage?.failure { lines += "  \(printable(failure.words))\n" }
+    if let failure = salvaged.failure { lines += "  \(printable(failure.words))\n" }
     if let installed {
       lines += "  A copy is in the place of the store: \(printable(installed.place.main.string))\n"
       if let replaced = installed.quarantined { lines += "  What was there is in quarantine as \(replaced.id).\n" }

@@ -181,13 +181,10 @@ package struct BundleWork: Sendable {
     }
     let path = folder.appending(QuarantineFolder.name).appending("\(id).sqlite")
     let models = try order.models.compactMap(\.path).map { try AppModel.load($0, order: order.versionOrder) }
-    let examiner = Examiner(fileSystem: fileSystem)
-    let model = try models.first { model in
-      let verdict = try examiner.examine(path, model: model, options: .init(countsRecords: false)).verdict
-      return [.compatible, .repairable, .outdated].contains(verdict)
-    }
+    // Of a damaged store too its metadata tells which model it is of, where that can be read.
+    let model = AppModel.fitting(models, path, in: fileSystem)
     // No kit and no backup of the home is taken for one of a store that was sent.
-    let result = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model ?? models.first)
+    let result = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model)
     let known = result.stored.receipt?.salvage
     // Of another version: that of an attempt of this one which was killed is none to compare it with.
     let before = ([known?.result].compactMap(\.self) + (known?.others ?? []).reversed())

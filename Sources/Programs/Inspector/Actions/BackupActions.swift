@@ -89,7 +89,7 @@ struct BackupActions: Sendable {
       var words = "The store is in quarantine as \(stored.id)."
       if salvages {
         let salvaged = try parts.quarantines.salvage(stored.files.main, model: model, observer: observer.opening)
-        words += " " + printable(salvaged.result.words)
+        words += " " + printable(salvaged.words)
       }
       let id = try parts.catalogue.quarantined().first { $0.quarantined?.files == stored.files }?.id
       return JobOutcome(words, id.map { .store($0) } ?? .to("stores"))

@@ -89,8 +89,9 @@ struct LiveSalvageActions: Sendable {
   ) throws -> String {
     let salvaged = try parts.quarantines.salvage(
       stored.files.main, model: model, options: options, observer: observer.opening)
-    var words = printable(salvaged.result.words)
-    guard installs, salvaged.result.isUsable else { return words }
+    var words = printable(salvaged.words)
+    guard installs else { return words }
+    guard salvaged.stored.receipt?.salvage?.result?.isUsable == true else { return words + " It was not installed." }
     let (place, replaced) = try parts.quarantines.install(stored.files.main, model: model)
     words += " The salvaged store is at \(printable(place.main.string))."
     // The app was started meanwhile, and made a store of its own.

@@ -83,7 +83,7 @@ struct QuarantineActions: Sendable {
     ) { [options] observer in
       let salvaged = try parts.quarantines.salvage(path, model: model, options: options, observer: observer.opening)
       let rest = salvaged.isCurrent ? "" : " An earlier result is better, and stays the one to install."
-      return JobOutcome(printable(salvaged.result.words) + rest)
+      return JobOutcome(printable(salvaged.words) + rest)
     }
     return .running(job)
   }

@@ -63,7 +63,9 @@ struct StoreSummary: Sendable, Encodable {
     switch salvage?.state {
     case nil: ("not salvaged", .plain)
     case .pending: ("waits for its salvage", .accent)
+    case .failed where salvage?.result != nil: ("salvaged, but the app cannot open it", .bad)
     case .failed: ("nothing could be salvaged", .bad)
+    case .salvaged where salvage?.result?.isUsable == false: ("salvaged, but the app cannot open it", .warn)
     case .salvaged: (salvage?.result?.isComplete == true ? "salvaged whole" : "salvaged", .good)
     case .installed: ("installed", .good)
     }

@@ -257,7 +257,8 @@ extension Examination {
     verdict = .damaged
     reason = VerdictReason(
       "indexes-damaged", words: "Its indexes are damaged: \(words).",
-      hint: "Open it with the app's model to have it quarantined and replaced; nothing of it is thrown away.",
+      hint:
+        "Open it with the app's model to have it salvaged, as far as the app can use what comes out; nothing of it is thrown away.",
       coreData: 259, sqlite: 11)
   }
 }

@@ -30,6 +30,13 @@ extension Migrator {
       if case .model(let model) = source { try refuseForeign(model, Options()) }
       return MigrationPath(stayingAt: version(of: facts)?.name ?? "")
     }
+    return try way(from: source, options)
+  }
+
+  /// The steps that lead from a model to the wanted version, as the options have them.
+  ///
+  /// - Throws: `MigrationError` where no way leads there: also `newerModel`, `backwards` and `otherModel`.
+  package func way(from source: MigrationPath.Source, _ options: Options) throws(MigrationError) -> MigrationPath {
     if case .model(let model) = source { try refuseForeign(model, options) }
     var choice = MigrationPath.Options(
       isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,

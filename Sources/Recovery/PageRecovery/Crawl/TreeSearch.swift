@@ -179,9 +179,9 @@ struct TreeSearch {
       identity.notedHashes = kit.versionHashes
       if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
     }
-    let choice = ModelChoice(model: model, fitsModel: options.fitsModel)
-    let expected = try choice.expectedSchema(identity, schema, reader, map)
-    let foreign = choice.foreignModel(identity)
+    let choice = ModelChoice(model, identity, options)
+    let expected = try choice.expectedSchema(schema, reader, map)
+    let foreign = choice.foreignModel
     // A store that is of another model has that one's tables, wherever its rows go.
     let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
     let isCoreData = identity.metadata != nil || identity.cachedModel != nil
@@ -191,7 +191,7 @@ struct TreeSearch {
     if options.findsDeleted { definitions.list.addDropped(try DroppedTables.find(reader, map)) }
     return FoundTrees(
       reader: reader, crawl: try crawl(reader, map, definitions, kit), definitions: definitions, schema: schema,
-      identity: identity, expected: expected, basis: choice.basis(identity), foreignModel: foreign, kit: kit,
+      identity: identity, expected: expected, basis: choice.basis, foreignModel: foreign, kit: kit,
       kitRemarks: kitRemarks, unfit: try ModelFit(model, evidence).problem(identity, schema))
   }
 

@@ -10,36 +10,48 @@ struct ModelChoice {
   private static let historyLimit = 32
 
   /// What the caller knows of the store.
-  let model: SalvageModel?
+  private let model: SalvageModel?
+
+  /// What the store says of itself.
+  private let identity: StoreIdentity
 
   /// Whether only a version of the caller's model will do.
-  let fitsModel: Bool
+  private let fitsModel: Bool
+
+  /// Whether rows may stay in a model all the same.
+  private let keepsModel: @Sendable (ManagedObjectModel) -> Bool
+
+  /// The model that the store says it is of and that its rows go into; nil where nothing tells, or where another one's version
+  /// has to do.
+  private let known: ManagedObjectModel?
+
+  /// The model that the store carries where its rows go into another one.
+  let foreignModel: ManagedObjectModel?
+
+  init(_ model: SalvageModel?, _ identity: StoreIdentity, _ options: Salvager.Options) {
+    self.model = model
+    self.identity = identity
+    (fitsModel, keepsModel) = (options.fitsModel, options.keepsModel)
+    guard case .coreData(let bundle) = model else {
+      known = identity.model(in: nil)
+      foreignModel = nil
+      return
+    }
+    let own = identity.model(in: bundle)
+    let isKept = own.map { own in
+      !options.fitsModel || bundle.version(matching: own.versionHashes()) != nil || options.keepsModel(own)
+    }
+    (known, foreignModel) = isKept == true ? (own, nil) : (nil, own)
+  }
 
   /// The schema that is to be expected; nil where nothing tells any.
   func expectedSchema(
-    _ identity: StoreIdentity, _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
+    _ schema: SchemaSearch, _ reader: PageReader, _ map: PageMap
   ) throws(SalvageError) -> ExpectedSchema? {
-    switch model {
-    case .sqlite(let script): return try ExpectedSchema(script)
-    case .coreData(let bundle):
-      if let model = knownModel(identity, bundle) { return try ExpectedSchema(model) }
-      return try bestFitting(bundle, schema, reader, map)
-    case nil:
-      guard let model = identity.model(in: nil) else { return nil }
-      return try ExpectedSchema(model)
-    }
-  }
-
-  /// The model that the store says it is of; nil where only one of the bundle's will do and it is none of them.
-  private func knownModel(_ identity: StoreIdentity, _ bundle: ModelBundle) -> ManagedObjectModel? {
-    guard let model = identity.model(in: bundle) else { return nil }
-    return !fitsModel || bundle.version(matching: model.versionHashes()) != nil ? model : nil
-  }
-
-  /// The model that the store carries where its rows go into another one.
-  func foreignModel(_ identity: StoreIdentity) -> ManagedObjectModel? {
-    guard case .coreData(let bundle) = model, knownModel(identity, bundle) == nil else { return nil }
-    return identity.model(in: bundle)
+    if case .sqlite(let script) = model { return try ExpectedSchema(script) }
+    if let known { return try ExpectedSchema(known) }
+    guard case .coreData(let bundle) = model else { return nil }
+    return try bestFitting(bundle, schema, reader, map)
   }
 
   /// The layouts of the versions before one, oldest first; none where nothing tells which came before.
@@ -58,15 +70,15 @@ struct ModelChoice {
   }
 
   /// How it is known which version the store is of.
-  func basis(_ identity: StoreIdentity) -> SalvageReport.Rebuild.Basis {
+  var basis: SalvageReport.Rebuild.Basis {
     switch model {
     case .sqlite: return .schema
     case .coreData(let bundle):
-      guard knownModel(identity, bundle) != nil else { return .bestFit }
+      guard known != nil else { return .bestFit }
       if identity.metadata == nil, identity.cachedModel == nil { return .recoveryKit }
       return identity.metadata.map { bundle.version(matching: $0.versionHashes) != nil } == true
         ? .versionHashes : .modelCache
-    case nil: return identity.model(in: nil) == nil ? .asFound : .modelCache
+    case nil: return known == nil ? .asFound : .modelCache
     }
   }
 
@@ -77,11 +89,20 @@ struct ModelChoice {
     var best: (score: Double, schema: ExpectedSchema)?
     var buffer = reader.makeBuffer()
     let leaves = Self.sample(of: map)
+    var agreement = Int.min
     // Where the rows have to go into a version that the app can open, none that is newer than its own will do.
-    let possible = fitsModel ? bundle.versions(upTo: bundle.current) : bundle.versions
+    // Versions that the order leaves out have stores too.
+    let possible =
+      fitsModel
+      ? bundle.unorderedVersions.filter { !bundle.isNewer($0, than: bundle.current) }
+        + bundle.versions(upTo: bundle.current) : bundle.unorderedVersions + bundle.versions
     for version in possible.filter({ !$0.isCurrent }) + possible.filter(\.isCurrent) {
       let expected = try ExpectedSchema(version.model)
-      if possible.count == 1 { return expected }
+      agreement = max(agreement, expected.agreement(with: schema.entries))
+      if possible.count == 1 {
+        best = (0, expected)
+        break
+      }
       let list = TreeList(found: schema.entries, isWhole: schema.isWhole, expected: expected)
       let crawl = Crawl(reader: reader, map: map, trees: list.trees)
       // What is left of the store's own list of tables says more than the looks of their rows.
@@ -90,6 +111,23 @@ struct ModelChoice {
         score += try crawl.choice(for: leaf, &buffer, where: { _ in true })?.score ?? 0
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
+    }
+    return try newer(bundle, schema, than: agreement) ?? best?.schema
+  }
+
+  /// The version newer than the current one that a whole list of tables shows the store to be of, where newer ones are kept; nil for none.
+  ///
+  /// - Parameter agreement: how much the list agrees with any other version, which has to be less.
+  private func newer(
+    _ bundle: ModelBundle, _ schema: SchemaSearch, than agreement: Int
+  ) throws(SalvageError) -> ExpectedSchema? {
+    guard fitsModel, schema.isWhole else { return nil }
+    var best: (agreement: Int, schema: ExpectedSchema)?
+    for version in bundle.unorderedVersions + bundle.versions
+    where bundle.isNewer(version, than: bundle.current) && keepsModel(version.model) {
+      let expected = try ExpectedSchema(version.model)
+      let found = expected.agreement(with: schema.entries)
+      if found > max(agreement, best?.agreement ?? .min) { best = (found, expected) }
     }
     return best?.schema
   }

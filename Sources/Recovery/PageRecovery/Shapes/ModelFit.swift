@@ -29,7 +29,9 @@ struct ModelFit {
         return unfit(holds: entities, knows: Self.entities(of: bundle), "the model has no entity")
       }
       var known: Set<String> = []
-      for version in bundle.versions { known.formUnion(try Self.tables(of: ExpectedSchema(version.model))) }
+      for version in bundle.versions + bundle.unorderedVersions {
+        known.formUnion(try Self.tables(of: ExpectedSchema(version.model)))
+      }
       return unfit(holds: tables(of: schema), knows: known, "the model has no table")
     }
   }
@@ -86,7 +88,7 @@ struct ModelFit {
   /// The entities of all versions of a model, with the names that they had before.
   private static func entities(of bundle: ModelBundle) -> Set<String> {
     var names: Set<String> = []
-    for version in bundle.versions {
+    for version in bundle.versions + bundle.unorderedVersions {
       for entity in version.model.entities.values { names.formUnion([entity.name, entity.renamingIdentifier]) }
     }
     return names

@@ -12,21 +12,27 @@ struct StoreReconstruction {
   let evidence: Evidence
   let model: SalvageModel?
   private(set) var options: Salvager.Options
+  let migration: SalvageMigration
   let surroundings: Surroundings
   let output: FilePath
   private let relay: ProgressRelay
 
   init(
-    evidence: Evidence, model: SalvageModel?, options: Salvager.Options, surroundings: Surroundings, output: FilePath
+    evidence: Evidence, model: SalvageModel?, options: Salvager.Options, migration: SalvageMigration,
+    surroundings: Surroundings, output: FilePath
   ) {
     self.evidence = evidence
     self.model = model
+    self.migration = migration
     self.surroundings = surroundings
     self.output = output
     let relay = ProgressRelay(options.progress)
     self.relay = relay
     self.options = options
     self.options.progress = { relay.tell($0, $1, $2) }
+    if options.fitsModel, options.migrates, case .coreData(let bundle) = model {
+      self.options.keepsModel = { migration.keeps($0, in: bundle) }
+    }
   }
 
   var fileSystem: FileSystem { surroundings.fileSystem }
@@ -71,6 +77,30 @@ struct StoreReconstruction {
       }
       try requireSpace(at: output.folder)
     }
+    var made = try make(options, in: folder)
+    if made.isStranded {
+      // The names of columns carry over less than a migration, but more than none.
+      try wrapping(SalvageError.init) { () throws(FileError) in try folder.clear() }
+      var fitting = options
+      fitting.keepsModel = { _ in false }
+      made = try make(fitting, in: folder)
+    }
+    try install(made.file, folder, target, asideTarget, made.report)
+    return made.report
+  }
+
+  /// What was made in the folder.
+  private struct Made {
+    /// The file that is the result.
+    var file: FilePath
+
+    var report: SalvageReport
+
+    /// Whether it is of a model that no version of the app's is, and could not be migrated.
+    var isStranded: Bool
+  }
+
+  private func make(_ options: Salvager.Options, in folder: RebuildFolder) throws(SalvageError) -> Made {
     var store: NewStore?
     let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) {
       facts throws(SalvageError) in
@@ -79,9 +109,15 @@ struct StoreReconstruction {
       return made
     }
     var report = try rebuild(found, store, folder)
-    let result = try migrate(found, folder, &report)
-    try install(result, folder, target, asideTarget, report)
-    return report
+    let (file, failure) = try migrate(found, folder, &report)
+    return Made(file: file, report: report, isStranded: isStranded(found, by: failure))
+  }
+
+  private func isStranded(_ found: RawSalvage, by failure: MigrationError?) -> Bool {
+    guard let failure, options.fitsModel, case .coreData(let bundle) = model, let own = found.layout?.model,
+      bundle.version(matching: own.versionHashes()) == nil
+    else { return false }
+    return !failure.kind.isEnvironmental
   }
 
   /// The file of what is not part of the store.
@@ -180,39 +216,37 @@ struct StoreReconstruction {
 
   // MARK: The migration
 
-  /// Migrates to the current version; returns the file that is the result.
+  /// Migrates to the current version; returns the file that is the result, and why it is of its own version still where it is.
   private func migrate(
     _ found: RawSalvage, _ folder: RebuildFolder, _ report: inout SalvageReport
-  ) throws(SalvageError) -> FilePath {
+  ) throws(SalvageError) -> (file: FilePath, failure: MigrationError?) {
     guard options.migrates, case .coreData(let bundle) = model, let layout = found.layout,
       layout.model.versionHashes() != bundle.current.versionHashes
-    else { return folder.store }
-    var migration = Migrator.Options()
+    else { return (folder.store, nil) }
+    var migration = migration.settled
     migration.output = folder.migrated
-    // The evidence stays, and what the migration leaves out is told; refusing would leave the app without any record.
-    migration.whenMigrationLoses = .migrate
-    migration.matchesNames = true
-    migration.isCancelled = relay.isCancelled
-    migration.progress = { [options] _, number, count in
-      options.progress(.migration, Int64(number - 1), Int64(count))
+    let (relay, progress, isCancelled) = (relay, migration.progress, migration.isCancelled)
+    migration.isCancelled = { relay.isCancelled() || isCancelled?() == true }
+    migration.progress = { step, number, count in
+      relay.tell(.migration, Int64(number - 1), Int64(count)) && progress(step, number, count)
     }
     do throws(MigrationError) {
       let result = try Migrator(bundle, surroundings: surroundings).migrate(folder.store, options: migration)
-      guard result.store != folder.store, !result.isNothing else { return folder.store }
+      guard result.store != folder.store, !result.isNothing else { return (folder.store, nil) }
       report.rebuild?.migratedTo = bundle.current.name
       report.rebuild?.steps = result.steps.map(\.step)
       if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) {
         report.isComplete = false
         report.remarks.append("the migration left out what has no place in \(printable(bundle.current.name))")
       }
-      return folder.migrated
+      return (folder.migrated, nil)
     } catch {
       if error.kind == .cancelled { throw .cancelled() }
       // The file system, and not the store: the same migration can succeed at the next attempt.
       if let fileError = error.fileError { throw SalvageError(fileError) }
       report.rebuild?.migrationFailure = "\(error.detail) [\(error.code)]"
       report.isComplete = false
-      return folder.store
+      return (folder.store, error)
     }
   }
 }

@@ -1,0 +1,199 @@
+import GRDB
+import Migration
+import StoreCoordination
+import TestSupport
+import Testing
+
+/// Damaged stores of versions that the app cannot migrate, that no order tells of, or that it does not know: damage makes no outcome
+/// worse than the records allow.
+struct DamagedVersionTests {
+  typealias Scene = DamagedVersionScene
+  typealias Version = DamagedVersionScene.Version
+
+  private static func text(_ name: String, was identifier: String? = nil) -> String {
+    Scene.attribute(name, was: identifier)
+  }
+
+  private static let first = Version("V1", text("name"), text("color"))
+  private static let withoutWay = Version("V2", text("name"), Scene.attribute("color", "Binary"))
+
+  // MARK: No way leads to the app's version
+
+  @Test func whereNoWayLeadsADamagedStoreStaysAsASoundOneDoes() throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    let model = try scene.model([Self.first, Self.withoutWay])
+    for damage in [nil, Scene.Damage.foreignPage] {
+      try scene.put(damage)
+      let before = try FolderContents(of: scene.folder.appending("Stores"))
+      for _ in 1...2 {
+        let error = try #require(throws: LazaretError.self) { try scene.open(model) }
+        #expect(error.kind == .migrationFailed && error.code == "mapping-not-inferable", "\(error)")
+        #expect(error.examination?.verdict == (damage == nil ? .outdated : .damaged))
+        #expect(error.hint.contains("damaged") == (damage != nil), "\(error.hint)")
+        #expect(try FolderContents(of: scene.folder.appending("Stores")) == before)
+      }
+      try FileSystem().unlink(scene.store)
+    }
+  }
+
+  @Test func whatTheSalvageAloneFindsOutToHaveNoWayWaits() throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    let model = try scene.model([Self.first, Self.withoutWay])
+    try scene.put(.firstPage)
+    for round in 1...3 {
+      let error = try #require(throws: LazaretError.self) { try scene.open(model) }
+      #expect(error.kind == .migrationFailed && !error.isEnvironmental, "round \(round): \(error)")
+      #expect(error.detail.contains("mapping-not-inferable") && error.hint.contains("quarantine"), "\(error)")
+      #expect(try scene.isEmpty())
+      let salvage = try #require(try scene.quarantined().receipt?.salvage)
+      #expect(salvage.state == .salvaged && salvage.isWanted)
+      #expect(salvage.failure?.code == Receipt.Salvage.notMigratedCode)
+      #expect(salvage.others == nil)
+      // It is not salvaged again as long as nothing can come of it.
+      #expect(try scene.quarantined().receipt?.history.map(\.kind) == [.quarantined, .salvaged], "round \(round)")
+      let path = try #require(try folder(of: scene).result(of: try scene.quarantined())).store.main
+      #expect(try scene.values("ZNAME", at: path) == Scene.values(of: "ZNAME"))
+      #expect(try scene.values("ZCOLOR", at: path) == Scene.values(of: "ZCOLOR"))
+    }
+    // Nothing installs it by force.
+    let refusal = try #require(throws: QuarantineError.self) {
+      try Quarantines(home: scene.home, surroundings: .still()).install(scene.quarantined().files.main, model: model)
+    }
+    #expect(refusal.kind == .salvageUnusable && refusal.detail.contains("could not be migrated"), "\(refusal)")
+    // An app to whose version a way leads has every record.
+    let next = try scene.model([
+      Self.first, Self.withoutWay, Version("V3", Self.text("name"), Self.text("color"), Self.text("age")),
+    ])
+    let opening = try scene.open(next)
+    try opening.store.close()
+    #expect(opening.salvage?.isInstalled == true)
+    #expect(try scene.values("ZCOLOR", at: scene.store) == Scene.values(of: "ZCOLOR"))
+  }
+
+  @Test(arguments: Scene.Damage.allCases)
+  func thePolicyMayReplaceIt(damage: Scene.Damage) throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    try scene.put(damage)
+    let policy = OpeningPolicy(whenMigrationFails: .emptyStore, depth: .full)
+    let opening = try scene.open(try scene.model([Self.first, Self.withoutWay]), policy)
+    try opening.store.close()
+    #expect(opening.events.map(\.kind) == [.quarantine, .salvage, .create])
+    let event = try #require(opening.events.first { $0.kind == .salvage })
+    #expect(event.words.contains("could not be migrated"), "\(event.words)")
+    #expect(event.salvage?.failure?.code == Receipt.Salvage.notMigratedCode)
+    #expect(event.salvage?.recovered ?? 0 >= Int64(Scene.count))
+    #expect(try scene.values("ZNAME", at: scene.store).isEmpty)
+    #expect(try scene.quarantined().receipt?.salvage?.isWanted == false)
+    #expect(opening.isWithLosses)
+  }
+
+  /// Whatever is wrong with the app's migrations, a store of its version is not migrated.
+  @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
+  func aStoreOfTheCurrentVersionNeedsNoWay(damage: Scene.Damage?) throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    try scene.put(damage)
+    var migration = Migrator.Options()
+    migration.stages = [MigrationStage(from: "V7", didMigrate: { _ in })]
+    let opening = try scene.open(try scene.model([Self.first]), migration: migration)
+    try opening.store.close()
+    #expect(opening.salvage?.isInstalled == (damage == nil ? nil : true))
+    #expect(try scene.values("ZCOLOR", at: scene.store) == Scene.values(of: "ZCOLOR"))
+  }
+
+  /// A stage is the app's own way: a sound store goes by it, and so does a damaged one.
+  @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
+  func stagesOfTheAppAreTaken(damage: Scene.Damage?) throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    try scene.put(damage)
+    var migration = Migrator.Options()
+    migration.stages = [
+      MigrationStage(
+        from: "V1", to: "V2",
+        didMigrate: { context in
+          try context.withDatabase { try $0.execute(sql: "UPDATE ZCAR SET ZCOLOR = 'by the stage ' || Z_PK") }
+        })
+    ]
+    let last = Version("V2", Self.text("name"), Self.text("color"), Self.text("age"))
+    let opening = try scene.open(try scene.model([Self.first, last]), migration: migration)
+    try opening.store.close()
+    #expect(try scene.values("ZCOLOR", at: scene.store) == (1...Scene.count).map { "by the stage \($0)" })
+  }
+
+  // MARK: Versions that the bundle lacks
+
+  @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
+  func anUnknownOlderVersionIsMigratedByTheModelThatItCarries(damage: Scene.Damage?) throws {
+    let scene = try Scene(Version("V2", Self.text("name"), Self.text("color")), ["ZNAME", "ZCOLOR"])
+    let model = try scene.model([
+      Version("V1", Self.text("name")),
+      Version("V3", Self.text("label", was: "name"), Self.text("color"), Self.text("age")),
+    ])
+    try scene.put(damage)
+    let opening = try scene.open(model)
+    try opening.store.close()
+    #expect(try scene.values("ZLABEL", at: scene.store) == Scene.values(of: "ZNAME"))
+    #expect(try scene.values("ZCOLOR", at: scene.store) == Scene.values(of: "ZCOLOR"))
+  }
+
+  /// Where its own model leads nowhere, the columns that the app's version has too are better than nothing.
+  @Test func anUnknownOlderVersionWithoutAWayKeepsWhatFits() throws {
+    let scene = try Scene(Version("V2", Self.text("name"), Self.text("color")), ["ZNAME", "ZCOLOR"])
+    let model = try scene.model([
+      Version("V1", Self.text("name")),
+      Version("V3", Self.text("name"), Scene.attribute("color", "Binary"), Self.text("age")),
+    ])
+    try scene.put(.firstPage)
+    let opening = try scene.open(model)
+    try opening.store.close()
+    #expect(opening.salvage?.isInstalled == true)
+    #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZNAME"))
+  }
+
+  @Test func anUnknownNewerVersionWaitsWholeForANewerApp() throws {
+    let own = Version("V2", Self.text("name"), Self.text("wheels"))
+    let scene = try Scene(own, ["ZNAME", "ZWHEELS"])
+    let model = try scene.model([Version("V1", Self.text("name"))])
+    for damage in [nil, Scene.Damage.foreignPage] {
+      try scene.put(damage)
+      let error = try #require(throws: LazaretError.self) { try scene.open(model) }
+      #expect(error.kind == .unavailable && error.code == "newer-model", "\(error)")
+      #expect(try !scene.isEmpty())
+      try FileSystem().unlink(scene.store)
+    }
+    try scene.put(.firstPage)
+    for round in 1...2 {
+      let error = try #require(throws: LazaretError.self) { try scene.open(model) }
+      #expect(error.kind == .unavailable && error.code == "newer-model", "round \(round): \(error)")
+      #expect(try scene.isEmpty())
+      #expect(try scene.quarantined().receipt?.salvage?.failure?.code == Receipt.Salvage.newerAppCode)
+    }
+    // A salvage that was asked for puts it into no older version either.
+    let asked = try Quarantines(home: scene.home, surroundings: .still()).salvage(
+      scene.quarantined().files.main, model: model)
+    #expect(!asked.result.isUsable && asked.failure?.code == Receipt.Salvage.newerAppCode)
+    #expect(try scene.values("ZWHEELS", at: asked.store) == Scene.values(of: "ZWHEELS"))
+    let opening = try scene.open(try scene.model([Version("V1", Self.text("name")), own]))
+    try opening.store.close()
+    #expect(try scene.values("ZWHEELS", at: scene.store) == Scene.values(of: "ZWHEELS"))
+  }
+
+  // MARK: Versions that the order leaves out
+
+  @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
+  func aVersionThatTheOrderLeavesOutIsMigrated(damage: Scene.Damage?) throws {
+    let draft = Version("Draft", Self.text("title", was: "name"))
+    let scene = try Scene(draft, ["ZTITLE"])
+    let model = try scene.model(
+      [Version("V1", Self.text("color")), Version("V2", Self.text("name"), Self.text("color")), draft],
+      order: ["V1", "V2"])
+    try scene.put(damage)
+    let opening = try scene.open(model)
+    try opening.store.close()
+    #expect(opening.examination.modelVersion == (damage == .firstPage ? nil : "Draft"))
+    #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZTITLE"))
+  }
+
+  private func folder(of scene: Scene) throws -> QuarantineFolder {
+    QuarantineFolder(beside: try StoreFileSet.locate(scene.store, in: FileSystem()), surroundings: .still())
+  }
+}
