@@ -58,6 +58,9 @@ package final class BrowsedStore: Sendable {
   /// The entities by name, then the tables by name.
   package let collections: [RecordCollection]
 
+  /// The many-to-many relationships by name; none of a store without a model.
+  package let manyToMany: [ManyToMany]
+
   /// Whether it is a store of found rows, each with the place of its bytes and how far it is to be believed.
   package let hasProvenance: Bool
 
@@ -94,6 +97,7 @@ package final class BrowsedStore: Sendable {
         try CollectionList(database, layout: layout, hasProvenance: hasProvenance)
       }
       collections = list.collections
+      manyToMany = list.manyToMany
       entityNames = list.entityNames
     } catch {
       throw Self.error(error, path)
