@@ -39,6 +39,9 @@ package final class BrowsedStore: Sendable {
     /// How long a query that a person typed may take.
     package var query: Duration = .seconds(5)
 
+    /// The most bytes of the files in which such queries sort and gather rows, of all that run at a time.
+    package var queryFiles: Int64 = 1 << 30
+
     /// How long the export of all its rows may take.
     package var queryExport: Duration = .seconds(60)
 
