@@ -5,7 +5,10 @@ extension InspectorRoutes {
   mutating func addStores(_ parts: InspectorParts) {
     page(
       "/stores", about: "The quarantined stores of the home, the live ones beside them, and the backups; newest first.",
-      query: [.init("q", "Only stores whose name, reason or model has this text in it.")]
+      query: [.init("q", "Only stores whose name, reason or model has this text in it.")],
+      shown: { request in
+        StoresPage(parts, filter: request.query["q"] ?? "", patience: StoresPage.patience)
+      }
     ) { request in
       StoresPage(parts, filter: request.query["q"] ?? "")
     }
