@@ -52,8 +52,8 @@ extension InspectorParts {
     fitting ?? (models.count == 1 ? models.first : nil)
   }
 
-  /// What a store is by the model that fits it best, every page looked at; nil where that is not known in time. It is then
-  /// found out without the caller.
+  /// What a store is by the model that fits it best, every page looked at; nil where that is not known in time, and is found out
+  /// without the caller.
   func examined(_ files: StoreFileSet, by end: ContinuousClock.Instant) -> PagePart<Examination>? {
     let model = judging(fittingModel(of: files))
     let fileSystem = surroundings.fileSystem

@@ -8,10 +8,8 @@ extension InspectorRoutes {
       query: [.init("q", "Only stores whose name, reason or model has this text in it.")],
       shown: { request in
         StoresPage(parts, filter: request.query["q"] ?? "", patience: StoresPage.patience)
-      }
-    ) { request in
-      StoresPage(parts, filter: request.query["q"] ?? "")
-    }
+      },
+      make: { request in StoresPage(parts, filter: request.query["q"] ?? "") })
     let look = DocumentedRoute.Field(
       "look", "\"yes\" to look at every page of a large store; a small one is looked at in any case.")
     page(
