@@ -20,7 +20,7 @@ extension BrowsedStore {
   private static let compilingMemory: Int64 = 64 << 20
 
   /// How much more it may have while a query runs; what it sorts and gathers is in files, which have a limit of their own.
-  private static let runningMemory: Int64 = 128 << 20
+  private static let runningMemory: Int64 = 64 << 20
 
   /// What a query can select from: the entities by the names of the model, then the tables of the file.
   ///
