@@ -236,7 +236,7 @@ struct RecordsTests {
     #expect(relationships.map { $0["changed"] as? Int } == [0])
     let page = try browser.get("\(place)/entities").text
     #expect(
-      page.contains("\(lost) pairs lost") && page.contains("60 pairs added")
+      page.contains("\(counted(lost, "pair")) lost") && page.contains("60 pairs added")
         && page.contains("0 pairs at another place"))
     let choice = try ready("/stores/\(live)/compare.json?first=backup\(backup.id.text.dropFirst())&second=live")
     #expect((choice["relationships"] as? [[String: Any]])?.count == 1)
