@@ -91,8 +91,38 @@ struct PreviewTests {
     let left = try RestoreScene.rows(store)[join]?.count ?? 0
     let preview = try scene.restorer().preview(MadeBackups.id(1), over: store, temporary: scene.folder.path)
     #expect(preview.pairs.first { $0.table == join }?.added == Int64(all - left))
+    #expect(preview.pairs.first { $0.table == join }?.relationships == ["Port.ships", "Ship.ports"])
     #expect(preview.isHarmless)
   }
+
+  /// Another version numbers the entities anew, and so names join tables and their columns otherwise.
+  @Test func pairsOfAnotherVersionAreTheSameByTheirRelationship() throws {
+    let scene = try RestoreScene()
+    var newer = RestoreScene.model
+    newer.entities["Anchor"] = Entity(name: "Anchor")
+    func store(_ name: String, _ model: ManagedObjectModel, _ pairs: [(ship: Int, port: Int)]) throws -> FilePath {
+      let path = scene.folder.appending(name)
+      let creation = try StoreCreation(model: model, uuid: "8F1C", modelCache: try model.modelCache())
+      try FileSystem().writeAtomically(try creation.bytes(), to: path, replacing: true)
+      guard
+        case .toManyByJoinTable(let table, let own, let other, _) = try StoreLayout(model).storage(
+          of: "ports", in: "Ship")
+      else { throw PreviewError() }
+      let rows = pairs.map { "(\($0.ship), \($0.port))" }.joined(separator: ", ")
+      try scene.change(path, "INSERT INTO \(table) (\(own), \(other)) VALUES \(rows)")
+      return path
+    }
+    let backup = try store("Earlier.sqlite", RestoreScene.model, [(1, 1), (2, 1), (3, 2)])
+    let present = try store("Newer.sqlite", newer, [(1, 1), (3, 2), (4, 4), (5, 4)])
+    let preview = try RestorePreview(backup: backup, present: present, state: .sound)
+    #expect(preview.pairs.map(\.relationships) == [["Port.ships", "Ship.ports"]])
+    let pairs = try #require(preview.pairs.first)
+    #expect(pairs.added == 1 && pairs.changed == 0 && pairs.lost == 2)
+    #expect(pairs.words == "Port.ships and Ship.ports")
+    #expect(preview.remarks.isEmpty)
+  }
+
+  private struct PreviewError: Error {}
 
   @Test func aStoreThatIsNotThereLosesNothing() throws {
     let scene = try RestoreScene()

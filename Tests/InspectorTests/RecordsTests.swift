@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import HTTPServer
 import Inspector
+import LazaretTesting
+import ManagedObjectModel
 import StoreCoordination
 import StoreFiles
 import SystemPackage
@@ -171,6 +173,85 @@ struct RecordsTests {
     let all = try #require(salvaged["entities"] as? [[String: Any]])
     let lost = all.reduce(0) { $0 + ($1["added"] as? Int ?? 0) }
     #expect(lost > 0, "what was lost is in the backup")
+  }
+
+  @Test("Pairs of a many-to-many relationship that come and go are counted and listed, and labels are escaped")
+  func pairs() throws {
+    let scene = try Scene()
+    let model = ManagedObjectModel(entities: [
+      Entity(
+        name: "Ship",
+        properties: [
+          RecordsScene.attribute("name", .string), RecordsScene.relationship("ports", "Port", "ships", toMany: true),
+        ]),
+      Entity(
+        name: "Port",
+        properties: [
+          RecordsScene.attribute("name", .string), RecordsScene.relationship("ships", "Ship", "ports", toMany: true),
+        ]),
+    ])
+    let path = scene.stores.appending("Ports.sqlite")
+    try StoreGenerator(model, options: .init(.typical, seed: 3, records: 120)).write(to: path)
+    guard
+      case .toManyByJoinTable(let table, let own, let other, _) = try StoreLayout(model).storage(
+        of: "ports", in: "Ship")
+    else { throw RecordsScene.NoBundle() }
+    func change(_ sql: String) throws -> Int {
+      let queue = try DatabaseQueue(path: path.string)
+      let count = try queue.writeWithoutTransaction { database in
+        try database.execute(sql: sql)
+        let count = database.changesCount
+        _ = try Row.fetchAll(database, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+        return count
+      }
+      try queue.close()
+      return count
+    }
+    _ = try change(
+      "UPDATE ZPORT SET ZNAME = '\(RecordsScene.harm.replacing("'", with: "''"))'; DELETE FROM \(table) WHERE \(own) > 500"
+    )
+    _ = try Backups(home: scene.home).create(path)
+    let lost = try change("DELETE FROM \(table) WHERE (\(own) * 31 + \(other)) % 3 = 0")
+    let added = try change(
+      "INSERT OR IGNORE INTO \(table) (\(own), \(other)) SELECT Z_PK + 5000, 1 FROM ZSHIP LIMIT 60")
+    #expect(lost > 0 && added == 60)
+    let inspector = try scene.inspector()
+    let browser = try Browser(inspector)
+    let backup = try #require(try inspector.catalogue.backups().first)
+    let live = try browser.id("live", "Ports.sqlite")
+    let place = "/stores/\(live)/compare/backup\(backup.id.text.dropFirst())/live"
+    func ready(_ address: String) throws -> [String: Any] {
+      for _ in 0..<60 {
+        let answer = try browser.json(address)
+        if answer["preparing"] == nil { return answer }
+        Thread.sleep(forTimeInterval: 0.1)
+      }
+      return [:]
+    }
+    let all = try ready("\(place)/entities.json")
+    #expect((all["entities"] as? [[String: Any]])?.allSatisfy { $0["changed"] as? Int == 0 } == true)
+    let relationships = try #require(all["relationships"] as? [[String: Any]])
+    #expect(relationships.map { $0["sides"] as? [String] } == [["Port.ships", "Ship.ports"]])
+    #expect(relationships.map { $0["missing"] as? Int } == [lost] && relationships.map { $0["added"] as? Int } == [60])
+    #expect(relationships.map { $0["changed"] as? Int } == [0])
+    let page = try browser.get("\(place)/entities").text
+    #expect(
+      page.contains("\(counted(lost, "pair")) lost") && page.contains("60 pairs added")
+        && page.contains("0 pairs at another place"))
+    let choice = try ready("/stores/\(live)/compare.json?first=backup\(backup.id.text.dropFirst())&second=live")
+    #expect((choice["relationships"] as? [[String: Any]])?.count == 1)
+    let list = "\(place)/relationships/Port.ships-Ship.ports/pairs"
+    let first = try ready("\(list).json?kind=added")
+    let next = try #require(first["next"] as? String)
+    let second = try ready("\(list).json?kind=added&_next=\(next)")
+    let pairs = [first, second].flatMap { $0["pairs"] as? [[String: Any]] ?? [] }
+    let ships = pairs.compactMap { ($0["records"] as? [[String: Any]])?.last?["key"] as? String }
+    #expect(pairs.count == 60 && Set(ships).count == 60 && ships.allSatisfy { Int($0) ?? 0 > 5000 })
+    #expect(second["next"] is NSNull)
+    let text = try browser.get("\(list)?kind=added").text
+    #expect(text.contains("rel=\"next\"") && text.contains("Ship 5001") && !text.contains("<script>alert"))
+    #expect(try browser.get("\(list)?kind=sideways").status == .badRequest)
+    #expect(try browser.get("\(place)/relationships/Port.captain/pairs").status == .notFound)
   }
 
   @Test(

@@ -85,4 +85,81 @@ struct SideComparisonTests {
     #expect(byID[.changed] ?? 0 > 0)
     #expect(throws: RecordBrowsingError.self) { try moved.entity("Person", by: "color") }
   }
+
+  // MARK: Pairs
+
+  @Test("Pairs of a many-to-many relationship are counted and listed, each once, page by page")
+  func pairs() throws {
+    let folder = try TemporaryFolder()
+    var before: [LibraryStore.Pair: Int] = [:]
+    for number in 0..<400 { before[.init(book: 1 + number * 7 % 60, tag: 1 + number * 11 % 45)] = number }
+    var after = before
+    for (index, pair) in before.keys.sorted().enumerated() where index % 5 == 0 { after[pair] = nil }
+    for number in 0..<90 { after[.init(book: 61 + number % 9, tag: 1 + number % 40), default: 0] += 1 }
+    for (index, pair) in after.keys.sorted().enumerated() where index % 4 == 2 { after[pair, default: 0] += 5000 }
+    let one = try LibraryStore(folder.appending("One.sqlite"), before)
+    let two = try LibraryStore(folder.appending("Two.sqlite"), after)
+    let comparison = try SideComparison(one.browse(), two.browse())
+    // What sets say of both.
+    let expected: [RecordDifference: [LibraryStore.Pair]] = [
+      .missing: before.keys.filter { after[$0] == nil }.sorted(),
+      .added: after.keys.filter { before[$0] == nil }.sorted(),
+      .changed: after.keys.filter { before[$0] != nil && before[$0] != after[$0] }.sorted(),
+    ]
+    #expect(expected.values.allSatisfy { $0.count > 20 })
+    #expect(comparison.relationshipNames == ["Book.tags-Tag.books"])
+    let counted = try comparison.pairs("Book.tags-Tag.books")
+    #expect(counted.sides == ["Book.tags", "Tag.books"])
+    #expect(counted.first == Int64(before.count) && counted.second == Int64(after.count))
+    for difference in RecordDifference.allCases {
+      let pairs = expected[difference] ?? []
+      #expect(counted.counts?[difference] == Int64(pairs.count))
+      var found: [LibraryStore.Pair] = []
+      var next: String?
+      repeat {
+        let page = try comparison.pairs("Book.tags-Tag.books", difference, next: next, size: 7)
+        #expect(
+          page.pairs.count <= 7 && page.pairs.allSatisfy { $0.first.entity == "Book" && $0.second.entity == "Tag" })
+        for pair in page.pairs {
+          let own = LibraryStore.Pair(
+            book: Int(pair.first.key.description) ?? 0, tag: Int(pair.second.key.description) ?? 0)
+          found.append(own)
+          #expect(pair.first.label == "book \(own.book)" && pair.second.label == "tag \(own.tag)")
+          #expect(pair.places.map(\.name) == (difference == .changed ? ["Book.tags"] : []))
+          #expect(pair.places.allSatisfy { $0.first?.text == before[own].map(String.init) })
+          #expect(pair.places.allSatisfy { $0.second?.text == after[own].map(String.init) })
+        }
+        next = page.next
+      } while next != nil && found.count < 1_000
+      #expect(found == pairs, "\(difference)")
+    }
+    #expect(throws: RecordBrowsingError.self) { try comparison.pairs("Book.tags") }
+    #expect(throws: RecordBrowsingError.self) { try comparison.pairs("Book.tags-Tag.books", .added, next: "x") }
+    // The other way round, and with itself.
+    let back = try SideComparison(two.browse(), one.browse()).pairs("Book.tags-Tag.books")
+    #expect(back.counts?[.missing] == counted.counts?[.added] && back.counts?[.added] == counted.counts?[.missing])
+    let same = try SideComparison(one.browse(), one.browse()).pairs("Book.tags-Tag.books")
+    #expect(same.counts == [.missing: 0, .added: 0, .changed: 0])
+  }
+
+  @Test("Pairs are the same where another version numbers the entities anew, and all differ where one version has none")
+  func pairsOfAnotherVersion() throws {
+    let folder = try TemporaryFolder()
+    let pairs: [LibraryStore.Pair: Int] = [
+      .init(book: 1, tag: 2): 1, .init(book: 2, tag: 2): 2, .init(book: 3, tag: 1): 3,
+    ]
+    var fewer = pairs
+    fewer[.init(book: 2, tag: 2)] = nil
+    let one = try LibraryStore(folder.appending("One.sqlite"), pairs)
+    let two = try LibraryStore(folder.appending("Two.sqlite"), fewer, more: [Entity(name: "Author")])
+    #expect(one.table != two.table)
+    let comparison = try SideComparison(one.browse(), two.browse())
+    #expect(try comparison.pairs("Book.tags-Tag.books").counts == [.missing: 1, .added: 0, .changed: 0])
+    #expect(!comparison.names.contains(one.table) && !comparison.names.contains(two.table))
+    let alone = try SideComparison(one.browse(), LibraryStore(folder.appending("None.sqlite"), nil).browse())
+    let result = try alone.pairs("Book.tags-Tag.books")
+    #expect(result.isInFirst && !result.isInSecond && result.counts == nil)
+    #expect(result.count(.missing) == 3 && result.count(.added) == 0 && result.count(.changed) == 0)
+    #expect(try alone.pairs("Book.tags-Tag.books", .missing).pairs.isEmpty)
+  }
 }

@@ -9,7 +9,7 @@ import Testing
 @Suite("Queries in SQL")
 struct StoreQueryTests {
   /// What SQLite itself gives for a query, each value as text.
-  private static func oracle(_ path: FilePath, _ sql: String) throws -> [[String]] {
+  static func oracle(_ path: FilePath, _ sql: String) throws -> [[String]] {
     let queue = try DatabaseQueue(path: path.string)
     defer { try? queue.close() }
     return try queue.read { database in
@@ -27,7 +27,7 @@ struct StoreQueryTests {
     }
   }
 
-  private static func texts(_ result: QueryResult) -> [[String]] {
+  static func texts(_ result: QueryResult) -> [[String]] {
     result.rows.map { $0.map { $0.form == .bytes ? "\($0.byteCount ?? 0) bytes" : $0.text } }
   }
 
@@ -252,6 +252,80 @@ struct StoreQueryTests {
     }
     #expect(throws: RecordBrowsingError.self) { try StoreQuery(String(repeating: "x", count: StoreQuery.longest + 1)) }
   }
+
+  /// Adds a table with so many texts of 600 characters, all different, and none in its place.
+  private static func addTexts(_ count: Int, to fleet: Fleet) throws {
+    let queue = try DatabaseQueue(path: fleet.path.string)
+    try queue.write { database in
+      try database.execute(
+        sql: """
+          CREATE TABLE long (id INTEGER PRIMARY KEY, text);
+          WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+          INSERT INTO long SELECT i, printf('%0600d', i * 7919 % 1000003) FROM n
+          """)
+    }
+    try queue.close()
+  }
+
+  @Test("What a query sorts and gathers is in files, whose bytes have a limit, and the answer is SQLite's own")
+  func files() throws {
+    let fleet = try Fleet()
+    try Self.addTexts(20_000, to: fleet)
+    let queries = [
+      "SELECT text, count(*) FROM long GROUP BY 1 ORDER BY 2, 1 DESC LIMIT 20",
+      "SELECT count(*) FROM (SELECT DISTINCT text FROM long)",
+      "SELECT max(a.text), count(*) FROM (SELECT text FROM long UNION SELECT text || 'x' FROM long) AS a",
+    ]
+    var limits = BrowsedStore.Limits()
+    limits.query = .seconds(60)
+    limits.queryFiles = 200 << 20
+    let browsed = try fleet.browse(limits: limits)
+    for sql in queries {
+      let (shown, all) = (try Self.texts(browsed.run(StoreQuery(sql))), try Self.oracle(fleet.path, sql))
+      #expect(shown.count == all.count, "\(sql)")
+      for (row, other) in zip(shown, all) {
+        #expect(zip(row, other).allSatisfy { $1.hasPrefix($0) && ($0 == $1 || $0.count == 200) }, "\(sql)")
+      }
+    }
+    // Less than they need; and what ended has given back what it had.
+    limits.queryFiles = 8 << 20
+    let bounded = try fleet.browse(limits: limits)
+    for _ in 0..<3 {
+      for sql in queries {
+        let error = #expect(throws: RecordBrowsingError.self) { try bounded.run(StoreQuery(sql)) }
+        #expect(error?.kind == .timeLimit, "\(sql)")
+      }
+      #expect(try bounded.run(StoreQuery("SELECT text FROM long WHERE id < 2000 ORDER BY text")).rows.count == 100)
+    }
+    withExtendedLifetime(fleet) {}
+  }
+
+  #if os(Linux)
+    @Test("A query that sorts 60 MB takes less memory than that")
+    func memory() async throws {
+      // The figure is that of a process, so that it has one of its own here.
+      await #expect(processExitsWith: .success) {
+        let fleet = try Fleet()
+        try StoreQueryTests.addTexts(100_000, to: fleet)
+        var limits = BrowsedStore.Limits()
+        limits.query = .seconds(60)
+        let browsed = try fleet.browse(limits: limits)
+        func most() throws -> Int {
+          let lines = try String(contentsOfFile: "/proc/self/status", encoding: .utf8).split(separator: "\n")
+          let line = lines.first { $0.hasPrefix("VmHWM:") } ?? ""
+          return Int(line.filter(\.isNumber)) ?? 0
+        }
+        _ = try browsed.run(StoreQuery("SELECT * FROM long"))
+        let before = try most()
+        for sql in ["SELECT * FROM long ORDER BY text", "SELECT text, count(*) FROM long GROUP BY 1 ORDER BY 2"] {
+          guard try browsed.run(StoreQuery(sql)).rows.count == 100 else { exit(3) }
+        }
+        let more = try most() - before
+        guard before > 0, more < 30_000 else { exit(4) }
+        withExtendedLifetime(fleet) {}
+      }
+    }
+  #endif
 
   @Test("A query that doubles itself while it is compiled ends, and says so")
   func compiling() async throws {

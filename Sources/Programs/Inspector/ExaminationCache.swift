@@ -11,6 +11,12 @@ final class ExaminationCache: Sendable {
   /// More than a page of stores shows.
   private let examinations = StoreCache<Key, Examination>(capacity: 64)
 
+  /// What is known of a store that has not changed since every page of it was looked at; nil for nothing.
+  func kept(_ files: StoreFileSet, model: InspectorModel?, in fileSystem: FileSystem) throws -> Examination? {
+    try examinations.kept(
+      Key(store: files.main, model: model?.name, countsRecords: false), of: files, in: fileSystem)
+  }
+
   /// What a store is by a model, or by itself; every page of it is looked at.
   func examination(
     of files: StoreFileSet, model: InspectorModel?, countsRecords: Bool, in fileSystem: FileSystem

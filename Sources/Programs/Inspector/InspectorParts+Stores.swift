@@ -38,13 +38,31 @@ extension InspectorParts {
     _ files: StoreFileSet, countsRecords: Bool = false
   ) -> (model: InspectorModel?, examination: PagePart<Examination>) {
     let fitting = fittingModel(of: files)
-    // By no model at all a store is judged by itself, which is all that several models leave to say.
-    let model = fitting ?? (models.count == 1 ? models.first : nil)
+    let model = judging(fitting)
     let part = PagePart {
       try examinations.examination(
         of: files, model: model, countsRecords: countsRecords, in: surroundings.fileSystem)
     }
     return (fitting ?? models.first, part)
+  }
+
+  /// The model by which a store is judged: by no model at all it is judged by itself, which is all that several models leave
+  /// to say.
+  private func judging(_ fitting: InspectorModel?) -> InspectorModel? {
+    fitting ?? (models.count == 1 ? models.first : nil)
+  }
+
+  /// What a store is by the model that fits it best, every page looked at; nil where that is not known in time, and is found out
+  /// without the caller.
+  func examined(_ files: StoreFileSet, by end: ContinuousClock.Instant) -> PagePart<Examination>? {
+    let model = judging(fittingModel(of: files))
+    let fileSystem = surroundings.fileSystem
+    if let kept = PagePart({ try examinations.kept(files, model: model, in: fileSystem) }).value ?? nil {
+      return PagePart { kept }
+    }
+    return looks.part(of: files.main, by: end) { [examinations] in
+      try examinations.examination(of: files, model: model, countsRecords: false, in: fileSystem)
+    }
   }
 
   /// The model that fits a store best; nil where none does.

@@ -41,6 +41,9 @@ package struct InspectorParts: Sendable {
   /// What looks at stores in their places have found.
   let examinations = ExaminationCache()
 
+  /// The looks at stores for which no page waits.
+  let looks = ExaminationQueue()
+
   /// What is known of repairs, and what was repaired here.
   let repairs = RepairNotes()
 

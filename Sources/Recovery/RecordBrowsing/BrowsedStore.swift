@@ -39,6 +39,9 @@ package final class BrowsedStore: Sendable {
     /// How long a query that a person typed may take.
     package var query: Duration = .seconds(5)
 
+    /// The most bytes of the files in which such queries sort and gather rows, of all that run at a time.
+    package var queryFiles: Int64 = 1 << 30
+
     /// How long the export of all its rows may take.
     package var queryExport: Duration = .seconds(60)
 
@@ -57,6 +60,9 @@ package final class BrowsedStore: Sendable {
 
   /// The entities by name, then the tables by name.
   package let collections: [RecordCollection]
+
+  /// The many-to-many relationships by name; none of a store without a model.
+  package let manyToMany: [ManyToMany]
 
   /// Whether it is a store of found rows, each with the place of its bytes and how far it is to be believed.
   package let hasProvenance: Bool
@@ -94,6 +100,7 @@ package final class BrowsedStore: Sendable {
         try CollectionList(database, layout: layout, hasProvenance: hasProvenance)
       }
       collections = list.collections
+      manyToMany = list.manyToMany
       entityNames = list.entityNames
     } catch {
       throw Self.error(error, path)

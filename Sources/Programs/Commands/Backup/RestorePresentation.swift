@@ -62,7 +62,7 @@ extension RestorePreview {
     }
     for pairs in pairs {
       table.append([
-        "pairs of \(printable(pairs.table))", grouped(pairs.added), grouped(pairs.changed), grouped(pairs.lost), "",
+        "pairs of \(pairs.words)", grouped(pairs.added), grouped(pairs.changed), grouped(pairs.lost), "",
       ])
     }
     lines += table.text()

@@ -19,7 +19,7 @@ struct RestorePreviewTable {
     }
     let pairs = preview.pairs.map { pairs -> HTML in
       """
-      <tr><th scope="row">Pairs of \(printable(pairs.table))</th>\(HTML.number(pairs.added, tone: .good))\
+      <tr><th scope="row">Pairs of \(pairs.words)</th>\(HTML.number(pairs.added, tone: .good))\
       \(HTML.number(pairs.changed, tone: .warn))\(HTML.number(pairs.lost, tone: .bad))<td></td></tr>
       """
     }

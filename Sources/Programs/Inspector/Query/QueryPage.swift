@@ -149,9 +149,7 @@ struct QueryPage: InspectorPage {
       return "<th scope=\"col\"\(style)>\(result.columns[index])</th>"
     }
     let rows = result.rows.map { row -> HTML in
-      let cells = row.map { value -> HTML in
-        value.isNumber ? "<td class=\"number\">\(value.html)</td>" : "<td>\(value.html)</td>"
-      }
+      let cells = row.map(\.cell)
       return "<tr>\(cells)</tr>\n"
     }
     return """

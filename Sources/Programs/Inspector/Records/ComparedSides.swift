@@ -27,6 +27,25 @@ struct ComparedSides: Sendable, Encodable {
     return target
   }
 
+  /// The pairs of a many-to-many relationship that differ.
+  func pairs(_ name: String, _ query: [Query.Item] = []) -> RequestTarget {
+    let segment = SegmentName.segment(name, at: comparison.relationshipNames.firstIndex(of: name))
+    var target = RequestTarget.store(
+      store.id, "compare", first.side.description, second.side.description, "relationships"
+    ).appending(segment, "pairs")
+    target.query = Query(query)
+    return target
+  }
+
+  /// The name of a many-to-many relationship that a segment of an address stands for.
+  func relationship(segment: String) throws -> String {
+    let names = comparison.relationshipNames
+    guard let index = SegmentName.index(of: segment, in: names) else {
+      throw Refusal(.notFound, "neither of the stores has such a relationship")
+    }
+    return names[index]
+  }
+
   /// The segment of an address for an entity: by its place in the first store, else in the list of both.
   func segment(_ name: String) -> String { SegmentName.segment(name, at: comparison.names.firstIndex(of: name)) }
 
@@ -60,6 +79,18 @@ extension RecordDifference {
     case .changed: "changed"
     }
   }
+
+  /// How a number of such records or pairs is coloured.
+  var tone: HTML.Tone {
+    switch self {
+    case .missing: .bad
+    case .added: .good
+    case .changed: .warn
+    }
+  }
+
+  /// What it is called of pairs between two sides.
+  func pairWords(_ sides: ComparedSides) -> String { self == .changed ? "at another place" : words(sides) }
 
   /// What it is called between two sides.
   func words(_ sides: ComparedSides) -> String {

@@ -80,7 +80,7 @@ struct ComparisonChoicePage: InspectorPage {
     ])
     switch result.value {
     case .ready(let page)?:
-      try encoder.encode(["entities": page.entities.map { $0.part.map(StoreComparisonPage.payload) }])
+      try page.encodeDifferences(to: encoder)
     case .preparing(let progress)?:
       try encoder.encode(["preparing": true, "phase": progress.words, "fraction": progress.fraction])
     case .nothing?: break
@@ -118,7 +118,7 @@ struct ComparisonChoicePage: InspectorPage {
     case .nothing: return .empty
     case .ready(let page):
       return """
-        \(page.summary)\(page.table)
+        \(page.summary)\(page.table)\(page.pairTable)
         <p class="soft">Records are told apart by their primary keys. <a href="\(page.sides.target)">This result by itself</a></p>
         """
     case .preparing(let progress):
@@ -135,18 +135,20 @@ struct StoreComparisonPage: InspectorPage {
   let sides: ComparedSides
   let entities: [(name: String, part: PagePart<EntityComparison>)]
 
+  /// The many-to-many relationships.
+  let relationships: [(name: String, part: PagePart<PairComparison>)]
+
   init(_ sides: ComparedSides) {
     self.sides = sides
     let end = ContinuousClock.now + Self.patience
-    entities = sides.comparison.names.map { name in
-      (
-        name,
-        PagePart {
-          guard .now < end else { throw Refusal(.conflict, "not compared yet; load the page again to go on") }
-          return try sides.comparison.entity(name)
-        }
-      )
+    func part<Value>(_ compare: () throws -> Value) -> PagePart<Value> {
+      PagePart {
+        guard .now < end else { throw Refusal(.conflict, "not compared yet; load the page again to go on") }
+        return try compare()
+      }
     }
+    entities = sides.comparison.names.map { name in (name, part { try sides.comparison.entity(name) }) }
+    relationships = sides.comparison.relationshipNames.map { name in (name, part { try sides.comparison.pairs(name) }) }
   }
 
   /// For how long entities are compared for one page; what was compared is not compared again.
@@ -157,7 +159,15 @@ struct StoreComparisonPage: InspectorPage {
 
   func encode(to encoder: any Encoder) throws {
     try sides.encode(to: encoder)
-    try encoder.encode(["entities": entities.map { $0.part.map(Self.payload) }])
+    try encodeDifferences(to: encoder)
+  }
+
+  /// Writes how the entities and the many-to-many relationships differ.
+  func encodeDifferences(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "entities": entities.map { $0.part.map(Self.payload) },
+      "relationships": relationships.map { $0.part.map(Self.payload) },
+    ])
   }
 
   static func payload(_ entity: EntityComparison) -> JSON.Object {
@@ -173,7 +183,7 @@ struct StoreComparisonPage: InspectorPage {
     """
     <div class="head"><div><h1>\(title)</h1><p class="soft">Records are told apart by their primary keys.</p></div>
     <a class="button no-print" href="\(sides.turned)">The other way round</a></div>
-    \(summary)\(table)
+    \(summary)\(table)\(pairTable)
     """
   }
 
@@ -183,14 +193,12 @@ struct StoreComparisonPage: InspectorPage {
     let own = entities.filter { !inherits($0.name) }
     let items = RecordDifference.allCases.map { difference -> HTML in
       let count = own.reduce(Int64(0)) { $0 + (Self.count($1.part.value, difference) ?? 0) }
-      let tone: HTML.Tone =
-        count == 0 ? .plain : difference == .missing ? .bad : difference == .added ? .good : .warn
-      return "<li>\(HTML.tag("\(Words.number(count)) \(difference.word)", tone))</li>"
+      return "<li>\(HTML.tag("\(Words.number(count)) \(difference.word)", count == 0 ? .plain : difference.tone))</li>"
     }
     let open = own.count { Self.count($0.part.value, .missing) == nil }
     let rest: HTML =
       open == 0 ? .empty : "<li>\(HTML.tag("\(Words.counted(open, "entity", "entities")) not compared", .warn))</li>"
-    return "<ul class=\"chips\" aria-label=\"Differences\">\(items)\(rest)</ul>"
+    return "<ul class=\"chips\" aria-label=\"Differences\">\(items)\(rest)\(pairSummary)</ul>"
   }
 
   /// How many records differ so; of an entity that one side alone has, all of them do.

@@ -45,6 +45,18 @@ extension InspectorRoutes {
         try RecordComparisonPage(sides, sides.name(segment: entity), key)
       }
     }
+    page(
+      "/stores/{id}/compare/{first}/{second}/relationships/{relationship}/pairs",
+      about: "The pairs of a many-to-many relationship that differ between two sides.", .store, .side, .side, .text,
+      query: [
+        .init("kind", "missing, added or changed, which is at another place of an order."),
+        .init("_next", "Where the page begins, as the page before gave it."),
+      ]
+    ) { request, id, first, second, relationship in
+      try Self.sides(source, request, id, first, second) { sides in
+        try PairComparisonPage(sides, sides.relationship(segment: relationship), request.query)
+      }
+    }
   }
 
   /// How two sides differ, once both can be had.

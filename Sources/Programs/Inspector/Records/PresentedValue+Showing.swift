@@ -39,6 +39,21 @@ extension PresentedValue {
     }
   }
 
+  /// The value as a cell of a list: the longer a text is, the wider its column, so that few lines are a row.
+  var cell: HTML {
+    if isNumber { return "<td class=\"number\">\(html)</td>" }
+    guard form == .text || form == .uri || form == .unexpected, text.utf8.count > Self.wide else {
+      return "<td>\(html)</td>"
+    }
+    return text.utf8.count > Self.long ? "<td class=\"long\">\(html)</td>" : "<td class=\"wide\">\(html)</td>"
+  }
+
+  /// From how many bytes on a text has a wider column.
+  private static let wide = 30
+
+  /// From how many bytes on its column is as wide as a paragraph.
+  private static let long = 90
+
   /// Whether it is aligned as numbers are.
   var isNumber: Bool { form == .integer || form == .real || form == .decimal }
 

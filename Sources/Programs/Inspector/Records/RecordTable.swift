@@ -50,14 +50,13 @@ struct RecordTable {
       if value.form == .reference, let destination = value.destination,
         let record = links.record(value.text, in: destination)
       {
-        return "<td><a href=\"\(record)\">\(destination) \(value.text)</a></td>"
+        return "<td class=\"reference\"><a href=\"\(record)\">\(destination) \(value.text)</a></td>"
       }
       if value.form == .bytes, value.byteCount ?? 0 > 0 {
         let show = links.view(column.name, of: row.key)
         return "<td><a href=\"\(show)\">\(value.html)</a></td>"
       }
-      return value.isNumber || value.form == .null && Self.isNumber(column)
-        ? "<td class=\"number\">\(value.html)</td>" : "<td>\(value.html)</td>"
+      return value.form == .null && Self.isNumber(column) ? "<td class=\"number\">\(value.html)</td>" : value.cell
     }
     let style: HTML = row.state == .doubtful ? " class=\"doubtful\"" : row.state.isLive ? .empty : " class=\"gone\""
     let state: HTML = hasStates ? "<td>\(row.state.tag)</td>" : .empty

@@ -10,11 +10,15 @@ struct RecordsPage: InspectorPage {
   let page: RecordPage
   let states: [RowState: Int64]?
 
+  /// The list as a query in SQL; nil where it is too long for one.
+  let selection: StoreQuery?
+
   init(_ place: RecordPlace, _ collection: RecordCollection, _ query: RecordQuery) throws {
     self.place = place
     self.collection = collection
     self.query = query
     page = try place.opened.store.page(of: collection, query)
+    selection = try place.opened.store.selection(of: collection, query)
     states = collection.hasStates ? try place.opened.store.states(of: collection) : nil
   }
 
@@ -37,7 +41,7 @@ struct RecordsPage: InspectorPage {
       "matchingAtLeast": page.matchingAtLeast, "states": states?.byName,
       "computedColumns": collection.computedColumns.isEmpty ? nil : collection.computedColumns,
       "facets": page.facets.map(Self.facet) + page.steppedFacets.map(Self.stepped), "next": JSON.orNull(page.next),
-      "nextPath": nextTarget?.twin,
+      "nextPath": nextTarget?.twin, "queryPath": selection.map { place.query($0.items) },
     ])
   }
 
@@ -136,8 +140,10 @@ struct RecordsPage: InspectorPage {
         }.items)
       return "<a class=\"button\" href=\"\(target)\" download>\(format.title)</a>"
     }
+    let edit: HTML =
+      selection.map { "<a href=\"\(place.query($0.items))\" rel=\"nofollow\">View and edit SQL</a>" } ?? .empty
     return """
-      <div class="row no-print" role="group" aria-label="Export what is shown"><a href="\(target(query))">Link to this list</a>\
+      <div class="row no-print" role="group" aria-label="Export what is shown">\(edit)<a href="\(target(query))">Link to this list</a>\
       \(links)</div>
       """
   }

@@ -39,6 +39,22 @@ package struct InspectorRoutes: Sendable {
     }
   }
 
+  /// Adds a page whose twin waits for what takes long, while a person is shown what is known after a moment.
+  ///
+  /// - Parameters:
+  ///   - shown: the page for a person.
+  ///   - make: the page as its twin tells it.
+  package mutating func page(
+    _ pattern: String, about: String, query: [DocumentedRoute.Field] = [],
+    shown: @escaping @Sendable (Request) throws -> any InspectorPage,
+    make: @escaping @Sendable (Request) throws -> any InspectorPage
+  ) {
+    documented.append(DocumentedRoute(method: .get, pattern: pattern, about: about, kind: .page, fields: query))
+    let gate = gate
+    pages.add(.get, pattern) { request in try gate.show(request, asJSON: false) { try shown(request) } }
+    twins.add(.get, pattern) { request in try gate.show(request, asJSON: true) { try make(request) } }
+  }
+
   /// Adds an action: POST only, with the token of the session's forms, answered with a redirection, or with JSON.
   ///
   /// - Parameters:

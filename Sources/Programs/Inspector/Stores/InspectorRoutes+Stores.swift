@@ -5,10 +5,11 @@ extension InspectorRoutes {
   mutating func addStores(_ parts: InspectorParts) {
     page(
       "/stores", about: "The quarantined stores of the home, the live ones beside them, and the backups; newest first.",
-      query: [.init("q", "Only stores whose name, reason or model has this text in it.")]
-    ) { request in
-      StoresPage(parts, filter: request.query["q"] ?? "")
-    }
+      query: [.init("q", "Only stores whose name, reason or model has this text in it.")],
+      shown: { request in
+        StoresPage(parts, filter: request.query["q"] ?? "", patience: StoresPage.patience)
+      },
+      make: { request in StoresPage(parts, filter: request.query["q"] ?? "") })
     let look = DocumentedRoute.Field(
       "look", "\"yes\" to look at every page of a large store; a small one is looked at in any case.")
     page(

@@ -5,17 +5,25 @@ import StoreCoordination
 struct StoreSummary: Sendable, Encodable {
   let store: ListedStore
 
-  /// The examination of a live store; nil for any other.
+  /// The examination of a live store; nil for any other, and while it goes on.
   let examination: PagePart<Examination>?
 
   /// A live store is looked at; any other tells by its receipt or manifest.
-  init(_ store: ListedStore, _ parts: InspectorParts) {
+  ///
+  /// - Parameter end: when the page no longer waits for that; nil to wait however long it takes.
+  init(_ store: ListedStore, _ parts: InspectorParts, by end: ContinuousClock.Instant? = nil) {
     self.store = store
     if case .live(let files) = store.kind {
-      examination = parts.examined(files).examination
+      examination = if let end { parts.examined(files, by: end) } else { parts.examined(files).examination }
     } else {
       examination = nil
     }
+  }
+
+  /// Whether it is a live store that is still being looked at.
+  var isChecking: Bool {
+    guard case .live = store.kind else { return false }
+    return examination == nil
   }
 
   /// Why it is here, in plain words.
@@ -24,7 +32,8 @@ struct StoreSummary: Sendable, Encodable {
     case .quarantined(let stored, _):
       printable(stored.receipt?.reason.words ?? "Its receipt is missing or cannot be read; the store itself is here.")
     case .live:
-      examination?.value?.reason.words ?? examination?.problem?.detail ?? ""
+      isChecking
+        ? "Every page of it is being checked." : examination?.value?.reason.words ?? examination?.problem?.detail ?? ""
     case .backup(let backup, _):
       if let problem = backup.problems.first { sentence(printable(problem.words)) } else { backup.reasonWords }
     }
@@ -45,6 +54,7 @@ struct StoreSummary: Sendable, Encodable {
   var state: (words: String, tone: HTML.Tone) {
     switch store.kind {
     case .quarantined(let stored, _): Self.state(of: stored.receipt?.salvage)
+    case .live where isChecking: ("being checked", .accent)
     case .live:
       switch examination?.value?.verdict {
       case .compatible: ("sound", .good)

@@ -11,10 +11,16 @@ struct StoresPage: InspectorPage {
   /// The most stores of a kind that are shown; the search finds the others.
   private static let maximumShown = 100
 
-  init(_ parts: InspectorParts, filter: String) {
+  /// How long the page waits for looks at live stores.
+  static let patience = Duration.milliseconds(120)
+
+  /// - Parameter patience: how long it waits for looks at live stores; nil for as long as they take, as it does in any case
+  ///   where stores are found by what they are.
+  init(_ parts: InspectorParts, filter: String, patience: Duration? = nil) {
     self.filter = filter
+    let end = filter.isEmpty ? patience.map { ContinuousClock.now + $0 } : nil
     func summaries(_ list: () throws -> [ListedStore]) throws -> [StoreSummary] {
-      try list().map { StoreSummary($0, parts) }.filter { $0.matches(filter) }
+      try list().map { StoreSummary($0, parts, by: end) }.filter { $0.matches(filter) }
     }
     quarantined = PagePart { try summaries(parts.catalogue.quarantined) }
     live = PagePart { try summaries(parts.catalogue.live) }
@@ -23,6 +29,10 @@ struct StoresPage: InspectorPage {
 
   var title: String { "Stores" }
   var mayAge: Bool { true }
+  var scripts: [String] { isChecking ? ["records.js"] : [] }
+
+  /// Whether a store is still being looked at.
+  private var isChecking: Bool { live.value?.contains(where: \.isChecking) == true }
 
   func encode(to encoder: any Encoder) throws {
     try encoder.encode(["quarantined": quarantined, "live": live, "backups": backups])
@@ -30,8 +40,10 @@ struct StoresPage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     let isEmpty = [quarantined, live, backups].allSatisfy { $0.value?.isEmpty == true }
+    // It is loaded again until everything was looked at.
+    let reload: HTML = isChecking ? " data-reload=\"1000\"" : .empty
     return """
-      <div data-events="\(frame.events)">
+      <div data-events="\(frame.events)"\(reload)>
       <div class="head"><div><h1>\(title)</h1><p class="soft">What lies in quarantine, what is in its place, and what \
       was backed up.</p></div>
       <form class="row" role="search" method="get" action="\(RequestTarget.to("stores"))"><label><span>Search</span>\

@@ -34,7 +34,7 @@ extension RestorePreview {
         return try EvidenceConnection.limit(for: files).apply(to: database) {
           var difference = StoreDifference(
             database, backup: try ComparedStore(database, schema: "backup"),
-            present: try ComparedStore(database, schema: "present"))
+            present: try ComparedStore(database, schema: "present"), models: models)
           try difference.run()
           return difference
         }

@@ -28,8 +28,12 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
 
   /// The pairs of a many-to-many relationship.
   package struct Pairs: Sendable, Hashable, Encodable {
-    /// The join table.
+    /// The join table; that of the backup where it has another name in the present store.
     package var table: String
+
+    /// The names of both sides of the relationship, such as `Port.ships` and `Ship.ports`; one where it is its own inverse,
+    /// none where no model that is known names it.
+    package var relationships: [String]
 
     /// Those that are in the backup only.
     package var added: Int64
@@ -39,6 +43,11 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
 
     /// Those that are in the present store only.
     package var lost: Int64
+
+    /// What people read of it: the relationship, else the join table.
+    package var words: String {
+      relationships.isEmpty ? printable(table) : relationships.map { printable($0) }.joined(separator: " and ")
+    }
   }
 
   /// What restoring would change about a table itself.
@@ -122,7 +131,7 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
   /// The entities of both, by name.
   package var entities: [Entity]
 
-  /// The join tables that both have with the same columns, by name.
+  /// The many-to-many relationships, by their join tables.
   package var pairs: [Pairs]
 
   /// The tables that have other columns, or that one of the stores alone has, by name.

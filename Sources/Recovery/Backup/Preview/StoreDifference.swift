@@ -1,4 +1,5 @@
 import GRDB
+import ManagedObjectModel
 import PersistentStore
 import StoreFiles
 
@@ -7,15 +8,18 @@ struct StoreDifference {
   private let database: Database
   let backup: ComparedStore
   let present: ComparedStore
+  private let models: [ModelBundle]
   private(set) var entities: [RestorePreview.Entity] = []
   private(set) var pairs: [RestorePreview.Pairs] = []
   private(set) var schema: [RestorePreview.SchemaChange] = []
   private(set) var remarks: [String] = []
 
-  init(_ database: Database, backup: ComparedStore, present: ComparedStore) {
+  /// - Parameter models: the models by which relationships are named.
+  init(_ database: Database, backup: ComparedStore, present: ComparedStore, models: [ModelBundle]) {
     self.database = database
     self.backup = backup
     self.present = present
+    self.models = models
   }
 
   mutating func run() throws {
@@ -26,10 +30,7 @@ struct StoreDifference {
         seen.insert(table)
         try compareEntities(of: table)
       }
-      for name in Set(backup.tables.keys).union(present.tables.keys).sorted() where Self.isJoinTable(name) {
-        guard seen.insert(name).inserted else { continue }
-        try comparePairs(name)
-      }
+      seen.formUnion(try comparePairs(leavingOut: seen))
     }
     // Core Data's own tables of history and mirroring come and go by themselves.
     let isCoreData = backup.tables["z_metadata"] != nil
@@ -43,11 +44,6 @@ struct StoreDifference {
 
   private static func isCoreDatasOwn(_ name: String) -> Bool {
     name.hasPrefix("z_") || name.hasPrefix("ansck") || ["achange", "atransaction", "atransactionstring"].contains(name)
-  }
-
-  private static func isJoinTable(_ name: String) -> Bool {
-    let rest = name.dropFirst(2)
-    return name.hasPrefix("z_") && rest.first?.isNumber == true
   }
 
   // MARK: Records
@@ -211,38 +207,74 @@ struct StoreDifference {
 
   // MARK: Pairs and plain rows
 
-  private mutating func comparePairs(_ name: String) throws {
-    let (new, old) = (backup.tables[name], present.tables[name])
+  /// Compares the pairs of the many-to-many relationships of both stores.
+  ///
+  /// - Parameter taken: the names of the entities' tables, in lower case.
+  /// - Returns: the names of the join tables, in lower case.
+  private mutating func comparePairs(leavingOut taken: Set<String>) throws -> Set<String> {
+    let new = try backup.joinTables(database, models: models, leavingOut: taken)
+    var old = try present.joinTables(database, models: models, leavingOut: taken)
+    let names = Set((new + old).map { $0.table.name.lowercased() })
+    for table in new {
+      let place = old.firstIndex { $0.isSame(as: table) }
+      try comparePairs(table, place.map { old.remove(at: $0) })
+    }
+    for table in old { try comparePairs(nil, table) }
+    pairs.sort { ($0.table, $0.relationships.joined()) < ($1.table, $1.relationships.joined()) }
+    return names
+  }
+
+  private mutating func comparePairs(_ new: ComparedStore.JoinTable?, _ old: ComparedStore.JoinTable?) throws {
     guard let shown = new ?? old else { return }
-    if let new, let old {
-      guard Self.names(new) == Self.names(old) else {
-        remarks.append("the pairs of \(printable(shown.name)) are kept in another way and were not compared")
-        return
-      }
-      let columns = new.columns.prefix(2).map { SQLText.quotedIdentifier($0.name) }
-      let order = Column.all(new, old).filter { column in
-        !new.columns.prefix(2).contains { $0.name.lowercased() == column.key }
-      }
-      let match = columns.map { "o.\($0) IS n.\($0)" }.joined(separator: " AND ")
-      func missing(_ one: String, _ other: String) throws -> Int64 {
-        try Int64.fetchOne(
-          database,
-          sql: "SELECT count(*) FROM \(one) AS n WHERE NOT EXISTS (SELECT 1 FROM \(other) AS o WHERE \(match))")
-          ?? 0
-      }
-      let changed = try Int64.fetchOne(
-        database,
-        sql: "SELECT count(*) FROM \(backup.sql(new)) AS n JOIN \(present.sql(old)) AS o ON \(match) "
-          + "WHERE \(Self.any(order.map(\.differs)))")
+    func note(added: Int64, changed: Int64, lost: Int64) {
       pairs.append(
         .init(
-          table: shown.name, added: try missing(backup.sql(new), present.sql(old)), changed: changed ?? 0,
-          lost: try missing(present.sql(old), backup.sql(new))))
-    } else {
-      let sql = new.map { backup.sql($0) } ?? present.sql(shown)
-      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(sql)") ?? 0
-      pairs.append(.init(table: shown.name, added: new == nil ? 0 : count, changed: 0, lost: new == nil ? count : 0))
+          table: shown.table.name,
+          relationships: [new, old].compactMap(\.self).map(\.relationships).first { !$0.isEmpty } ?? [],
+          added: added, changed: changed, lost: lost))
     }
+    guard let new, let old else {
+      let sql = new.map { backup.sql($0.table) } ?? present.sql(shown.table)
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(sql)") ?? 0
+      note(added: new == nil ? 0 : count, changed: 0, lost: new == nil ? count : 0)
+      return
+    }
+    let isNamed = !new.relationships.isEmpty && new.relationships == old.relationships
+    guard isNamed || Self.names(new.table) == Self.names(old.table) else {
+      remarks.append("the pairs of \(printable(shown.table.name)) are kept in another way and were not compared")
+      return
+    }
+    // By the columns of each model where both name the relationship; else by their names, which are the same.
+    let other =
+      isNamed ? old : ComparedStore.JoinTable(table: old.table, relationships: [], keys: new.keys, places: new.places)
+    let match = zip(new.keys, other.keys).map { mine, its in
+      "o.\(SQLText.quotedIdentifier(its)) IS n.\(SQLText.quotedIdentifier(mine))"
+    }.joined(separator: " AND ")
+    let back = zip(new.keys, other.keys).map { mine, its in
+      "o.\(SQLText.quotedIdentifier(mine)) IS n.\(SQLText.quotedIdentifier(its))"
+    }.joined(separator: " AND ")
+    func missing(_ one: String, _ other: String, _ match: String) throws -> Int64 {
+      try Int64.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM \(one) AS n WHERE NOT EXISTS (SELECT 1 FROM \(other) AS o WHERE \(match))") ?? 0
+    }
+    let changed = try Int64.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM \(backup.sql(new.table)) AS n JOIN \(present.sql(old.table)) AS o ON \(match) "
+        + "WHERE \(Self.any(Self.places(new, other).map(\.differs)))")
+    note(
+      added: try missing(backup.sql(new.table), present.sql(old.table), match), changed: changed ?? 0,
+      lost: try missing(present.sql(old.table), backup.sql(new.table), back))
+  }
+
+  /// The columns beside the keys: the places in both relationships, and what no model names.
+  private static func places(_ new: ComparedStore.JoinTable, _ old: ComparedStore.JoinTable) -> [Column] {
+    let named = zip(new.places, old.places).map { Column(key: "", new: $0, old: $1) }
+    let others = Dictionary(old.others.map { ($0.key, $0.name) }) { first, _ in first }
+    let own = new.others.map { Column(key: $0.key, new: $0.name, old: others[$0.key]) }
+    let known = Set(new.others.map(\.key))
+    let rest = old.others.filter { !known.contains($0.key) }.map { Column(key: $0.key, new: nil, old: $0.name) }
+    return (named + own + rest).filter { $0.new != nil || $0.old != nil }
   }
 
   private static func names(_ table: ComparedStore.Table) -> Set<String> {

@@ -11,6 +11,9 @@ struct CollectionList {
   /// The names of entities by their numbers.
   private(set) var entityNames: [Int: String] = [:]
 
+  /// The many-to-many relationships by name.
+  private(set) var manyToMany: [ManyToMany] = []
+
   /// - Parameter hasProvenance: whether it is a store of found rows, in which something is noted of the rows of each table.
   init(_ database: Database, layout: StoreLayout?, hasProvenance: Bool = false) throws {
     let schema = try SQLSchema(database)
@@ -30,7 +33,12 @@ struct CollectionList {
         collections.append(collection)
       }
       collections.sort { $0.name < $1.name }
-      for name in layout.joinTables.map(\.name) { Self.table(name, in: schema).map { _ = taken.insert($0.name) } }
+      for table in layout.joinTables {
+        // A join table that lacks a column is shown as it is.
+        guard let found = Self.manyToMany(table, in: schema), taken.insert(found.table).inserted else { continue }
+        manyToMany.append(found.relationship)
+      }
+      manyToMany.sort { $0.name < $1.name }
     }
     let withoutRowid = try Set(
       String.fetchAll(database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1"))
@@ -48,7 +56,7 @@ struct CollectionList {
     }
   }
 
-  private static func table(_ name: String, in schema: SQLSchema) -> SQLTable? {
+  static func table(_ name: String, in schema: SQLSchema) -> SQLTable? {
     schema.tables[name] ?? schema.tables.values.first { $0.name.uppercased() == name.uppercased() }
   }
 
@@ -134,7 +142,7 @@ struct CollectionList {
     return result.sorted { ($0.isIncoming ? 1 : 0, $0.name) < ($1.isIncoming ? 1 : 0, $1.name) }
   }
 
-  private static func column(_ name: String, of table: SQLTable) -> String? {
+  static func column(_ name: String, of table: SQLTable) -> String? {
     table.storedColumns.first { $0.name.uppercased() == name.uppercased() }.map { SQLText.identifier($0.name) }
   }
 

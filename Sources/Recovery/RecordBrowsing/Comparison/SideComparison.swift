@@ -3,7 +3,8 @@ internal import GRDB
 internal import PersistentStore
 internal import StoreFiles
 
-/// The comparison of two stores: entity by entity, record by record, by primary key or by a property with UUIDs.
+/// The comparison of two stores: entity by entity, record by record, by primary key or by a property with UUIDs, and
+/// relationship by relationship the pairs of many-to-many ones.
 ///
 /// Both are read through a connection of its own that can change nothing; what takes too long is left out, and said so.
 package final class SideComparison: Sendable {
@@ -17,9 +18,10 @@ package final class SideComparison: Sendable {
   private let limit: Duration
   private let pool: ReaderPool
   private let known = Mutex<[String: EntityComparison]>([:])
+  let knownPairs = Mutex<[String: PairComparison]>([:])
 
   /// The most characters of a value.
-  private static let textLimit = 200
+  static let textLimit = 200
 
   /// Compares two stores.
   ///
@@ -139,7 +141,7 @@ package final class SideComparison: Sendable {
     }
   }
 
-  private func read<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value {
+  func read<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value {
     do {
       return try pool.read(limit: limit, body)
     } catch {
@@ -147,7 +149,7 @@ package final class SideComparison: Sendable {
     }
   }
 
-  private func timed<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value? {
+  func timed<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value? {
     do {
       return try read(body)
     } catch {

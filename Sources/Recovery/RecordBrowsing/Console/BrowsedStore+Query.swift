@@ -19,15 +19,15 @@ extension BrowsedStore {
   /// moment counts too.
   private static let compilingMemory: Int64 = 64 << 20
 
-  /// How much more it may have while a query runs and sorts.
-  private static let runningMemory: Int64 = 128 << 20
+  /// How much more it may have while a query runs; what it sorts and gathers is in files, which have a limit of their own.
+  private static let runningMemory: Int64 = 64 << 20
 
   /// What a query can select from: the entities by the names of the model, then the tables of the file.
   ///
   /// - Throws: `store-unreadable`, `time-limit`.
   package func querySources() throws(RecordBrowsingError) -> [QuerySource] { try catalog().sources }
 
-  private func catalog() throws(RecordBrowsingError) -> QueryCatalog {
+  func catalog() throws(RecordBrowsingError) -> QueryCatalog {
     if let known = queryCatalog.withLock({ $0 }) { return known }
     let made = try read(limits.opening) { database in try QueryCatalog(database, collections) }
     queryCatalog.withLock { $0 = made }
@@ -138,14 +138,14 @@ extension BrowsedStore {
     let text = sql.caseFolded
     // A name in quotation marks has its own ones twice.
     let views = catalog.views.filter { text.contains($0.key) || text.contains($0.key.replacing("\"", with: "\"\"")) }
-    let queue = try EvidenceConnection.open(path, .unchanging, label: "Lazaret.Query") { database in
+    let queue = try EvidenceConnection.open(
+      path, .unchanging, label: "Lazaret.Query", temporaryBytes: limits.queryFiles
+    ) { database in
       for function in QueryFunctions.own { database.add(function: function) }
     }
     // Nothing was written through it.
     defer { try? queue.close() }
     return try queue.inDatabase { database in
-      // Sorting takes memory, which has a limit, and no files, which have none; temporary views go with a change of it.
-      try database.execute(sql: "PRAGMA temp_store = 2")
       for view in views.values {
         // A name that SQLite takes for none, such as one that it keeps for itself, has its table all the same.
         do { try database.execute(sql: view) } catch { continue }
@@ -216,7 +216,8 @@ extension BrowsedStore {
     switch error.resultCode {
     case .SQLITE_INTERRUPT:
       return RecordBrowsingError(
-        .timeLimit, operation: operation, path: path, detail: "the query took longer, or more memory, than it may",
+        .timeLimit, operation: operation, path: path,
+        detail: "the query took longer, or more memory or room to sort, than it may",
         hint: "Ask for less: add conditions, or a LIMIT inside.")
     case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_RANGE, .SQLITE_MISUSE, .SQLITE_TOOBIG, .SQLITE_CONSTRAINT:
       return RecordBrowsingError(

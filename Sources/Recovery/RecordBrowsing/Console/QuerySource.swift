@@ -29,10 +29,10 @@ package struct QuerySource: Sendable, Hashable {
 
   /// A query of all of it that can be read.
   package var selection: String {
-    let names = columns.filter { !$0.isComputed }.map { SQLText.identifier($0.name) }
+    let names = columns.filter { !$0.isComputed }.map { SQLText.readableIdentifier($0.name) }
     let isWhole = names.count == columns.count
     return "SELECT \(isWhole ? "*" : names.isEmpty ? "count(*)" : names.joined(separator: ", ")) FROM "
-      + SQLText.identifier(name)
+      + SQLText.readableIdentifier(name)
   }
 }
 

@@ -42,16 +42,25 @@ package enum EvidenceConnection {
   ///   - label: who works with it, for debugging.
   ///   - cacheKilobytes: the size of the cache of pages.
   ///   - others: the files that the connection attaches.
+  ///   - temporaryBytes: the most bytes that the temporary files of all connections with the same limit have together; a
+  ///     statement that needs more ends with `SQLITE_INTERRUPT`. No limit if nil.
   ///   - prepare: done with the connection besides, such as adding functions.
   package static func open(
     _ path: FilePath, _ access: Access, label: String, cacheKilobytes: Int = 2000, attaching others: [FilePath] = [],
-    prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+    temporaryBytes: Int64? = nil, prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
   ) throws -> DatabaseQueue {
     let bytes = content(of: [path] + others)
     var configuration = configuration(label, cacheKilobytes, others.count, bytes, prepare)
     configuration.readonly = access == .unchanging
     if access == .inUse { configuration.busyMode = .timeout(1) }
-    return try DatabaseQueue(path: address(path, access), configuration: configuration)
+    var address = address(path, access)
+    if let temporaryBytes {
+      guard let fileSystem = TemporaryFiles.fileSystem(limit: temporaryBytes) else {
+        throw DatabaseError(resultCode: .SQLITE_ERROR, message: "this SQLite takes no virtual file system")
+      }
+      address += "&vfs=\(fileSystem)"
+    }
+    return try DatabaseQueue(path: address, configuration: configuration)
   }
 
   /// Makes a file for what is taken out of a virtual one, which the connection attaches by its address.
