@@ -186,7 +186,13 @@ let package = Package(
       "Backup", on: .recovery,
       knows: [
         "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
-        "PersistentStore", "Examination", "Migration", "Salvage", "RecoveryKit", grdb, systemPackage,
+        "PersistentStore", "Examination", "RecoveryKit", systemPackage,
+      ]),
+    module(
+      "BackupRestore", on: .recovery,
+      knows: [
+        "Compatibility", "Archives", "Backup", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, systemPackage,
       ]),
     module("Zstandard", on: .recovery, knows: ["CZstd", "Backup"]),
     module(
@@ -234,7 +240,8 @@ let package = Package(
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
         "Migration",
-        "PageRecovery", "Salvage", "Backup", "Quarantine", "RecoveryKit", "AgeEncryption", "SupportBundle",
+        "PageRecovery", "Salvage", "Backup", "BackupRestore", "Quarantine", "RecoveryKit", "AgeEncryption",
+        "SupportBundle",
         systemPackage, logging,
       ]),
     module(
@@ -319,7 +326,7 @@ let package = Package(
     tests(of: "ObjectStorage", needs: ["StorageServers"]),
     tests(
       of: "ObjectStorageBackup",
-      needs: ["AgeEncryption", "Backup", "ObjectStorage", "StorageServers", "StoreFiles", grdb]),
+      needs: ["AgeEncryption", "Backup", "BackupRestore", "ObjectStorage", "StorageServers", "StoreFiles", grdb]),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
     tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),
@@ -346,7 +353,8 @@ let package = Package(
     tests(
       of: "Backup",
       needs: [
-        "AgeEncryption", "LazaretTesting", "ManagedObjectModel", "PageRecovery", "PersistentStore", "Zstandard", grdb,
+        "AgeEncryption", "BackupRestore", "LazaretTesting", "ManagedObjectModel", "PageRecovery", "PersistentStore",
+        "Zstandard", grdb,
       ],
       leavingOut: ["Recorded"]),
     tests(

@@ -1,4 +1,5 @@
 import Backup
+import BackupRestore
 import LazaretTesting
 import StoreFiles
 import SystemPackage

@@ -1,5 +1,6 @@
 import AgeEncryption
 import Backup
+import BackupRestore
 import StoreFiles
 import Synchronization
 import SystemPackage

@@ -1,4 +1,5 @@
 import Backup
+import BackupRestore
 import RecoveryKit
 import StoreFiles
 import SystemPackage

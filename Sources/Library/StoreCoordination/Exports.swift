@@ -1,6 +1,7 @@
 // An app imports this module alone; the types that its interface speaks of come along.
 @_exported public import AgeEncryption
 @_exported public import Backup
+@_exported public import BackupRestore
 @_exported public import Examination
 @_exported public import ManagedObjectModel
 @_exported public import Migration

@@ -1,5 +1,6 @@
 package import AgeEncryption
 import Backup
+import BackupRestore
 import Salvage
 package import StoreFiles
 package import SystemPackage

@@ -80,7 +80,7 @@ package struct StoredBackup: Sendable, Hashable {
   package var manifestSource = ManifestSource.own
 
   /// The digest of the manifest, by which a proof names it; nil for an original, and for one that has no manifest.
-  var manifestDigest: String?
+  package var manifestDigest: String?
 
   /// The bytes of the manifest's text.
   var manifestLength = 0

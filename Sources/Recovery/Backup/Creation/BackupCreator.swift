@@ -124,9 +124,9 @@ package struct BackupCreator: Sendable {
     _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
   ) throws(BackupError) -> StoredBackup {
     if request.proves {
-      let prover = BackupProver(surroundings: surroundings, temporary: temporary)
+      let check = BackupFileCheck(surroundings: surroundings)
       let read: @Sendable () throws(BackupError) -> BackupProof = { () throws(BackupError) in
-        try prover.proveFiles(manifest, in: place, isInUse: isInUse, progress: request.progress)
+        try check.prove(manifest, in: place, isInUse: isInUse, progress: request.progress)
       }
       let proof = try isInUse ? QuietThread.run(read) : read()
       try place.replace("\(manifest.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)

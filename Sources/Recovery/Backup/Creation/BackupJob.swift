@@ -306,14 +306,3 @@ struct BackupJob {
     guard request.progress(phase, done, total) else { throw .cancelled("back up the store") }
   }
 }
-
-extension BackupError {
-  /// What the page reader says of a store.
-  init(_ error: FormatError, store: FilePath) {
-    if let fileError = error.fileError {
-      self.init(fileError)
-    } else {
-      self.init(.store, because: error, path: store)
-    }
-  }
-}

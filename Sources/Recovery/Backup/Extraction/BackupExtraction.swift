@@ -33,8 +33,12 @@ package struct BackupExtraction: Sendable {
 
   /// The backups that are read, the full one first; one for evidence.
   package let chain: [StoredBackup]
-  let place: any BackupPlace
-  let section: BackupSection
+
+  /// Where they are.
+  package let place: any BackupPlace
+
+  /// Whether they are kept, or in the trash.
+  package let section: BackupSection
   let fileSystem: FileSystem
   let progress: BackupProgress
 

@@ -1,6 +1,6 @@
 import Compatibility
-import StoreFiles
-import SystemPackage
+package import StoreFiles
+package import SystemPackage
 
 /// The database that a chain of backups restores to, of which only those blocks are read that are asked for; each is proven by
 /// its own digest, and read once.
@@ -9,8 +9,8 @@ import SystemPackage
 /// the whole where not all of it is read.
 ///
 /// What was read is kept in a file, at the place of each block behind those of the backups before.
-final class ChainContent: ByteSource {
-  let count: Int64
+package final class ChainContent: ByteSource {
+  package let count: Int64
 
   /// The backups, the full one first.
   private let links: [Link]
@@ -53,7 +53,7 @@ final class ChainContent: ByteSource {
   /// - Returns: nil where only the whole can be proven: of originals and evidence, of a store that was not sound, of manifests that
   ///   were made anew, and of a delta without hashes of its pages.
   /// - Throws: `backup-chain-broken`, `compression-unavailable`, or what the file system says.
-  init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws(BackupError) {
+  package init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws(BackupError) {
     let own = try extraction.manifest
     guard let database = own.database, own.check.isSound, extraction.section == .kept else { return nil }
     for backup in extraction.chain {
@@ -110,16 +110,17 @@ final class ChainContent: ByteSource {
   }
 
   /// How long was waited for blocks.
-  var waited: Duration { kept.withLock { $0.waited } }
+  package var waited: Duration { kept.withLock { $0.waited } }
 
   /// Says that no more is asked for, so that the blocks that were not read are done with too.
-  func finish() throws(BackupError) {
+  package func finish() throws(BackupError) {
     guard progress(.unpacking, total, total) else { throw .cancelled(Self.operation) }
   }
 
   // MARK: Reading
 
-  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+  /// Reads of the database; shorter only at its end.
+  package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
     guard let hashes else {

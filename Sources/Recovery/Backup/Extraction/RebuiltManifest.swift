@@ -3,9 +3,15 @@ import StoreFiles
 import SystemPackage
 
 /// Makes a manifest that was read from blocks whole, by reading all of them: digests, and the names of large values.
-struct RebuiltManifest {
+package struct RebuiltManifest {
   let place: any BackupPlace
   let section: BackupSection
+
+  /// Of a backup in a section of a place.
+  package init(place: any BackupPlace, section: BackupSection) {
+    self.place = place
+    self.section = section
+  }
 
   /// The manifest with the large values that its archive holds, and the damaged block of the archive, by its file, from which on
   /// nothing can be told.
@@ -26,7 +32,7 @@ struct RebuiltManifest {
   }
 
   /// The manifest with the digests of all files and blocks, as it is written anew; nil where a block is damaged.
-  func withDigests(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest? {
+  package func withDigests(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest? {
     let (listed, damage) = try withExternalData(manifest)
     guard damage.isEmpty else { return nil }
     var manifest = listed

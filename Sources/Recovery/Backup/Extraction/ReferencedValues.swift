@@ -1,16 +1,16 @@
-import ManagedObjectModel
+package import ManagedObjectModel
 import PersistentStore
-import SQLiteFormat
-import StoreFiles
-import SystemPackage
+package import SQLiteFormat
+package import StoreFiles
+package import SystemPackage
 
 /// The large values in files of their own that records of a store refer to, by the names of the files (format section 3.7).
-struct ReferencedValues {
+package struct ReferencedValues {
   /// The names of files that records refer to.
-  private(set) var names: Set<String> = []
+  package private(set) var names: Set<String> = []
 
   /// These, and all else in records that a file could have as its name: enough to look for one, and not to miss one.
-  private(set) var possibleNames: Set<String> = []
+  package private(set) var possibleNames: Set<String> = []
 
   /// The folder of the files, below that of the store's large values.
   private static let folder = "_EXTERNAL_DATA"
@@ -26,7 +26,7 @@ struct ReferencedValues {
   /// - Parameters:
   ///   - model: the model it was written with; the one that it carries if nil.
   ///   - seeksAll: whether possible names are looked for in all columns of bytes.
-  init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError) {
+  package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError) {
     let database = try Database(main: content)
     let schema = try database.schema()
     guard schema.table(named: "Z_METADATA") != nil else { return }
@@ -108,7 +108,7 @@ struct ReferencedValues {
 
   /// The files that records refer to and that are not below a folder of large values, in the order of their names, as a
   /// manifest has them.
-  func missing(from folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> [String] {
+  package func missing(from folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> [String] {
     var missing: [String] = []
     for name in names.sorted() {
       let path = folder.appending(Self.folder).appending(name)
@@ -118,11 +118,11 @@ struct ReferencedValues {
   }
 
   /// The files that records refer to and that a manifest does not list.
-  func missing(from data: BackupManifest.ExternalData?) -> [String] {
+  package func missing(from data: BackupManifest.ExternalData?) -> [String] {
     let known = Set(data?.items.map(\.name.text) ?? [])
     return names.sorted().map(Self.path).filter { !known.contains($0) }
   }
 
   /// The place of a file below the folder of large values.
-  static func path(_ name: String) -> String { "\(folder)/\(name)" }
+  package static func path(_ name: String) -> String { "\(folder)/\(name)" }
 }

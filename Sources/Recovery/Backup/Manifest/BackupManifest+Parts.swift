@@ -210,7 +210,7 @@ extension BackupManifest {
     package var sha256: String
 
     /// How it is packed, where it is.
-    var packing: BackupCompression {
+    package var packing: BackupCompression {
       get { compression ?? .gzip }
       set { compression = newValue == .gzip ? nil : newValue }
     }

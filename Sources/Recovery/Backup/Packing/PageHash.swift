@@ -6,7 +6,7 @@ import Archives
 ///
 /// The file begins with 16 bytes: `LAZPAGES`, the version (1) and the page size; then come the two hashes of each page,
 /// beginning with page 1. All numbers are little-endian, of 32 bits.
-enum PageHash {
+package enum PageHash {
   /// The bytes of the file's header.
   static let headerLength = 16
 
@@ -14,7 +14,7 @@ enum PageHash {
   static let length = 8
 
   /// The file's header.
-  static func header(pageSize: Int) -> [UInt8] {
+  package static func header(pageSize: Int) -> [UInt8] {
     var bytes = Array("LAZPAGES".utf8) + [UInt8](repeating: 0, count: 8)
     GzipMember.put(1, at: 8, in: &bytes)
     GzipMember.put(UInt32(truncatingIfNeeded: pageSize), at: 12, in: &bytes)
@@ -22,7 +22,7 @@ enum PageHash {
   }
 
   /// The hashes of all pages of a block, one behind the other.
-  static func hashes(of block: [UInt8], pageSize: Int) -> [UInt8] {
+  package static func hashes(of block: [UInt8], pageSize: Int) -> [UInt8] {
     var result = [UInt8](repeating: 0, count: block.count / pageSize * length)
     var offset = 0
     for start in stride(from: 0, to: block.count - pageSize + 1, by: pageSize) {

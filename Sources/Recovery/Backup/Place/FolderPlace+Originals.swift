@@ -1,12 +1,12 @@
 import StoreFiles
-import SystemPackage
+package import SystemPackage
 
 /// What migrations keep in a folder of backups: the very files of a store, under the name of a backup.
 extension FolderPlace {
   private static let supportSuffix = BackupManifest.File.Role.originalSupport.suffix
 
   /// The folder of an original's large values, `.<id>_SUPPORT`.
-  func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
+  package func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
     StoreFileSet(main: folder(section).appending("\(id).sqlite")).path(of: .externalData)
   }
 

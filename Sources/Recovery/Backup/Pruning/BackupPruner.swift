@@ -74,7 +74,7 @@ package struct BackupPruner: Sendable {
   private func verify(
     _ catalog: inout BackupCatalog, _ policy: RetentionPolicy, _ now: Timestamp
   ) throws(BackupError) -> [BackupIdentifier] {
-    let prover = BackupProver(surroundings: surroundings)
+    let check = BackupFileCheck(surroundings: surroundings)
     var failed: [BackupIdentifier] = []
     var read: Set<BackupIdentifier> = []
     // Each round reads a backup that was not read before, or is the last.
@@ -88,7 +88,7 @@ package struct BackupPruner: Sendable {
       for id in chosen {
         for backup in try needed(by: id, in: catalog) where read.insert(backup.id).inserted {
           guard let manifest = backup.manifest, manifest.kind != .original else { continue }
-          let found = try prover.look(at: manifest, place) { _, _, _ in true }
+          let found = try check.look(at: manifest, place) { _, _, _ in true }
           guard !found.problems.isEmpty else { continue }
           let proof = BackupProof(
             id: backup.id, date: now, result: .failed, depth: .files, problems: found.problems,

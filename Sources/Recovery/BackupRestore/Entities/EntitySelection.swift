@@ -1,3 +1,5 @@
+import Backup
+
 /// Which records are taken out of a backup.
 package struct EntitySelection: Sendable, Hashable {
   /// The names of entities; those that inherit from one of them are meant too.

@@ -1,3 +1,4 @@
+package import Backup
 import Foundation
 package import StoreFiles
 package import SystemPackage

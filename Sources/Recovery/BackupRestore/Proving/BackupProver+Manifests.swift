@@ -1,3 +1,4 @@
+import Backup
 import Examination
 import ManagedObjectModel
 import PersistentStore
@@ -5,53 +6,9 @@ import StoreFiles
 import SystemPackage
 
 extension BackupProver {
-  /// What is wrong with the copy of the manifest, or the seek table, behind a file's blocks; nil where it is what was written,
-  /// or nothing is there.
-  func copyWarning(
-    _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace
-  ) throws(BackupError) -> BackupProof.Problem? {
-    guard file.members != nil, file.carriesManifest == true || file.packing == .zstd else { return nil }
-    let content = (file.content ?? manifest.database)?.bytes ?? 0
-    let rest = try rest(of: file, in: place)
-    guard file.carriesManifest == true else {
-      // One whose manifest was made of its blocks may have had a copy.
-      if manifest.rebuilt == true || rest == file.packing.tail(of: file, content: content, manifest: nil) { return nil }
-      return .init(
-        code: StoredBackup.Problem.Code.seekTableDamaged.rawValue,
-        words: "the seek table of \(file.name) is not what was written; the backup restores without it", file: file.name
-      )
-    }
-    let size = file.bytes + Int64(rest.count)
-    if let copy = try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, .kept),
-      DigestedText.digest(of: copy) == manifest.digest,
-      // A member that gunzip or zstd would stumble over is damaged too.
-      rest == file.packing.tail(of: file, content: content, manifest: copy)
-    {
-      return nil
-    }
-    return .init(
-      code: StoredBackup.Problem.Code.manifestCopyDamaged.rawValue,
-      words: "the copy of the manifest in \(file.name) is not what was written; the backup restores without it",
-      file: file.name)
-  }
-
-  /// What stands behind the blocks of a file.
-  private func rest(
-    of file: BackupManifest.File, in place: any BackupPlace
-  ) throws(BackupError) -> [UInt8] {
-    var rest: [UInt8] = []
-    while rest.count <= 2 * BackupManifest.limit {
-      let bytes = try place.read(
-        file.name, in: .kept, at: file.bytes + Int64(rest.count), length: BackupManifest.blockLength)
-      rest += bytes
-      if bytes.count < BackupManifest.blockLength { break }
-    }
-    return rest
-  }
-
   /// Writes a manifest anew that was lost or changed, where the copy in the backup's file is whole; what is to be said of it.
   func mendedManifest(
-    of backup: StoredBackup, in place: any BackupPlace, _ found: Found
+    of backup: StoredBackup, in place: any BackupPlace, _ found: BackupFileCheck.Found
   ) throws(BackupError) -> [BackupProof.Problem] {
     guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .copy,
       let carrier = backup.manifest?.carrier,

@@ -1,3 +1,4 @@
+package import Backup
 import GRDB
 package import ManagedObjectModel
 import PersistentStore

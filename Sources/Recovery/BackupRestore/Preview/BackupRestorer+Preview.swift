@@ -1,3 +1,4 @@
+package import Backup
 package import ManagedObjectModel
 import Salvage
 package import StoreFiles

@@ -1,3 +1,4 @@
+package import Backup
 import RecoveryKit
 import SQLiteFormat
 package import Salvage

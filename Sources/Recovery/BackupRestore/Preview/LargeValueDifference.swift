@@ -1,3 +1,4 @@
+import Backup
 import StoreFiles
 import SystemPackage
 

@@ -1,3 +1,4 @@
+package import Backup
 internal import StoreFiles
 package import SystemPackage
 

@@ -1,3 +1,4 @@
+import Backup
 import RecoveryKit
 import SQLiteFormat
 import StoreFiles

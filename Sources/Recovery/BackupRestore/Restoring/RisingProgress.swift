@@ -1,3 +1,4 @@
+import Backup
 import Compatibility
 
 /// Passes on the progress of work that may begin anew in another way: in no phase does what is done become less.

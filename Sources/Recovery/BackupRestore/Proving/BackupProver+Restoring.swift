@@ -1,3 +1,4 @@
+import Backup
 import Examination
 import Foundation
 import GRDB
@@ -12,7 +13,7 @@ extension BackupProver {
   /// Restores a backup into a private folder, and says what is wrong with it.
   func restored(
     _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
-    _ progress: @escaping BackupProgress, _ found: inout Found
+    _ progress: @escaping BackupProgress, _ found: inout BackupFileCheck.Found
   ) throws(BackupError) -> [BackupProof.Problem] {
     let extraction = try BackupExtraction(
       backup.id, in: catalog, fileSystem: surroundings.fileSystem, progress: progress)

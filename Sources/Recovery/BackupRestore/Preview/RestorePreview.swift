@@ -1,3 +1,4 @@
+import Backup
 internal import StoreFiles
 
 /// What restoring a backup would change: for each entity the records that would be added, changed and lost.

@@ -1,3 +1,4 @@
+import Backup
 import GRDB
 import ManagedObjectModel
 import PersistentStore

@@ -1,3 +1,4 @@
+import Backup
 internal import StoreFiles
 
 /// What a restore brought back, as its note says until the store is in its place.

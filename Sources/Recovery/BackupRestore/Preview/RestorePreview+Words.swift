@@ -1,3 +1,4 @@
+import Backup
 internal import StoreFiles
 
 extension RestorePreview {

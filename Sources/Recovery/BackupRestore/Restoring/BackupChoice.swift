@@ -1,3 +1,4 @@
+package import Backup
 package import StoreFiles
 
 /// The backup that is to be restored, and the newer ones that are not.

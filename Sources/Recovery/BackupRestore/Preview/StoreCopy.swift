@@ -1,3 +1,4 @@
+import Backup
 package import StoreFiles
 package import SystemPackage
 
@@ -9,6 +10,6 @@ package enum StoreCopy {
   package static func make(
     of files: StoreFileSet, in folder: FilePath, surroundings: Surroundings
   ) throws -> FilePath? {
-    try PresentStore.copy(files, in: folder, surroundings)
+    try SoundCopy.make(of: files, in: folder, surroundings)
   }
 }
