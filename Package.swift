@@ -7,6 +7,10 @@ let isContinuousIntegration = Context.environment["CI"] != nil
 /// Whether the modules are instrumented for libFuzzer and the fuzzer is built: only by `Scripts/fuzz`, in a folder of its own.
 let isFuzzing = Context.environment["LAZARET_FUZZ"] != nil
 
+/// The folder of the toolchain's own swift-syntax, where that is to be used in the place of the package, which takes six minutes of a processor
+/// to compile: on continuous integration. What is released is built with the package.
+let toolchainSyntax = Context.environment["LAZARET_TOOLCHAIN_SYNTAX"]
+
 let settings: [SwiftSetting] =
   [
     .swiftLanguageMode(.v6),
@@ -16,6 +20,7 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (isContinuousIntegration ? [.treatAllWarnings(as: .error)] : [])
   + (isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer"])] : [])
+  + (toolchainSyntax.map { [.unsafeFlags(["-I", $0])] } ?? [])
 
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -29,9 +34,21 @@ let deflate = Target.Dependency.target(
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
 /// What reads Swift sources; resolved only where the trait `SwiftSources` is asked for, so that no app's build has it without need.
-let swiftSyntax: [Target.Dependency] = ["SwiftSyntax", "SwiftParser"].map {
-  .product(name: $0, package: "swift-syntax", condition: .when(traits: ["SwiftSources"]))
-}
+let swiftSyntax: [Target.Dependency] =
+  toolchainSyntax == nil
+  ? ["SwiftSyntax", "SwiftParser"].map {
+    .product(name: $0, package: "swift-syntax", condition: .when(traits: ["SwiftSources"]))
+  } : []
+
+/// Links the toolchain's own instead.
+let swiftSyntaxLinking: [LinkerSetting] =
+  toolchainSyntax.map {
+    [
+      .unsafeFlags(
+        ["-L", $0, "-lSwiftSyntax", "-lSwiftParser", "-Xlinker", "-rpath", "-Xlinker", $0],
+        .when(traits: ["SwiftSources"]))
+    ]
+  } ?? []
 
 /// The floors of the house, from the ground up, each a folder of `Sources/`.
 enum Floor: String {
@@ -43,8 +60,12 @@ enum Floor: String {
 }
 
 /// A module; they are listed from the ground up, and each may only name modules above it in the list.
-func module(_ name: String, on floor: Floor, knows dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, path: floor.path(of: name), swiftSettings: settings)
+func module(
+  _ name: String, on floor: Floor, knows dependencies: [Target.Dependency], linking: [LinkerSetting] = []
+) -> Target {
+  .target(
+    name: name, dependencies: dependencies, path: floor.path(of: name), swiftSettings: settings, linkerSettings: linking
+  )
 }
 
 /// The header of a C library of the system.
@@ -139,7 +160,9 @@ let package = Package(
     module("SQLiteFormat", on: .files, knows: ["Compatibility", "StoreFiles"]),
     module(
       "ManagedObjectModel", on: .stores, knows: ["CZlib", "StoreFiles", "PropertyLists", "Cryptography", systemPackage]),
-    module("SwiftModelSources", on: .stores, knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax),
+    module(
+      "SwiftModelSources", on: .stores, knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax,
+      linking: swiftSyntaxLinking),
     module(
       "PersistentStore", on: .stores,
       knows: [
