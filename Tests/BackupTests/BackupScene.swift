@@ -1,4 +1,5 @@
 import Backup
+import BackupRestore
 import GRDB
 import StoreFiles
 import SystemPackage

@@ -1,4 +1,5 @@
 import Backup
+import BackupRestore
 import Foundation
 import StoreFiles
 import SystemPackage

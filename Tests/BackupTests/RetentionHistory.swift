@@ -1,4 +1,5 @@
 import Backup
+import BackupRestore
 import StoreFiles
 
 /// Random histories and policies for tests of retention, from a seed.

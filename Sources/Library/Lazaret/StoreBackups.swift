@@ -1,5 +1,6 @@
 public import Foundation
 internal import StoreCoordination
+package import SystemPackage
 
 /// The backups of a store: taking, listing, proving and restoring them.
 ///

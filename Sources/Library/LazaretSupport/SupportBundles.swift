@@ -47,7 +47,7 @@ public struct SupportBundles: Sendable {
     public let remarks: [String]
 
     /// Words that ask the user for leave, with what would leave the machine.
-    public let consent: Notice
+    public let consent: Lazaret.Notice
 
     let export: PreparedExport
 
@@ -55,7 +55,7 @@ public struct SupportBundles: Sendable {
     init(_ export: PreparedExport) {
       files = export.preview.files.map { File(name: $0.name, bytes: $0.bytes, words: $0.words) }
       remarks = export.preview.remarks
-      consent = Notice(.consent(to: export.preview))
+      consent = Lazaret.Notice(.consent(to: export.preview))
       self.export = export
     }
   }

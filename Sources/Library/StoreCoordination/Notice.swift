@@ -7,6 +7,12 @@ package struct Notice: Sendable, Hashable, Codable {
 
     /// The words on the button.
     package var title: String
+
+    /// A choice.
+    package init(key: String, title: String) {
+      self.key = key
+      self.title = title
+    }
   }
 
   /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
@@ -32,6 +38,15 @@ package struct Notice: Sendable, Hashable, Codable {
 
   /// The choice to send a report to support, which the app offers where a store lies in quarantine.
   package static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
+
+  /// Words with choices.
+  package init(key: String, title: String, message: String, actions: [Action], report: PathText? = nil) {
+    self.key = key
+    self.title = title
+    self.message = message
+    self.actions = actions
+    self.report = report
+  }
 
   private static let usualActions = [
     Action(key: "lazaret.action.continue", title: "Continue"), sendReport,

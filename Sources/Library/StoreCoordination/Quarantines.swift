@@ -32,7 +32,8 @@ package struct Quarantines: Sendable {
   /// - Throws: `not-in-quarantine`, or `ambiguous-id` where two folders have one of that name.
   package func store(_ name: FilePath) throws -> QuarantinedStore { try find(name).store }
 
-  func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
+  /// The same, and the folder that it is in.
+  package func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
     guard let last = name.lastComponent else { throw Self.notFound(name) }
     if name.components.count > 1 || name.isAbsolute {
       let folder = QuarantineFolder(try fileSystem.realPath(name.folder), surroundings: surroundings)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ExportCoordination
 import StoreCoordination
 
 /// `lazaret bundle check`: proves that a bundle is whole.

@@ -25,7 +25,7 @@ struct PresentStore: ~Copyable {
       copy = nil
       return
     }
-    if let path = try SoundCopy.make(of: files, in: folder, surroundings) {
+    if let path = try StoreCopy.make(of: files, in: folder, surroundings: surroundings) {
       state = .sound
       file = path
       copy = nil

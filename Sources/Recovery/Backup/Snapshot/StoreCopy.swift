@@ -2,14 +2,16 @@ import SQLiteFormat
 package import StoreFiles
 package import SystemPackage
 
-/// A copy of a sound store as one file, as of one commit; the store itself is only read, and may be in use.
-package enum SoundCopy {
+/// A copy of a sound store in use, as of one commit, with its log folded in: one file that SQLite can open anywhere.
+package enum StoreCopy {
   /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
   private static let attempts = 5
 
-  /// Writes the pages of a sound store into a file, as they are at one commit; nil for a damaged one.
+  /// Makes the copy in a private folder; nil for a store with damaged pages, of which nothing is left there.
+  ///
+  /// - Throws: `locked` or `changed-meanwhile` where a writer does not let it be read, or what copying throws.
   package static func make(
-    of files: StoreFileSet, in folder: FilePath, _ surroundings: Surroundings
+    of files: StoreFileSet, in folder: FilePath, surroundings: Surroundings
   ) throws -> FilePath? {
     for attempt in 1...attempts {
       do throws(FileError) {
