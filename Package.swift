@@ -7,8 +7,9 @@ let isContinuousIntegration = Context.environment["CI"] != nil
 /// Whether the modules are instrumented for libFuzzer and the fuzzer is built: only by `Scripts/fuzz`, in a folder of its own.
 let isFuzzing = Context.environment["LAZARET_FUZZ"] != nil
 
-/// The folder of the toolchain's own swift-syntax, where that is to be used in the place of the package, which takes six minutes of a processor
-/// to compile: on continuous integration. What is released is built with the package.
+/// The folder of the toolchain's own swift-syntax, where that is to be used in the place of the package.
+///
+/// Only on continuous integration: the package takes six minutes of a processor to compile. What is released is built with it.
 let toolchainSyntax = Context.environment["LAZARET_TOOLCHAIN_SYNTAX"]
 
 let settings: [SwiftSetting] =

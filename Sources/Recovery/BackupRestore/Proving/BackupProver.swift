@@ -1,5 +1,5 @@
-package import Backup
 import Archives
+package import Backup
 import Examination
 import Foundation
 import GRDB
@@ -128,7 +128,8 @@ package struct BackupProver: Sendable {
         return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
       }
       // Of an original there are no digests to compare with.
-      var found = manifest.kind == .original ? BackupFileCheck.Found() : try files.look(at: manifest, catalog.place, watched)
+      var found =
+        manifest.kind == .original ? BackupFileCheck.Found() : try files.look(at: manifest, catalog.place, watched)
       if let label = try catalog.place.label(of: backup.id) {
         found.add(try files.look(at: label.manifest, label.place, watched))
       } else if try catalog.place.isSealed(backup.id, in: .kept) {
@@ -151,11 +152,13 @@ package struct BackupProver: Sendable {
       if error.kind == .cancelled {
         guard let end, ContinuousClock.now > end else { throw error }
         return proof(
-          .inconclusive, options.depth, BackupFileCheck.Found(problems: [.init(code: "out-of-time", words: "the time for it ran out")]))
+          .inconclusive, options.depth,
+          BackupFileCheck.Found(problems: [.init(code: "out-of-time", words: "the time for it ran out")]))
       }
       guard error.isEnvironmental || error.kind == .chainBroken || error.kind == .damaged else { throw error }
       let problem = BackupProof.Problem(code: error.code, words: "cannot \(error.operation): \(error.detail)")
-      return proof(error.isEnvironmental ? .inconclusive : .failed, options.depth, BackupFileCheck.Found(problems: [problem]))
+      return proof(
+        error.isEnvironmental ? .inconclusive : .failed, options.depth, BackupFileCheck.Found(problems: [problem]))
     }
   }
 }
