@@ -1,6 +1,8 @@
 package import StoreFiles
 
-/// Reads the files of backups back: whether they are what was written. What they restore to is not looked at.
+/// Reads the files of backups back: whether they are what was written.
+///
+/// What they restore to is not looked at.
 package struct BackupFileCheck: Sendable {
   let surroundings: Surroundings
 

@@ -26,7 +26,8 @@ package struct ReferencedValues {
   /// - Parameters:
   ///   - model: the model it was written with; the one that it carries if nil.
   ///   - seeksAll: whether possible names are looked for in all columns of bytes.
-  package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError) {
+  package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError)
+  {
     let database = try Database(main: content)
     let schema = try database.schema()
     guard schema.table(named: "Z_METADATA") != nil else { return }
