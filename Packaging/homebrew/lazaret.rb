@@ -16,11 +16,18 @@ class Lazaret < Formula
   uses_from_macos "curl"
   uses_from_macos "zlib"
 
+  # macOS has CryptoKit.
+  on_linux do
+    depends_on "openssl@3"
+  end
+
   def install
     # The sandbox of the build is Homebrew's.
     args = %w[--disable-sandbox -c release --traits SwiftSources --product lazaret]
     args << "--static-swift-stdlib" if OS.linux?
-    %w[libdeflate libmicrohttpd sqlite zstd].each do |name|
+    libraries = %w[libdeflate libmicrohttpd sqlite zstd]
+    libraries << "openssl@3" if OS.linux?
+    libraries.each do |name|
       args << "-Xcc" << "-I#{formula_include(name)}" << "-Xswiftc" << "-I#{formula_include(name)}"
       args << "-Xlinker" << "-L#{Formula[name].opt_lib}"
     end

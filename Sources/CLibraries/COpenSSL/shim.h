@@ -2,11 +2,13 @@
 
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
-// What takes several calls of OpenSSL 3 one after the other, each as one function: 1 where it was done, else 0.
+// What takes several calls of OpenSSL 3 one after the other, each as one function: 1 where it was done. Where it was not, 0 says something of
+// what was given, and -1 of the library: no memory is left, or the algorithm is not there.
 
 /// The expanded key of HKDF (RFC 5869) with a digest of this name.
 static inline int lazaret_hkdf(
@@ -48,13 +50,15 @@ static inline int lazaret_open(
     const EVP_CIPHER *cipher, const unsigned char *key, const unsigned char *nonce, const unsigned char *in, int size,
     const unsigned char *tag, unsigned char *out) {
   EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
-  int written = 0, rest = 0;
-  int done = context && EVP_DecryptInit_ex2(context, cipher, key, nonce, NULL) == 1 &&
-             EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, (void *)tag) == 1 &&
-             (size == 0 || EVP_DecryptUpdate(context, out, &written, in, size) == 1) &&
-             EVP_DecryptFinal_ex(context, out + written, &rest) == 1 && written + rest == size;
+  int written = 0, rest = 0, done = -1;
+  if (context && EVP_DecryptInit_ex2(context, cipher, key, nonce, NULL) == 1 &&
+      EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, (void *)tag) == 1 &&
+      (size == 0 || EVP_DecryptUpdate(context, out, &written, in, size) == 1)) {
+    // The last call compares the tags.
+    done = EVP_DecryptFinal_ex(context, out + written, &rest) == 1 && written + rest == size;
+  }
   EVP_CIPHER_CTX_free(context);
-  if (!done && size > 0) OPENSSL_cleanse(out, (size_t)size);
+  if (done != 1 && size > 0) OPENSSL_cleanse(out, (size_t)size);
   return done;
 }
 
@@ -71,11 +75,16 @@ static inline int lazaret_x25519_public(OSSL_LIB_CTX *library, const unsigned ch
 static inline int lazaret_x25519_shared(
     OSSL_LIB_CTX *library, const unsigned char *secret, const unsigned char *other, unsigned char *out) {
   size_t size = 32;
+  int done = -1;
   EVP_PKEY *key = EVP_PKEY_new_raw_private_key_ex(library, "X25519", NULL, secret, 32);
   EVP_PKEY *peer = EVP_PKEY_new_raw_public_key_ex(library, "X25519", NULL, other, 32);
   EVP_PKEY_CTX *context = key && peer ? EVP_PKEY_CTX_new_from_pkey(library, key, NULL) : NULL;
-  int done = context && EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_derive_set_peer(context, peer) == 1 &&
-             EVP_PKEY_derive(context, out, &size) == 1 && size == 32;
+  if (context && EVP_PKEY_derive_init(context) == 1 && EVP_PKEY_derive_set_peer(context, peer) == 1) {
+    // All that the last call refuses is a product of zero, of which a note stays behind.
+    ERR_set_mark();
+    done = EVP_PKEY_derive(context, out, &size) == 1 && size == 32;
+    ERR_pop_to_mark();
+  }
   EVP_PKEY_CTX_free(context);
   EVP_PKEY_free(peer);
   EVP_PKEY_free(key);

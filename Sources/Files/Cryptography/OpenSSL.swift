@@ -3,17 +3,25 @@
 
   /// OpenSSL's libcrypto, version 3: the one place that calls it.
   ///
-  /// What it makes of valid arguments fails only where no memory is left, which ends the process as it does anywhere in Swift.
+  /// What it makes of valid arguments fails only where no memory is left, or where the library was built without the algorithm: both end the
+  /// process, since neither says anything of the data.
   enum OpenSSL {
     /// A context of its own: the configuration files of the system, which can take algorithms away, do not change it.
     ///
     /// OpenSSL's contexts and algorithms may be used by several threads at once.
     nonisolated(unsafe) static let library: OpaquePointer = {
+      // Without this the library takes itself apart when the process ends, while other threads may be using it.
+      OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
       guard let library = unsafe OSSL_LIB_CTX_new() else { preconditionFailure("libcrypto has no memory left") }
       return unsafe library
     }()
 
-    nonisolated(unsafe) private static let cipher = unsafe EVP_CIPHER_fetch(library, "ChaCha20-Poly1305", nil)
+    nonisolated(unsafe) private static let cipher: OpaquePointer = {
+      guard let cipher = unsafe EVP_CIPHER_fetch(library, "ChaCha20-Poly1305", nil) else {
+        preconditionFailure("libcrypto has no memory left, or no ChaCha20-Poly1305")
+      }
+      return unsafe cipher
+    }()
 
     /// The code of a message under a key (HMAC, RFC 2104).
     static func authenticationCode(
@@ -46,7 +54,7 @@
       return derived
     }
 
-    /// Bytes encrypted by ChaCha20-Poly1305 (RFC 8439) and their tag; nil where they are too many.
+    /// Bytes encrypted by ChaCha20-Poly1305 (RFC 8439) and their tag; nil where they are too many, or a size is wrong.
     ///
     /// - Parameters:
     ///   - key: 32 bytes.
@@ -59,7 +67,8 @@
       let done = unsafe withBytes(bytes) {
         unsafe lazaret_seal(cipher, key.start, nonce, $0.baseAddress, size, &sealed, &tag)
       }
-      return done == 1 ? (sealed, tag) : nil
+      precondition(done == 1, "libcrypto has no memory left")
+      return (sealed, tag)
     }
 
     /// What was encrypted; nil where it is not what the tag was made of.
@@ -73,6 +82,7 @@
       let done = unsafe withBytes(bytes) {
         unsafe lazaret_open(cipher, key.start, nonce, $0.baseAddress, size, tag, &opened)
       }
+      precondition(done >= 0, "libcrypto has no memory left")
       return done == 1 ? opened : nil
     }
 
@@ -88,7 +98,9 @@
     static func sharedSecret(_ secret: SecretBytes, with other: [UInt8]) -> SecretBytes? {
       guard secret.count == 32, other.count == 32 else { return nil }
       let shared = SecretBytes(count: 32)
-      return unsafe lazaret_x25519_shared(library, secret.start, other, shared.start) == 1 ? shared : nil
+      let done = unsafe lazaret_x25519_shared(library, secret.start, other, shared.start)
+      precondition(done >= 0, "libcrypto has no memory left, or no X25519")
+      return done == 1 ? shared : nil
     }
 
     /// Whether two texts of bytes are the same, in a time that does not tell where they differ.
