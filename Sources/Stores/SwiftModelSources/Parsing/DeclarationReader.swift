@@ -181,20 +181,19 @@
     /// The attributes of a declaration, those of the branches of `#if` that are compiled included.
     private func attributes(_ list: AttributeListSyntax, depth: Int = 0) -> [SourceAttribute] {
       list.flatMap { element -> [SourceAttribute] in
-        switch element {
-        case .attribute(let attribute):
-          guard case .named(let components) = TypeReference(attribute.attributeName), let last = components.last
-          else { return [] }
-          guard case .argumentList(let arguments)? = attribute.arguments else {
-            return [SourceAttribute(name: last.name)]
-          }
-          return [SourceAttribute(name: last.name, arguments: SourceExpression.Argument.list(arguments))]
-        case .ifConfigDecl(let condition):
+        if case .ifConfigDecl(let condition) = element {
           guard depth < 16 else { return [] }
           return compiled(condition, Context()).flatMap { clause, _ -> [SourceAttribute] in
             if case .attributes(let inner)? = clause.elements { attributes(inner, depth: depth + 1) } else { [] }
           }
         }
+        guard case .attribute(let attribute) = element,
+          case .named(let components) = TypeReference(attribute.attributeName), let last = components.last
+        else { return [] }
+        guard case .argumentList(let arguments)? = attribute.arguments else {
+          return [SourceAttribute(name: last.name)]
+        }
+        return [SourceAttribute(name: last.name, arguments: SourceExpression.Argument.list(arguments))]
       }
     }
 
@@ -227,29 +226,22 @@
     }
 
     private static func isComputed(_ block: AccessorBlockSyntax?) -> Bool {
-      switch block?.accessors {
-      case nil: false
-      case .getter: true
-      case .accessors(let accessors):
-        !accessors.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
-      }
+      guard let accessors = block?.accessors else { return false }
+      guard case .accessors(let list) = accessors else { return true }
+      return !list.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
     }
 
     /// What a getter returns, where that is one expression.
     private static func returned(_ block: AccessorBlockSyntax?) -> SourceExpression? {
-      let statements: CodeBlockItemListSyntax? =
-        switch block?.accessors {
-        case nil: nil
-        case .getter(let statements): statements
-        case .accessors(let accessors): accessors.first { $0.accessorSpecifier.text == "get" }?.body?.statements
-        }
-      guard let statements, statements.count == 1, let only = statements.first else { return nil }
-      switch only.item {
-      case .expr(let expression): return SourceExpression(expression)
-      case .stmt(let statement):
-        return statement.as(ReturnStmtSyntax.self)?.expression.map { SourceExpression($0) }
-      case .decl: return nil
+      var statements: CodeBlockItemListSyntax?
+      if case .getter(let own)? = block?.accessors { statements = own }
+      if case .accessors(let list)? = block?.accessors {
+        statements = list.first { $0.accessorSpecifier.text == "get" }?.body?.statements
       }
+      guard let statements, statements.count == 1, let only = statements.first else { return nil }
+      if case .expr(let expression) = only.item { return SourceExpression(expression) }
+      guard case .stmt(let statement) = only.item else { return nil }
+      return statement.as(ReturnStmtSyntax.self)?.expression.map { SourceExpression($0) }
     }
   }
 #endif
