@@ -92,8 +92,7 @@ struct RestoreScene {
     let store = try PersistentStore(opening: path)
     try store.write { try $0.execute(sql: sql) }
     try store.close()
-    // While another test starts a process, that shares the locks that a backup has just given back, until it becomes another
-    // program. Closing the store cannot bring the log into the main file meanwhile.
+    // Where something holds a lock on the store for a moment longer, closing it leaves the log beside it; the tests look at the main file.
     let log = StoreFileSet(main: path).path(of: .wal)
     for _ in 0..<500 {
       guard try system.status(of: log).map({ $0.size > 0 }) == true else { return }
