@@ -1,5 +1,6 @@
 import Backup
 import BackupRestore
+import Foundation
 import LazaretTesting
 import StoreFiles
 import SystemPackage
@@ -210,6 +211,47 @@ struct LostValuesTests {
       } catch { #expect(error.code == "place-taken", "\(step)") }
     }
     #expect(finished > 0)
+  }
+
+  /// Notes of earlier versions, and of a very long account, do not say what was restored: the backup says it again.
+  @Test(arguments: ["older", "long", "some records"])
+  func aNoteWithoutAnAccountIsMadeGood(kind: String) throws {
+    let source = try scene()
+    let scene = try RestoreScene()
+    try scene.backups.add(1, try source.scene.bytes(source.store), values: Array(source.values.dropFirst()))
+    let path = scene.folder.appending("App.sqlite")
+    let folder = RestoreFolder(for: StoreFileSet(main: path), in: scene.system)
+    let note = scene.folder.appending(".App.sqlite.restoring/ready.json")
+    do {
+      let working = try folder.make()
+      var report = try scene.restorer().stage(MadeBackups.id(1), in: folder)
+      if kind == "long" {
+        report.lostValues = (0..<150_000).map { "00000000-0000-4000-8000-" + String(100_000_000_000 + $0) }
+      }
+      if kind == "some records" { try scene.change(folder.store.main, "DELETE FROM ZPORT") }
+      try folder.markReady(MadeBackups.id(1), report)
+      _ = consume working
+    }
+    var said = try #require(
+      try JSONSerialization.jsonObject(with: Data(try scene.system.contents(of: note, limit: 1 << 24)))
+        as? [String: Any])
+    if kind == "long" {
+      #expect(said["restored"] == nil)
+    } else {
+      (said["restored"], said["whole"]) = (nil, nil)
+      try scene.system.writeAtomically(
+        Array(try JSONSerialization.data(withJSONObject: said)), to: note, replacing: true)
+    }
+    if kind == "some records" {
+      let error = #expect(throws: BackupError.self) { _ = try scene.restorer().restore(MadeBackups.id(1), to: path) }
+      #expect(error?.code == "place-taken")
+      return
+    }
+    let report = try scene.restorer().restore(MadeBackups.id(1), to: path)
+    #expect(report.path == path && report.lostValues == [source.values[0].name] && !report.isComplete)
+    #expect(report.values == source.values.count - 1)
+    #expect(try scene.bytes(path) == source.scene.bytes(source.store))
+    #expect(try scene.system.status(of: note) == nil)
   }
 
   @Test func aStoreOfSomeRecordsIsNeverToldAsTheWholeBackup() throws {

@@ -123,6 +123,70 @@ struct PreviewTests {
     #expect(preview.remarks.isEmpty)
   }
 
+  /// A store with pairs of ships and ports, whose ports may have another name, as may their entity.
+  ///
+  /// - Parameter identified: whether what has another name says by its renaming identifier what it was called.
+  private func paired(
+    _ scene: RestoreScene, _ name: String, _ pairs: [(ship: Int, port: Int)], ports: String = "ports",
+    port entity: String = "Port", identified: Bool = true, carriesModel: Bool = true
+  ) throws -> (path: FilePath, model: ManagedObjectModel) {
+    var model = RestoreScene.model
+    var ship = try #require(model.entities["Ship"])
+    var relationship = try #require(ship.properties["ports"]?.relationship)
+    ship.properties["ports"] = nil
+    relationship.traits.name = ports
+    relationship.traits.explicitRenamingIdentifier = identified && ports != "ports" ? "ports" : nil
+    relationship.destinationEntityName = entity
+    ship.properties[ports] = .relationship(relationship)
+    model.entities["Ship"] = ship
+    var port = try #require(model.entities["Port"])
+    model.entities["Port"] = nil
+    port.name = entity
+    port.explicitRenamingIdentifier = identified && entity != "Port" ? "Port" : nil
+    var inverse = try #require(port.properties["ships"]?.relationship)
+    inverse.inverseName = ports
+    port.properties["ships"] = .relationship(inverse)
+    model.entities[entity] = port
+    let path = scene.folder.appending(name)
+    let creation = try StoreCreation(
+      model: model, uuid: "8F1C", modelCache: carriesModel ? try model.modelCache() : nil)
+    try FileSystem().writeAtomically(try creation.bytes(), to: path, replacing: true)
+    guard
+      case .toManyByJoinTable(let table, let own, let other, _) = try StoreLayout(model).storage(of: ports, in: "Ship")
+    else { throw PreviewError() }
+    let rows = pairs.map { "(\($0.ship), \($0.port))" }.joined(separator: ", ")
+    try scene.change(path, "INSERT INTO \(table) (\(own), \(other)) VALUES \(rows)")
+    return (path, model)
+  }
+
+  /// A migration keeps the pairs of a relationship that it renames.
+  @Test(arguments: ["ports", "harbors"], ["Port", "Wharf"])
+  func pairsOfARenamedRelationshipAreTheSame(name: String, entity: String) throws {
+    let scene = try RestoreScene()
+    let backup = try paired(scene, "Earlier.sqlite", [(1, 2), (2, 1), (3, 2)])
+    let present = try paired(scene, "Newer.sqlite", [(1, 2), (3, 2), (4, 5)], ports: name, port: entity)
+    let preview = try RestorePreview(backup: backup.path, present: present.path, state: .sound)
+    #expect(preview.pairs.map { [$0.added, $0.changed, $0.lost] } == [[1, 0, 1]], "\(preview.pairs)")
+    #expect(preview.remarks.isEmpty)
+    guard name != "ports" || entity != "Port" else { return }
+    // Without the identifiers it is another relationship.
+    let other = try paired(scene, "Other.sqlite", [(1, 2)], ports: name, port: entity, identified: false)
+    let others = try RestorePreview(backup: backup.path, present: other.path, state: .sound)
+    #expect(others.pairs.reduce(0) { $0 + $1.added } == 3 && others.pairs.reduce(0) { $0 + $1.lost } == 1)
+  }
+
+  /// Where no model of one of both is known, its tables may be of any relationship.
+  @Test func pairsThatNothingNamesAreNotCounted() throws {
+    let scene = try RestoreScene()
+    let backup = try paired(scene, "Earlier.sqlite", [(1, 2), (2, 1)], carriesModel: false)
+    let present = try paired(scene, "Newer.sqlite", [(1, 2)], ports: "harbors")
+    let preview = try RestorePreview(backup: backup.path, present: present.path, state: .sound)
+    let isOneTable = preview.pairs.count == 1
+    #expect(isOneTable || preview.pairs.isEmpty && preview.remarks.contains { $0.contains("were not compared") })
+    #expect(preview.pairs.allSatisfy { $0.lost == 0 && $0.added <= 1 })
+    #expect(isOneTable || !preview.isHarmless)
+  }
+
   private struct PreviewError: Error {}
 
   @Test func aStoreThatIsNotThereLosesNothing() throws {

@@ -56,6 +56,46 @@ struct LibraryExampleTests {
     #expect(try scene.names() == ["Car 1"])
   }
 
+  /// A pair is no record of its own, and is lost all the same.
+  @Test func pairsCountAgainstTheLimit() async throws {
+    let scene = try AppScene()
+    func entity(_ name: String, _ relationship: String, _ other: String, _ inverse: String) -> String {
+      """
+      <entity name="\(name)" representedClassName="\(name)" syncable="YES">
+        <relationship name="\(relationship)" optional="YES" toMany="YES" deletionRule="Nullify"
+          destinationEntity="\(other)" inverseName="\(inverse)" inverseEntity="\(other)"/>
+      </entity>
+      """
+    }
+    try scene.folder.write(
+      """
+      <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" lastSavedToolsVersion="22522">
+      \(entity("Car", "tags", "Tag", "cars"))\(entity("Tag", "cars", "Car", "tags"))
+      </model>
+      """, to: "Tags.xcdatamodel/contents")
+    let store = try scene.store(scene.url("Tags.xcdatamodel"), home: scene.home)
+    _ = try await store.open()
+    try scene.write { database in
+      try database.execute(
+        sql: """
+          INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1); INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1);
+          UPDATE Z_PRIMARYKEY SET Z_MAX = 1
+          """)
+    }
+    #expect(try await backUp(store) != nil)
+    try scene.write { database in
+      let table = try String.fetchOne(
+        database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'")
+      try database.execute(sql: "INSERT INTO \(try #require(table)) VALUES (1, 1)")
+    }
+    let preview = try await store.backups.preview()
+    #expect(preview.entities.allSatisfy { $0.lost == 0 && $0.changed == 0 })
+    #expect(preview.pairs.map(\.name) == ["Car.tags and Tag.cars"] && preview.pairs.map(\.lost) == [1])
+    #expect(try await !bringBack(store, losingAtMost: 0))
+    #expect(try await bringBack(store, losingAtMost: 1))
+  }
+
   @Test func theAppShowsAnAlertOnce() async throws {
     let scene = try AppScene()
     try scene.makeNonsense()

@@ -92,10 +92,15 @@ func backUp(_ store: RecoverableStore) async throws -> String? {
   return backup.id
 }
 
-/// Brings back the newest backup of a store that nothing has open, unless that would cost more records than a limit.
+/// Brings back the newest backup of a store that nothing has open, unless that would cost more than a limit: records, pairs of
+/// many-to-many relationships, and large values, each lost or changed.
 func bringBack(_ store: RecoverableStore, losingAtMost limit: Int64) async throws -> Bool {
   let preview = try await store.backups.preview()
-  guard preview.entities.reduce(0, { $0 + $1.lost + $1.changed }) <= limit else { return false }
+  // What could not be compared may cost anything.
+  guard preview.remarks.isEmpty else { return false }
+  let records = preview.entities.reduce(0) { $0 + $1.lost + $1.changed }
+  let pairs = preview.pairs.reduce(0) { $0 + $1.lost + $1.changed }
+  guard records + pairs + preview.largeValues.lost + preview.largeValues.changed <= limit else { return false }
   // What is there now is quarantined, whole; the restored store takes its place when it is checked and on the disk.
   try await store.backups.restore()
   return true
@@ -108,6 +113,8 @@ func recover(
   guard let entry = try await store.quarantine.all().first(where: { $0.id == id }) else { return 0 }
   let salvage = try await store.quarantine.salvage(entry) { show($0.fraction ?? 0) }
   print(salvage.words)
+  // What this version of the app cannot open waits in quarantine for one that can.
+  guard salvage.failure == nil else { return 0 }
   try await store.quarantine.install(entry)
   return salvage.recovered
 }

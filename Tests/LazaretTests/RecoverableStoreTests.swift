@@ -68,6 +68,25 @@ struct RecoverableStoreTests {
     #expect(entries.map(\.salvageState) == [.installed])
   }
 
+  @Test func whatWaitsIsToldFromWhatCanBeInstalled() async throws {
+    let scene = try AppScene()
+    try await scene.make("V2", cars: 5)
+    let older = try scene.store(scene.url("V1.xcdatamodel"), home: scene.home)
+    let entry = try await older.quarantine.add()
+    #expect(!entry.isInstallable && entry.waiting == nil)
+    let salvage = try await older.quarantine.salvage(entry)
+    #expect(salvage.failure != nil)
+    let waiting = try #require(try await older.quarantine.all().first)
+    #expect(waiting.salvageState == .salvaged && !waiting.isInstallable && waiting.waiting == .newerApp)
+    await #expect(throws: StoreError.self) { try await older.quarantine.install(waiting) }
+    let newer = try scene.store(home: scene.home)
+    try await newer.quarantine.salvage(waiting)
+    let ready = try #require(try await newer.quarantine.all().first)
+    #expect(ready.salvageState == .salvaged && ready.isInstallable && ready.waiting == nil)
+    try await newer.quarantine.install(ready)
+    #expect(try scene.names().count == 5)
+  }
+
   @Test func aStoreIsSalvagedToAnotherPlaceAndLeftAsItIs() async throws {
     let scene = try AppScene()
     try await scene.make(cars: 2000)

@@ -47,6 +47,19 @@ struct RecoveryCountTests {
     #expect(count(99_999, lost: 1, basis: .cells).share == "99 %")
   }
 
+  @Test("Records without some of their values are no whole recovery")
+  func withoutValues() {
+    var told = count(7)
+    told.valuesSetAside = 1_204
+    #expect(
+      told.words == "Recovered 7 of 7 records (under 100 %). 1,204 values that have no column were set aside.")
+    #expect(told.percent == 99 && told.share == "under 100 %")
+    told = count(90, lost: 10, basis: .index)
+    told.valuesSetAside = 1
+    #expect(told.share == "90 %" && told.percent == 90)
+    #expect(told.words.hasSuffix("counted by an index. 1 value that has no column was set aside."))
+  }
+
   @Test("An unknown number is called so, and what is known is a bound")
   func unknown() {
     let alone = count(0, basis: .unknown)

@@ -57,8 +57,12 @@ extension RecoverableStore {
     /// What is done with a sound store that is not of the app's model, and that no way leads from to it.
     public var whenIncompatible: Remedy = .salvage
 
-    /// What is done with a sound store of an earlier version whose migration failed for a reason in it, and with records that were
-    /// salvaged of a damaged one and cannot be migrated: refused, they wait in quarantine.
+    /// What is done with a sound store of an earlier version whose migration failed for a reason in it, and with records of a
+    /// damaged one that cannot be migrated.
+    ///
+    /// Refused, a sound store stays in its place. So does a damaged one, unsalvaged, whose metadata shows that no way leads from its
+    /// version; where only the salvage shows that its records cannot be migrated, what was salvaged waits in quarantine. Every
+    /// other remedy begins with an empty store then.
     public var whenMigrationFails: Remedy = .refuse
 
     /// What is done with a sound store whose migration would delete what the app's version still has.

@@ -126,8 +126,41 @@ extension StoreBackups {
       public let unchanged: Int64
     }
 
+    /// The pairs of a many-to-many relationship.
+    public struct Pairs: Sendable, Hashable {
+      /// The relationship, such as `Port.ships and Ship.ports`; its table where no model that is known names it.
+      public let name: String
+
+      /// Those that are in the backup only.
+      public let added: Int64
+
+      /// Those that are at another place of an order.
+      public let changed: Int64
+
+      /// Those that are in the present store only.
+      public let lost: Int64
+    }
+
+    /// The large values in files of their own.
+    public struct LargeValues: Sendable, Hashable {
+      /// Those whose files the backup alone has.
+      public let added: Int64
+
+      /// Those whose files have another content.
+      public let changed: Int64
+
+      /// Those whose files the present store alone has.
+      public let lost: Int64
+    }
+
     /// The entities of both.
     public let entities: [Entity]
+
+    /// The many-to-many relationships of both, whose pairs are no records of their own.
+    public let pairs: [Pairs]
+
+    /// The large values in files of their own that records of the backup refer to.
+    public let largeValues: LargeValues
 
     /// Whether nothing that is in the present store would change or go; false where not everything could be compared.
     public let isHarmless: Bool
@@ -146,6 +179,9 @@ extension StoreBackups {
       entities = preview.entities.map {
         Entity(name: $0.name, added: $0.added, changed: $0.changed, lost: $0.lost, unchanged: $0.unchanged)
       }
+      pairs = preview.pairs.map { Pairs(name: $0.words, added: $0.added, changed: $0.changed, lost: $0.lost) }
+      largeValues = LargeValues(
+        added: preview.values.added, changed: preview.values.changed, lost: preview.values.lost)
       isHarmless = preview.isHarmless
       schemaChanges = preview.schemaWords
       valueChanges = preview.valueWords

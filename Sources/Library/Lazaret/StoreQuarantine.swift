@@ -6,7 +6,7 @@ internal import StoreCoordination
 /// ```swift
 /// for entry in try await store.quarantine.all() {
 ///   let salvage = try await store.quarantine.salvage(entry) { show($0.fraction) }
-///   if salvage.isComplete { try await store.quarantine.install(entry) }
+///   if salvage.isComplete, salvage.failure == nil { try await store.quarantine.install(entry) }
 /// }
 /// ```
 ///
@@ -22,14 +22,24 @@ public struct StoreQuarantine: Sendable {
       /// It was asked for and has not been done, or not to its end.
       case pending
 
-      /// There is a salvaged store beside it.
+      /// There is a salvaged store beside it, which can be installed, or waits for another version of the app; see
+      /// ``Entry/isInstallable`` and ``Entry/waiting``.
       case salvaged
 
-      /// It gave nothing that the app could open.
+      /// It gave nothing that this or another version of the app could open.
       case failed
 
       /// A copy of the salvaged store was put into a store's place.
       case installed
+    }
+
+    /// Why a salvaged store waits for another version of the app.
+    public enum Waiting: String, Sendable, Hashable, CaseIterable {
+      /// It is newer than the app.
+      case newerApp = "newer-than-app"
+
+      /// It could not be migrated to the app's version.
+      case migration = "salvage-not-migrated"
     }
 
     /// What it is called.
@@ -56,6 +66,12 @@ public struct StoreQuarantine: Sendable {
     /// How far its salvage is.
     public let salvageState: SalvageState
 
+    /// Whether there is a salvaged store that was seen to open with the app's version when it was made, so that it can be installed.
+    public let isInstallable: Bool
+
+    /// Why the salvaged store waits and cannot be installed; nil where it can, and where there is none.
+    public let waiting: Waiting?
+
     /// A quarantined store of the modules below.
     init(_ stored: QuarantinedStore) {
       id = stored.id
@@ -74,6 +90,9 @@ public struct StoreQuarantine: Sendable {
         case .failed?: .failed
         case .installed?: .installed
         }
+      let salvage = receipt?.salvage
+      isInstallable = salvage?.result?.isUsable == true
+      waiting = isInstallable || salvage?.result == nil ? nil : salvage?.failure.flatMap { Waiting(rawValue: $0.code) }
     }
   }
 

@@ -3,10 +3,16 @@ import Salvage
 
 extension RecoveryCount {
   /// The numbers of a salvaged store, as its receipt has them.
-  package init(_ result: Receipt.Salvage.Result) { self.init(result.entities, isComplete: result.isComplete) }
+  package init(_ result: Receipt.Salvage.Result) {
+    self.init(result.entities, isComplete: result.isComplete)
+    valuesSetAside = max(0, result.valuesSetAside ?? 0)
+  }
 
   /// The numbers of the records of an opening's salvage.
-  package init(_ salvage: OpeningSalvage) { self.init(salvage.entities, isComplete: salvage.isComplete) }
+  package init(_ salvage: OpeningSalvage) {
+    self.init(salvage.entities, isComplete: salvage.isComplete)
+    valuesSetAside = max(0, salvage.valuesSetAside ?? 0)
+  }
 
   /// The numbers of a single entity.
   package init(_ entity: Receipt.Salvage.Entity) {

@@ -96,7 +96,8 @@ struct SalvageWork {
       name: name(files.store.main), report: name(files.report), setAside: setAside.map { _ in name(files.setAside) },
       date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
       isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
-      entities: report.records.map { Receipt.Salvage.Entity($0) }, evidence: basis(of: report))
+      entities: report.records.map { Receipt.Salvage.Entity($0) },
+      valuesSetAside: report.count.valuesSetAside == 0 ? nil : report.count.valuesSetAside, evidence: basis(of: report))
     let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
     var told = report
     told.store = PathText(stored.files.main)

@@ -184,6 +184,10 @@ extension Receipt.Salvage {
     /// The accounts, by name.
     package var entities: [Entity]
 
+    /// Values of records in it that were set aside, because it has no column for them; nil for none, and in receipts of earlier
+    /// versions of this software.
+    package var valuesSetAside: Int64?
+
     /// What it stands on beside the quarantined store; nil in receipts of earlier versions of this software.
     package var evidence: Evidence?
 
@@ -199,6 +203,7 @@ extension Receipt.Salvage {
       case isComplete = "complete"
       case score
       case entities
+      case valuesSetAside
       case evidence
     }
 
@@ -206,7 +211,7 @@ extension Receipt.Salvage {
     package init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
       version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity],
-      evidence: Evidence? = nil
+      valuesSetAside: Int64? = nil, evidence: Evidence? = nil
     ) {
       self.name = name
       self.report = report
@@ -219,6 +224,7 @@ extension Receipt.Salvage {
       self.isComplete = isComplete
       self.score = score
       self.entities = entities
+      self.valuesSetAside = valuesSetAside
       self.evidence = evidence
     }
   }

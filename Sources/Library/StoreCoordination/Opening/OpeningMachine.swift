@@ -334,7 +334,7 @@ struct OpeningMachine {
     case .newer(let examination):
       throw salvage.waitsForNewerApp(examination)
     case .unmigrated(let error):
-      guard policy.whenMigrationFails != .refuse, policy.whenSalvageFails != .refuse else { throw error }
+      guard policy.whenMigrationFails != .refuse else { throw error }
       observer.progress(.init(phase: .creating))
       events = try salvage.giveUp(for: try emptyStore())
     case .nothing(let error):

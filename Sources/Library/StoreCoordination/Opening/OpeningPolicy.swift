@@ -84,8 +84,9 @@ package struct OpeningPolicy: Sendable, Hashable {
   /// The usual answer is to refuse: the store is whole, it stays in its place, and a later version of the app may migrate
   /// it. The others quarantine it. A failure of the surroundings always throws and moves nothing.
   ///
-  /// It decides too what becomes of records that were salvaged of a damaged store and cannot be migrated: to refuse leaves that store
-  /// in its place, or in quarantine where only the salvage has shown it, and opening throws; the others open an empty store.
+  /// It decides too what becomes of records of a damaged store that cannot be migrated: to refuse leaves that store in its place,
+  /// unsalvaged, where its metadata shows that no way leads from its version, or in quarantine with what was salvaged, where only
+  /// the salvage has shown it, and opening throws; the others open an empty store. ``whenSalvageFails`` has no say in it.
   package var whenMigrationFails: Remedy
 
   /// What is done where a salvage gave nothing that the app could open; a failure of the surroundings always throws.

@@ -44,6 +44,9 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// The accounts of the entities, by name.
   package var entities: [Receipt.Salvage.Entity]
 
+  /// Values of recovered records that were set aside, because the salvaged store has no column for them; nil for none.
+  package var valuesSetAside: Int64?
+
   /// Why nothing came out that the app could open; nil where something did.
   package var failure: Receipt.Reason?
 
@@ -62,6 +65,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case doubtfulReasons
     case score
     case entities
+    case valuesSetAside
     case failure
   }
 
@@ -87,6 +91,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     doubtfulReasons = DoubtReason.codes(count.doubtReasons)
     score = result?.score
     entities = result?.entities ?? []
+    valuesSetAside = result?.valuesSetAside
     let isWaiting = salvage.state == .salvaged && result?.isUsable != true
     failure = salvage.state == .failed || isWaiting ? salvage.failure : nil
   }

@@ -120,12 +120,18 @@ struct WaitingSalvage {
   }
 
   /// Whether a result waits that could not be migrated, and no way leads from its version to the app's yet.
+  ///
+  /// One of a model that the app lacks altogether is made anew where no way leads from that: then by the names of columns.
   private func hasResultWithoutWay(_ stored: QuarantinedStore) throws -> Bool {
     guard case .coreData(let bundle) = work.model,
       let examination = try examined(stored, waitingFor: Receipt.Salvage.notMigratedCode),
-      examination.verdict == .outdated, let version = examination.modelVersion
+      examination.verdict == .outdated
     else { return false }
-    return work.migration.obstacle(from: .version(version), in: bundle) != nil
+    if let version = examination.modelVersion {
+      return work.migration.obstacle(from: .version(version), in: bundle) != nil
+    }
+    guard let model = examination.storeModel else { return false }
+    return work.migration.obstacle(from: .model(model), in: bundle).map { !$0.kind.leavesNoWay } ?? false
   }
 
   /// What a look finds out now about a result that waits for a reason; nil where none does, or it is not there as it was.

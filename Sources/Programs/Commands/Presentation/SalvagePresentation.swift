@@ -136,6 +136,11 @@ struct SalvageText {
         lines += "  \(printable(place)): \(grouped(repair.count)) \(words)\n"
       }
     }
+    for repair in rebuild.valuesSetAside {
+      let place = ([repair.entity] + (repair.property.map { [$0] } ?? [])).joined(separator: ".")
+      lines +=
+        "  \(printable(place)): \(counted(repair.count, "value")) without a column \(repair.count == 1 ? "was" : "were") set aside\n"
+    }
     if let file = rebuild.setAsideFile {
       lines += "  In \(printable(file.string)): \(setAside(report))\n"
     }

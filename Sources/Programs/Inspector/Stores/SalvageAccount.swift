@@ -38,8 +38,11 @@ struct SalvageAccount: Sendable, Encodable {
     }
     let line =
       "\(grouped(count.recovered)) of \(count.roughly)\(counted(count.total, "record")) can be read (\(count.share))"
-    return [[line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + ".", count.lossWords, unplaced]
-      .compactMap(\.self).joined(separator: " ")
+    return [
+      [line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + ".", count.lossWords, count.valueWords,
+      unplaced,
+    ]
+    .compactMap(\.self).joined(separator: " ")
   }
 
   /// How many rows fit no table, in a sentence; nil for none.

@@ -12,11 +12,17 @@ extension ComparedStore {
     /// where it is its own inverse, none where no model that is known names it.
     let relationships: [String]
 
+    /// What both sides are called by their renaming identifiers, in the same order; none where no model that is known names it.
+    let identifiers: [String]
+
     /// The columns with the keys of both records, in the order of the sides.
-    let keys: [String]
+    private(set) var keys: [String]
 
     /// The columns with the places in both relationships, in the same order; nil where there is no order.
-    let places: [String?]
+    private(set) var places: [String?]
+
+    /// Whether a model that is known names the relationship.
+    var isNamed: Bool { !relationships.isEmpty }
 
     /// Its other columns, by their names in lower case.
     var others: [(key: String, name: String)] {
@@ -24,11 +30,38 @@ extension ComparedStore {
       return table.columns.map { ($0.name.lowercased(), $0.name) }.filter { !own.contains($0.0) }
     }
 
-    /// Whether it holds the same pairs as one of another store: by relationship, or by name where one of both is not known.
-    func isSame(as other: JoinTable) -> Bool {
-      if !relationships.isEmpty, !other.relationships.isEmpty { return relationships == other.relationships }
-      return table.name.lowercased() == other.table.name.lowercased()
+    /// It with its sides in the order of those of another store's table that holds the pairs of the same relationship; nil where
+    /// that is of another one.
+    ///
+    /// - Parameter rule: what tells that they are the same.
+    func aligned(with other: JoinTable, by rule: MatchRule) -> JoinTable? {
+      switch rule {
+      case .identifiers:
+        guard isNamed, other.isNamed else { return nil }
+        if identifiers == other.identifiers { return self }
+        guard identifiers.reversed() == other.identifiers else { return nil }
+        var turned = self
+        turned.keys.reverse()
+        turned.places.reverse()
+        return turned
+      case .names: return isNamed && relationships == other.relationships ? self : nil
+      case .tables:
+        guard !isNamed || !other.isNamed else { return nil }
+        return table.name.lowercased() == other.table.name.lowercased() ? self : nil
+      }
     }
+  }
+
+  /// What tells that two join tables hold the pairs of one relationship, the surest first.
+  enum MatchRule: CaseIterable {
+    /// The renaming identifiers of both sides, by which a migration finds them too.
+    case identifiers
+
+    /// The names of both sides.
+    case names
+
+    /// The name of the table, where no model that is known names the relationship in one of both stores.
+    case tables
   }
 
   /// The join tables by name.
@@ -39,16 +72,19 @@ extension ComparedStore {
   func joinTables(
     _ database: Database, models: [ModelBundle], leavingOut taken: Set<String>
   ) throws -> [JoinTable] {
-    let named = try model(database, models).map { Dictionary($0.joinTables.map { ($0.name.lowercased(), $0) }) { $1 } }
+    let layout = try model(database, models)
+    let named = layout.map { Dictionary($0.joinTables.map { ($0.name.lowercased(), $0) }) { $1 } }
     return tables.filter { Self.isJoinTable($0.key) && !taken.contains($0.key) }.sorted { $0.key < $1.key }.map {
       name, table in
-      named?[name].flatMap { Self.joinTable(table, $0) }
+      named?[name].flatMap { Self.joinTable(table, $0, layout?.model) }
         ?? JoinTable(
-          table: table, relationships: [], keys: table.columns.prefix(2).map { $0.name }, places: [])
+          table: table, relationships: [], identifiers: [], keys: table.columns.prefix(2).map { $0.name }, places: [])
     }
   }
 
-  private static func joinTable(_ table: Table, _ layout: JoinTableLayout) -> JoinTable? {
+  private static func joinTable(
+    _ table: Table, _ layout: JoinTableLayout, _ model: ManagedObjectModel?
+  ) -> JoinTable? {
     func column(_ name: String?) -> String? {
       name.flatMap { name in table.columns.first { $0.name.lowercased() == name.lowercased() }?.name }
     }
@@ -60,9 +96,15 @@ extension ComparedStore {
       (key: layout.inverse, column: destination, place: column(layout.sourceOrderColumn)),
     ].sorted { ($0.key.entityName, $0.key.name) < ($1.key.entityName, $1.key.name) }
     let names = sides.map { "\($0.key.entityName).\($0.key.name)" }
+    let identifiers = sides.map { side in
+      let entity = model?.entities[side.key.entityName]
+      let property = entity?.properties[side.key.name]
+      return
+        "\(entity?.renamingIdentifier ?? side.key.entityName).\(property?.traits.renamingIdentifier ?? side.key.name)"
+    }
     return JoinTable(
-      table: table, relationships: layout.isReflexive ? Array(names.prefix(1)) : names, keys: sides.map(\.column),
-      places: sides.map(\.place))
+      table: table, relationships: layout.isReflexive ? Array(names.prefix(1)) : names, identifiers: identifiers,
+      keys: sides.map(\.column), places: sides.map(\.place))
   }
 
   private static func isJoinTable(_ name: String) -> Bool {

@@ -32,7 +32,8 @@ struct LargeValueDifference {
     return values
   }
 
-  private func isSame(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
+  /// Whether two files have the same content.
+  func isSame(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
     let (first, second) = (try fileSystem.open(one), try fileSystem.open(other))
     guard first.count == second.count else { return false }
     var offset: Int64 = 0

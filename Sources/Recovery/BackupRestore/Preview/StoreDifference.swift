@@ -213,16 +213,38 @@ struct StoreDifference {
   /// - Parameter taken: the names of the entities' tables, in lower case.
   /// - Returns: the names of the join tables, in lower case.
   private mutating func comparePairs(leavingOut taken: Set<String>) throws -> Set<String> {
-    let new = try backup.joinTables(database, models: models, leavingOut: taken)
+    var new = try backup.joinTables(database, models: models, leavingOut: taken)
     var old = try present.joinTables(database, models: models, leavingOut: taken)
     let names = Set((new + old).map { $0.table.name.lowercased() })
-    for table in new {
-      let place = old.firstIndex { $0.isSame(as: table) }
-      try comparePairs(table, place.map { old.remove(at: $0) })
+    for rule in ComparedStore.MatchRule.allCases {
+      var rest: [ComparedStore.JoinTable] = []
+      for table in new {
+        if let place = old.firstIndex(where: { $0.aligned(with: table, by: rule) != nil }),
+          let other = old.remove(at: place).aligned(with: table, by: rule)
+        {
+          try comparePairs(table, other)
+        } else {
+          rest.append(table)
+        }
+      }
+      new = rest
     }
-    for table in old { try comparePairs(nil, table) }
+    // Where a model is not known, what is left of both may be one relationship under two names.
+    let isUntold = !new.isEmpty && !old.isEmpty && (new + old).contains { !$0.isNamed }
+    for table in new { try compareAlone(table, nil, isUntold) }
+    for table in old { try compareAlone(nil, table, isUntold) }
     pairs.sort { ($0.table, $0.relationships.joined()) < ($1.table, $1.relationships.joined()) }
     return names
+  }
+
+  /// Counts the pairs of a relationship that one store alone has, unless nothing tells whether the other one has it too.
+  private mutating func compareAlone(
+    _ new: ComparedStore.JoinTable?, _ old: ComparedStore.JoinTable?, _ isUntold: Bool
+  ) throws {
+    guard isUntold, let shown = new ?? old else { return try comparePairs(new, old) }
+    remarks.append(
+      "no model that is known tells whether both stores have the relationship of \(printable(shown.table.name)): its pairs were "
+        + "not compared")
   }
 
   private mutating func comparePairs(_ new: ComparedStore.JoinTable?, _ old: ComparedStore.JoinTable?) throws {
@@ -240,14 +262,17 @@ struct StoreDifference {
       note(added: new == nil ? 0 : count, changed: 0, lost: new == nil ? count : 0)
       return
     }
-    let isNamed = !new.relationships.isEmpty && new.relationships == old.relationships
+    let isNamed = new.isNamed && old.isNamed
     guard isNamed || Self.names(new.table) == Self.names(old.table) else {
       remarks.append("the pairs of \(printable(shown.table.name)) are kept in another way and were not compared")
       return
     }
     // By the columns of each model where both name the relationship; else by their names, which are the same.
     let other =
-      isNamed ? old : ComparedStore.JoinTable(table: old.table, relationships: [], keys: new.keys, places: new.places)
+      isNamed
+      ? old
+      : ComparedStore.JoinTable(
+        table: old.table, relationships: [], identifiers: [], keys: new.keys, places: new.places)
     let match = zip(new.keys, other.keys).map { mine, its in
       "o.\(SQLText.quotedIdentifier(its)) IS n.\(SQLText.quotedIdentifier(mine))"
     }.joined(separator: " AND ")

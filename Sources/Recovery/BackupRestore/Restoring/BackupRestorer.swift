@@ -66,7 +66,7 @@ package struct BackupRestorer: Sendable {
   ) throws(BackupError) -> RestoreReport {
     let target = try locate(path)
     let folder = RestoreFolder(for: target, in: fileSystem)
-    if let report = try finishInterrupted(folder, id) { return report }
+    if let report = try finishInterrupted(folder, id, options) { return report }
     try refuseWhatIsThere(target)
     return try removingLeftovers(of: folder) { () throws(BackupError) in
       let working = try folder.make()
@@ -79,18 +79,52 @@ package struct BackupRestorer: Sendable {
 
   /// Ends what an earlier restore left; where that has put this very backup there, it is done.
   private func finishInterrupted(
-    _ folder: RestoreFolder, _ id: BackupIdentifier
+    _ folder: RestoreFolder, _ id: BackupIdentifier, _ options: Options
   ) throws(BackupError) -> RestoreReport? {
     guard try folder.isThere() else { return nil }
-    let lock = try lockFolder(of: folder.target)
-    let account = try folder.account()
-    let outcome = try folder.finishInterrupted()
-    _ = consume lock
+    let note = try folder.readyNote()
+    // Before the note goes: what fails here can be tried again.
+    if let note, note.id == id, note.restored == nil, note.isWhole != false {
+      return try finishInterrupted(folder, without: note, options)
+    }
+    let outcome = try finish(folder)
     // What it had lost is lost still; of a store of some records nothing is said that a restore would say.
-    guard outcome == .installed(id), let account else { return nil }
+    guard outcome == .installed(id), let account = note?.restored else { return nil }
     return RestoreReport(
       id: id, chain: account.chain, path: folder.target.main, bytes: account.bytes, values: account.values,
       lostBlocks: account.lostBlocks, isContentRight: account.isContentRight, lostValues: account.lostValues)
+  }
+
+  /// Ends an earlier restore whose note has no account: the backup is restored anew, privately, and gives it.
+  ///
+  /// - Returns: nil where the store that was put there is not that of the whole backup.
+  private func finishInterrupted(
+    _ folder: RestoreFolder, without note: RestoreFolder.Note, _ options: Options
+  ) throws(BackupError) -> RestoreReport? {
+    var options = options
+    // As the earlier one may have been.
+    options.salvages = true
+    return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) {
+      store, _, restored throws(BackupError) in
+      guard try finish(folder) == .installed(note.id) else { return nil }
+      if note.isWhole == nil {
+        let isSame = try wrapping(BackupError.init) { () throws(FileError) in
+          try LargeValueDifference(fileSystem).isSame(store.main, folder.target.main)
+        }
+        guard isSame else { return nil }
+      }
+      var report = restored
+      report.path = folder.target.main
+      return report
+    }
+  }
+
+  /// Ends what an earlier restore left, under the lock of the place's folder.
+  private func finish(_ folder: RestoreFolder) throws(BackupError) -> RestoreFolder.Outcome? {
+    let lock = try lockFolder(of: folder.target)
+    let outcome = try folder.finishInterrupted()
+    _ = consume lock
+    return outcome
   }
 
   /// Restores a backup into the hidden folder of a place, whole, checked and on the disk.

@@ -25,13 +25,21 @@ package struct RestoreFolder: Sendable {
   }
 
   /// What the note says.
-  private struct Note: Codable {
+  struct Note: Codable {
     var format = "lazaret-restore"
     var version = 1
     var id: BackupIdentifier
 
-    /// What of the backup it is; nil for a store of some of its records.
+    /// What of the backup it is; nil for a store of some of its records, where it is too long, and in notes of earlier versions.
     var restored: RestoreAccount?
+
+    /// Whether it is the whole backup; false for a store of some of its records, nil in notes of earlier versions.
+    var isWhole: Bool?
+
+    private enum CodingKeys: String, CodingKey {
+      case format, version, id, restored
+      case isWhole = "whole"
+    }
   }
 
   /// The store that is being restored.
@@ -93,10 +101,11 @@ package struct RestoreFolder: Sendable {
   package func markReady(_ id: BackupIdentifier, _ report: RestoreReport?) throws(BackupError) {
     try wrapping(BackupError.init) { () throws(FileError) in
       var bytes = try JSON.bytes(
-        of: Note(id: id, restored: report.map { RestoreAccount($0) }), .line, to: "restore the backup", at: note)
+        of: Note(id: id, restored: report.map { RestoreAccount($0) }, isWhole: report != nil), .line,
+        to: "restore the backup", at: note)
       if bytes.count > Self.noteLimit {
-        // Where so much is lost the store counts, and not the account of it.
-        bytes = try JSON.bytes(of: Note(id: id), .line, to: "restore the backup", at: note)
+        // Where so much is lost the store counts, and not the account of it, which the backup gives again.
+        bytes = try JSON.bytes(of: Note(id: id, isWhole: report != nil), .line, to: "restore the backup", at: note)
       }
       try fileSystem.synchronizeDirectory(path)
       try fileSystem.writeAtomically(bytes, to: note, replacing: true)
@@ -173,11 +182,8 @@ package struct RestoreFolder: Sendable {
     return .void
   }
 
-  /// What is whole in the folder, where it is a backup that was restored; nil where nothing is, or some records of a backup are.
-  func account() throws(BackupError) -> RestoreAccount? { try readyNote()?.restored }
-
   /// The note on the store that is whole in the folder; nil where none is.
-  private func readyNote() throws(BackupError) -> Note? {
+  func readyNote() throws(BackupError) -> Note? {
     let bytes = try wrapping(BackupError.init) { () throws(FileError) -> [UInt8]? in
       guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
       return try fileSystem.contents(of: note, limit: Self.noteLimit)

@@ -143,6 +143,14 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
   /// Whether the environment is at fault: a store that is newer than the app is not at fault either.
   public var isEnvironmental: Bool { self == .newerModel || self == .backwards }
 
+  /// Whether no mapping between the models can be inferred, and none is given.
+  ///
+  /// A mapping that is given and cannot be carried out is a mistake of the app's, and records that do not fit are one of the
+  /// store's: a way leads on once that is mended.
+  package var leavesNoWay: Bool {
+    [.notInferable, .otherModel, .sourceModelMissing, .mappingMissing].contains(self)
+  }
+
   /// Whether the code is that of the file system's error.
   public var standsForCause: Bool { self == .file }
 }

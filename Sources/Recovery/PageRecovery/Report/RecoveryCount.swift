@@ -18,6 +18,9 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Rows that were found and fit no table, which are none of the above.
   public internal(set) var unplaced: Int64 = 0
 
+  /// Values of recovered records that were set aside, because the salvaged store has no column for them.
+  public package(set) var valuesSetAside: Int64 = 0
+
   /// What the number of lost records stands on; empty where none is lost, or a salvage did not note it.
   public private(set) var lostBases: Set<SalvageReport.Entity.Basis> = []
 
@@ -60,10 +63,12 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Records that the store held: those that were recovered and those that are lost.
   public var total: Int64 { recovered.addingClamped(lost) }
 
-  /// The share of them that was recovered in percent, rounded down; 100 where there were none.
+  /// The share of them that was recovered in percent, rounded down; 100 where there were none, and 99 at most where values of
+  /// theirs were set aside.
   public var percent: Int {
     guard total > 0 else { return 100 }
-    return Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
+    let share = Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
+    return valuesSetAside > 0 ? min(99, share) : share
   }
 }
 
@@ -82,8 +87,8 @@ extension RecoveryCount {
 // MARK: In words
 
 extension RecoveryCount {
-  /// What came out, in a few plain sentences: the headline, and what is lost.
-  public var words: String { [headline + ".", lossWords].compactMap(\.self).joined(separator: " ") }
+  /// What came out, in a few plain sentences: the headline, what is lost, and what was set aside of the records.
+  public var words: String { [headline + ".", lossWords, valueWords].compactMap(\.self).joined(separator: " ") }
 
   /// `Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because …`, without its stop.
   public var headline: String {
@@ -125,12 +130,21 @@ extension RecoveryCount {
     return text + "." + (hasUnknown ? " " + unknownWords : "")
   }
 
+  /// How many values of recovered records were set aside, in a sentence; nil where none was.
+  public var valueWords: String? {
+    guard valuesSetAside > 0 else { return nil }
+    let isOne = valuesSetAside == 1
+    return
+      "\(counted(valuesSetAside, "value")) that \(isOne ? "has" : "have") no column \(isOne ? "was" : "were") set aside."
+  }
+
   private var unknownWords: String {
     "Of a table nothing is left that tells how many records it held: an unknown number \(lost > 0 ? "more " : "")"
       + "may be lost."
   }
 
-  /// `90 %`, `about 90 %` or `at most 90 %`: the share that was recovered, for a list.
+  /// `90 %`, `about 90 %`, `at most 90 %` or, of records without some of their values, `under 100 %`: the share that was
+  /// recovered, for a list.
   public var share: String { isRough ? "about \(percent) %" : percentWords }
 
   /// `3`, `about 3`, `at least 3` or `unknown`: the number of lost records in a table.
@@ -139,7 +153,10 @@ extension RecoveryCount {
   /// What goes before a number that stands for more or less.
   public var roughly: String { isRough ? "about " : hasUnknown ? "at least " : "" }
 
-  private var percentWords: String { hasUnknown && !isRough ? "at most \(percent) %" : "\(percent) %" }
+  private var percentWords: String {
+    if valuesSetAside > 0, lost == 0, total > 0 { return "under 100 %" }
+    return hasUnknown && !isRough ? "at most \(percent) %" : "\(percent) %"
+  }
 
   private var basisWords: String? {
     if isRough { return "estimated by the pages that are gone and by what lay beside them" }

@@ -92,6 +92,16 @@ extension SalvageReport {
     /// Entity numbers and save counts that could be put right with certainty, by property or column.
     public var corrected: [Repair] = []
 
+    /// Values of records that are in the store, which has no column for them; they are kept in ``setAsideFile``, by entity and
+    /// column.
+    public var valuesSetAside: [Repair] {
+      get { valuesApart ?? [] }
+      set { valuesApart = newValue.isEmpty ? nil : newValue }
+    }
+
+    // Reports of earlier versions have none.
+    private var valuesApart: [Repair]?
+
     /// The file of everything that is not in the store; nil where there is nothing.
     public var setAsideFile: FilePath? {
       get { setAsidePath?.path }
@@ -109,15 +119,21 @@ extension SalvageReport {
     /// Why the store could not be migrated and is of its own version still; nil where it could, or did not have to be.
     public var migrationFailure: String?
 
+    /// Why the rows of a store that carries its model were put into a version of the given one by the names of their tables and
+    /// columns: no way leads there from its own; nil where they were not.
+    public var fittedBecause: String?
+
     private enum CodingKeys: String, CodingKey {
       case version, basis, referencesCut, setAside, defaulted, conflicts, corrected
+      case valuesApart = "valuesSetAside"
       case setAsidePath = "setAsideFile"
-      case migratedTo, steps, migrationFailure
+      case migratedTo, steps, migrationFailure, fittedBecause
     }
 
     /// Whether nothing had to be left out or made up.
     public var isFaithful: Bool {
-      referencesCut.isEmpty && setAside.isEmpty && defaulted.isEmpty && conflicts.isEmpty && migrationFailure == nil
+      referencesCut.isEmpty && setAside.isEmpty && defaulted.isEmpty && conflicts.isEmpty && valuesSetAside.isEmpty
+        && migrationFailure == nil && fittedBecause == nil
     }
 
     /// A rebuild that has repaired nothing yet.

@@ -14,6 +14,8 @@ extension SalvageReport {
   public var count: RecoveryCount {
     var count = RecoveryCount(records, isComplete: isComplete)
     count.unplaced = max(0, unplacedRows)
+    count.valuesSetAside =
+      rebuild?.valuesSetAside.reduce(Int64(0)) { $0.addingClamped(max(0, $1.count)) } ?? 0
     return count
   }
 
@@ -53,6 +55,15 @@ extension SalvageReport {
     let defaulted = rebuild?.defaulted.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0
     if defaulted > 0 {
       reasons.append("\(counted(defaulted, "missing value")) \(defaulted == 1 ? "has" : "have") the model's default")
+    }
+    let values = count.valuesSetAside
+    if values > 0 {
+      reasons.append(
+        "\(counted(values, "value")) that \(values == 1 ? "has" : "have") no column \(values == 1 ? "was" : "were") set aside"
+      )
+    }
+    if rebuild?.fittedBecause != nil {
+      reasons.append("rows were put into another version by the names of columns")
     }
     if rebuild?.migrationFailure != nil { reasons.append("the store could not be migrated") }
     guard reasons.isEmpty, count.lost == 0, !count.hasUnknown, count.doubtful == 0 else { return reasons }

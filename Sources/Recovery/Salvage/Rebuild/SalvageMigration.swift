@@ -31,10 +31,10 @@ package struct SalvageMigration: Sendable {
     }
   }
 
-  /// Whether the rows of a store stay in its own model, which is no version of the bundle or a newer one: where a way leads on, or
-  /// where it is newer than the app's, so that a newer app has all of it.
+  /// Whether the rows of a store stay in its own model, which is no version of the bundle or a newer one: where a way leads on,
+  /// where the app has to mend one, or where it is newer than the app's, so that a newer app has all of it.
   func keeps(_ model: ManagedObjectModel, in bundle: ModelBundle) -> Bool {
     guard let obstacle = obstacle(from: .model(model), in: bundle) else { return true }
-    return obstacle.kind.isEnvironmental
+    return !obstacle.kind.leavesNoWay
   }
 }

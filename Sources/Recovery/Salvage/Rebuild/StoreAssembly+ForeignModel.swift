@@ -1,5 +1,6 @@
 internal import GRDB
 internal import ManagedObjectModel
+internal import Migration
 internal import PageRecovery
 internal import PersistentStore
 internal import StoreFiles
@@ -72,6 +73,19 @@ extension StoreAssembly {
 }
 
 extension SalvageReport {
+  /// Tells that rows are in a version of the app's model by the names of their tables and columns alone.
+  ///
+  /// - Parameter noWay: why they were not migrated from the store's own model; nil where they would have been.
+  mutating func noteFit(because noWay: MigrationError?) {
+    guard let noWay, rebuild != nil else { return }
+    rebuild?.fittedBecause = "\(noWay.detail) [\(noWay.code)]"
+    isComplete = false
+    remarks.append(
+      "no way leads from the model that the store carries to the app's: rows were put into "
+        + "\(rebuild?.version.map { printable($0) } ?? "it") by the names of tables and columns (\(printable(noWay.detail)))"
+    )
+  }
+
   /// Tells of the records of entities that only the store's own model has, which no app of this model sees.
   ///
   /// Those in a table that this model does not have came into the salvaged store with it: they are recovered. Those in a

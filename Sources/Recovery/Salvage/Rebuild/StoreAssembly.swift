@@ -132,7 +132,7 @@ struct StoreAssembly {
     let taken = store?.tables[table.name.lowercased()]?.count ?? 0
     let used = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
     let unknown = source.columns.map(\.name).filter { !used.contains($0.lowercased()) }
-    try keepUnknownColumns(unknown, of: source)
+    try keepUnknownColumns(unknown, of: source, entity: table.rootEntityName)
     let isSame =
       taken == 0 && found.names.isAsLaidOut(table.name)
       && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
@@ -170,7 +170,11 @@ struct StoreAssembly {
   }
 
   /// Sets the values of columns aside that the new store has no place for, and tells of them.
-  mutating func keepUnknownColumns(_ columns: [String], of source: RawTables.Table) throws {
+  ///
+  /// - Parameter entity: the entity whose records have the values, so that they are counted; nil for a table without records.
+  mutating func keepUnknownColumns(
+    _ columns: [String], of source: RawTables.Table, entity: String? = nil
+  ) throws {
     guard !columns.isEmpty else { return }
     let names = columns.prefix(6).map { printable($0) }.joined(separator: ", ") + (columns.count > 6 ? ", …" : "")
     guard try aside.keepColumns(columns, of: source) else {
@@ -179,8 +183,24 @@ struct StoreAssembly {
       return
     }
     if found.foreignModel == nil { hasForeignValues = true }
+    if let entity { try count(columns, of: source, entity: entity) }
     remarks.append(
       "\(printable(source.name)) has columns that the model does not know (\(names)); their values were set aside")
+  }
+
+  /// Counts the values of columns that were set aside; the numbers of entities beside references are no values of records.
+  private mutating func count(_ columns: [String], of source: RawTables.Table, entity: String) throws {
+    for column in columns {
+      let isNumber = column.uppercased().hasPrefix("Z") && column.dropFirst().first?.isNumber == true
+      guard !isNumber else { continue }
+      let name = SQLText.quotedIdentifier(column)
+      let count = try Int64.fetchOne(database, sql: "SELECT count(\(name)) FROM \(source.sql)") ?? 0
+      let keys = try source.rowid.map { rowid in
+        try Int64.fetchAll(
+          database, sql: "SELECT \(rowid) FROM \(source.sql) WHERE \(name) IS NOT NULL ORDER BY 1 LIMIT 10")
+      }
+      Self.note(&account.valuesSetAside, entity, column, count: count, keys: keys ?? [])
+    }
   }
 
   /// What is known of a table's rows without reading them; nil where SQLite inserted some of them.

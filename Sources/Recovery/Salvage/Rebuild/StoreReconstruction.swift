@@ -78,12 +78,12 @@ struct StoreReconstruction {
       try requireSpace(at: output.folder)
     }
     var made = try make(options, in: folder)
-    if made.isStranded {
+    if let noWay = made.noWay {
       // The names of columns carry over less than a migration, but more than none.
       try wrapping(SalvageError.init) { () throws(FileError) in try folder.clear() }
       var fitting = options
       fitting.keepsModel = { _ in false }
-      made = try make(fitting, in: folder)
+      made = try make(fitting, in: folder, after: noWay)
     }
     try install(made.file, folder, target, asideTarget, made.report)
     return made.report
@@ -96,11 +96,14 @@ struct StoreReconstruction {
 
     var report: SalvageReport
 
-    /// Whether it is of a model that no version of the app's is, and could not be migrated.
-    var isStranded: Bool
+    /// Why no way leads from its model, which no version of the app's is; nil where one does, whatever its migration came to.
+    var noWay: MigrationError?
   }
 
-  private func make(_ options: Salvager.Options, in folder: RebuildFolder) throws(SalvageError) -> Made {
+  /// - Parameter noWay: why rows do not stay in the store's own model, where trying to migrate them has shown it.
+  private func make(
+    _ options: Salvager.Options, in folder: RebuildFolder, after noWay: MigrationError? = nil
+  ) throws(SalvageError) -> Made {
     var store: NewStore?
     let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) {
       facts throws(SalvageError) in
@@ -109,15 +112,21 @@ struct StoreReconstruction {
       return made
     }
     var report = try rebuild(found, store, folder)
+    if let foreign = found.foreignModel, options.migrates, case .coreData(let bundle) = model {
+      report.noteFit(because: noWay ?? migration.obstacle(from: .model(foreign), in: bundle))
+    }
     let (file, failure) = try migrate(found, folder, &report)
-    return Made(file: file, report: report, isStranded: isStranded(found, by: failure))
+    return Made(file: file, report: report, noWay: self.noWay(for: found, after: failure))
   }
 
-  private func isStranded(_ found: RawSalvage, by failure: MigrationError?) -> Bool {
-    guard let failure, options.fitsModel, case .coreData(let bundle) = model, let own = found.layout?.model,
-      bundle.version(matching: own.versionHashes()) == nil
-    else { return false }
-    return !failure.kind.isEnvironmental
+  /// The failure of a migration, where it says that no way leads from a model that no version of the app's is.
+  ///
+  /// Any other failure, such as of records that do not fit, is mended in the records or by the app: what was salvaged waits.
+  private func noWay(for found: RawSalvage, after failure: MigrationError?) -> MigrationError? {
+    guard let failure, failure.kind.leavesNoWay, options.fitsModel, case .coreData(let bundle) = model,
+      let own = found.layout?.model, bundle.version(matching: own.versionHashes()) == nil
+    else { return nil }
+    return failure
   }
 
   /// The file of what is not part of the store.
