@@ -7,6 +7,7 @@ import ManagedObjectModel
 import StoreCoordination
 import StoreFiles
 import SupportBundle
+import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
@@ -268,23 +269,79 @@ struct BundleWorkTests {
         throw error
       }
     }
-    for (kind, isEnvironmental, tries) in [(InboxError.Kind.memory, false, 2), (.time, false, 2), (.worker, true, 4)] {
+    for kind in [InboxError.Kind.memory, .time, .crashed] {
       let desk = try InboxDesk()
       let id = try desk.send([1, 2, 3])
       let pool = desk.pool(
         runner: Failing(
           error: InboxError(
-            kind, operation: "test", detail: "it failed", hint: "None.", isEnvironmental: isEnvironmental)))
+            kind, operation: "test", detail: "it failed", hint: "None.", isEnvironmental: false)))
       for _ in 0..<10 {
         _ = try pool.workOnce()
         desk.clock.pass(10_000)
       }
       let job = try #require(try desk.inbox.queue.jobs(of: id).first)
-      #expect(job.state == .failed && job.attempts == tries && job.code == kind.rawValue)
+      #expect(job.state == .failed && job.attempts == 2 && job.code == kind.rawValue)
       let bundle = try #require(try desk.inbox.records.bundle(id))
       #expect(bundle.state == .refused && bundle.failure?.code == kind.rawValue)
       try desk.inbox.retry(id)
       #expect(try desk.inbox.records.bundle(id)?.state == .received)
     }
+  }
+
+  /// The worker has an own file system, so that the serving process goes on; in turn the serving process is the one that cannot write.
+  @Test(arguments: [Errno.noSpace, .ioError, .permissionDenied, .tooManyOpenFiles, .diskQuotaExceeded], [true, false])
+  func whatLiesAtTheMachineRefusesNothingAndGoesOnByItself(_ errno: Errno, isWorker: Bool) throws {
+    let isAway = Mutex(false)
+    let desk = try InboxDesk()
+    let hindered = FileSystem(intercept: { operation throws(Errno) in
+      // What is written of a bundle, or of the order of its worker.
+      guard isAway.withLock({ $0 }), operation.kind == .makeDirectory || operation.kind == .create else { return }
+      throw errno
+    })
+    let surroundings = Surroundings(
+      fileSystem: hindered, now: { desk.clock.now }, makeUUID: { UniversalIdentifier.random() })
+    let inbox = Inbox(
+      home: desk.home, records: desk.inbox.records, queue: desk.inbox.queue, limits: InboxLimits(), hasIdentity: false,
+      surroundings: isWorker ? desk.inbox.surroundings : surroundings)
+    let pool = WorkerPool(
+      inbox, options: .init(),
+      runner: WorkInProcess(surroundings: isWorker ? surroundings : desk.inbox.surroundings))
+    let store = try damagedStore()
+    let id = try desk.send(
+      try desk.bundle([("facts.json", try InboxDesk.json(InboxDesk.facts())), ("store/App.sqlite", store)]))
+    // While it is opened, and while it is salvaged.
+    for kind in [InboxJob.Kind.open, .salvage] {
+      isAway.withLock { $0 = true }
+      for _ in 0..<12 {
+        #expect(try pool.workOnce())
+        desk.clock.pass(300)
+      }
+      let job = try #require(try desk.inbox.queue.jobs(of: id).first { $0.kind == kind })
+      #expect(job.state == .waiting && job.isHindered && job.counted == 0, "\(job)")
+      #expect(try desk.inbox.queue.hindrances(limit: 5).keys.sorted() == [job.code])
+      isAway.withLock { $0 = false }
+      #expect(try pool.workOnce())
+      #expect(try desk.inbox.queue.jobs(of: id).first { $0.kind == kind }?.state == .done)
+    }
+    #expect(try desk.inbox.records.bundle(id)?.state == .quarantined)
+    #expect(try desk.inbox.queue.hindrances(limit: 5).isEmpty)
+  }
+
+  @Test func aKeyThatIsGoneIsNoFaultOfTheBundle() throws {
+    let identity = AgeIdentity()
+    let folder = try TemporaryFolder()
+    let desk = try InboxDesk(hasIdentity: true)
+    let id = try desk.send(try desk.bundle([("a", [1])], level: .facts, to: [identity.recipient]))
+    let pool = desk.pool(options: .init(identity: folder.appending("key")))
+    for _ in 0..<10 {
+      #expect(try pool.workOnce())
+      desk.clock.pass(300)
+    }
+    #expect(try desk.inbox.records.bundle(id)?.state == .received)
+    #expect(try desk.inbox.queue.hindrances(limit: 5) == ["worker-given": 1])
+    try folder.write(identity.secretText, to: "key")
+    #expect(try pool.workOnce())
+    #expect(try desk.inbox.records.bundle(id)?.state == .unpacked)
   }
 }

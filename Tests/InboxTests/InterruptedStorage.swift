@@ -33,6 +33,7 @@ final class InterruptedStorage: BundleStorage {
   func received(_ bundle: InboxBundle) throws -> FilePath { try inner.received(bundle) }
   func place(_ bundle: InboxBundle) throws { try inner.place(bundle) }
   func remove(_ id: String) throws { try inner.remove(id) }
+  func keepingWords(at date: Timestamp) throws -> String? { try inner.keepingWords(at: date) }
   func removeResults(of id: String) throws { try inner.removeResults(of: id) }
   func fetch(
     _ bundle: InboxBundle, for kind: InboxJob.Kind, into folders: InboxFolders, goesOn: () -> Bool

@@ -28,7 +28,7 @@ struct PostgresTests {
       #expect(result.status == 0, "\(result.errors)")
     }
     let versions = try server.run("SELECT string_agg(version::text, ',') FROM lazaret.versions", in: address)
-    #expect(versions == "1,2,3,4,5,6,7")
+    #expect(versions == "1,2,3,4,5,6,7,8")
     #expect(try server.run("SELECT count(*) FROM lazaret.senders", in: address) == "4")
   }
 

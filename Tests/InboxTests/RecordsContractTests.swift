@@ -187,6 +187,47 @@ struct RecordsContractTests {
     #expect(try records.entry("none") == nil && records.bundle("none") == nil && records.upload("none") == nil)
   }
 
+  @Test(arguments: RecordsKind.available) func ofVeryManyVersionsTheFirstAreListedAndAllAreCounted(
+    _ kind: RecordsKind
+  ) throws {
+    let records = try kind.open(try TemporaryFolder()).records
+    try add("me", records)
+    let fingerprint = DamageFingerprint(InboxDesk.facts())
+    func see(_ store: Int, _ version: String?) throws {
+      try records.note(
+        InboxSighting(
+          bundle: "b", store: "\(store)", fingerprint: fingerprint, appVersion: version,
+          date: time(Int64(store)).rfc3339))
+    }
+    for number in 0..<205 { try see(number, "7.\(number)" + String(repeating: "x", count: 1000)) }
+    let group = try #require(try records.group(fingerprint.group))
+    #expect(group.versions.count == 200 && group.furtherCount == 5 && group.count == 205)
+    #expect(group.versions.allSatisfy { ($0.version?.count ?? 0) <= 200 })
+    // Which was the oldest is not known any more, and is not said.
+    #expect(group.words == "seen 205 times")
+    // One that is known is counted by its name, and so is none at all where that is known.
+    try see(300, "7.3" + String(repeating: "x", count: 1000))
+    let again = try #require(try records.group(fingerprint.group))
+    #expect(again.versions.count == 200 && again.furtherCount == 5 && again.versions.contains { $0.count == 2 })
+  }
+
+  @Test(arguments: RecordsKind.available) func uploadsAreReadSomeAtATime(_ kind: RecordsKind) throws {
+    let records = try kind.open(try TemporaryFolder()).records
+    try add("me", records)
+    let ids = ["d", "a", "e", "c", "b"]
+    for id in ids {
+      let upload = InboxUpload(id: id, sender: "me", length: 4, created: time(0), expires: time(100))
+      #expect(try records.admit(upload, quota: 1000, limits: InboxLimits()) == .begun)
+    }
+    try records.drop("c")
+    var (found, last) = ([String](), String?.none)
+    while let page = try Optional(records.openUploads(after: last, limit: 2)), let end = page.last {
+      #expect(page.count <= 2)
+      (found, last) = (found + page.map(\.id), end.id)
+    }
+    #expect(found == ["a", "b", "d", "e"])
+  }
+
   @Test(arguments: RecordsKind.available) func equalDamageIsCountedOnceForEachStore(_ kind: RecordsKind) throws {
     let records = try kind.open(try TemporaryFolder()).records
     try add("me", records)

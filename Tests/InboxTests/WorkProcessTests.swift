@@ -33,8 +33,9 @@ struct WorkProcessTests {
   }
 
   @Test(arguments: [
-    ("exit 3", "worker-crashed"), ("exit 0", "file-not-found"), ("kill -SEGV $$", "worker-crashed"),
-    ("kill -KILL $$", "worker-memory"),
+    ("exit 2", "worker-crashed"), ("exit 3", "worker-failed"), ("exit 127", "worker-failed"),
+    ("exit 0", "file-not-found"), ("kill -SEGV $$", "worker-crashed"),
+    ("kill -KILL $$", "worker-killed"),
     ("echo 'Could not allocate memory' >&2; exit 1", "worker-memory"), ("echo nonsense > RESULT", "worker-failed"),
     (
       "printf '{\"failure\":{\"code\":\"archive-name\",\"words\":\"x\",\"isEnvironmental\":false}}' > RESULT",
@@ -46,6 +47,19 @@ struct WorkProcessTests {
     let code = try code(script, seconds: script.hasPrefix("exec cat") ? 1 : 20)
     // A result that is missing is a failure of the worker's.
     #expect(code == expected || expected == "file-not-found" && code == "worker-failed", "\(code)")
+  }
+
+  /// How a process ended, and whether that says something of the bundle.
+  @Test(arguments: [
+    ("kill -KILL $$", true), ("exit 3", true), ("exit 126", true), ("exit 2", false), ("kill -SEGV $$", false),
+    ("echo 'Could not allocate memory' >&2; exit 3", false), ("echo '{\"code\":\"no-space\"}' >&2; exit 3", true),
+  ])
+  func whatEndsAWorkerFromOutsideIsNoFaultOfTheBundle(_ script: String, _ isEnvironmental: Bool) throws {
+    let folder = try TemporaryFolder()
+    let error = #expect(throws: InboxError.self) {
+      try WorkProcess("/bin/sh", ["-c", script]).run(order(folder), beat: {}, isCancelled: { false })
+    }
+    #expect(error?.isEnvironmental == isEnvironmental, "\(String(describing: error))")
   }
 
   @Test func anAnswerWithoutEndIsNotRead() throws {

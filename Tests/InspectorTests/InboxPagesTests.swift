@@ -229,6 +229,66 @@ struct InboxPagesTests {
     #expect(try browser.get("/inbox/removed?_next=x").status == .badRequest)
   }
 
+  @Test func whatJobsWaitForIsToldWhereItIsLookedFor() throws {
+    let post = try Post()
+    let id = try post.send(Array("nothing".utf8), works: false)
+    let other = try post.send(Array("something".utf8), works: false)
+    let now = Surroundings.machine.now()
+    let browser = try Browser(try post.inspector())
+    #expect(try browser.get("/healthz").text == "ok\n")
+    for (bundle, code) in [(id, "no-space"), (other, "<b>\"{}")] {
+      let job = try #require(try post.inbox.queue.lease(by: "me", for: 60, at: now))
+      #expect(job.bundle == bundle)
+      _ = try post.inbox.queue.end(job, .hindered(.init(code: code, words: "It is full.")), at: now)
+    }
+    let page = try browser.get("/inbox/bundles/\(id)").text
+    #expect(page.contains("waits until what is in its way is gone") && page.contains("It is full."))
+    #expect(page.contains("no-space") && !page.contains("Try again"))
+    #expect(try browser.get("/inbox").text.contains("<code>no-space</code>"))
+    let jobs = try browser.get("/inbox/jobs?state=waiting").text
+    #expect(jobs.contains("no fault of their bundles") && jobs.contains("1 job <code>no-space</code>"))
+    #expect(!jobs.contains("begun again by itself") && XSS.findings(in: jobs) == [])
+    let json = try browser.json("/inbox/jobs.json?state=waiting")
+    #expect(json["hindrances"] as? [String: Int] == ["no-space": 1, "other": 1])
+    let health = try browser.get("/healthz")
+    #expect(health.status == .ok && health.text == "ok\nwaiting: no-space, other\n")
+    let metrics = try metrics(of: post.inspector())
+    #expect(metrics.contains("lazaret_inbox_hindered_jobs{reason=\"no-space\"} 1\n"))
+    #expect(metrics.contains("lazaret_inbox_hindered_jobs{reason=\"other\"} 1\n"))
+    _ = try post.inbox.queue.restart(.open, of: id, at: now)
+    _ = try post.inbox.queue.restart(.open, of: other, at: now)
+    #expect(try browser.get("/healthz").text == "ok\n")
+  }
+
+  private func metrics(of inspector: Inspector) throws -> String {
+    var request = try Request(.get, "/metrics")
+    request.client = ClientAddress("127.0.0.1")
+    return inspector.respond(to: request).text
+  }
+
+  @Test(arguments: [true, false]) func whatABucketKeepsOfABundleIsSaidBeforeAndAfter(_ keepsVersions: Bool) throws {
+    let bucket = try MemoryBucket(keepingVersions: keepsVersions)
+    let address = try S3Address("s3://bucket/inbox")
+    let folder = try TemporaryFolder()
+    let database = try InboxDatabase(folder.appending("records.sqlite"))
+    let post = try Post { home in
+      try InboxFolders(home: home).make(in: FileSystem())
+      return Inbox(
+        home: home, records: SQLiteInboxRecords(database), queue: SQLiteJobQueue(database),
+        storage: ObjectBundleStorage(address, bucket.client(), home: home), frontEnd: home.string,
+        limits: InboxLimits(), hasIdentity: false, surroundings: .machine)
+    }
+    let id = try post.send(Array("nothing".utf8), works: false)
+    let browser = try Browser(try post.inspector())
+    let asked = try browser.get("/inbox/bundles/\(id)/discard").text
+    #expect(asked.contains("Discard for good") == !keepsVersions)
+    #expect(asked.contains("what is removed is hidden") == keepsVersions)
+    #expect(try browser.post("/inbox/bundles/\(id)/discard", [("understood", "yes")]).status == .seeOther)
+    #expect(try browser.get("/inbox/removed").text.contains("what is removed is hidden") == keepsVersions)
+    let keeping = try browser.json("/inbox/removed.json")["keeping"] as? String
+    #expect((keeping != nil) == keepsVersions)
+  }
+
   @Test func everyFrontEndShowsTheStoreOfABundle() throws {
     let bucket = try MemoryBucket()
     let address = try S3Address("s3://bucket/inbox")

@@ -1,21 +1,5 @@
 import Failures
 
-/// What a bucket does with what is removed.
-package enum S3Keeping: Sendable, Hashable {
-  /// It is gone.
-  case nothing
-
-  /// Earlier versions of objects stay, also of those that were removed.
-  case versions
-
-  /// Objects cannot be removed for good for so many days after they were written; where no number is set, for as long as each
-  /// one's own lock says.
-  case locked(days: Int?)
-
-  /// The credentials do not allow to ask.
-  case unknown
-}
-
 extension S3Client {
   /// What the bucket does with what is removed.
   package func keeping() throws(S3Error) -> S3Keeping {

@@ -83,11 +83,11 @@ extension Inbox {
   /// The caller holds the lock of the inbox, and nothing is received yet.
   package func finishInterrupted() throws {
     var open: Set<String> = []
-    for upload in try ownUploads() {
+    try eachOwnUpload { upload in
       // With shared storage whole ones wait until the process runs: that may take long, or not be possible now.
       guard !storage.isShared, upload.offset == upload.length else {
         open.insert(upload.id)
-        continue
+        return
       }
       do {
         _ = try complete(upload)
@@ -131,9 +131,11 @@ extension Inbox {
     try queueWaiting()
   }
 
-  /// The uploads that are not over, and come in by this process.
-  private func ownUploads() throws -> [InboxUpload] {
-    try records.openUploads().filter { $0.frontEnd == frontEnd }
+  /// Does something to each upload that is not over, and comes in by this process.
+  private func eachOwnUpload(_ body: (InboxUpload) throws -> Void) throws {
+    try records.eachOpenUpload { upload in
+      if upload.frontEnd == frontEnd { try body(upload) }
+    }
   }
 
   /// Goes on with what could not be done before, for want of the storage or of the records: bundles get their jobs, whole uploads
@@ -146,8 +148,13 @@ extension Inbox {
       do { try body() } catch { firstError = firstError ?? error }
     }
     attempt { try queue.add(.open, forAll: .received, at: surroundings.now()) }
-    for upload in try ownUploads() where upload.offset == upload.length {
-      attempt { try goOn(with: upload.id) }
+    attempt {
+      let uploads = try records.openUploads(after: lookedAtUploads, limit: InboxUpload.readAtOnce)
+      // The others have their turn the next time, and after the last come the first.
+      lookedAtUploads = uploads.count == InboxUpload.readAtOnce ? uploads.last?.id : nil
+      for upload in uploads where upload.frontEnd == frontEnd && upload.offset == upload.length {
+        attempt { try goOn(with: upload.id) }
+      }
     }
     attempt { try storage.removeCopies(records) }
     attempt {
@@ -178,8 +185,9 @@ extension Inbox {
   private func removeEndedUploads() throws {
     // Listed before the records are asked: none is listed that they do not know yet.
     let names = try fileSystem.entries(of: folders.uploads).map(\.string)
-    let open = Set(try ownUploads().map(\.id))
-    for name in names where !open.contains(name) && !turns.isTaken(name) {
+    for name in names where !turns.isTaken(name) {
+      let upload = try records.upload(name)
+      if upload?.state == .open, upload?.frontEnd == frontEnd { continue }
       try fileSystem.unlink(folders.uploads.appending(name))
     }
   }
@@ -195,11 +203,11 @@ extension Inbox {
   /// Ends the uploads that nothing more came of in time.
   package func expireUploads() throws {
     let now = surroundings.now().secondsSince1970
-    for upload in try records.openUploads() where upload.expires <= now {
+    try records.eachOpenUpload { upload in
       // One that a thread is at is not over.
-      guard turns.take(upload.id) else { continue }
+      guard upload.expires <= now, turns.take(upload.id) else { return }
       defer { turns.release(upload.id) }
-      guard try records.drop(upload.id) else { continue }
+      guard try records.drop(upload.id) else { return }
       try fileSystem.unlink(folders.upload(upload.id))
     }
     try records.pruneUploads(at: surroundings.now())

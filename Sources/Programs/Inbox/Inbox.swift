@@ -47,6 +47,13 @@ package final class Inbox: Sendable {
   }
   private let trouble = Mutex<String?>(nil)
 
+  /// The upload behind which the next look for whole ones begins; nil for the first.
+  var lookedAtUploads: String? {
+    get { looked.withLock { $0 } }
+    set { looked.withLock { $0 = newValue } }
+  }
+  private let looked = Mutex<String?>(nil)
+
   /// The file of the home's catalogue that knew the stores of bundles at the latest look; nil where there was none.
   private let catalogued = Mutex<FileStatus?>(nil)
 
@@ -148,7 +155,7 @@ package final class Inbox: Sendable {
     changes.tell()
   }
 
-  /// Removes a bundle for good, with its store and what was salvaged of it; that its damage was seen, and that it was
+  /// Removes a bundle, with its store and what was salvaged of it; that its damage was seen, and that it was
   /// removed, stays known.
   ///
   /// - Throws: `not-in-inbox`; `inbox-not-now` where something is being done to it.
@@ -163,6 +170,16 @@ package final class Inbox: Sendable {
     changes.tell()
     // Of storage that does not answer now, the objects go later.
     if let failure = removed.failure, !(storage.isShared && failure.isEnvironmental) { throw failure }
+  }
+
+  /// That what is removed of bundles is not gone where they lie, or that this is not known, as a sentence; nil where it is gone.
+  package func keepingWords() -> String? {
+    do {
+      return try storage.keepingWords(at: surroundings.now())
+    } catch {
+      return
+        "Whether the storage of the bundles keeps what is removed cannot be asked now: what is removed may be only hidden there."
+    }
   }
 
   /// The codes of errors of a storage that pass by themselves, unlike a right that is wanting.

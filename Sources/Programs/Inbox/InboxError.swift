@@ -51,11 +51,17 @@ package enum InboxErrorKind: String, FailureKind {
   /// A worker could not be started, or was told what makes no sense.
   case worker = "worker-failed"
 
+  /// The key or a model that the server was given is not there any more, or is none.
+  case given = "worker-given"
+
   /// What a bundle unpacks to, or what is salvaged of it, is more than the sender's quota or the inbox leaves.
   case room = "sender-quota"
 
-  /// A job was begun as often as it may be.
-  case tries = "worker-tries"
+  /// A worker was killed, and not by itself.
+  case killed = "worker-killed"
+
+  /// Workers were not heard of any more: they were killed with their server, or could not reach the records.
+  case lost = "worker-lost"
 
   /// Who is at fault, which the kind alone does not tell.
   package struct Details: FailureDetails {
@@ -89,8 +95,10 @@ package enum InboxErrorKind: String, FailureKind {
     case .memory, .time, .fileSize: "Open the bundle as it was received on a machine of its own."
     case .crashed: "Keep the bundle as it was received, and report this."
     case .worker: "Please report this."
+    case .given: "Give the server the key and the models anew, or put them back where they were."
     case .room: "Discard bundles of this sender, or give it a token with a larger quota; then try again."
-    case .tries: "Begin it again."
+    case .killed: "Look whether the system has ended it for want of memory: give the machine more, or fewer workers."
+    case .lost: "Look whether the server is killed again and again, and whether it reaches its records."
     }
   }
 }

@@ -105,6 +105,14 @@ package final class ObjectBundleStorage: BundleStorage {
     try copies.drop(id)
   }
 
+  package func keepingWords(at date: Timestamp) throws -> String? {
+    switch try client.keeping() {
+    case .unknown:
+      "Whether the bucket keeps versions or locks objects is not known, since these credentials may not ask: what is removed may be only hidden there."
+    case let keeping: keeping.words(at: date)
+    }
+  }
+
   /// Nothing is to be done: another worker may be about to say that it counts, and all of it goes with the bundle.
   package func removeResults(of id: String) throws {}
 

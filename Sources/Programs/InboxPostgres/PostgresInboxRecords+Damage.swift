@@ -13,11 +13,31 @@ extension PostgresInboxRecords {
         """,
         [
           .text(sighting.store), .text(sighting.fingerprint.group), .text(sighting.fingerprint.exact),
-          .shown(sighting.appVersion), .text(sighting.date), .text(sighting.bundle),
+          .shown(try Self.noted(sighting, connection)), .text(sighting.date), .text(sighting.bundle),
           .text(try InboxRecordText.text(sighting.fingerprint)),
         ])
       try Self.noteBands(of: [sighting.fingerprint], connection)
     }
+  }
+
+  /// The version of the app as it is noted; of transactions at one time each may add one more than are noted.
+  private static func noted(_ sighting: InboxSighting, _ connection: PostgresConnection) throws -> String? {
+    guard let version = sighting.appVersion else { return nil }
+    let known = try connection.query(
+      """
+      SELECT EXISTS (
+          SELECT 1 FROM lazaret.tallies WHERE kind = 'seen' AND name = $1 AND part = $2 GROUP BY part HAVING sum(n) > 0
+        ), (
+          SELECT count(*) FROM (
+            SELECT 1 FROM lazaret.tallies WHERE kind = 'seen' AND name = $1 GROUP BY part HAVING sum(n) > 0 LIMIT $3
+          ) AS parts
+        )
+      """,
+      [
+        .text(sighting.fingerprint.group), .shown(version), .integer(Int64(InboxSighting.maximumVersions)),
+      ])
+    return InboxSighting.noted(
+      version, isKnown: try known.text(0, 0) == "t", count: Int(try known.integer(0, 1)))
   }
 
   /// Notes the marks by which fingerprints are found.

@@ -127,6 +127,15 @@ extension PostgresInboxRecords {
     }
   }
 
+  package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
+    try database.readOnce("list the uploads") { connection in
+      try connection.query(
+        "SELECT content FROM lazaret.uploads WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2",
+        [.text(id ?? ""), .integer(Int64(max(0, limit)))]
+      ).map { try InboxRecordText.value(InboxUpload.self, try $0.text($1, 0)) }
+    }
+  }
+
   package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle", isRepeatable: true) { connection in
       let over = InboxError.noBundle("note the bundle")

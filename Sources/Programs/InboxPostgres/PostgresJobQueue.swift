@@ -20,9 +20,9 @@ package struct PostgresJobQueue: JobQueue {
   /// What ``job(_:_:)`` reads, in this order.
   static let columns = """
     jobs.id, jobs.kind, jobs.bundle, jobs.state, jobs.attempts, jobs.excused, jobs.interrupted, jobs.not_before,
-    jobs.lease_ends, jobs.owner, jobs.code, jobs.words, jobs.date
+    jobs.lease_ends, jobs.owner, jobs.code, jobs.words, jobs.date, jobs.hindered
     """
-  static let columnCount = 13
+  static let columnCount = 14
 
   /// A job of a row; nil where the row has none, or a later version of this software wrote it.
   static func job(_ result: borrowing PostgresResult, _ row: Int) throws -> InboxJob? {
@@ -33,6 +33,7 @@ package struct PostgresJobQueue: JobQueue {
     return InboxJob(
       id: id, kind: kind, bundle: try result.text(row, 2), state: state, attempts: Int(try result.integer(row, 4)),
       excused: Int(try result.integer(row, 5)), interrupted: Int(try result.integer(row, 6)),
+      isHindered: try result.text(row, 13) == "t",
       notBefore: try result.integer(row, 7), leaseEnds: try result.integer(row, 8), owner: try result.maybeText(row, 9),
       code: try result.maybeText(row, 10), words: try result.maybeText(row, 11), date: try result.text(row, 12))
   }
@@ -46,12 +47,12 @@ package struct PostgresJobQueue: JobQueue {
     _ = try connection.query(
       """
       UPDATE lazaret.jobs SET state = $1, attempts = $2, excused = $3, interrupted = $4, not_before = $5, lease_ends = $6,
-        owner = $7, code = $8, words = $9, date = $10 WHERE id = $11
+        owner = $7, code = $8, words = $9, date = $10, hindered = $11 WHERE id = $12
       """,
       [
         .text(job.state.rawValue), .integer(Int64(job.attempts)), .integer(Int64(job.excused)),
         .integer(Int64(job.interrupted)), .integer(job.notBefore), .integer(job.leaseEnds), .maybe(job.owner),
-        .shown(job.code), .shown(job.words), .text(job.date), .integer(job.id),
+        .shown(job.code), .shown(job.words), .text(job.date), .integer(job.isHindered ? 1 : 0), .integer(job.id),
       ])
   }
 
@@ -78,15 +79,38 @@ package struct PostgresJobQueue: JobQueue {
   }
 
   package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
-    try database.write("add jobs", isRepeatable: true, tells: false) { connection in
-      let added = try connection.query(
+    var key: InboxKey?
+    repeat { key = try add(kind, forNext: state, behind: key, at: date) } while key != nil
+  }
+
+  /// Adds a job for each of some bundles in a state that has none of that kind, in one step: a statement has its time.
+  ///
+  /// - Parameter key: only those that arrived behind it.
+  /// - Returns: the last of them that was looked at; nil where there are no more.
+  private func add(
+    _ kind: InboxJob.Kind, forNext state: InboxBundle.State, behind key: InboxKey?, at date: Timestamp
+  ) throws(InboxError) -> InboxKey? {
+    try database.write("add jobs", isRepeatable: true, tells: false) { connection -> InboxKey? in
+      let looked = try connection.query(
         """
-        INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT $1, id, 'waiting', $2 FROM lazaret.bundles
-          WHERE state = $3 AND NOT EXISTS (SELECT 1 FROM lazaret.jobs WHERE bundle = bundles.id AND kind = $1)
-          ORDER BY bundles.date, id ON CONFLICT DO NOTHING
-        """, [.text(kind.rawValue), .text(date.rfc3339), .text(state.rawValue)])
+        WITH page AS MATERIALIZED (
+          SELECT id, date FROM lazaret.bundles WHERE state = $3 AND (date, id) > ($4, $5) ORDER BY date, id LIMIT $6
+        ), added AS (
+          INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT $1, id, 'waiting', $2 FROM page
+            WHERE NOT EXISTS (SELECT 1 FROM lazaret.jobs WHERE bundle = page.id AND kind = $1)
+            ORDER BY page.date, id ON CONFLICT DO NOTHING RETURNING 1
+        )
+        SELECT (SELECT count(*) FROM page), (SELECT count(*) FROM added),
+          (SELECT date FROM page ORDER BY date DESC, id DESC LIMIT 1), (SELECT id FROM page ORDER BY date DESC, id DESC LIMIT 1)
+        """,
+        [
+          .text(kind.rawValue), .text(date.rfc3339), .text(state.rawValue), .text(key?.date ?? ""),
+          .text(key?.id ?? ""), .integer(Int64(rules.addedAtOnce)),
+        ])
       // Every machine asks now and then; where nothing was added there is nothing to look for.
-      if added.changed > 0 { try database.tell(connection) }
+      if try looked.integer(0, 1) > 0 { try database.tell(connection) }
+      guard try looked.integer(0, 0) == rules.addedAtOnce else { return nil }
+      return InboxKey(date: try looked.text(0, 2), id: try looked.text(0, 3))
     }
   }
 
@@ -95,13 +119,13 @@ package struct PostgresJobQueue: JobQueue {
     return try database.write("take a job", isRepeatable: false, tells: false, isLasting: false) { connection in
       let date = try Self.serverDate(date, connection)
       let now = date.secondsSince1970
-      let exhausted = try Self.jobs(
+      let often = try Self.jobs(
         connection.query(
           """
           SELECT \(Self.columns) FROM lazaret.jobs WHERE state = 'running' AND lease_ends < $1 AND interrupted >= $2
             ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED
           """, [.integer(now), .integer(Int64(rules.maximumInterruptions - 1))]))
-      for job in exhausted where rules.isExhausted(job) { try note(rules.exhausted(job, at: date), connection) }
+      for job in often where rules.isPostponed(job) { try note(rules.postponed(job, at: date), connection) }
       // The first of those whose lease has ended and of those that wait, whichever has waited longer.
       let result = try connection.query(
         """
@@ -183,7 +207,7 @@ package struct PostgresJobQueue: JobQueue {
         """
         INSERT INTO lazaret.jobs (kind, bundle, state, date) VALUES ($1, $2, 'waiting', $3)
           ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0, interrupted = 0,
-            not_before = 0, lease_ends = 0, code = NULL, words = NULL, owner = NULL, date = excluded.date
+            hindered = false, not_before = 0, lease_ends = 0, code = NULL, words = NULL, owner = NULL, date = excluded.date
             WHERE jobs.state <> 'running'
         """, [.text(kind.rawValue), .text(bundle), .text(date.rfc3339)])
       if kind == .open, begun.changed > 0 {
@@ -201,7 +225,7 @@ package struct PostgresJobQueue: JobQueue {
       INSERT INTO lazaret.jobs (kind, bundle, state, date) SELECT 'salvage', bundle, 'waiting', $2
         FROM unnest($1::text[]) WITH ORDINALITY AS chosen (bundle, place) ORDER BY place
         ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0, interrupted = 0,
-          not_before = 0, lease_ends = 0, code = NULL, words = NULL, owner = NULL, date = excluded.date
+          hindered = false, not_before = 0, lease_ends = 0, code = NULL, words = NULL, owner = NULL, date = excluded.date
           WHERE jobs.state <> 'running'
       """, [bundles, .text(date.rfc3339)])
   }
@@ -245,6 +269,17 @@ package struct PostgresJobQueue: JobQueue {
   package func counts() throws(InboxError) -> [InboxJob.State: Int] {
     try PostgresTallies.counts("jobs", in: database).reduce(into: [:]) { counts, count in
       if let state = InboxJob.State(rawValue: count.key), count.value > 0 { counts[state] = Int(count.value) }
+    }
+  }
+
+  package func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
+    try database.readOnce("count the jobs that wait") { connection in
+      Dictionary(
+        uniqueKeysWithValues: try connection.query(
+          """
+          SELECT code, count(*) AS n FROM lazaret.jobs WHERE hindered AND code IS NOT NULL GROUP BY code ORDER BY n DESC, code LIMIT $1
+          """, [.integer(Int64(max(0, limit)))]
+        ).map { (try $0.text($1, 0), Int(try $0.integer($1, 1))) })
     }
   }
 

@@ -20,7 +20,7 @@ enum PostgresSchema {
   static let steps = [
     Step(statements: first), Step(statements: second, fill: PostgresInboxRecords.noteBandsOfAll),
     Step(statements: third), Step(statements: fourth), Step(statements: fifth), Step(statements: sixth),
-    Step(statements: seventh),
+    Step(statements: seventh), Step(statements: eighth),
   ]
 
   /// The key of the advisory locks: `laza` in ASCII.
@@ -262,6 +262,13 @@ enum PostgresSchema {
   // When a bundle was last sent.
   private static let fifth = """
     ALTER TABLE lazaret.bundles ADD COLUMN received text COLLATE "C";
+    """
+
+  // Which jobs wait for their surroundings; uploads that are not over, page by page.
+  private static let eighth = """
+    ALTER TABLE lazaret.jobs ADD COLUMN hindered boolean NOT NULL DEFAULT false;
+    CREATE INDEX jobs_hindered ON lazaret.jobs (code) WHERE hindered;
+    CREATE INDEX uploads_open_by_id ON lazaret.uploads (id) WHERE state = 'open';
     """
 
   // Which version salvaged a bundle, and bundles that are salvaged again together.

@@ -44,23 +44,7 @@ extension BackupPlace {
 
 extension ObjectStoragePlace {
   /// That what is removed is not gone, as a sentence; nil where it is, or where that is not known.
-  func keepingWords() throws -> String? {
-    switch try keeping() {
-    case .nothing, .unknown: nil
-    case .versions:
-      "The bucket keeps versions: what is removed is hidden, and takes room until a rule of the bucket expires it."
-    case .locked(nil):
-      "The bucket locks objects: what is removed is hidden, and stays for as long as each object's lock says."
-    case .locked(let days?):
-      "The bucket locks objects for \(counted(days, "day")): what is removed is hidden, and can be deleted for good once that has passed since it was written, all of it from \(Self.day(in: days)) on, unless an object has a longer lock of its own."
-    }
-  }
-
-  /// The day in so many days.
-  private static func day(in days: Int) -> String {
-    let now = Surroundings.machine.now().secondsSince1970
-    return String(Timestamp(secondsSince1970: now + Int64(days + 1) * 86_400).rfc3339.prefix(10))
-  }
+  func keepingWords() throws -> String? { try keeping().words(at: Surroundings.machine.now()) }
 }
 
 /// Where a place is, as JSON has it: the path of a folder, or an address.

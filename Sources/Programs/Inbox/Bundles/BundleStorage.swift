@@ -1,3 +1,4 @@
+package import StoreFiles
 package import SystemPackage
 
 /// Where the bundles of an inbox lie: as they were received, and what was unpacked and salvaged of them.
@@ -31,6 +32,9 @@ package protocol BundleStorage: Sendable {
 
   /// Removes a bundle with everything that was made of it; no error where there is none.
   func remove(_ id: String) throws
+
+  /// That what is removed is not gone, or that this is not known, as a sentence; nil where it is gone.
+  func keepingWords(at date: Timestamp) throws -> String?
 
   /// Removes what was made of a bundle, where it lies in the home; in shared storage it stays until the bundle is removed.
   func removeResults(of id: String) throws

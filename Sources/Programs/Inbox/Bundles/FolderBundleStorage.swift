@@ -41,6 +41,9 @@ package struct FolderBundleStorage: BundleStorage {
     try fileSystem.removeTree(folders.work(id))
   }
 
+  /// Nil: files that are removed are gone.
+  package func keepingWords(at date: Timestamp) throws -> String? { nil }
+
   package func removeResults(of id: String) throws {
     let received = [folders.received(id, encrypted: true), folders.received(id, encrypted: false)]
     for name in try fileSystem.entries(of: folders.bundle(id)) {

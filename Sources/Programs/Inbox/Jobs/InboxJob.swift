@@ -22,7 +22,7 @@ package struct InboxJob: Sendable, Hashable {
     /// It is done.
     case done
 
-    /// It failed, and is not tried again by itself.
+    /// It failed by what its bundle is; only what begins it anew brings it back.
     case failed
   }
 
@@ -44,8 +44,11 @@ package struct InboxJob: Sendable, Hashable {
   /// How many of those do not count, because it was put back.
   package var excused: Int
 
-  /// How many of those ended without a word: the process that worked at it was killed, mostly with the server.
+  /// How many of those ended without a word: the process that had it was killed, or could not reach the records.
   package var interrupted: Int
+
+  /// Whether it waits for its surroundings, which its ``code`` names; also while it is tried again.
+  package var isHindered: Bool
 
   /// Before when it is not begun, in seconds since 1970.
   package var notBefore: Int64
@@ -68,7 +71,7 @@ package struct InboxJob: Sendable, Hashable {
   /// A job as a queue keeps it.
   package init(
     id: Int64, kind: Kind, bundle: String, state: State, attempts: Int, excused: Int, interrupted: Int,
-    notBefore: Int64, leaseEnds: Int64, owner: String?, code: String?, words: String?, date: String
+    isHindered: Bool, notBefore: Int64, leaseEnds: Int64, owner: String?, code: String?, words: String?, date: String
   ) {
     self.id = id
     self.kind = kind
@@ -77,6 +80,7 @@ package struct InboxJob: Sendable, Hashable {
     self.attempts = attempts
     self.excused = excused
     self.interrupted = interrupted
+    self.isHindered = isHindered
     self.notBefore = notBefore
     self.leaseEnds = leaseEnds
     self.owner = owner
@@ -103,10 +107,14 @@ package enum InboxJobOutcome: Sendable, Hashable {
   /// It could not be begun for what has nothing to do with it: it waits its turn again, and the attempt does not count.
   case putBack(InboxBundle.Failure)
 
-  /// The storage of the bundles, or the records, could not be used: it waits for a pause that grows to a minute, and the attempt
-  /// never counts.
-  case storageFault(InboxBundle.Failure)
+  /// What every job needs could not be used, such as the storage of the bundles, the records or the disk: it waits for a pause
+  /// that grows to a minute, and the attempt never counts.
+  case outage(InboxBundle.Failure)
 
-  /// It may go better later: it is tried again after a growing pause, as often as the queue allows.
+  /// Its surroundings were at fault, and not its bundle: it waits for a pause that grows to five minutes, and the attempt never
+  /// counts.
+  case hindered(InboxBundle.Failure)
+
+  /// Its bundle may be at fault: it is tried again after a growing pause, as often as the queue allows.
   case tryAgain(InboxBundle.Failure)
 }

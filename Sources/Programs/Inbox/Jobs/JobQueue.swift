@@ -2,8 +2,9 @@ package import StoreFiles
 
 /// The work that waits, in an order that survives any kill.
 ///
-/// A process that takes a job leases it: when the lease ends and the job is not done, the job is there for the next one. A job is begun a
-/// bounded number of times. Nothing in it is of one kind of database.
+/// A process that takes a job leases it: when the lease ends and the job is not done, the job is there for the next one. A job that
+/// ends with an error of its bundle's is begun a bounded number of times; one that its surroundings kept from being done waits for them.
+/// Nothing in it is of one kind of database.
 package protocol JobQueue: Sendable {
   /// Adds a job; nothing is done where the bundle has one of that kind.
   func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
@@ -16,8 +17,7 @@ package protocol JobQueue: Sendable {
 
   /// Takes the job that has waited longest, and counts the attempt.
   ///
-  /// A job whose lease has ended too often without a word has failed, with the code `worker-tries`; a bundle that could not be
-  /// opened for that is refused in the same step.
+  /// A job whose lease has ended very often without a word waits for a while, with the code `worker-lost`.
   ///
   /// - Parameters:
   ///   - owner: who takes it.
@@ -55,13 +55,19 @@ package protocol JobQueue: Sendable {
 
   /// The jobs in a state, those of the latest bundles first; only those behind the one of a number where it is given.
   ///
-  /// Jobs that have failed are not begun again by themselves, and each has its reason.
+  /// Jobs that have failed have their reasons. What begins them again is ``restart(_:of:at:)``: a person asks for it, or, for a
+  /// salvage, its bundle is opened again.
   func jobs(in state: InboxJob.State, after id: Int64?, limit: Int) throws(InboxError) -> [InboxJob]
 
   /// How many jobs there are in each state.
   ///
   /// - Throws: `inbox-records`.
   func counts() throws(InboxError) -> [InboxJob.State: Int]
+
+  /// How many jobs wait for their surroundings for each reason, by the stable word of it; the reasons of the most jobs.
+  ///
+  /// - Throws: `inbox-records`.
+  func hindrances(limit: Int) throws(InboxError) -> [String: Int]
 
   /// Forgets the jobs of a bundle.
   func remove(of bundle: String) throws(InboxError)

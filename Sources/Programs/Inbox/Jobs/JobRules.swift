@@ -7,21 +7,32 @@ package struct JobRules: Sendable, Hashable {
   /// How often a job is begun that ends with an error each time.
   package var maximumAttempts: Int
 
-  /// How often a job is begun that ends without a word each time: more often, since a server may be killed for reasons
-  /// of its own.
+  /// How often a job is begun at once whose attempts end without a word each time; later ones wait for a pause.
   package var maximumInterruptions: Int
 
-  /// How often a job is put back before that counts as an attempt.
+  /// How many bundles get their jobs in one step: a statement on a server has its time.
+  package var addedAtOnce: Int
+
+  /// How often a job is put back for a moment before it waits as long as in an outage.
   private static let maximumExcused = 200
 
   /// How many seconds pass before a job that was put back is begun again.
   private static let pauseOfExcused: Int64 = 1
 
-  /// The most seconds that pass before a job whose bundle could not be fetched or kept is begun again.
-  private static let longestPauseOfStorage: Int64 = 60
+  /// The most seconds that pass before a job is begun again that an outage has kept from being done.
+  private static let longestPauseOfOutage: Int64 = 60
+
+  /// The most seconds that pass before a job is begun again that its surroundings have kept from being done.
+  private static let longestPauseOfHindrance: Int64 = 300
+
+  /// How many seconds pass where nothing counts: twice as many each time, up to a bound.
+  private static func pause(after times: Int, from first: Int64, to longest: Int64) -> Int64 {
+    min(longest, first << Int64(min(max(0, times), 16)))
+  }
 
   /// Rules.
-  package init(maximumAttempts: Int = 4, maximumInterruptions: Int = 8) {
+  package init(maximumAttempts: Int = 4, maximumInterruptions: Int = 8, addedAtOnce: Int = 5000) {
+    self.addedAtOnce = addedAtOnce
     self.maximumAttempts = maximumAttempts
     self.maximumInterruptions = maximumInterruptions
   }
@@ -41,15 +52,22 @@ package struct JobRules: Sendable, Hashable {
     return job
   }
 
-  /// Whether a job whose lease has ended ended without a word as often as it may.
-  package func isExhausted(_ job: InboxJob) -> Bool { job.interrupted + 1 >= maximumInterruptions }
+  /// Whether a job whose lease has ended ended without a word so often that it is not begun at once.
+  package func isPostponed(_ job: InboxJob) -> Bool { job.interrupted + 1 >= maximumInterruptions }
 
-  /// Such a job, which has failed.
-  package func exhausted(_ job: InboxJob, at date: Timestamp) -> InboxJob {
+  /// Such a job, which waits: that a process is heard of no more says nothing of the bundle.
+  package func postponed(_ job: InboxJob, at date: Timestamp) -> InboxJob {
     var job = job
-    job.state = .failed
-    job.code = job.code ?? InboxError.Kind.tries.rawValue
-    job.words = job.words ?? "The process that worked at it died each time."
+    job.interrupted += 1
+    job.state = .waiting
+    job.isHindered = true
+    job.code = InboxError.Kind.lost.rawValue
+    job.words =
+      "\(job.interrupted) attempts ended without a word: their processes were killed, or could not reach the records."
+    job.notBefore =
+      date.secondsSince1970
+      + Self.pause(after: job.interrupted - maximumInterruptions, from: 60, to: Self.longestPauseOfHindrance)
+    job.leaseEnds = 0
     job.owner = nil
     job.date = date.rfc3339
     return job
@@ -61,18 +79,25 @@ package struct JobRules: Sendable, Hashable {
     // Attempts that ended with an error of their own.
     let counted = job.counted
     var job = job
+    job.isHindered = false
     switch outcome {
     case .done: break
     case .failed(let reason): (state, failure) = (.failed, reason)
-    case .putBack(let reason) where job.excused < Self.maximumExcused:
+    case .putBack(let reason):
       (state, failure) = (.waiting, reason)
+      notBefore =
+        date.secondsSince1970
+        + (job.excused < Self.maximumExcused ? Self.pauseOfExcused : Self.longestPauseOfOutage)
       job.excused += 1
-      notBefore = date.secondsSince1970 + Self.pauseOfExcused
-    case .storageFault(let reason):
-      (state, failure) = (.waiting, reason)
-      notBefore = date.secondsSince1970 + min(Self.longestPauseOfStorage, 1 << Int64(min(job.excused, 6)))
+    case .outage(let reason):
+      (state, failure, job.isHindered) = (.waiting, reason, true)
+      notBefore = date.secondsSince1970 + Self.pause(after: job.excused, from: 1, to: Self.longestPauseOfOutage)
       job.excused += 1
-    case .putBack(let reason), .tryAgain(let reason):
+    case .hindered(let reason):
+      (state, failure, job.isHindered) = (.waiting, reason, true)
+      notBefore = date.secondsSince1970 + Self.pause(after: job.excused, from: 5, to: Self.longestPauseOfHindrance)
+      job.excused += 1
+    case .tryAgain(let reason):
       state = counted < maximumAttempts ? .waiting : .failed
       failure = reason
       notBefore = date.secondsSince1970 + Self.pause(after: counted)

@@ -31,20 +31,41 @@ package struct SQLiteJobQueue: JobQueue {
   }
 
   package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
+    var key: InboxKey?
+    repeat { key = try add(kind, forNext: state, behind: key, at: date) } while key != nil
+  }
+
+  /// Adds a job for each of some bundles in a state that has none of that kind, in one step.
+  ///
+  /// - Parameter key: only those that arrived behind it.
+  /// - Returns: the last of them that was looked at; nil where there are no more.
+  private func add(
+    _ kind: InboxJob.Kind, forNext state: InboxBundle.State, behind key: InboxKey?, at date: Timestamp
+  ) throws(InboxError) -> InboxKey? {
     try database.write("add jobs") { database in
-      try database.execute(
+      let bundles = try Row.fetchAll(
+        database,
+        sql: """
+          SELECT id, date, EXISTS (SELECT 1 FROM jobs WHERE bundle = bundles.id AND kind = ?1) AS has FROM bundles
+            WHERE state = ?2 AND (date, id) > (?3, ?4) ORDER BY date, id LIMIT ?5
+          """, arguments: [kind.rawValue, state.rawValue, key?.date ?? "", key?.id ?? "", rules.addedAtOnce])
+      let statement = try database.makeStatement(
         sql: """
           INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
-            SELECT ?1, id, 'waiting', 0, 0, 0, ?2 FROM bundles WHERE state = ?3
-              AND NOT EXISTS (SELECT 1 FROM jobs WHERE bundle = bundles.id AND kind = ?1) ORDER BY bundles.date, id
-          """, arguments: [kind.rawValue, date.rfc3339, state.rawValue])
+            VALUES (?, ?, 'waiting', 0, 0, 0, ?)
+          """)
+      for bundle in bundles where !(bundle["has"] as Bool) {
+        try statement.execute(arguments: [kind.rawValue, bundle["id"] as String, date.rfc3339])
+      }
+      guard bundles.count == rules.addedAtOnce, let last = bundles.last else { return nil }
+      return InboxKey(date: last["date"], id: last["id"])
     }
   }
 
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
     let now = date.secondsSince1970
     return try database.write("take a job") { database -> InboxJob? in
-      try endInterrupted(at: date, database)
+      try postponeInterrupted(at: date, database)
       let row = try Row.fetchOne(
         database,
         sql: """
@@ -61,13 +82,13 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  /// Fails the jobs whose leases have ended too often without a word.
-  private func endInterrupted(at date: Timestamp, _ database: Database) throws {
+  /// Has the jobs wait for a while whose leases have ended very often without a word.
+  private func postponeInterrupted(at date: Timestamp, _ database: Database) throws {
     let jobs = try Row.fetchAll(
       database, sql: "SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ?",
       arguments: [date.secondsSince1970]
     ).compactMap(Self.job)
-    for job in jobs where rules.isExhausted(job) { try note(rules.exhausted(job, at: date), database) }
+    for job in jobs where rules.isPostponed(job) { try note(rules.postponed(job, at: date), database) }
   }
 
   /// Notes how far a job is now, and refuses its bundle where that follows.
@@ -81,12 +102,12 @@ package struct SQLiteJobQueue: JobQueue {
   private static func save(_ job: InboxJob, _ database: Database) throws {
     try database.execute(
       sql: """
-        UPDATE jobs SET state = ?, attempts = ?, excused = ?, interrupted = ?, not_before = ?, lease_ends = ?, owner = ?,
-          code = ?, words = ?, date = ? WHERE id = ?
+        UPDATE jobs SET state = ?, attempts = ?, excused = ?, interrupted = ?, hindered = ?, not_before = ?, lease_ends = ?,
+          owner = ?, code = ?, words = ?, date = ? WHERE id = ?
         """,
       arguments: [
-        job.state.rawValue, job.attempts, job.excused, job.interrupted, job.notBefore, job.leaseEnds, job.owner,
-        job.code, job.words, job.date, job.id,
+        job.state.rawValue, job.attempts, job.excused, job.interrupted, job.isHindered, job.notBefore, job.leaseEnds,
+        job.owner, job.code, job.words, job.date, job.id,
       ])
   }
 
@@ -133,7 +154,7 @@ package struct SQLiteJobQueue: JobQueue {
       sql: """
         INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
           ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
-            interrupted = 0, not_before = 0, lease_ends = 0,
+            interrupted = 0, hindered = 0, not_before = 0, lease_ends = 0,
             code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
         """, arguments: [kind.rawValue, bundle, date.rfc3339])
     if kind == .open, database.changesCount > 0 {
@@ -181,6 +202,17 @@ package struct SQLiteJobQueue: JobQueue {
       }
   }
 
+  package func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
+    try database.read("count the jobs that wait") { database in
+      try Row.fetchAll(
+        database,
+        sql: """
+          SELECT code, count(*) AS n FROM jobs WHERE hindered = 1 AND code IS NOT NULL GROUP BY code ORDER BY n DESC, code LIMIT ?
+          """, arguments: [max(0, limit)]
+      ).reduce(into: [:]) { counts, row in counts[row["code"]] = row["n"] }
+    }
+  }
+
   package func remove(of bundle: String) throws(InboxError) {
     try database.write("forget the jobs") { database in
       try database.execute(sql: "DELETE FROM jobs WHERE bundle = ?", arguments: [bundle])
@@ -195,7 +227,7 @@ package struct SQLiteJobQueue: JobQueue {
     return InboxJob(
       id: row["id"], kind: kind, bundle: row["bundle"], state: state, attempts: row["attempts"],
       excused: row["excused"],
-      interrupted: row["interrupted"],
+      interrupted: row["interrupted"], isHindered: row["hindered"],
       notBefore: row["not_before"], leaseEnds: row["lease_ends"], owner: row["owner"], code: row["code"],
       words: row["words"], date: row["date"])
   }

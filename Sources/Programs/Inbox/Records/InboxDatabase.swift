@@ -153,6 +153,15 @@ package final class InboxDatabase: Sendable {
       try makeCounts(database)
       try database.execute(sql: "DROP INDEX bundles_by_sender")
     }
+    // Which jobs wait for their surroundings; uploads that are not over, page by page.
+    migrator.registerMigration("8") { database in
+      try database.execute(
+        sql: """
+          ALTER TABLE jobs ADD COLUMN hindered INTEGER NOT NULL DEFAULT 0;
+          CREATE INDEX jobs_hindered ON jobs (code) WHERE hindered = 1;
+          CREATE INDEX uploads_open ON uploads (id) WHERE state = 'open';
+          """)
+    }
     return migrator
   }
 

@@ -32,14 +32,17 @@ package struct InboxGroup: Sendable, Hashable {
   /// When it was seen last, in RFC 3339.
   package var last: String
 
-  /// The versions of the app, oldest first.
+  /// The versions of the app, oldest first; of very many, those that were seen first.
   package var versions: [Version]
+
+  /// How many stores it was seen in with further versions, which are not listed.
+  package var furtherCount: Int64
 
   /// How many of the bundles are still in the inbox.
   package var bundlesKept: Int64
 
-  /// The oldest version of the app that it was seen with.
-  package var since: String? { versions.lazy.compactMap(\.version).first }
+  /// The oldest version of the app that it was seen with; nil where not all are known.
+  package var since: String? { furtherCount > 0 ? nil : versions.lazy.compactMap(\.version).first }
 
   /// How often, and since which version: `seen 14 times since 2.3`.
   package var words: String {
@@ -56,7 +59,9 @@ package struct InboxGroup: Sendable, Hashable {
     count = versions.reduce(0) { $0 + $1.count }
     self.first = first
     self.last = last
-    self.versions = versions.sorted { first, second in
+    let isFurther = { (version: Version) in version.version == InboxSighting.furtherVersion }
+    furtherCount = versions.filter(isFurther).reduce(0) { $0 + $1.count }
+    self.versions = versions.filter { !isFurther($0) }.sorted { first, second in
       switch (first.version, second.version) {
       case (let first?, let second?): Self.isOlder(first, second)
       case (_?, nil): true

@@ -52,6 +52,9 @@ package protocol InboxRecords: Sendable {
   /// The uploads that are not over, in the order in which they were begun; at most so many where a limit is given.
   func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload]
 
+  /// The uploads that are not over, by their identifiers; only those behind one where it is given.
+  func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload]
+
   /// Notes that an upload is a bundle now.
   ///
   /// - Returns: the bundle; an earlier one where the same sender has sent the same file before, and that which it became where
@@ -213,6 +216,17 @@ extension InboxRecords {
 
   /// The uploads that are not over.
   package func openUploads() throws(InboxError) -> [InboxUpload] { try openUploads(limit: nil) }
+
+  /// Does something to each upload that is not over, of which some are read at a time.
+  func eachOpenUpload(_ body: (InboxUpload) throws -> Void) throws {
+    var last: String?
+    while true {
+      let uploads = try openUploads(after: last, limit: InboxUpload.readAtOnce)
+      for upload in uploads { try body(upload) }
+      guard uploads.count == InboxUpload.readAtOnce else { return }
+      last = uploads.last?.id
+    }
+  }
 
   /// Forgets a bundle whatever the rules of retention say, its jobs and its uploads, and keeps a record of that, in one step.
   ///

@@ -53,6 +53,9 @@ package struct InboxUpload: Sendable, Hashable, Codable {
   /// The bundle that it became; an earlier one where the same was sent before.
   package var bundle: String?
 
+  /// How many uploads that are not over are read at a time.
+  static let readAtOnce = 1000
+
   /// The most uploads that are over and not forgotten, of one sender.
   package static let maximumEnded = 1000
 

@@ -13,7 +13,8 @@ extension SQLiteInboxRecords {
               bundle = excluded.bundle, content = excluded.content
           """,
         arguments: [
-          sighting.store, sighting.fingerprint.group, sighting.fingerprint.exact, sighting.appVersion, sighting.date,
+          sighting.store, sighting.fingerprint.group, sighting.fingerprint.exact,
+          try Self.noted(sighting, database), sighting.date,
           sighting.bundle, try InboxRecordText.text(sighting.fingerprint),
         ])
       for damage in Set([before, sighting.fingerprint.group].compactMap(\.self)) {
@@ -21,6 +22,19 @@ extension SQLiteInboxRecords {
       }
       try Self.noteBands(of: sighting.fingerprint, database)
     }
+  }
+
+  /// The version of the app as it is noted.
+  private static func noted(_ sighting: InboxSighting, _ database: Database) throws -> String? {
+    guard let version = sighting.appVersion else { return nil }
+    let isKnown = try Int64.fetchOne(
+      database, sql: "SELECT n FROM tallies WHERE kind = 'seen' AND name = ? AND part = '=' || ? AND n > 0",
+      arguments: [sighting.fingerprint.group, version])
+    let count = try Int.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM (SELECT 1 FROM tallies WHERE kind = 'seen' AND name = ? AND n > 0 LIMIT ?)",
+      arguments: [sighting.fingerprint.group, InboxSighting.maximumVersions])
+    return InboxSighting.noted(version, isKnown: isKnown != nil, count: count ?? 0)
   }
 
   /// Notes when a damage was seen last; one that no store has any more is forgotten, and its marks lead

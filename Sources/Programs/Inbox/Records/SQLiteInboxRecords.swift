@@ -255,6 +255,15 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
+  package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
+    try database.read("list the uploads") { database in
+      try String.fetchAll(
+        database, sql: "SELECT content FROM uploads WHERE state = 'open' AND id > ? ORDER BY id LIMIT ?",
+        arguments: [id ?? "", max(0, limit)]
+      ).map { try InboxRecordText.value(InboxUpload.self, $0) }
+    }
+  }
+
   package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
     try database.write("note the bundle") { database in
       let over = InboxError.noBundle("note the bundle")

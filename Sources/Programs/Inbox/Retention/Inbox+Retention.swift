@@ -48,7 +48,7 @@ package struct InboxPruning: Sendable {
   /// What the rules saw of the bundles that they remove, by identifier.
   var seen: [String: RetentionCandidate] = [:]
 
-  /// How many bytes are freed.
+  /// How many bytes were kept of them; see ``InboxRemoval/bytes``.
   package var bytes: Int64 { removed.reduce(0) { $0 + $1.bytes } }
 }
 

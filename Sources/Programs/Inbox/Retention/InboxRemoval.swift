@@ -41,10 +41,10 @@ package struct InboxRemoval: Sendable, Hashable {
   /// The mark of its damage; nil for none.
   package var group: String?
 
-  /// How many bytes that freed.
+  /// How many bytes were kept of it; a bucket that keeps versions, or locks objects, has them still.
   package var bytes: Int64
 
-  /// Whether its files are gone too; else they go at the next chance.
+  /// Whether its files were removed too, as far as their storage lets them go; else that is done at the next chance.
   package var isCleared: Bool
 
   /// A removal as records keep it.

@@ -79,8 +79,18 @@ package struct BundleWork: Sendable {
 
   private func identities() throws -> [AgeIdentity] {
     guard let path = order.identity?.path else { return [] }
-    let bytes = try fileSystem.contents(of: path, limit: 1 << 20)
+    let bytes = try Self.given { try fileSystem.contents(of: path, limit: 1 << 20) }
     return try AgeIdentity.identities(in: String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// Reads what the server gave besides the bundle; that it is not there is no fault of the bundle.
+  private static func given<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as any ReportableError where !error.isEnvironmental {
+      throw InboxError(
+        .given, because: error, operation: "read the key and the models", details: .init(isEnvironmental: true))
+    }
   }
 
   private func bounded(_ text: String?) -> String? { text.map { String(printable($0).prefix(200)) } }
@@ -180,7 +190,9 @@ package struct BundleWork: Sendable {
       throw InboxError(.worker, operation: "salvage the store", detail: "the order names no store")
     }
     let path = folder.appending(QuarantineFolder.name).appending("\(id).sqlite")
-    let models = try order.models.compactMap(\.path).map { try AppModel.load($0, order: order.versionOrder) }
+    let models = try Self.given {
+      try order.models.compactMap(\.path).map { try AppModel.load($0, order: order.versionOrder) }
+    }
     // Of a damaged store too its metadata tells which model it is of, where that can be read.
     let model = AppModel.fitting(models, path, in: fileSystem)
     // No kit and no backup of the home is taken for one of a store that was sent.

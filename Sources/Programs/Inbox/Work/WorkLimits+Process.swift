@@ -55,7 +55,7 @@ extension WorkLimits {
     guard unsafe setrlimit(resource, &limit) == 0 else {
       throw InboxError(
         .worker, operation: "limit the worker", detail: "the system does not limit what it may use",
-        hint: "Serve on a system that can, such as Linux.")
+        hint: "Serve on a system that can, such as Linux.", isEnvironmental: true)
     }
   }
 }

@@ -119,6 +119,9 @@ package struct WorkProcess: WorkRunner {
     }
   }
 
+  /// How a worker ends that its surroundings kept from its work, and how a program ends that cannot be carried out.
+  private static let statusesWithoutWork: Set<Int32> = [3, 126, 127]
+
   private static let tooLong = InboxError(.time, operation: operation, detail: "it took longer than it may")
 
   /// Why a process has ended as it has.
@@ -130,7 +133,7 @@ package struct WorkProcess: WorkRunner {
       decoding: try surroundings.fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
     // A runtime without memory ends by one of several signals, as any crash does; only what it wrote tells them apart.
     let isOutOfMemory =
-      ["allocate memory", "failed to allocate", "out of memory", "bad_alloc"].contains {
+      ["allocate memory", "failed to allocate", "out of memory", "out-of-memory", "bad_alloc"].contains {
         said.lowercased().contains($0)
       }
     if process.terminationReason == .uncaughtSignal {
@@ -141,8 +144,21 @@ package struct WorkProcess: WorkRunner {
       default: break
       }
     }
-    if isOutOfMemory || process.terminationReason == .uncaughtSignal && status == SIGKILL {
+    if isOutOfMemory {
       return InboxError(.memory, operation: Self.operation, detail: "it needed more memory than it may have")
+    }
+    // None of its own limits ends a worker so: a person does, or the system where its memory is short.
+    if process.terminationReason == .uncaughtSignal, status == SIGKILL {
+      return InboxError(
+        .killed, operation: Self.operation,
+        detail: "the worker was killed from outside, as the system does where its memory runs out",
+        isEnvironmental: true)
+    }
+    if process.terminationReason == .exit, Self.statusesWithoutWork.contains(status) {
+      return InboxError(
+        .worker, operation: Self.operation,
+        detail: "the worker could not begin, or could not write its result: it ended with the status \(status)",
+        hint: "Look whether the disk of the inbox is full, and whether this program is whole.", isEnvironmental: true)
     }
     return InboxError(
       .crashed, operation: Self.operation,

@@ -38,9 +38,9 @@ extension WorkerPool {
     {
       let failure = InboxBundle.Failure(code: error.code, words: Self.sentence(error))
       // The files of this machine are another matter: a bundle may be what is too large for it.
-      if error is FileError { return .putBack(failure) }
+      if error is FileError { return .hindered(failure) }
       // The bundle is not at fault where its storage cannot be used, and its tries are not either.
-      return .storageFault(failure)
+      return .outage(failure)
     } catch let error as InboxError where error.kind == .missing || error.kind == .altered {
       // A first try may have read amiss. A store that is to be salvaged is unpacked anew, after which this job begins again.
       if job.kind == .salvage, job.counted > 1 { try inbox.makeAnew(bundle) }

@@ -100,8 +100,8 @@ package final class WorkerPool: Sendable {
   /// The words of what keeps a part of the work from being done now.
   private let troubles = Mutex<[Options.Part: String]>([:])
 
-  /// How many jobs in succession could not be done because the storage could not be used.
-  private let storageFaults = Mutex(0)
+  /// How many jobs in succession could not be done in an outage.
+  private let outages = Mutex(0)
 
   /// A pool that does nothing yet.
   ///
@@ -209,16 +209,16 @@ package final class WorkerPool: Sendable {
         try work(at: job)
       }
       if hasWorked {
-        waitForStorage()
+        waitInOutage()
       } else {
         wake.wait(atMost: .milliseconds(1000))
       }
     }
   }
 
-  /// Waits where the storage could not be used, longer each time and at most a minute: the other jobs would fare no better.
-  private func waitForStorage() {
-    let faults = storageFaults.withLock { $0 }
+  /// Waits in an outage, longer each time and at most a minute: the other jobs would fare no better.
+  private func waitInOutage() {
+    let faults = outages.withLock { $0 }
     guard faults > 0 else { return }
     let seconds: Int = min(60, 1 << min(faults - 1, 6))
     let end = ContinuousClock.now + .seconds(seconds)
@@ -241,10 +241,10 @@ package final class WorkerPool: Sendable {
     }
     inbox.changes.tell()
     guard let outcome = try ended(job, bundle) else { return }
-    if case .storageFault = outcome {
-      storageFaults.withLock { $0 += 1 }
+    if case .outage = outcome {
+      outages.withLock { $0 += 1 }
     } else {
-      storageFaults.withLock { $0 = 0 }
+      outages.withLock { $0 = 0 }
     }
     guard let state = try queue.end(job, outcome, at: now) else { return }
     if !inbox.storage.isShared {
@@ -263,9 +263,9 @@ package final class WorkerPool: Sendable {
       return inbox.storage.isShared ? try attemptShared(job, bundle) : try attempt(job, bundle, in: inbox.folders)
     } catch let error as any ReportableError {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
-      guard error.isEnvironmental else { return worth(job, failure) }
-      // The bundle is not at fault where the records could not be used, and its tries are not either.
-      return (error as? InboxError)?.kind == .records ? .storageFault(failure) : .tryAgain(failure)
+      // The bundle is not at fault where the records or the files of this process could not be used: here nothing reads into it.
+      let isOurs = error is FileError || (error as? InboxError)?.kind == .records
+      return error.isEnvironmental || isOurs ? .outage(failure) : worth(job, failure)
     }
   }
 
@@ -370,7 +370,7 @@ package final class WorkerPool: Sendable {
   private func failed(_ error: InboxError, _ job: InboxJob, _ order: WorkOrder) -> InboxJobOutcome {
     if error.kind == .fileSize, order.resources.fileBytes < options.resources.fileBytes { return .failed(Self.noRoom) }
     let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
-    return error.isEnvironmental ? .tryAgain(failure) : worth(job, failure)
+    return error.isEnvironmental ? .hindered(failure) : worth(job, failure)
   }
 
   /// Counts what is placed of a bundle now; false where quota or inbox do not leave it, and then all of it is gone.
@@ -426,7 +426,8 @@ package final class WorkerPool: Sendable {
       code: String(failure.code.prefix(100)), words: String(printable(failure.words).prefix(600)))
     // Another worker, one of a server that was killed, is at it still.
     if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
-    return failure.isEnvironmental ? .tryAgain(told) : .failed(told)
+    guard failure.isEnvironmental else { return .failed(told) }
+    return ContentFault.has(failure.code) ? .tryAgain(told) : .hindered(told)
   }
 
   private static let senseless = InboxJobOutcome.failed(

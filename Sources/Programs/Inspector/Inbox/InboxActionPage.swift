@@ -29,13 +29,18 @@ struct InboxActionPage: InspectorPage {
   }
 
   /// Asks whether to remove a bundle.
-  static func discard(_ bundle: InboxBundle) -> InboxActionPage {
+  ///
+  /// - Parameter keeping: that what is removed is not gone, as a sentence; nil where it is.
+  static func discard(_ bundle: InboxBundle, keeping: String?) -> InboxActionPage {
     InboxActionPage(
       title: "Discard", bundle: bundle, target: .bundle(bundle.id, "discard"),
       does: [
         "Removes the bundle as it was received, what was unpacked, its store, and everything that was salvaged of it.",
-        "That its damage was seen stays known.", "Nothing brings the bundle back but its sender.",
-      ], button: "Discard for good", isFinal: true)
+        "That its damage was seen stays known.",
+        keeping ?? "Nothing brings the bundle back but its sender.",
+        keeping == nil
+          ? nil : "The inbox brings the bundle back from no copy that stays: its sender has to send it again.",
+      ].compactMap(\.self), button: keeping == nil ? "Discard for good" : "Discard", isFinal: true)
   }
 
   func encode(to encoder: any Encoder) throws {

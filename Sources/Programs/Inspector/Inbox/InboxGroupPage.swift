@@ -62,8 +62,9 @@ struct InboxGroupPage: InspectorPage {
       ("Written by", fingerprint.sqlite.map { "SQLite \(printable($0))" }),
       ("First seen", Words.time(group.first, now: frame.now)), ("Last seen", Words.time(group.last, now: frame.now)),
     ])
-    let rows = group.versions.map { version -> HTML in
-      "<tr><th scope=\"row\">\(printable(version.version ?? "not known"))</th>\(HTML.number(version.count))</tr>"
+    let further = group.furtherCount > 0 ? [("further ones", group.furtherCount)] : []
+    let rows = (group.versions.map { ($0.version ?? "not known", $0.count) } + further).map { version, count -> HTML in
+      "<tr><th scope=\"row\">\(printable(version))</th>\(HTML.number(count))</tr>"
     }
     let versions = HTML.table(
       "Versions of the app",

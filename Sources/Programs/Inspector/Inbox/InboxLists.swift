@@ -187,6 +187,9 @@ struct InboxJobsPage: InspectorPage {
   let state: InboxJob.State
   let jobs: [InboxJob]
   let counts: [InboxJob.State: Int]
+
+  /// How many jobs wait for their surroundings, the most frequent reason first.
+  let hindrances: [InboxHindrance]
   let pager: InboxPager
 
   private static let maximum = 100
@@ -196,6 +199,7 @@ struct InboxJobsPage: InspectorPage {
     let found = try inbox.queue.jobs(in: state, after: id, limit: Self.maximum + 1)
     jobs = Array(found.prefix(Self.maximum))
     counts = try inbox.queue.counts()
+    hindrances = try InboxHindrance.all(of: inbox)
     pager = InboxPager(
       list: .jobs(state), token: id.map { String($0) },
       next: found.count > jobs.count ? jobs.last.map { String($0.id) } : nil)
@@ -211,10 +215,24 @@ struct InboxJobsPage: InspectorPage {
       "state": state.rawValue,
       "counts": Dictionary(
         uniqueKeysWithValues: InboxJob.State.allCases.map { ($0.rawValue, counts[$0] ?? 0) }),
+      "hindrances": Dictionary(uniqueKeysWithValues: hindrances.map { ($0.code, $0.count) }),
       "jobs": jobs.map {
         JSON.Object(InboxSummary.payload($0), ["bundle": $0.bundle, "location": RequestTarget.bundle($0.bundle)])
       },
     ])
+  }
+
+  private var hindered: HTML {
+    guard !hindrances.isEmpty else { return .empty }
+    let items = hindrances.map { item -> HTML in
+      "<li>\(Words.counted(item.count, "job")) <code>\(item.code)</code></li>"
+    }
+    return .note(
+      .warn,
+      """
+      <p>Some jobs wait for what is in their way. It is no fault of their bundles, and they go on by themselves once it is gone.</p>\
+      <ul class="plain-words">\(items)</ul>
+      """)
   }
 
   func content(_ frame: PageFrame) -> HTML {
@@ -245,9 +263,9 @@ struct InboxJobsPage: InspectorPage {
           """, rows)
     return """
       <div data-events="\(frame.events)" data-inbox>
-      <div class="head"><div><h1>\(title)</h1><p class="soft">What workers do with bundles. A job that has failed is not \
-      begun again by itself: “Try again” on the page of its bundle does it.</p></div></div>
-      <nav class="tabs" aria-label="States">\(tabs)</nav>
+      <div class="head"><div><h1>\(title)</h1><p class="soft">What workers do with bundles. “Try again” on the page of its \
+      bundle begins a job again that has failed; a failed salvage is begun again, too, when its bundle was opened anew.</p></div></div>
+      \(hindered)<nav class="tabs" aria-label="States">\(tabs)</nav>
       <section class="panel">\(list)\(pager.html)</section>
       </div>
       """

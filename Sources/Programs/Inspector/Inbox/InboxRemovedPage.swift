@@ -7,11 +7,15 @@ struct InboxRemovedPage: InspectorPage {
   let removals: [InboxRemoval]
   let pager: InboxPager
 
+  /// That what was removed is not gone, as a sentence; nil where it is.
+  let keeping: String?
+
   private static let maximum = 100
 
   init(_ inbox: Inbox, after number: Int64?) throws {
     let found = try inbox.records.removals(after: number, limit: Self.maximum + 1)
     removals = Array(found.prefix(Self.maximum))
+    keeping = inbox.keepingWords()
     pager = InboxPager(
       list: .to("inbox", "removed"), token: number.map { String($0) },
       next: found.count > removals.count ? removals.last.map { String($0.number) } : nil)
@@ -23,7 +27,7 @@ struct InboxRemovedPage: InspectorPage {
 
   func encode(to encoder: any Encoder) throws {
     try pager.members.encode(to: encoder)
-    try encoder.encode(["removed": removals])
+    try encoder.encode(["removed": removals, "keeping": JSON.orNull(keeping)])
   }
 
   func content(_ frame: PageFrame) -> HTML {
@@ -49,6 +53,7 @@ struct InboxRemovedPage: InspectorPage {
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">The rules are those of lazaret serve --inbox and \
       lazaret inbox prune.</p></div></div>
+      \(keeping.map { words in HTML.note(.warn, "<p>\(words)</p>") } ?? .empty)\
       <section class="panel">\(list)\(pager.html)</section>
       """
   }

@@ -23,7 +23,8 @@ struct InboxSummary: Sendable, Encodable {
     let work: HTML =
       running.map { job in
         let told = InboxWords.state(job)
-        return "<p>\(HTML.tag("\(InboxWords.job(job.kind)): \(told.words)", told.tone))</p>"
+        let reason: HTML = job.isHindered ? job.code.map { " <code>\(printable($0))</code>" } ?? .empty : .empty
+        return "<p>\(HTML.tag("\(InboxWords.job(job.kind)): \(told.words)", told.tone))\(reason)</p>"
       } ?? .empty
     let failed: HTML =
       jobs.contains { $0.state == .failed && $0.kind == .salvage }
@@ -52,7 +53,7 @@ struct InboxSummary: Sendable, Encodable {
   static func payload(_ job: InboxJob) -> JSON.Object {
     [
       "kind": job.kind.rawValue, "state": job.state.rawValue, "attempts": job.attempts, "date": job.date,
-      "code": job.code, "words": job.words,
+      "code": job.code, "words": job.words, "hindered": job.isHindered,
     ]
   }
 }
@@ -81,7 +82,8 @@ struct InboxGroupSummary: Sendable, Encodable {
       "versions": group.versions.map { version -> JSON.Object in
         ["version": version.version, "count": version.count]
       },
-      "fingerprint": group.fingerprint, "location": RequestTarget.damage(group.id),
+      "furtherVersions": group.furtherCount, "fingerprint": group.fingerprint,
+      "location": RequestTarget.damage(group.id),
     ])
   }
 }

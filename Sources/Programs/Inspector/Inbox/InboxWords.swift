@@ -38,6 +38,7 @@ enum InboxWords {
   /// How far a job is, with the tone of it.
   static func state(_ job: InboxJob) -> (words: String, tone: HTML.Tone) {
     switch job.state {
+    case .waiting where job.isHindered: ("waits until what is in its way is gone", .warn)
     case .waiting: (job.attempts == 0 ? "waits" : "waits for another try", .plain)
     case .running: ("running", .accent)
     case .done: ("done", .good)

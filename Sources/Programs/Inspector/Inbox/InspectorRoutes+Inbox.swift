@@ -90,11 +90,14 @@ extension InspectorRoutes {
       try inbox.retry(id)
       return .done(.to("inbox", "bundles", id))
     }
-    page("/inbox/bundles/{id}/discard", about: "Asks before: Removes a bundle for good.", .upload) { _, id in
-      InboxActionPage.discard(try Self.bundle(id, inbox))
+    page(
+      "/inbox/bundles/{id}/discard", about: "Asks before: Removes a bundle, and says what its storage keeps.", .upload
+    ) { _, id in
+      InboxActionPage.discard(try Self.bundle(id, inbox), keeping: inbox.keepingWords())
     }
     action(
-      "/inbox/bundles/{id}/discard", about: "Removes a bundle for good, with its store and what was salvaged of it.",
+      "/inbox/bundles/{id}/discard",
+      about: "Removes a bundle, with its store and what was salvaged of it; the inbox does not bring it back.",
       .upload,
       fields: [.init("understood", "\"yes\": that this cannot be undone is understood.", isRequired: true)]
     ) { _, form, id in

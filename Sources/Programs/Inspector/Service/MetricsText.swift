@@ -59,12 +59,16 @@ struct MetricsText {
       let bundles = try inbox.records.bundleCounts()
       let jobs = try inbox.queue.counts()
       let bytes = try inbox.records.usedBytes()
+      let hindrances = try InboxHindrance.all(of: inbox)
       add(
         "lazaret_inbox_bundles", .gauge, "Bundles by state.",
         InboxBundle.State.allCases.map { ("{state=\"\($0.rawValue)\"}", "\(bundles[$0] ?? 0)") })
       add(
         "lazaret_inbox_jobs", .gauge, "Jobs by state.",
         InboxJob.State.allCases.map { ("{state=\"\($0.rawValue)\"}", "\(jobs[$0] ?? 0)") })
+      add(
+        "lazaret_inbox_hindered_jobs", .gauge, "Jobs that wait for their surroundings, by reason.",
+        hindrances.map { ("{reason=\"\($0.code)\"}", "\($0.count)") })
       add("lazaret_inbox_bytes", .gauge, "Bytes that are kept, of all senders.", [("", "\(bytes)")])
       add("lazaret_inbox_limit_bytes", .gauge, "Bytes that may be kept.", [("", "\(inbox.limits.totalBytes)")])
       add("lazaret_inbox_readable", .gauge, "Whether the records could be read.", [("", "1")])

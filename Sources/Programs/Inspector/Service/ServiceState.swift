@@ -54,6 +54,16 @@ struct ServiceState: Sendable {
     }
   }
 
+  /// The reasons for which jobs of the inbox wait for their surroundings, the most frequent first; none where that is not known.
+  func hindrances() -> [String] {
+    do {
+      return try inbox.map { try InboxHindrance.all(of: $0).map(\.code) } ?? []
+    } catch {
+      // The part that fails is told.
+      return []
+    }
+  }
+
   /// Whether a client may read the counts: it is this machine, and not through an unknown program on it, or was named.
   func mayRead(_ request: Request) -> Bool {
     guard let client = request.client else { return false }
