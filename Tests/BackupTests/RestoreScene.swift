@@ -1,6 +1,5 @@
 import Backup
 import BackupRestore
-import Foundation
 import GRDB
 import LazaretTesting
 import ManagedObjectModel
@@ -8,7 +7,6 @@ import PersistentStore
 import StoreFiles
 import SystemPackage
 import TestSupport
-import Testing
 
 /// Generated stores, and a place for their backups.
 struct RestoreScene {
@@ -92,16 +90,6 @@ struct RestoreScene {
     let store = try PersistentStore(opening: path)
     try store.write { try $0.execute(sql: sql) }
     try store.close()
-    // Where something holds a lock on the store for a moment longer, closing it leaves the log beside it; the tests look at the main file.
-    let log = StoreFileSet(main: path).path(of: .wal)
-    for _ in 0..<500 {
-      guard try system.status(of: log).map({ $0.size > 0 }) == true else { return }
-      Thread.sleep(forTimeInterval: 0.02)
-      let store = try PersistentStore(opening: path)
-      _ = try store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") }
-      try store.close()
-    }
-    Issue.record("the log was not brought into the main file of \(path)")
   }
 
   /// Every row of every table as text, by table and key.

@@ -77,7 +77,9 @@ extension SQLiteInboxRecords {
   }
 
   package func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
-    try database.read("look for the damage") { database in try ids.compactMap { try Self.group($0, database) } }
+    try database.read("look for the damage") { database in
+      try ids.filter { !$0.utf8.contains(0) }.compactMap { try Self.group($0, database) }
+    }
   }
 
   package func fingerprints(

@@ -27,6 +27,7 @@ struct BackupJob {
     } catch {
       throw BackupError(error)
     }
+    defer { snapshot.release() }
     // What can take its time leaves the processors to the app that uses the store.
     guard snapshot.isUnhurried else { return (try take(snapshot), snapshot.isInUse) }
     return (try QuietThread.run { () throws(BackupError) in try take(snapshot) }, true)
@@ -125,6 +126,7 @@ struct BackupJob {
       uploads.append(packed.upload)
     }
     try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    snapshot.release()
     try commit(&manifest, uploads)
     return .taken(manifest)
   }
@@ -241,6 +243,7 @@ struct BackupJob {
       }
     }
     try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    snapshot.release()
     try commit(&manifest, uploads)
     return manifest
   }

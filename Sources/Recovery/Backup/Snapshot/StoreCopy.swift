@@ -28,6 +28,7 @@ package enum StoreCopy {
     _ files: StoreFileSet, to path: FilePath, _ surroundings: Surroundings
   ) throws(FileError) -> FilePath? {
     let snapshot = try StoreSnapshot(of: files, temporary: path.folder, surroundings: surroundings)
+    defer { snapshot.release() }
     let database: Database
     let isSound: Bool
     do throws(FormatError) {

@@ -211,8 +211,7 @@ final class StoreSnapshot: Sendable {
       try exchange(log, of: file, for: folder.path.appending("Store.sqlite-wal"))
     }
     copy.withLock { $0 = .made(folder) }
-    logLock?.release()
-    lock.release()
+    release()
   }
 
   private func exchange(
@@ -242,6 +241,14 @@ final class StoreSnapshot: Sendable {
     guard isSame else {
       throw FileError(.changed, operation: "back up the store", path: files.main)
     }
+  }
+
+  /// Lets go of the store: its writers wait no longer, and what is read from then on may be of another state.
+  ///
+  /// The end of this value does that too, which can be later than its user's: a thread that has just done its part may still hold it.
+  func release() {
+    logLock?.release()
+    lock.release()
   }
 }
 
