@@ -202,7 +202,7 @@ extension RecoverableStore.Salvage {
   init(_ salvage: QuarantineSalvage) {
     self.init(
       salvage.result.count, salvage.result.entities.map(Entity.init), url: URL(file: salvage.store),
-      report: URL(file: salvage.reportPath))
+      report: URL(file: salvage.reportPath), failure: salvage.failure?.words)
   }
 
   /// What was salvaged of a store in its place.
