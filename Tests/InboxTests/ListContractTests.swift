@@ -284,7 +284,7 @@ struct ListContractTests {
           DROP TRIGGER count_uploads_come; DROP TRIGGER count_uploads_gone; DROP TRIGGER count_uploads_changed;
           DROP TRIGGER count_sightings_come; DROP TRIGGER count_sightings_gone; DROP TRIGGER count_sightings_changed;
           DROP TABLE tallies; CREATE INDEX bundles_by_sender ON bundles (sender, bytes, placed);
-          DROP INDEX jobs_hindered; ALTER TABLE jobs DROP COLUMN hindered;
+          DROP INDEX uploads_open; DROP INDEX jobs_hindered; ALTER TABLE jobs DROP COLUMN hindered;
           DROP TABLE removals; DROP TABLE batches; DROP TABLE batch_items; ALTER TABLE bundles DROP COLUMN salvaged_by;
           ALTER TABLE bundles DROP COLUMN received;
           DROP TABLE damages; DROP TABLE damage_bands; DROP INDEX bundles_of_sender; DROP INDEX bundles_by_state;

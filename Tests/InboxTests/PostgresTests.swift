@@ -87,7 +87,7 @@ struct PostgresTests {
     try server.run(
       """
       DROP TABLE lazaret.damage_bands, lazaret.removals, lazaret.batches, lazaret.batch_items;
-      ALTER TABLE lazaret.jobs DROP COLUMN hindered;
+      DROP INDEX lazaret.uploads_open_by_id; ALTER TABLE lazaret.jobs DROP COLUMN hindered;
       ALTER TABLE lazaret.bundles DROP COLUMN salvaged_by, DROP COLUMN received; DROP INDEX lazaret.bundles_of_sender, lazaret.jobs_by_state;
       CREATE INDEX jobs_failed ON lazaret.jobs (id) WHERE state = 'failed';
       DROP FUNCTION lazaret.tally, lazaret.use_more, lazaret.count_jobs, lazaret.count_bundles, lazaret.count_uploads,
