@@ -80,6 +80,59 @@ struct ElsewhereTests {
     #expect(!result.report.isComplete)
   }
 
+  /// A table whose only page is its root, with an index on a number and one that holds whole rows.
+  private func smallScene(rows: Int) throws -> PlainScene {
+    try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: """
+        CREATE TABLE t (id INTEGER PRIMARY KEY, k INTEGER, body TEXT); CREATE INDEX byNumber ON t (k);
+        CREATE INDEX whole ON t (k, body)
+        """
+    ) { db in
+      for id in 0..<rows {
+        try db.execute(sql: "INSERT INTO t VALUES (?, ?, ?)", arguments: [id + 1, 1000 + id * 3, "row \(id)"])
+      }
+    }
+  }
+
+  @Test("A root of before that has no row at all costs its rows: an index alone counts them")
+  func emptyRoot() throws {
+    let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, k INTEGER, body TEXT); CREATE INDEX byNumber ON t (k)"
+    let earlier = try PlainScene(pragmas: "PRAGMA page_size = 1024", schema: schema) { _ in }
+    let now = try PlainScene(pragmas: "PRAGMA page_size = 1024", schema: schema) { db in
+      for id in 1...5 { try db.execute(sql: "INSERT INTO t VALUES (?, ?, 'row')", arguments: [id, 1000 + id]) }
+    }
+    // The roots are made one after another: page 2 is that of the table.
+    let root = now.range(of: 2)
+    let result = try now.changing { $0.main.replaceSubrange(root, with: earlier.main[root]) }.salvage(withModel: false)
+    let account = try self.account(result)
+    #expect(account.recovered == 0 && account.lost == 5 && account.isLostExact)
+    #expect(account.lostKeysKnown == 5 && account.areLostKeysComplete)
+    #expect(result.report.count.percent == 0 && !result.report.isComplete)
+  }
+
+  @Test("Rows of an empty root come back from an index that holds whole ones, where another index has as many")
+  func emptyRootWithWholeIndex() throws {
+    let earlier = try smallScene(rows: 0)
+    let now = try smallScene(rows: 5)
+    let root = now.range(of: 2)
+    let result = try now.changing { $0.main.replaceSubrange(root, with: earlier.main[root]) }.salvage(withModel: false)
+    let account = try self.account(result)
+    #expect(result.rows["t"] == now.truth["t"])
+    #expect(account.lost == 0 && account.rebuilt == 5)
+  }
+
+  @Test("An index of before brings no row back into a table that another index has empty, and no number is exact")
+  func indexOfBefore() throws {
+    let earlier = try smallScene(rows: 5)
+    let now = try smallScene(rows: 0)
+    let root = now.range(of: 4)
+    let result = try now.changing { $0.main.replaceSubrange(root, with: earlier.main[root]) }.salvage(withModel: false)
+    #expect(result.rows["t"] == [])
+    #expect(try !account(result).isLostExact)
+    #expect(!result.report.isComplete)
+  }
+
   @Test("Pages that changed places are doubtful, unless an index has their rows", arguments: [false, true])
   func misplaced(isIndexed: Bool) throws {
     let scene = try self.scene(isIndexed: isIndexed)

@@ -65,6 +65,7 @@ struct RecoveryCountTests {
     let alone = count(0, basis: .unknown)
     #expect(alone.lostNumber == "unknown" && alone.isEstimate)
     #expect(alone.headline == "No records were recovered")
+    #expect(alone.knownPercent == nil && count(0, isComplete: true).knownPercent == 100)
     var sum = count(90, lost: 10, basis: .index)
     sum.add(recovered: 0, doubtful: 0, reasons: [:], lost: 0, isExact: false, basis: .unknown)
     #expect(sum.headline == "Recovered 90 of at least 100 records (at most 90 %)")

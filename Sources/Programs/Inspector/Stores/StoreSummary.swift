@@ -102,7 +102,7 @@ struct StoreSummary: Sendable, Encodable {
       "id": store.id.text, "kind": kind, "name": store.name, "date": store.date, "bytes": store.bytes, "why": why,
       "model": model, "state": state.words, "verdict": examination?.value?.verdict, "score": result?.score,
       "recovered": count?.recovered, "doubtful": count?.doubtful, "lost": count?.lost,
-      "lostIsExact": count.map { !$0.isEstimate }, "total": count?.total, "percent": count?.percent,
+      "lostIsExact": count.map { !$0.isEstimate }, "total": count?.total, "percent": count?.knownPercent,
       "error": examination?.problem, "location": RequestTarget.store(store.id),
     ])
   }

@@ -66,6 +66,8 @@ struct EntityAccounts {
     if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) { return known }
     if tally.isExact {
       guard tally.lost > 0 else { return Losses() }
+      // An index of another time may list rows that were deleted.
+      guard !tally.isDisputed else { return Losses(count: tally.lost, basis: .estimate) }
       var keys = KeyRanges()
       if let complete = wholeIndex(of: index) {
         keys = KeyRanges(try outcome.crawl.missingRowids(of: index, by: complete, outcome.tables))

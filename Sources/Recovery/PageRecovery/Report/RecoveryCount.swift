@@ -70,6 +70,9 @@ public struct RecoveryCount: Sendable, Hashable {
     let share = Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
     return valuesSetAside > 0 ? min(99, share) : share
   }
+
+  /// The same, for programs; nil where no record was recovered, none is known to be lost, and more may have been there.
+  package var knownPercent: Int? { total > 0 || isComplete ? percent : nil }
 }
 
 extension RecoveryCount {

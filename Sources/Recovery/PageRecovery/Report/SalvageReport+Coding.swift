@@ -52,7 +52,7 @@ extension SalvageReport: Codable {
     let summary: JSON.Object = [
       "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons),
-      "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total, "percent": count.percent,
+      "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total, "percent": count.knownPercent,
       "words": count.words, "fromBackup": sum(\.fromBackup), "keptApart": sum(\.keptApart),
       "referencesCut": referencesCut, "score": score,
     ]

@@ -80,11 +80,8 @@ struct ContradictionSearch {
     guard !indexes.isEmpty else { return PageSet() }
     let rows = crawl.trees[table].leaves.reduce(0) { $0 + crawl.map.cellCount($1) }
     let entries = indexes.map { crawl.cellCount(ofIndex: $0.tree) }
-    var isUneven = false
-    for (index, count) in zip(indexes, entries)
-    where crawl.trees[table].isComplete && crawl.trees[index.tree].isComplete && count != rows {
-      isUneven = true
-      if count > rows { found.lackingTables.insert(table) }
+    let isUneven = zip(indexes, entries).contains { index, count in
+      crawl.trees[table].isComplete && crawl.trees[index.tree].isComplete && count != rows
     }
     guard isMixed || isUneven || entries.reduce(rows, +) <= Self.smallCount else { return PageSet() }
     var comparison = IndexComparison(context, table: table, leaves: leaves, indexes: indexes)

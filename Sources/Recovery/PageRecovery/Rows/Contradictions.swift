@@ -6,9 +6,6 @@ struct Contradictions {
   /// The rows of other pages that something contradicts, by their page.
   var rows: [UInt32: Set<Int64>] = [:]
 
-  /// The tables with fewer rows than an index of theirs has entries, though no page of either is missing.
-  var lackingTables: Set<Int> = []
-
   /// The pages of rows that are whole and do not agree with what else the store says of their rows, in ascending order.
   var stale: [UInt32] { pages.filter { $0.value == .contradicted }.keys.sorted() }
 }

@@ -14,34 +14,45 @@ struct IndexedRows {
   /// Looks at the indexes of every table that lost rows, or has fewer than an index of it has entries.
   func run() throws(SalvageError) {
     for table in trees.indices where trees[table].kind == .table && tables.live[table] != nil {
-      guard
-        !trees[table].isComplete || tables.tallies[table].destroyed > 0
-          || context.crawl.contradictions.lackingTables.contains(table), let definition = trees[table].definition
+      let isMissing = !trees[table].isComplete || tables.tallies[table].destroyed > 0
+      guard isMissing || context.crawl.hasIndex(of: table, above: tables.tallies[table].recovered),
+        let definition = trees[table].definition
       else { continue }
-      if let (index, count) = try rebuild(table, definition), count > 0 || tables.tallies[table].recovered == 0 {
-        try account(of: table, by: index, count)
-      }
+      let whole = try wholeIndexes(of: table)
+      tables.tallies[table].isDisputed = Set(whole.map(\.count)).count > 1
+      // Where no page is missing, an index alone may be what is of another time or place.
+      let isEmpty = tables.tallies[table].recovered == 0
+      let isBelieved = isMissing || !tables.tallies[table].isDisputed && (!isEmpty || whole.count > 1)
+      if isBelieved { try rebuild(table, definition) }
+      guard let best = whole.max(by: { $0.count < $1.count }),
+        best.count > 0 || tables.tallies[table].recovered == 0
+      else { continue }
+      try account(of: table, by: best.index, best.count, isBelieved: isBelieved || !tables.tallies[table].isDisputed)
     }
   }
 
-  /// Rebuilds rows from the indexes of a table that cover it; returns the index that is whole with the most entries.
-  private func rebuild(
-    _ table: Int, _ definition: TableDefinition
-  ) throws(SalvageError) -> (index: Int, count: Int64)? {
-    var best: (index: Int, count: Int64)?
+  /// The indexes of a table that are whole and have an entry for each of its rows, with the numbers of their entries.
+  private func wholeIndexes(of table: Int) throws(SalvageError) -> [(index: Int, count: Int64)] {
+    var whole: [(index: Int, count: Int64)] = []
+    for index in trees.indices where trees[index].table == table && trees[index].isComplete {
+      if !trees[index].isPartialIndex { whole.append((index, try entryCount(of: index))) }
+    }
+    return whole
+  }
+
+  /// Rebuilds rows from the indexes of a table that cover it.
+  private func rebuild(_ table: Int, _ definition: TableDefinition) throws(SalvageError) {
     for index in trees.indices where trees[index].table == table && trees[index].isWalked {
       if covers(trees[index], definition) { try rebuild(table, from: index, definition) }
-      guard trees[index].isComplete, !trees[index].isPartialIndex else { continue }
-      let count = try entryCount(of: index)
-      if count > best?.count ?? -1 { best = (index, count) }
     }
-    return best
   }
 
   /// Takes what free space still has of the rows that an index lists, and counts the others: an index that is whole has
   /// exactly one entry for each row.
-  private func account(of table: Int, by index: Int, _ count: Int64) throws(SalvageError) {
-    if count > tables.tallies[table].recovered {
+  ///
+  /// - Parameter isBelieved: whether nothing tells that the rows it lists were deleted.
+  private func account(of table: Int, by index: Int, _ count: Int64, isBelieved: Bool) throws(SalvageError) {
+    if isBelieved, count > tables.tallies[table].recovered {
       // A deleted row is in no index, so none comes back this way.
       try context.recoverFromFreeSpace(
         of: table, try context.crawl.missingRowids(of: table, by: index, tables),
@@ -97,6 +108,16 @@ struct IndexedRows {
 }
 
 extension Crawl {
+  /// Whether an index of a table that is whole has more entries than so many rows.
+  fileprivate func hasIndex(of table: Int, above rows: Int64) -> Bool {
+    guard trees[table].isListed, trees[table].hasRowids else { return false }
+    return trees.indices.contains { place in
+      let index = trees[place]
+      return index.kind == .index && index.table == table && index.isListed && index.isComplete && !index.isPartialIndex
+        && Int64(cellCount(ofIndex: place)) > rows
+    }
+  }
+
   /// The most missing rows that are looked for in free space.
   static let maximumMissing = 1 << 20
 

@@ -30,6 +30,9 @@ struct TableTally {
   /// Whether the number of lost rows is known exactly, from an index that is whole.
   var isExact = false
 
+  /// Whether the indexes that are whole do not agree on that number.
+  var isDisputed = false
+
   /// Takes account of rows that came from a backup.
   ///
   /// - Parameter inPages: those of them whose page is there and was damaged; the others were on lost pages.
