@@ -91,6 +91,31 @@ struct DamagedVersionTests {
     #expect(opening.isWithLosses)
   }
 
+  /// What the migration of a damaged store takes away is named as that of a sound one is, with the same count.
+  @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
+  func whatTheMigrationLeavesOutIsNamed(damage: Scene.Damage?) throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    try scene.put(damage)
+    let opening = try scene.open(try scene.model([Self.first, Version("V2", Self.text("name"))]))
+    try opening.store.close()
+    #expect(opening.isWithLosses)
+    #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZNAME"))
+    let words = opening.events.map(\.words).joined(separator: " ")
+    #expect(words.contains("no place for \(Scene.count) values"), "\(words)")
+    guard damage != nil else {
+      #expect(opening.losses.map(\.property) == ["color"] && opening.losses.map(\.rows) == [Scene.count])
+      return
+    }
+    let salvage = try #require(opening.salvage)
+    #expect(salvage.isInstalled && salvage.lost == 0 && !salvage.isComplete)
+    #expect(salvage.migrationLosses?.map(\.entity) == ["Car"])
+    #expect(salvage.migrationLosses?.map(\.property) == ["color"])
+    #expect(salvage.migrationLosses?.map(\.count) == [Int64(Scene.count)])
+    #expect(salvage.percent < 100 && !words.contains("(100 %)"), "\(words)")
+    #expect(opening.notice?.message.contains("no place for \(Scene.count) values") == true)
+    #expect(try report(of: scene).rebuild?.migrationLosses.map(\.property) == ["color"])
+  }
+
   /// Whatever is wrong with the app's migrations, a store of its version is not migrated.
   @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
   func aStoreOfTheCurrentVersionNeedsNoWay(damage: Scene.Damage?) throws {
