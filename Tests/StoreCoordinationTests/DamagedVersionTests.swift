@@ -321,6 +321,30 @@ struct DamagedVersionTests {
     #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZTITLE"))
   }
 
+  /// Nothing says that it is newer: it is only not listed, and once it is, a way leads on.
+  @Test(arguments: [nil, Scene.Damage.foreignPage])
+  func aVersionThatTheOrderLeavesOutIsNotCalledNewer(damage: Scene.Damage?) throws {
+    let own = Version("Own", Self.text("name"), Self.text("wheels"))
+    let versions = [Version("V1", Self.text("color")), Version("V2", Self.text("name"), Self.text("color")), own]
+    let scene = try Scene(own, ["ZNAME", "ZWHEELS"])
+    try scene.put(damage)
+    let before = try FolderContents(of: scene.folder.appending("Stores"))
+    let error = try #require(throws: LazaretError.self) {
+      try scene.open(try scene.model(versions, order: ["V1", "V2"]))
+    }
+    #expect(error.isEnvironmental && error.code == "unlisted-version", "\(error)")
+    let told = try #require(error.examination)
+    #expect(told.verdict == (damage == nil ? .unavailable : .damaged))
+    let reason = try #require(told.newer)
+    #expect(reason.words.contains("not among the versions whose order was given"), "\(reason.words)")
+    #expect(!reason.words.contains("which is newer") && reason.words.contains("wheels"), "\(reason.words)")
+    #expect(reason.hint.contains("--versions") && !reason.hint.contains("Update the app"), "\(reason.hint)")
+    #expect(try FolderContents(of: scene.folder.appending("Stores")) == before)
+    let opening = try scene.open(try scene.model(versions, order: ["V1", "Own", "V2"]))
+    try opening.store.close()
+    #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZNAME"))
+  }
+
   /// The report of the salvage of the only quarantined store.
   private func report(of scene: Scene) throws -> SalvageReport {
     let path = try #require(try folder(of: scene).result(of: try scene.quarantined())).report

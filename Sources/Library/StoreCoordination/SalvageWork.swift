@@ -171,7 +171,9 @@ struct SalvageWork {
         version: examination.modelVersion, isUsable: false,
         failure: .init(
           code: Receipt.Salvage.newerAppCode,
-          words: "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
+          words: examination.newer?.code == VerdictReason.unlistedVersionCode
+            ? "What was salvaged waits for an order that has its version: \(examination.reason.words)"
+            : "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
     }
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
     // What was made a moment ago and is not there was taken away: that says nothing of the evidence.

@@ -65,6 +65,19 @@ extension VerdictReason {
       hint: "Update the app; the store is left as it is.", coreData: 134100)
   }
 
+  /// The code of a store whose version the given order leaves out, and that has what the app's lacks.
+  package static let unlistedVersionCode = "unlisted-version"
+
+  static func unlistedVersion(_ version: String, current: String, lacking: [String]) -> VerdictReason {
+    VerdictReason(
+      unlistedVersionCode,
+      words:
+        "The store was written with version \(quotedName(version)) of the model, which is not among the versions whose order was given, so that nothing says whether it is older or newer than the app's, \(quotedName(current)); the app's lacks \(Examination.list(lacking)).",
+      hint:
+        "Name that version where it belongs in the order, with --versions or in the lock file; the store is left as it is.",
+      coreData: 134100)
+  }
+
   static func newerModel(_ surplus: [String], current: String) -> VerdictReason {
     VerdictReason(
       "newer-model",
