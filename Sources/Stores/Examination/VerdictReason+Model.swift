@@ -24,6 +24,10 @@ extension VerdictReason {
   static let repairRecords =
     "Its records contradict its model. lazaret repair --data puts references and records right on a copy; the original is kept."
 
+  /// What is to be done about a sound store without files that its records refer to.
+  package static let restoreFiles =
+    "Files of large values that its records refer to are missing. Restore them from a backup; no repair makes them again."
+
   static func isCurrent(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
       "current-version",
@@ -130,12 +134,17 @@ extension VerdictReason {
 
 extension Examination {
   /// Says that its records were checked and contradict its model, where nothing else was found wrong.
-  package mutating func tellContradictions() {
+  package mutating func tellContradictions() { tellOfRecords(VerdictReason.repairRecords) }
+
+  /// Says that files are missing that its records refer to, where nothing else was found wrong.
+  package mutating func tellMissingFiles() { tellOfRecords(VerdictReason.restoreFiles) }
+
+  private mutating func tellOfRecords(_ hint: String) {
     guard verdict == .compatible else { return }
     if reason.code == VerdictReason.looksSound.code {
       reason.words = "Its pages are sound; no model was given to compare the store with."
     }
-    reason.hint = VerdictReason.repairRecords
+    reason.hint = hint
   }
 }
 
