@@ -28,11 +28,16 @@ struct DataCheckTests {
         name: "Ship",
         properties: [
           .attribute(Attribute(traits: PropertyTraits(name: "code", isOptional: true), type: .string)),
+          .attribute(
+            Attribute(
+              traits: PropertyTraits(name: "photo", isOptional: true), type: .binary,
+              allowsExternalBinaryDataStorage: true)),
           toOne("captain", "Captain", "ship"),
         ], uniquenessConstraints: [["code"]]),
     ])
 
-  private func check(_ statements: String) throws -> DataCheck {
+  /// - Parameter files: the names of files of large values that are beside the store.
+  private func check(_ statements: String, files: [String] = []) throws -> DataCheck {
     let folder = try TemporaryFolder()
     let creation = try StoreCreation(
       model: Self.model, uuid: "00000000-0000-4000-8000-000000000001", modelCache: nil)
@@ -40,6 +45,7 @@ struct DataCheckTests {
     let queue = try DatabaseQueue(path: path.string)
     try queue.writeWithoutTransaction { try $0.execute(sql: statements) }
     try queue.close()
+    for name in files { try folder.write([1, 2, 3], to: ".Store_SUPPORT/_EXTERNAL_DATA/\(name)") }
     let before = try FolderContents(of: folder.path)
     let check = try DataCheck(of: StoreFileSet(main: path), layout: try StoreLayout(Self.model))
     #expect(try FolderContents(of: folder.path) == before)
@@ -67,5 +73,27 @@ struct DataCheckTests {
     #expect(check.findings.map(\.table) == ["ZSHIP", "ZSHIP", "ZSHIP", "ZCAPTAIN"])
     #expect(check.findings.map(\.keys) == [[[2]], [[3]], [[3]], [[2]]])
     #expect(check.findings.map(\.count) == [1, 1, 1, 1])
+  }
+
+  @Test("A large value whose file is not there is found, and one that lies in the store or whose file is there is not")
+  func missingFiles() throws {
+    let (there, gone) = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222")
+    func reference(_ name: String) -> String { "x'02' || CAST('\(name)' AS BLOB) || x'00'" }
+    let statements =
+      Self.sound + """
+        UPDATE ZSHIP SET ZPHOTO = CAST(\(reference(there)) AS BLOB) WHERE Z_PK = 1;
+        UPDATE ZSHIP SET ZPHOTO = CAST(\(reference(gone)) AS BLOB) WHERE Z_PK = 2;
+        UPDATE ZSHIP SET ZPHOTO = x'0102030405' WHERE Z_PK = 3;
+        """
+    let found = try check(statements, files: [there])
+    #expect(found.findings.map(\.kind) == [.missingFile] && found.findings.map(\.keys) == [[[2]]])
+    #expect(found.findings.map(\.property) == ["Ship.photo"] && found.findings.map(\.count) == [1])
+    #expect(!found.isClean && found.lacksFiles && !found.hasContradictions)
+    #expect(try check(statements, files: [there, gone]).isClean)
+    #expect(try check(statements).findings.map(\.keys) == [[[1], [2]]])
+    // A name that leads elsewhere is none of a file beside the store.
+    let outside =
+      Self.sound + "UPDATE ZSHIP SET ZPHOTO = CAST(\(reference("../../Store.sqlite")) AS BLOB) WHERE Z_PK = 1"
+    #expect(try check(outside).findings.map(\.kind) == [.missingFile])
   }
 }

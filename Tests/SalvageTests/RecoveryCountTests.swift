@@ -60,6 +60,23 @@ struct RecoveryCountTests {
     #expect(told.words.hasSuffix("counted by an index. 1 value that has no column was set aside."))
   }
 
+  @Test("What a migration left out of recovered records is no whole recovery")
+  func leftOut() {
+    var told = count(7)
+    told.leaveOut(1_204, isValues: true)
+    told.leaveOut(nil, isValues: true)
+    #expect(
+      told.words
+        == "Recovered 7 of 7 records (under 100 %). The app's version has no place for 1,204 values of what was recovered."
+    )
+    told.leaveOut(1, isValues: false)
+    #expect(told.words.hasSuffix("has no place for 1 record and 1,204 values of what was recovered."))
+    #expect(told.percent == 99 && told.share == "under 100 %")
+    told.leaveOut(.max, isValues: true)
+    told.leaveOut(-1, isValues: false)
+    #expect(told.valuesLeftOut == .max && told.recordsLeftOut == 1)
+  }
+
   @Test("An unknown number is called so, and what is known is a bound")
   func unknown() {
     let alone = count(0, basis: .unknown)

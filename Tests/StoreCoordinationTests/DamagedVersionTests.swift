@@ -91,6 +91,31 @@ struct DamagedVersionTests {
     #expect(opening.isWithLosses)
   }
 
+  /// What the migration of a damaged store takes away is named as that of a sound one is, with the same count.
+  @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
+  func whatTheMigrationLeavesOutIsNamed(damage: Scene.Damage?) throws {
+    let scene = try Scene(Self.first, ["ZNAME", "ZCOLOR"])
+    try scene.put(damage)
+    let opening = try scene.open(try scene.model([Self.first, Version("V2", Self.text("name"))]))
+    try opening.store.close()
+    #expect(opening.isWithLosses)
+    #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZNAME"))
+    let words = opening.events.map(\.words).joined(separator: " ")
+    #expect(words.contains("no place for \(Scene.count) values"), "\(words)")
+    guard damage != nil else {
+      #expect(opening.losses.map(\.property) == ["color"] && opening.losses.map(\.rows) == [Scene.count])
+      return
+    }
+    let salvage = try #require(opening.salvage)
+    #expect(salvage.isInstalled && salvage.lost == 0 && !salvage.isComplete)
+    #expect(salvage.migrationLosses?.map(\.entity) == ["Car"])
+    #expect(salvage.migrationLosses?.map(\.property) == ["color"])
+    #expect(salvage.migrationLosses?.map(\.count) == [Int64(Scene.count)])
+    #expect(salvage.percent < 100 && !words.contains("(100 %)"), "\(words)")
+    #expect(opening.notice?.message.contains("no place for \(Scene.count) values") == true)
+    #expect(try report(of: scene).rebuild?.migrationLosses.map(\.property) == ["color"])
+  }
+
   /// Whatever is wrong with the app's migrations, a store of its version is not migrated.
   @Test(arguments: [nil, Scene.Damage.foreignPage, .firstPage])
   func aStoreOfTheCurrentVersionNeedsNoWay(damage: Scene.Damage?) throws {
@@ -294,6 +319,30 @@ struct DamagedVersionTests {
     try opening.store.close()
     #expect(opening.examination.modelVersion == (damage == .firstPage ? nil : "Draft"))
     #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZTITLE"))
+  }
+
+  /// Nothing says that it is newer: it is only not listed, and once it is, a way leads on.
+  @Test(arguments: [nil, Scene.Damage.foreignPage])
+  func aVersionThatTheOrderLeavesOutIsNotCalledNewer(damage: Scene.Damage?) throws {
+    let own = Version("Own", Self.text("name"), Self.text("wheels"))
+    let versions = [Version("V1", Self.text("color")), Version("V2", Self.text("name"), Self.text("color")), own]
+    let scene = try Scene(own, ["ZNAME", "ZWHEELS"])
+    try scene.put(damage)
+    let before = try FolderContents(of: scene.folder.appending("Stores"))
+    let error = try #require(throws: LazaretError.self) {
+      try scene.open(try scene.model(versions, order: ["V1", "V2"]))
+    }
+    #expect(error.isEnvironmental && error.code == "unlisted-version", "\(error)")
+    let told = try #require(error.examination)
+    #expect(told.verdict == (damage == nil ? .unavailable : .damaged))
+    let reason = try #require(told.newer)
+    #expect(reason.words.contains("not among the versions whose order was given"), "\(reason.words)")
+    #expect(!reason.words.contains("which is newer") && reason.words.contains("wheels"), "\(reason.words)")
+    #expect(reason.hint.contains("--versions") && !reason.hint.contains("Update the app"), "\(reason.hint)")
+    #expect(try FolderContents(of: scene.folder.appending("Stores")) == before)
+    let opening = try scene.open(try scene.model(versions, order: ["V1", "Own", "V2"]))
+    try opening.store.close()
+    #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZNAME"))
   }
 
   /// The report of the salvage of the only quarantined store.

@@ -51,6 +51,22 @@ struct RepairingOpeningTests {
     try again.store.close()
   }
 
+  @Test func aRepairThatLeavesReferencesWithoutARecordHasLosses() throws {
+    let scene = try Self.scene(
+      "INSERT INTO ZOWNER (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 2, 1, 'x'), (2, 2, 1, 'y')",
+      "UPDATE ZCAR SET ZOWNER = Z_PK WHERE Z_PK < 3", "DROP TABLE ZOWNER")
+    let opening = try scene.coordinator().open(scene.store)
+    #expect(opening.examination.verdict == .repairable && opening.isWithLosses)
+    #expect(opening.events.last?.words.contains("2 references lead to no record") == true)
+    #expect(opening.notice?.key == "lazaret.notice.repaired-with-losses")
+    #expect(opening.notice?.message.contains("2 references") == true)
+    #expect(opening.notice?.message.contains("Nothing was removed") == false)
+    try opening.store.close()
+    // The records that refer to nothing, by SQLite alone.
+    let dangling = "SELECT Z_PK || '' FROM ZCAR WHERE ZOWNER NOT IN (SELECT Z_PK FROM ZOWNER) ORDER BY Z_PK"
+    #expect(try Self.rows(dangling, scene.store) == ["1", "2"])
+  }
+
   @Test func thePolicyMayKeepIt() throws {
     let scene = try Self.scene("DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Car'")
     var policy = OpeningPolicy()

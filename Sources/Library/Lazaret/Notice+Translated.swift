@@ -59,6 +59,8 @@ extension Notice {
     case "lazaret.notice.salvage-later": return cause + [part("kept")] + held + [part("later")]
     case "lazaret.notice.migrated-without": return [part("left-out", counts.leftOut), part("old-kept")]
     case "lazaret.notice.repaired": return [part("repaired"), part("old-kept")]
+    case "lazaret.notice.repaired-with-losses":
+      return [part("repaired-with-losses"), part("old-kept"), part("support")]
     case "lazaret.notice.leftovers": return cause + [part("kept.leftovers")] + held + [part("support")]
     case "lazaret.notice.empty": return cause + [part("kept.empty"), part("support")]
     case "lazaret.notice.damaged", "lazaret.notice.incompatible", "lazaret.notice.migration", "lazaret.notice.repair",

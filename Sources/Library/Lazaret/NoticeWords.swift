@@ -87,6 +87,9 @@ extension NoticeWords {
       "Your data was updated", "Ihre Daten wurden aktualisiert", "Vos données ont été mises à jour"),
     "lazaret.notice.repaired.title": same(
       "Your data was repaired", "Ihre Daten wurden repariert", "Vos données ont été réparées"),
+    "lazaret.notice.repaired-with-losses.title": same(
+      "Your data was repaired in part", "Ihre Daten wurden teilweise repariert",
+      "Vos données ont été réparées en partie"),
     "lazaret.notice.send-report.facts.title": reportTitle,
     "lazaret.notice.send-report.damaged-pages.title": reportTitle,
     "lazaret.notice.send-report.scrubbed.title": reportTitle,
@@ -197,6 +200,11 @@ extension NoticeWords {
       "Parts of the file with your data were missing and were added. Nothing was removed.",
       "Teile der Datei mit Ihren Daten fehlten und wurden ergänzt. Nichts wurde entfernt.",
       "Des parties du fichier contenant vos données manquaient et ont été ajoutées. Rien n’a été supprimé."),
+    "lazaret.part.repaired-with-losses": same(
+      "Parts of the file with your data were missing and were added. Some of your data may be missing.",
+      "Teile der Datei mit Ihren Daten fehlten und wurden ergänzt. Einige Ihrer Daten fehlen möglicherweise.",
+      "Des parties du fichier contenant vos données manquaient et ont été ajoutées. Une partie de vos données peut manquer."
+    ),
     "lazaret.part.old-kept": same(
       "The old file was kept as it was.", "Die alte Datei wurde aufbewahrt, wie sie war.",
       "L’ancien fichier a été conservé tel quel."),

@@ -18,7 +18,8 @@ package struct Notice: Sendable, Hashable, Codable {
   /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
   /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
   /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
-  /// has no place for some records; `.repaired` where parts of the file were missing and were added.
+  /// has no place for some records; `.repaired` where parts of the file were missing and were added,
+  /// `.repaired-with-losses` where some of the data then leads to records that are not there.
   package var key: String
 
   /// The heading of an alert.
@@ -144,6 +145,14 @@ package struct Notice: Sendable, Hashable, Codable {
   /// The notice for a store that was repaired; nil where none was.
   private static func repaired(by events: [OpeningEvent]) -> Notice? {
     guard let repair = events.lazy.compactMap(\.repair).first else { return nil }
+    let missing = repair.danglingReferences
+    if missing > 0 {
+      return Notice(
+        key: "lazaret.notice.repaired-with-losses", title: "Your data was repaired in part",
+        message:
+          "Parts of the file with your data were missing and were added (\(repair.words)). Some of your data may be missing: \(counted(missing, "reference")) in it \(missing == 1 ? "leads" : "lead") to no record. The old file was kept as it was. \(support)",
+        actions: usualActions)
+    }
     return Notice(
       key: repairedKey, title: "Your data was repaired",
       message:

@@ -6,12 +6,14 @@ extension RecoveryCount {
   package init(_ result: Receipt.Salvage.Result) {
     self.init(result.entities, isComplete: result.isComplete)
     valuesSetAside = max(0, result.valuesSetAside ?? 0)
+    for loss in result.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
   /// The numbers of the records of an opening's salvage.
   package init(_ salvage: OpeningSalvage) {
     self.init(salvage.entities, isComplete: salvage.isComplete)
     valuesSetAside = max(0, salvage.valuesSetAside ?? 0)
+    for loss in salvage.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
   /// The numbers of a single entity.

@@ -97,7 +97,8 @@ struct SalvageWork {
       date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
       isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
       entities: report.records.map { Receipt.Salvage.Entity($0) },
-      valuesSetAside: report.count.valuesSetAside == 0 ? nil : report.count.valuesSetAside, evidence: basis(of: report))
+      valuesSetAside: report.count.valuesSetAside == 0 ? nil : report.count.valuesSetAside,
+      migrationLosses: migrationLosses(of: report), evidence: basis(of: report))
     let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
     var told = report
     told.store = PathText(stored.files.main)
@@ -127,6 +128,12 @@ struct SalvageWork {
     return QuarantineSalvage(
       stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result,
       isCurrent: succession.isCurrent, comparison: succession.comparison, failure: usability.failure)
+  }
+
+  /// What a report says that the migration left out; nil for nothing.
+  private func migrationLosses(of report: SalvageReport) -> [Receipt.Salvage.MigrationLoss]? {
+    guard let losses = report.rebuild?.migrationLosses, !losses.isEmpty else { return nil }
+    return losses.map { .init(entity: $0.entity, property: $0.property, count: $0.count, text: $0.text) }
   }
 
   /// What a report says that it stands on.
@@ -164,7 +171,9 @@ struct SalvageWork {
         version: examination.modelVersion, isUsable: false,
         failure: .init(
           code: Receipt.Salvage.newerAppCode,
-          words: "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
+          words: examination.newer?.code == VerdictReason.unlistedVersionCode
+            ? "What was salvaged waits for an order that has its version: \(examination.reason.words)"
+            : "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
     }
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
     // What was made a moment ago and is not there was taken away: that says nothing of the evidence.

@@ -34,7 +34,7 @@ struct InspectCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How closely to look: at some pages first (quick), at every page (full), or at references, constraints and mandatory values of a Core Data store too (data).",
+      "How closely to look: at some pages first (quick), at every page (full), or at references, constraints, mandatory values and files of large values of a Core Data store too (data).",
       valueName: "depth"))
   var check: InspectCheck = .full
 
@@ -55,7 +55,8 @@ struct InspectCommand: ParsableCommand {
       var examination = try Examiner().examine(store.path, model: model, options: options)
       let obstacle = check == .data ? Self.obstacle(to: examination) : nil
       let data = try check == .data && obstacle == nil ? Self.checkData(of: examination) : nil
-      if data?.isClean == false { examination.tellContradictions() }
+      if data?.lacksFiles == true { examination.tellMissingFiles() }
+      if data?.hasContradictions == true { examination.tellContradictions() }
       let nearest = NearestVersion(to: examination, in: model)
       line.clear()
       try output.print(
@@ -70,7 +71,8 @@ struct InspectCommand: ParsableCommand {
       if TextStyle.current.isQuiet, !output.json {
         // The exit code does not tell this: a mistyped path would look like a sound store.
         var words = examination.verdict == .compatible ? [] : [examination.reason.words]
-        if data?.isClean == false { words.append("Its records contradict its model.") }
+        if data?.hasContradictions == true { words.append("Its records contradict its model.") }
+        if data?.lacksFiles == true { words.append("Files that its records refer to are missing.") }
         if let obstacle { words.append("The records were not checked: \(obstacle).") }
         if !words.isEmpty {
           Terminal.standardError.write(

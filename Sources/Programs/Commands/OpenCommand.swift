@@ -24,8 +24,9 @@ struct OpenCommand: ParsableCommand {
       still has a name for is refused unless --on-migration-loss accepts it. A damaged store whose records cannot be \
       migrated stays too, or waits in quarantine with what was salvaged of it.
 
-      Exits with 2 where records are lost or doubtful, where an empty store took a store's place, or where records lost \
-      something in a migration besides the properties that the model's versions drop.
+      Exits with 2 where records are lost or doubtful, where an empty store took a store's place, where a repair leaves \
+      references that lead to no record, or where records lost something in a migration besides the properties that the \
+      model's versions drop.
 
       EXAMPLE
         lazaret open Stores/App.sqlite --model App.xcdatamodeld

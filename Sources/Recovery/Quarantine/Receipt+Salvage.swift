@@ -188,6 +188,9 @@ extension Receipt.Salvage {
     /// versions of this software.
     package var valuesSetAside: Int64?
 
+    /// What the migration to the app's version left out; nil for nothing, and in receipts of earlier versions of this software.
+    package var migrationLosses: [MigrationLoss]?
+
     /// What it stands on beside the quarantined store; nil in receipts of earlier versions of this software.
     package var evidence: Evidence?
 
@@ -204,6 +207,7 @@ extension Receipt.Salvage {
       case score
       case entities
       case valuesSetAside
+      case migrationLosses
       case evidence
     }
 
@@ -211,7 +215,7 @@ extension Receipt.Salvage {
     package init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
       version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity],
-      valuesSetAside: Int64? = nil, evidence: Evidence? = nil
+      valuesSetAside: Int64? = nil, migrationLosses: [MigrationLoss]? = nil, evidence: Evidence? = nil
     ) {
       self.name = name
       self.report = report
@@ -225,6 +229,7 @@ extension Receipt.Salvage {
       self.score = score
       self.entities = entities
       self.valuesSetAside = valuesSetAside
+      self.migrationLosses = migrationLosses
       self.evidence = evidence
     }
   }

@@ -23,7 +23,7 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
   /// The later result: its store.
   package var later: PathText
 
-  /// The entities whose accounts differ, by table.
+  /// The entities whose accounts differ, by table and name.
   package var entities: [Entity]
 
   /// What only one of them stands on, a sentence each; empty where both stand on the same.
@@ -36,11 +36,9 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
   package init(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) {
     self.earlier = earlier.name
     self.later = later.name
-    let accounts = (earlier.accounts, later.accounts)
-    entities = Set(accounts.0.keys).union(accounts.1.keys).sorted().compactMap { table in
-      let (before, after) = (accounts.0[table], accounts.1[table])
-      guard before != after, let name = (after ?? before)?.name else { return nil }
-      return Entity(name: name, table: table, earlier: before, later: after)
+    entities = SalvageAccountPair.all(earlier.entities, later.entities).compactMap { pair in
+      guard pair.earlier != pair.later else { return nil }
+      return Entity(name: pair.name, table: pair.table, earlier: pair.earlier, later: pair.later)
     }
     evidence = Self.differences(earlier.evidence, later.evidence)
     var sentences: [String] = []
@@ -98,11 +96,6 @@ extension Receipt.Salvage {
 }
 
 extension Receipt.Salvage.Result {
-  /// The accounts by table.
-  fileprivate var accounts: [String: Receipt.Salvage.Entity] {
-    Dictionary(entities.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
-  }
-
   /// Whether another result says and stands on the same, so that one of the two is enough.
   package func isSame(as other: Self) -> Bool {
     entities == other.entities && evidence == other.evidence && version == other.version
@@ -122,11 +115,11 @@ extension Receipt.Salvage.Result {
     if hadAny, !hasAny { return false }
     if self.isUsable != isUsable { return self.isUsable }
     // Receipts are not to be trusted: no sum of theirs may stop the run.
+    let pairs = SalvageAccountPair.all(earlier.entities, entities)
     for count in [{ $0.recovered &- $0.doubtful }, { $0.recovered }] as [(Receipt.Salvage.Entity) -> Int64] {
-      let (before, after) = (earlier.accounts.mapValues(count), accounts.mapValues(count))
-      let tables = Set(before.keys).union(after.keys)
-      if tables.contains(where: { (after[$0] ?? 0) < (before[$0] ?? 0) }) { return false }
-      if tables.contains(where: { (after[$0] ?? 0) > (before[$0] ?? 0) }) { return true }
+      let numbers = pairs.map { (before: $0.earlier.map(count) ?? 0, after: $0.later.map(count) ?? 0) }
+      if numbers.contains(where: { $0.after < $0.before }) { return false }
+      if numbers.contains(where: { $0.after > $0.before }) { return true }
     }
     guard isUsable, let ours = evidence, let theirs = earlier.evidence else { return true }
     if ours.knowledge != theirs.knowledge { return ours.knowledge > theirs.knowledge }

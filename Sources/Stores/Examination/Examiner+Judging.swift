@@ -42,9 +42,11 @@ extension Examiner {
       examination.accept(.isCurrent(version?.name ?? bundle.current.name, current: bundle.current.name))
     } else if let version {
       if bundle.isNewer(version, than: bundle.current) {
+        let lacking = version.model.surplus(over: [bundle.current.model])
         examination.giveNewer(
-          .newerVersion(
-            version.name, current: bundle.current.name, lacking: version.model.surplus(over: [bundle.current.model])))
+          bundle.isUnlisted(version)
+            ? .unlistedVersion(version.name, current: bundle.current.name, lacking: lacking)
+            : .newerVersion(version.name, current: bundle.current.name, lacking: lacking))
       } else {
         examination.give(.outdated, .olderVersion(version.name, current: bundle.current.name))
       }

@@ -24,6 +24,10 @@ extension VerdictReason {
   static let repairRecords =
     "Its records contradict its model. lazaret repair --data puts references and records right on a copy; the original is kept."
 
+  /// What is to be done about a sound store without files that its records refer to.
+  package static let restoreFiles =
+    "Files of large values that its records refer to are missing. Restore them from a backup; no repair makes them again."
+
   static func isCurrent(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
       "current-version",
@@ -63,6 +67,19 @@ extension VerdictReason {
       words:
         "The store was written with version \(quotedName(version)) of the model, which is newer than the app's, \(quotedName(current))\(surplus).",
       hint: "Update the app; the store is left as it is.", coreData: 134100)
+  }
+
+  /// The code of a store whose version the given order leaves out, and that has what the app's lacks.
+  package static let unlistedVersionCode = "unlisted-version"
+
+  static func unlistedVersion(_ version: String, current: String, lacking: [String]) -> VerdictReason {
+    VerdictReason(
+      unlistedVersionCode,
+      words:
+        "The store was written with version \(quotedName(version)) of the model, which is not among the versions whose order was given, so that nothing says whether it is older or newer than the app's, \(quotedName(current)); the app's lacks \(Examination.list(lacking)).",
+      hint:
+        "Name that version where it belongs in the order, with --versions or in the lock file; the store is left as it is.",
+      coreData: 134100)
   }
 
   static func newerModel(_ surplus: [String], current: String) -> VerdictReason {
@@ -117,12 +134,17 @@ extension VerdictReason {
 
 extension Examination {
   /// Says that its records were checked and contradict its model, where nothing else was found wrong.
-  package mutating func tellContradictions() {
+  package mutating func tellContradictions() { tellOfRecords(VerdictReason.repairRecords) }
+
+  /// Says that files are missing that its records refer to, where nothing else was found wrong.
+  package mutating func tellMissingFiles() { tellOfRecords(VerdictReason.restoreFiles) }
+
+  private mutating func tellOfRecords(_ hint: String) {
     guard verdict == .compatible else { return }
     if reason.code == VerdictReason.looksSound.code {
       reason.words = "Its pages are sound; no model was given to compare the store with."
     }
-    reason.hint = VerdictReason.repairRecords
+    reason.hint = hint
   }
 }
 

@@ -84,12 +84,13 @@ extension OpeningEvent {
   /// What a store lacked of its own model was added.
   private static func repaired(_ repair: RepairAccount, _ store: FilePath, at date: Timestamp) -> OpeningEvent {
     var words = "The store lacked parts of its own model; what was missing was added: \(repair.words)."
-    let dangling = repair.leftOut.filter { $0.kind == .danglingReference || $0.kind == .danglingPair }
-    let rest = repair.leftOut.count { $0.kind.isWantedByModel } - dangling.count
+    let rest = repair.leftOut.count { $0.kind.isWantedByModel && !$0.kind.isDangling }
     if rest > 0 { words += " \(counted(rest, "part")) could not be added." }
-    let references = dangling.reduce(0) { $0 + ($1.rows ?? 0) }
+    let references = repair.danglingReferences
     if references > 0 {
-      words += " \(counted(references, "reference")) \(references == 1 ? "leads" : "lead") to no record."
+      words +=
+        " \(counted(references, "reference")) \(references == 1 ? "leads" : "lead") to no record: what "
+        + "\(references == 1 ? "it" : "they") led to is not in the store."
     }
     var event = OpeningEvent(.repair, at: date, path: store, words: words)
     event.repair = repair

@@ -47,6 +47,9 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Values of recovered records that were set aside, because the salvaged store has no column for them; nil for none.
   package var valuesSetAside: Int64?
 
+  /// What the migration to the app's version left out; nil for nothing.
+  package var migrationLosses: [Receipt.Salvage.MigrationLoss]?
+
   /// Why nothing came out that the app could open; nil where something did.
   package var failure: Receipt.Reason?
 
@@ -66,6 +69,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case score
     case entities
     case valuesSetAside
+    case migrationLosses
     case failure
   }
 
@@ -92,6 +96,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     score = result?.score
     entities = result?.entities ?? []
     valuesSetAside = result?.valuesSetAside
+    migrationLosses = result?.migrationLosses
     let isWaiting = salvage.state == .salvaged && result?.isUsable != true
     failure = salvage.state == .failed || isWaiting ? salvage.failure : nil
   }

@@ -147,8 +147,13 @@ struct WaitingSalvage {
   /// The error where what was salvaged waits for a newer version of the app.
   func waitsForNewerApp(_ examination: Examination) -> LazaretError {
     var error = LazaretError(.unavailable, examination, path: path)
+    let isUnlisted = examination.newer?.code == VerdictReason.unlistedVersionCode
+    let next =
+      isUnlisted
+      ? "Name its version where it belongs in the order; the next opening then goes on"
+      : "Update the app, which then goes on"
     error.hint =
-      "Update the app, which then goes on; the store lies in quarantine as \(printable(work.id)), with what was salvaged of it."
+      "\(next); the store lies in quarantine as \(printable(work.id)), with what was salvaged of it."
     return error
   }
 

@@ -14,6 +14,11 @@ struct SalvageAccountText {
     }
     if salvage.store != nil, !words.contains(salvage.count.words) { text += "    \(salvage.count.words)\n" }
     text += Self.table(salvage.entities)
+    for loss in salvage.migrationLosses ?? [] {
+      let noun = loss.property == nil ? "record" : "value"
+      let count = loss.count.map { counted($0, noun) } ?? "an unknown number of \(noun)s"
+      text += "    lost in the migration: \(printable(loss.text)) (\(count))\n"
+    }
     if let path = salvage.store { text += "    salvaged store: \(printable(path.text))\n" }
     if let path = salvage.setAside { text += "    set aside: \(printable(path.text))\n" }
     if let path = salvage.report { text += "    report: \(printable(path.text))\n" }

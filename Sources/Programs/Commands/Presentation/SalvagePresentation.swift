@@ -153,6 +153,11 @@ struct SalvageText {
     if let destination = rebuild.migratedTo {
       lines += "  Migrated to \(printable(destination)): \(printable(rebuild.steps.joined(separator: ", ")))\n"
     }
+    for loss in rebuild.migrationLosses {
+      let noun = loss.property == nil ? "record" : "value"
+      let count = loss.count.map { counted($0, noun) } ?? "an unknown number of \(noun)s"
+      lines += "  Lost in the migration: \(printable(loss.text)) (\(count))\n"
+    }
     if let failure = rebuild.migrationFailure {
       lines += "  It could not be migrated and is of its own version still: \(printable(failure))\n"
     }

@@ -42,6 +42,7 @@ struct DataFindings {
     case .danglingJoinRow: "Rows of join tables that lead to no record"
     case .duplicate: "Records that break a uniqueness constraint"
     case .missingValue: "Mandatory attributes without a value"
+    case .missingFile: "Large values whose files are missing"
     }
   }
 }

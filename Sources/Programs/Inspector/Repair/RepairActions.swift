@@ -97,7 +97,7 @@ struct RepairActions: Sendable {
     var form = ActionForm(
       "Check the records", of: store, "check",
       does: [
-        "Compares the records with the store's own model: references that lead to no record, relationships that only one side has, records that break a uniqueness constraint, mandatory attributes without a value.",
+        "Compares the records with the store's own model: references that lead to no record, relationships that only one side has, records that break a uniqueness constraint, mandatory attributes without a value, files of large values that are missing.",
         "Changes nothing. What is found is counted; no value of a record is shown.",
         "The result is shown until the store changes, or the inspector ends.",
       ], button: "Check")
@@ -114,8 +114,15 @@ struct RepairActions: Sendable {
       observer.report("comparing records with the model", nil)
       let check = try parts.repairs.check(files, layout, parts.surroundings)
       guard !check.isClean else { return JobOutcome("The records have nothing against the model.") }
-      let rows = check.findings.reduce(Int64(0)) { $0 &+ Int64($1.count) }
-      return JobOutcome("\(Words.counted(rows, "row")) of the store \(rows == 1 ? "is" : "are") against its model.")
+      func sum(_ isFile: Bool) -> Int64 {
+        check.findings.filter { ($0.kind == .missingFile) == isFile }.reduce(0) { $0 &+ Int64($1.count) }
+      }
+      let (rows, files) = (sum(false), sum(true))
+      let against = "\(Words.counted(rows, "row")) of the store \(rows == 1 ? "is" : "are") against its model."
+      let missing =
+        "\(Words.counted(files, "file")) of large values \(files == 1 ? "is" : "are") missing that records refer to."
+      return JobOutcome(
+        [rows > 0 ? against : nil, files > 0 ? missing : nil].compactMap(\.self).joined(separator: " "))
     }
     return .running(job)
   }

@@ -25,7 +25,7 @@ struct RepairPreview: Encodable {
       store.bytes > Self.maximumBytes ? nil : PagePart { try parts.repairs.dryRun(of: subject, scope, parts) }
     }
     structure = dryRun(.structure)
-    data = check?.isClean == false ? dryRun(.data) : nil
+    data = check?.hasContradictions == true ? dryRun(.data) : nil
   }
 
   /// Why nothing can be repaired; nil where it can be, as far as was tried.
@@ -55,7 +55,7 @@ struct RepairPreview: Encodable {
   }
 
   private var withData: HTML {
-    guard check?.isClean == false else { return .empty }
+    guard check?.hasContradictions == true else { return .empty }
     return "<h3>What the repair would do, with records and references</h3>\(shown(data))"
   }
 

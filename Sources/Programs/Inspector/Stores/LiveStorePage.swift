@@ -23,11 +23,12 @@ struct LiveStorePage: InspectorPage {
     self.store = store
     self.files = files
     let check = PagePart { try parts.repairs.check(of: files, in: parts.surroundings.fileSystem) }
-    let isContradicted = check.value.flatMap(\.self)?.isClean == false
-    let examination = parts.examined(files, countsRecords: true).examination.map { found -> Examination in
-      var found = found
-      if isContradicted { found.tellContradictions() }
-      return found
+    let found = check.value.flatMap(\.self)
+    let examination = parts.examined(files, countsRecords: true).examination.map { examination -> Examination in
+      var examination = examination
+      if found?.lacksFiles == true { examination.tellMissingFiles() }
+      if found?.hasContradictions == true { examination.tellContradictions() }
+      return examination
     }
     self.check = check
     self.examination = examination
@@ -76,8 +77,11 @@ struct LiveStorePage: InspectorPage {
       """
   }
 
-  /// Whether its records contradict its model, as far as they were checked.
-  private var hasContradictions: Bool { check.value.flatMap(\.self)?.isClean == false }
+  /// Whether its records contradict its model, or refer to files that are missing, as far as they were checked.
+  private var hasFindings: Bool { check.value.flatMap(\.self)?.isClean == false }
+
+  /// Whether its records contradict its model, which a repair puts right.
+  private var hasContradictions: Bool { check.value.flatMap(\.self)?.hasContradictions == true }
 
   /// What can be done with it; what helps most now comes first.
   private func actions(_ frame: PageFrame) -> HTML {
@@ -139,9 +143,8 @@ struct LiveStorePage: InspectorPage {
     guard isComparable(examination) else {
       return list == .empty ? .empty : .panel("What it lacks of its own model", list)
     }
-    let hasFindings = check.value??.isClean == false
     let would: HTML =
-      drift.isEmpty && !hasFindings
+      drift.isEmpty && !hasContradictions
       ? .empty
       : """
       <p><a href="\(RequestTarget.store(store.id, "repair"))">What a repair would do, and what it would not</a></p>
@@ -154,7 +157,7 @@ struct LiveStorePage: InspectorPage {
   private func shown(_ examination: Examination, _ frame: PageFrame) -> HTML {
     let tone: HTML.Tone =
       switch examination.verdict {
-      case .compatible: hasContradictions ? .warn : .good
+      case .compatible: hasFindings ? .warn : .good
       case .damaged: .bad
       case .repairable, .outdated, .incompatible, .unavailable, .missing: .warn
       }

@@ -40,7 +40,7 @@ struct SalvageAccount: Sendable, Encodable {
       "\(grouped(count.recovered)) of \(count.roughly)\(counted(count.total, "record")) can be read (\(count.share))"
     return [
       [line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + ".", count.lossWords, count.valueWords,
-      unplaced,
+      count.leftOutWords, unplaced,
     ]
     .compactMap(\.self).joined(separator: " ")
   }

@@ -72,6 +72,15 @@ struct PathFinder {
     guard bundle.isNewer(version, than: bundle.current) else { return }
     let isKnown = bundle.order.relation(version.name, to: bundle.current.name) == .after
     let surplus = version.model.surplus(over: [bundle.current.model]).prefix(5).map(printable).joined(separator: ", ")
+    if bundle.isUnlisted(version) {
+      throw MigrationError(
+        .newerModel, operation: "plan the migration", path: bundle.path,
+        detail: """
+          the store is of version "\(printable(version.name))", which is not among the versions whose order was given, \
+          and has what "\(printable(bundle.current.name))" lacks: \(surplus)
+          """,
+        hint: "Name that version where it belongs in the order; the store is left as it is.")
+    }
     throw MigrationError(
       isKnown ? .backwards : .newerModel, operation: "plan the migration", path: bundle.path,
       detail: """

@@ -133,6 +133,11 @@ public struct RepairAccount: Sendable, Hashable, Codable {
   /// Whether there is nothing to do.
   public var isNothing: Bool { changes.isEmpty }
 
+  /// The references and pairs that lead to no record and that stay: what they led to is not in the store.
+  package var danglingReferences: Int {
+    leftOut.filter(\.kind.isDangling).reduce(0) { $0 + ($1.rows ?? 0) }
+  }
+
   /// The version in words.
   var versionName: String { version ?? "the store's model" }
 
@@ -148,6 +153,9 @@ public struct RepairAccount: Sendable, Hashable, Codable {
 extension RepairAccount.Kind {
   /// Whether the model wants what is left out, so that the store is not whole without it.
   public var isWantedByModel: Bool { self != .appColumn && self != .otherObject && self != .column }
+
+  /// Whether it is about what leads to no record.
+  package var isDangling: Bool { self == .danglingReference || self == .danglingPair }
 
   /// The kind in words, for one and for several.
   fileprivate var nouns: (one: String, many: String) {

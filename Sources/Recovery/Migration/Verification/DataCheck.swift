@@ -4,7 +4,7 @@ package import PersistentStore
 package import StoreFiles
 
 /// What in the records of a store contradicts its own model: references that lead nowhere, one-sided relationships, rows
-/// that break a constraint, values that are missing.
+/// that break a constraint, values that are missing; and the files of large values that are missing.
 ///
 /// SQL on whole tables; a table or column that the store lacks is passed over, because the drift tells of it.
 package struct DataCheck: Sendable, Encodable {
@@ -24,6 +24,9 @@ package struct DataCheck: Sendable, Encodable {
 
     /// A mandatory attribute has no value.
     case missingValue = "missing-value"
+
+    /// A large value lies in a file of its own, which is not there.
+    case missingFile = "missing-file"
   }
 
   /// The rows of a table with which one thing is wrong.
@@ -59,10 +62,16 @@ package struct DataCheck: Sendable, Encodable {
   package static let listLimit = 100
 
   /// Everything that was found, kind by kind.
-  package private(set) var findings: [Finding] = []
+  package internal(set) var findings: [Finding] = []
 
   /// Whether nothing was found.
   package var isClean: Bool { findings.isEmpty }
+
+  /// Whether records contradict the model, which a repair of records puts right as far as it can be.
+  package var hasContradictions: Bool { findings.contains { $0.kind != .missingFile } }
+
+  /// Whether files of large values are missing, which no repair makes again.
+  package var lacksFiles: Bool { findings.contains { $0.kind == .missingFile } }
 
   private let columns: [String: Set<String>]
 
@@ -81,14 +90,23 @@ package struct DataCheck: Sendable, Encodable {
     try checkJoinTables(database, rules)
     try checkConstraints(database, rules)
     try checkValues(database, layout)
+    sortFindings()
+  }
+
+  /// Puts the findings in order: by kind, table and property.
+  mutating func sortFindings() {
     findings.sort { ($0.kind.place, $0.table, $0.property) < ($1.kind.place, $1.table, $1.property) }
   }
 
-  /// Checks the records of a store without changing anything of it or beside it.
+  /// Checks the records of a store, and whether the files are there that they refer to, without changing anything of it or beside it.
   ///
   /// - Throws: a file error, or `MigrationError` where SQLite cannot read it.
   package init(of store: StoreFileSet, layout: StoreLayout, surroundings: Surroundings = .machine) throws {
-    self = try StoreView(of: store, surroundings: surroundings).read { try DataCheck($0, layout) }
+    self = try StoreView(of: store, surroundings: surroundings).read { database in
+      var check = try DataCheck(database, layout)
+      try check.checkFiles(database, layout, in: store.path(of: .externalData), surroundings.fileSystem)
+      return check
+    }
   }
 
   // MARK: Checks
@@ -161,7 +179,7 @@ package struct DataCheck: Sendable, Encodable {
         keys: rows.map { row in row.databaseValues.map { Int64.fromDatabaseValue($0) ?? 0 } }))
   }
 
-  private func has(_ table: String, _ names: [String]) -> Bool {
+  func has(_ table: String, _ names: [String]) -> Bool {
     guard let found = columns[StoreOutline.key(table)] else { return false }
     return names.allSatisfy { found.contains(StoreOutline.key($0)) }
   }
@@ -186,6 +204,7 @@ extension DataCheck.Finding {
     case .danglingJoinRow: "\(rows) \(place) connect through \(property) records that are not there"
     case .duplicate: "\(rows) \(place) repeat values that \(property) allows once"
     case .missingValue: "\(rows) \(place) have no value for \(property), which is mandatory"
+    case .missingFile: "\(rows) \(place) refer through \(property) to files of large values that are not there"
     }
   }
 }

@@ -21,6 +21,12 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Values of recovered records that were set aside, because the salvaged store has no column for them.
   public package(set) var valuesSetAside: Int64 = 0
 
+  /// Recovered records that a migration left out, because the app's version has no place for them.
+  package var recordsLeftOut: Int64 = 0
+
+  /// Values of recovered records that a migration left out, because the app's version has no place for them.
+  package var valuesLeftOut: Int64 = 0
+
   /// What the number of lost records stands on; empty where none is lost, or a salvage did not note it.
   public private(set) var lostBases: Set<SalvageReport.Entity.Basis> = []
 
@@ -60,15 +66,18 @@ public struct RecoveryCount: Sendable, Hashable {
     if let basis, basis != .none { lostBases.insert(basis) }
   }
 
+  /// Whether something of recovered records is not in the salvaged store.
+  private var isWithoutSome: Bool { valuesSetAside > 0 || recordsLeftOut > 0 || valuesLeftOut > 0 }
+
   /// Records that the store held: those that were recovered and those that are lost.
   public var total: Int64 { recovered.addingClamped(lost) }
 
-  /// The share of them that was recovered in percent, rounded down; 100 where there were none, and 99 at most where values of
-  /// theirs were set aside.
+  /// The share of them that was recovered in percent, rounded down; 100 where there were none, and 99 at most where they, or
+  /// values of theirs, were set aside or left out.
   public var percent: Int {
     guard total > 0 else { return 100 }
     let share = Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
-    return valuesSetAside > 0 ? min(99, share) : share
+    return isWithoutSome ? min(99, share) : share
   }
 
   /// The same, for programs; nil where no record was recovered, none is known to be lost, and more may have been there.
@@ -87,11 +96,30 @@ extension RecoveryCount {
   }
 }
 
+extension RecoveryCount {
+  /// Counts what a migration left out.
+  ///
+  /// - Parameters:
+  ///   - number: how many records or values; nil where that is not known.
+  ///   - isValues: whether values of records were, and not records.
+  package mutating func leaveOut(_ number: Int64?, isValues: Bool) {
+    let number = max(0, number ?? 0)
+    if isValues {
+      valuesLeftOut = valuesLeftOut.addingClamped(number)
+    } else {
+      recordsLeftOut = recordsLeftOut.addingClamped(number)
+    }
+  }
+}
+
 // MARK: In words
 
 extension RecoveryCount {
-  /// What came out, in a few plain sentences: the headline, what is lost, and what was set aside of the records.
-  public var words: String { [headline + ".", lossWords, valueWords].compactMap(\.self).joined(separator: " ") }
+  /// What came out, in a few plain sentences: the headline, what is lost, and what was set aside or left out of the
+  /// records.
+  public var words: String {
+    [headline + ".", lossWords, valueWords, leftOutWords].compactMap(\.self).joined(separator: " ")
+  }
 
   /// `Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because …`, without its stop.
   public var headline: String {
@@ -141,6 +169,15 @@ extension RecoveryCount {
       "\(counted(valuesSetAside, "value")) that \(isOne ? "has" : "have") no column \(isOne ? "was" : "were") set aside."
   }
 
+  /// What a migration left out of recovered records, in a sentence; nil where it left out nothing.
+  package var leftOutWords: String? {
+    var parts: [String] = []
+    if recordsLeftOut > 0 { parts.append(counted(recordsLeftOut, "record")) }
+    if valuesLeftOut > 0 { parts.append(counted(valuesLeftOut, "value")) }
+    guard !parts.isEmpty else { return nil }
+    return "The app's version has no place for \(parts.joined(separator: " and ")) of what was recovered."
+  }
+
   private var unknownWords: String {
     "Of a table nothing is left that tells how many records it held: an unknown number \(lost > 0 ? "more " : "")"
       + "may be lost."
@@ -157,7 +194,7 @@ extension RecoveryCount {
   public var roughly: String { isRough ? "about " : hasUnknown ? "at least " : "" }
 
   private var percentWords: String {
-    if valuesSetAside > 0, lost == 0, total > 0 { return "under 100 %" }
+    if isWithoutSome, lost == 0, total > 0 { return "under 100 %" }
     return hasUnknown && !isRough ? "at most \(percent) %" : "\(percent) %"
   }
 

@@ -116,6 +116,15 @@ extension SalvageReport {
     /// The steps of the migration, such as `V1 → V2`.
     public var steps: [String] = []
 
+    /// What the migration left out; empty where it left out nothing.
+    package var migrationLosses: [MigrationLoss] {
+      get { leftOutByMigration ?? [] }
+      set { leftOutByMigration = newValue.isEmpty ? nil : newValue }
+    }
+
+    // Reports of earlier versions have none.
+    private var leftOutByMigration: [MigrationLoss]?
+
     /// Why the store could not be migrated and is of its own version still; nil where it could, or did not have to be.
     public var migrationFailure: String?
 
@@ -127,6 +136,7 @@ extension SalvageReport {
       case version, basis, referencesCut, setAside, defaulted, conflicts, corrected
       case valuesApart = "valuesSetAside"
       case setAsidePath = "setAsideFile"
+      case leftOutByMigration = "migrationLosses"
       case migratedTo, steps, migrationFailure, fittedBecause
     }
 

@@ -16,6 +16,7 @@ extension SalvageReport {
     count.unplaced = max(0, unplacedRows)
     count.valuesSetAside =
       rebuild?.valuesSetAside.reduce(Int64(0)) { $0.addingClamped(max(0, $1.count)) } ?? 0
+    for loss in rebuild?.migrationLosses ?? [] { count.leaveOut(loss.count, isValues: loss.property != nil) }
     return count
   }
 

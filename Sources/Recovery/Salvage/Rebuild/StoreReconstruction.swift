@@ -244,6 +244,10 @@ struct StoreReconstruction {
       guard result.store != folder.store, !result.isNothing else { return (folder.store, nil) }
       report.rebuild?.migratedTo = bundle.current.name
       report.rebuild?.steps = result.steps.map(\.step)
+      report.rebuild?.migrationLosses = result.steps.flatMap(\.losses).map { loss in
+        SalvageReport.MigrationLoss(
+          entity: loss.entity, property: loss.property, count: loss.rows.map { Int64($0) }, text: loss.text)
+      }
       if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) {
         report.isComplete = false
         report.remarks.append("the migration left out what has no place in \(printable(bundle.current.name))")

@@ -98,6 +98,12 @@ public struct ModelBundle: Sendable {
     versions.filter { order.comes($0.name, after: version.name) }
   }
 
+  /// Whether the order that was given leaves a version out, and nothing else tells how it stands to the current one.
+  package func isUnlisted(_ version: ModelVersion) -> Bool {
+    order.isGiven && unorderedVersions.contains { $0.name == version.name }
+      && order.relation(version.name, to: current.name) == nil
+  }
+
   /// Whether a store of one version is newer than another version: known to be, or by its name and by having what the
   /// other lacks.
   public func isNewer(_ version: ModelVersion, than other: ModelVersion) -> Bool {

@@ -1,0 +1,54 @@
+/// The accounts that two results of salvaging one quarantined store have of the same records.
+struct SalvageAccountPair {
+  /// The name of the entity; that of the table where the results have other entities in it.
+  let name: String
+
+  /// The table.
+  let table: String
+
+  /// What the earlier result has; nil where it does not know the table.
+  let earlier: Receipt.Salvage.Entity?
+
+  /// What the later result has; nil where it does not know the table.
+  let later: Receipt.Salvage.Entity?
+
+  /// The accounts of two results by table and entity, in that order.
+  ///
+  /// Several entities share the table of their hierarchy. Where the results name others in a table, as one does that was made
+  /// without a model, the sums of the table are compared.
+  static func all(
+    _ earlier: [Receipt.Salvage.Entity], _ later: [Receipt.Salvage.Entity]
+  ) -> [SalvageAccountPair] {
+    let before = Dictionary(grouping: earlier, by: \.table)
+    let after = Dictionary(grouping: later, by: \.table)
+    return Set(before.keys).union(after.keys).sorted().flatMap { table in
+      pairs(of: table, before[table] ?? [], after[table] ?? [])
+    }
+  }
+
+  private static func pairs(
+    of table: String, _ earlier: [Receipt.Salvage.Entity], _ later: [Receipt.Salvage.Entity]
+  ) -> [SalvageAccountPair] {
+    let names = Set(earlier.map(\.name))
+    guard names == Set(later.map(\.name)), names.count == earlier.count, names.count == later.count else {
+      let (before, after) = (sum(of: table, earlier), sum(of: table, later))
+      return [
+        SalvageAccountPair(name: (after ?? before)?.name ?? table, table: table, earlier: before, later: after)
+      ]
+    }
+    return zip(earlier.sorted { $0.name < $1.name }, later.sorted { $0.name < $1.name }).map { before, after in
+      SalvageAccountPair(name: after.name, table: table, earlier: before, later: after)
+    }
+  }
+
+  /// The accounts of a table as one; nil for none.
+  private static func sum(of table: String, _ accounts: [Receipt.Salvage.Entity]) -> Receipt.Salvage.Entity? {
+    guard accounts.count > 1 else { return accounts.first }
+    // Receipts are not to be trusted: no sum of theirs may stop the run.
+    func sum(_ number: (Receipt.Salvage.Entity) -> Int64) -> Int64 { accounts.reduce(0) { $0 &+ number($1) } }
+    let taken = sum { $0.fromBackup ?? 0 }
+    return Receipt.Salvage.Entity(
+      name: table, table: table, recovered: sum(\.recovered), doubtful: sum(\.doubtful),
+      fromBackup: taken == 0 ? nil : taken, lost: sum(\.lost), lostIsExact: accounts.allSatisfy(\.lostIsExact))
+  }
+}
