@@ -107,7 +107,9 @@ struct DamagedVersionTests {
       return
     }
     let salvage = try #require(opening.salvage)
-    #expect(salvage.isInstalled && salvage.lost == 0 && !salvage.isComplete)
+    #expect(salvage.isInstalled && !salvage.isComplete)
+    // What the damage took is a row of the table that is none of the model's.
+    #expect(salvage.entities.filter { $0.name == "Car" }.map(\.lost) == [0])
     #expect(salvage.migrationLosses?.map(\.entity) == ["Car"])
     #expect(salvage.migrationLosses?.map(\.property) == ["color"])
     #expect(salvage.migrationLosses?.map(\.count) == [Int64(Scene.count)])
