@@ -7,8 +7,8 @@
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
-// What takes several calls of OpenSSL 3 one after the other, each as one function: 1 where it was done. Where it was not, 0 says something of
-// what was given, and -1 of the library: no memory is left, or the algorithm is not there.
+// What takes several calls of OpenSSL 3 one after the other, each as one function: 1 where it was done, else 0. Where what was given can be
+// refused, 0 says that, and -1 that the library failed: no memory is left, or the algorithm is not there.
 
 /// The expanded key of HKDF (RFC 5869) with a digest of this name.
 static inline int lazaret_hkdf(
