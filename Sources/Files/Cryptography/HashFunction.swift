@@ -14,7 +14,7 @@
   }
 
   /// A digest that is being made of bytes that come one after the other.
-  package struct RunningHash<Function: DigestName>: HashFunction, Sendable {
+  package struct RunningHash<Function: HashFunction>: HashFunction, Sendable {
     /// What the digest is called.
     package typealias Digest = HashDigest
 
@@ -41,12 +41,6 @@
     }
   }
 
-  /// A type that stands for one algorithm.
-  package protocol DigestName {
-    /// The algorithm.
-    static var algorithm: DigestAlgorithm { get }
-  }
-
   /// SHA-256 (FIPS 180-4), 32 bytes.
   package typealias SHA256 = RunningHash<SHA256Name>
 
@@ -63,25 +57,25 @@
   }
 
   /// Stands for SHA-256.
-  package enum SHA256Name: DigestName {
+  package enum SHA256Name: HashFunction {
     /// OpenSSL's.
     package static let algorithm = DigestAlgorithm("SHA2-256", length: 32)
   }
 
   /// Stands for SHA-512.
-  package enum SHA512Name: DigestName {
+  package enum SHA512Name: HashFunction {
     /// OpenSSL's.
     package static let algorithm = DigestAlgorithm("SHA2-512", length: 64)
   }
 
   /// Stands for SHA-1.
-  package enum SHA1Name: DigestName {
+  package enum SHA1Name: HashFunction {
     /// OpenSSL's.
     package static let algorithm = DigestAlgorithm("SHA1", length: 20)
   }
 
   /// Stands for MD5.
-  package enum MD5Name: DigestName {
+  package enum MD5Name: HashFunction {
     /// OpenSSL's.
     package static let algorithm = DigestAlgorithm("MD5", length: 16)
   }
