@@ -1,3 +1,4 @@
+import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
@@ -37,7 +38,9 @@ struct FilteredRowsTests {
     let bundle = try #require(
       ModelBundle(
         name: "Posts",
-        versions: [ModelVersion(name: "V1", model: old), ModelVersion(name: "V2", model: new, isCurrent: true)]))
+        versions: [
+          ModelVersion(name: "V1", model: old, isCurrent: false), ModelVersion(name: "V2", model: new, isCurrent: true),
+        ]))
     var options = Migrator.Options()
     options.mappings = [
       MappingModel(
