@@ -422,7 +422,8 @@ let package = Package(
       needs: [
         "LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, grdbSQLite, logging,
       ]),
-    tests(of: "Lazaret", needs: ["LazaretSupport", grdb, logging]),
+    tests(
+      of: "Lazaret", needs: ["LazaretSupport", "Quarantine", "StoreCoordination", "StoreFiles", grdb, logging]),
     tests(of: "LazaretGRDB", needs: ["Lazaret", grdb]),
     tests(
       of: "Inspector",

@@ -37,6 +37,17 @@ struct RetentionTests {
     #expect(kept(history, lastOne) == ["good", "bad1"])
     #expect(reasons("good", history, lastOne) == ["last-proven", "last"])
     #expect(reasons("bad1", history, lastOne) == ["newest", "not-proven-yet", "last"])
+    // Said is what was checked, and not that it was verified.
+    let words: [(RetentionSnapshot.Verification, String)] = [
+      (.files, "read back"), (.changed, "indexes of what had changed"), (.whole, "every index"),
+    ]
+    for (verification, part) in words {
+      var checked = snapshot("one", daysAgo: 1)
+      checked.verification = verification
+      let told = RetentionPlan([checked], policy: lastOne, now: now).decisions.first?.reasons.map(\.words) ?? []
+      #expect(told.contains { $0.hasPrefix("the last one") && $0.contains(part) }, "\(told)")
+      #expect(!told.contains { $0.contains("verified") }, "\(told)")
+    }
     #expect(reasons("bad2", history, lastOne) == ["no-proof"])
   }
 

@@ -240,7 +240,7 @@ def walk(visit):
     # What is installed is not offered once more.
     if page.locator("nav[aria-label=Actions] a[href$='/install']").count():
         visit.failures.add(store, "offers to install what is installed")
-    expect(page.get_by_role("link", name="The store in its place")).to_be_visible()
+    expect(page.get_by_role("link", name="The live store")).to_be_visible()
     expect(page.get_by_role("heading", name="History of the store")).to_be_visible()
     page.get_by_role("link", name="What did I lose?").first.click()
     expect(page.locator("main h1")).to_contain_text("lose")
@@ -455,7 +455,7 @@ def damaged(browser, visit, options):
     page.get_by_role("link", name="See what came of it").click(timeout=60_000)
     ready(page)
     visit.look("a-store-that-was-salvaged-in-its-place")
-    expect(page.get_by_role("link", name="The store in its place")).to_be_visible()
+    expect(page.get_by_role("link", name="The live store")).to_be_visible()
     left.bring_to_front()
     expect(left.locator("main")).not_to_contain_text("How much is left", timeout=15_000)
     expect(left.locator("main")).to_contain_text("current model version")

@@ -36,6 +36,23 @@ struct BackupCommandTests {
     #expect(try ChildProcess.run("sh", ["-c", script], in: desk.folder.path).output == "one\n")
   }
 
+  @Test func anEntityThatTheModelLacksIsASlipOfTheCommandLine() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    #expect(try desk.lazaret("backup", "create", store).status == 0)
+    for (name, guess) in [("Caar", "Did you mean \"Car\"?"), ("User", "")] {
+      let result = try desk.lazaret("backup", "restore", "--of", store, "--entity", name, "--to", "Taken.sqlite")
+      #expect(result.status == 64 && result.output.isEmpty, "\(result.output)")
+      #expect(result.errors.contains("no entity \"\(name)\"") && result.errors.contains("The entities: Car."))
+      #expect(result.errors.contains(guess), "\(result.errors)")
+      #expect(try FileSystem().status(of: desk.folder.appending("Taken.sqlite")) == nil)
+    }
+    let attribute = try desk.lazaret(
+      "export", store, "-o", "Report.tar.gz", "--level", "scrubbed", "--keep", "Car.nam", "--yes")
+    #expect(attribute.status == 64, "\(attribute.errors)")
+    #expect(attribute.errors.contains("Did you mean \"Car.name\"?"), "\(attribute.errors)")
+  }
+
   @Test func whatAMigrationKeptIsListedVerifiedAndRestored() throws {
     let desk = try Desk()
     let store = try desk.makeOldStore()

@@ -69,6 +69,25 @@ struct RepairCommandTests {
     #expect(try FolderContents(of: desk.folder.path) == before)
   }
 
+  /// Both records were in it: an empty table in its place is no store that is as it was.
+  @Test func aTableThatHadRecordsIsNotPlainlyRepaired() throws {
+    let desk = try Desk()
+    let store = try makeStore(desk, "DROP TABLE ZCAR")
+    for option in ["--dry-run", "--quiet"] {
+      #expect(try desk.lazaret("repair", store, "--model", desk.model, "--dry-run", option).status == 2)
+    }
+    let result = try desk.lazaret("repair", store, "--model", desk.model, "--json")
+    #expect(result.status == 2, "\(result.errors)")
+    let left = try #require(try object(result.output)["leftOut"] as? [[String: Any]])
+    #expect(left.compactMap { $0["kind"] as? String } == ["lost-records"])
+    #expect((left.first?["text"] as? String)?.contains("likely lost, 7 at most") == true, "\(left)")
+    #expect(try rows("SELECT count(*) || '' FROM ZCAR", store) == ["0"])
+    // Afterwards nothing shows it: nothing is claimed of what was not looked at.
+    let inspected = try desk.lazaret("inspect", store, "--model", desk.model)
+    #expect(inspected.status == 0 && !inspected.output.contains("Nothing needs to be done."), "\(inspected.output)")
+    #expect(inspected.output.contains("--check data"), "\(inspected.output)")
+  }
+
   @Test func anIndexThatCannotBeAddedIsTheExitCode() throws {
     let desk = try Desk()
     let store = try makeStore(

@@ -82,6 +82,26 @@ struct DamagedCopyTests {
     }
   }
 
+  @Test func largeValuesComeAlongAsTheyAre() throws {
+    let folder = try TemporaryFolder()
+    let store = try Self.makeStore(folder, log: false)
+    let name = "0F0E0D0C-0B0A-4908-8706-050403020100"
+    try folder.write([UInt8](repeating: 7, count: 9000), to: ".Store_SUPPORT/_EXTERNAL_DATA/\(name)")
+    let before = try FolderContents(of: folder.path)
+    let out = try TemporaryFolder()
+    _ = try DamagedCopy.make(
+      of: store, at: out.appending("Copy.sqlite"), kinds: [try DamageKind("zero:10")], seed: 3)
+    let copy = out.appending(".Copy_SUPPORT/_EXTERNAL_DATA/\(name)")
+    #expect(try FileSystem().contents(of: copy, limit: 1 << 20) == [UInt8](repeating: 7, count: 9000))
+    #expect(try FolderContents(of: folder.path) == before)
+    // Of a copy that could not be made nothing is left.
+    let failed = out.appending("None.sqlite")
+    #expect(throws: (any Error).self) {
+      try DamagedCopy.make(of: store, at: failed, kinds: [try DamageKind("wal-header")], seed: 1)
+    }
+    #expect(try FileSystem().status(of: out.appending(".None_SUPPORT")) == nil)
+  }
+
   @Test func anotherSeedDamagesOtherPlaces() throws {
     let folder = try TemporaryFolder()
     let store = try Self.makeStore(folder)

@@ -122,7 +122,7 @@ struct DamagedStoreTests {
     // What is installed, and there, is shown and not offered again.
     let page = try DamagedStoreTests.settled(browser, address).text
     #expect(!page.contains("href=\"\(address)/install\""))
-    #expect(page.contains("The store in its place"))
+    #expect(page.contains("The live store"))
     #expect(try browser.post("\(address)/install").status == .conflict)
     #expect(try browser.run("\(address)/install", [("again", "yes")]).state == .done)
   }

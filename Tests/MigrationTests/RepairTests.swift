@@ -220,11 +220,22 @@ struct RepairTests {
       #expect(result.repair?.changes.first?.kind == .table)
       let left = try #require(result.repair?.leftOut.first)
       #expect(left.kind == kind && left.rows == 2 && left.examples == keys, "\(left)")
-      #expect(result.repair?.leftOut.count == 1)
-      // Asked again, it still says so, though there is nothing to add.
+      // The records that were in the table are told as lost, once.
+      let lost = try #require(result.repair?.leftOut.last)
+      #expect(result.repair?.leftOut.count == 2 && lost.kind == .lostRecords && lost.table == table)
+      #expect(lost.text.contains("likely lost, \(table == "ZTAG" ? "one" : "9") at most"), "\(lost.text)")
+      // Asked again, it still says what leads nowhere, though there is nothing to add.
       let again = try migrator.planRepair(scene.store)
-      #expect(again.isNothing && again.leftOut == result.repair?.leftOut)
+      #expect(again.isNothing && again.leftOut == [left])
     }
+  }
+
+  @Test func anEmptyTableThatNoRecordEverHadIsNoLoss() throws {
+    let scene = try Self.scene(
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = 0 WHERE Z_NAME = 'Tag'", "DELETE FROM \(Self.joinName)", "DROP TABLE ZTAG")
+    let result = try Migrator(try bundle(Self.current), surroundings: .still()).repair(scene.store)
+    #expect(result.repair?.changes.first?.kind == .table)
+    #expect(result.repair?.leftOut.contains { $0.kind == .lostRecords } == false)
   }
 
   /// The default of an attribute that must be unique is for one record: several would break the constraint.

@@ -282,7 +282,7 @@ class Sequence:
             return
         self.check_rows(told, found, None)
         is_repaired, notice = bool(told.event("repair")), told.data.get("notice") or {}
-        lacks = is_repaired and self.has_pairs_without_records()
+        lacks = is_repaired and (self.has_pairs_without_records() or self.has_lost_tables())
         right = 2 if lacks else 0
         self.claim("open-exit", told.code == right, told, f"exit {told.code}", f"exit {right}")
         key = "lazaret.notice.repaired-with-losses" if lacks else "lazaret.notice.repaired"
@@ -303,6 +303,11 @@ class Sequence:
         articles, tags = (tables.get(one, {}) for one in ("ZARTICLE", "ZTAG"))
         pairs = [table for table in tables if table not in OWN and table not in self.damaged.records.values()]
         return any(key[0] not in articles or key[1] not in tags for table in pairs for key in tables[table])
+
+    def has_lost_tables(self):
+        """Whether a table is missing that had records."""
+        there, before = self.damaged.truth.tables, self.damaged.sound.base.tables
+        return any(before.get(table) and table not in there for table in self.damaged.records.values())
 
     def check_set_apart(self, told):
         """A store of another model: it is in quarantine, nothing of it is called lost, and what is installed is empty."""

@@ -115,9 +115,17 @@ class Case:
             return
         # Mandatory attributes without a default stay without a value in a column that is made anew, and references to the
         # records of a table that was missing lead to none.
-        kinds = {one["kind"] for one in done.data.get("repair", done.data).get("leftOut", [])}
-        if not self.check(done.code == (2 if kinds else 0) and kinds <= {"missing-value", "dangling-reference", "dangling-pair"}, f"the repair leaves {kinds}", done):
+        left = done.data.get("repair", done.data).get("leftOut", [])
+        kinds = {one["kind"] for one in left}
+        known = {"missing-value", "dangling-reference", "dangling-pair", "lost-records"}
+        if not self.check(done.code == (2 if kinds else 0) and kinds <= known, f"the repair leaves {kinds}", done):
             return
+        # A table that was missing, and to whose records keys had been given, has lost them.
+        given = {row[1]: row[3] or 0 for row in Facts(self.store).keys if row[1] in self.sound.entities and not row[2]}
+        gone = {table for table in self.sound.tables if table not in before.columns}
+        lost = {table for table in gone if any(given.get(name, 0) > 0 and self.sound.root_table(name) == table for name in given)}
+        told = {one["table"] for one in left if one["kind"] == "lost-records"}
+        self.check(told == lost, f"lost are the records of {lost}, told is {told}", done)
         accounts = [one.data.get("repair", one.data) for one in (planned, done)]
         for key in ("changes", "leftOut", "rows"):
             self.check(accounts[0].get(key) == accounts[1].get(key), f"dry run and outcome differ in {key}", planned)

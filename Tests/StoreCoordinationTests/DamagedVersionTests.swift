@@ -101,7 +101,7 @@ struct DamagedVersionTests {
     #expect(opening.isWithLosses)
     #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZNAME"))
     let words = opening.events.map(\.words).joined(separator: " ")
-    #expect(words.contains("no place for \(Scene.count) values"), "\(words)")
+    #expect(words.contains("left out \(Scene.count) values"), "\(words)")
     guard damage != nil else {
       #expect(opening.losses.map(\.property) == ["color"] && opening.losses.map(\.rows) == [Scene.count])
       return
@@ -114,7 +114,7 @@ struct DamagedVersionTests {
     #expect(salvage.migrationLosses?.map(\.property) == ["color"])
     #expect(salvage.migrationLosses?.map(\.count) == [Int64(Scene.count)])
     #expect(salvage.percent < 100 && !words.contains("(100 %)"), "\(words)")
-    #expect(opening.notice?.message.contains("no place for \(Scene.count) values") == true)
+    #expect(opening.notice?.message.contains("left out \(Scene.count) values") == true)
     #expect(try report(of: scene).rebuild?.migrationLosses.map(\.property) == ["color"])
   }
 
@@ -345,6 +345,24 @@ struct DamagedVersionTests {
     let opening = try scene.open(try scene.model(versions, order: ["V1", "Own", "V2"]))
     try opening.store.close()
     #expect(try scene.values("ZNAME", at: scene.store) == Scene.values(of: "ZNAME"))
+  }
+
+  /// What was salvaged of it waits for an order that has its version, and not for a newer app.
+  @Test func whatIsSalvagedOfAnUnlistedVersionIsNotSaidToWaitForANewerApp() throws {
+    let own = Version("Own", Self.text("name"), Self.text("wheels"))
+    let versions = [Version("V1", Self.text("color")), Version("V2", Self.text("name"), Self.text("color")), own]
+    let scene = try Scene(own, ["ZNAME", "ZWHEELS"])
+    try scene.put(.firstPage)
+    let error = try #require(throws: LazaretError.self) {
+      try scene.open(try scene.model(versions, order: ["V1", "V2"]))
+    }
+    #expect(error.isEnvironmental && !error.hint.contains("Update the app"), "\(error)")
+    let stored = try scene.quarantined()
+    #expect(stored.receipt?.salvage?.failure?.code == "unlisted-version")
+    let refused = try #require(throws: QuarantineError.self) {
+      try Quarantines(home: scene.home, surroundings: .still()).install(FilePath(stored.id))
+    }
+    #expect(refused.hint.contains("in the order") && !refused.hint.contains("Update"), "\(refused)")
   }
 
   /// The report of the salvage of the only quarantined store.

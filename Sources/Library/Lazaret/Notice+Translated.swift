@@ -46,21 +46,30 @@ extension Notice {
   private var parts: [(key: String, count: Int64?)]? {
     func part(_ name: String, _ count: Int64? = nil) -> (key: String, count: Int64?) { ("lazaret.part.\(name)", count) }
     let cause = cause.map { [part("cause.\($0)")] } ?? []
+    // The numbers of what is lost, and of what of the recovered records is not in the store.
+    var losses: [(key: String, count: Int64?)] = []
+    if counts.lost > 0 { losses.append(part(counts.isEstimate ? "about-lost" : "lost", counts.lost)) }
+    if counts.hasUnknown { losses.append(part("unknown-lost")) }
+    if counts.valuesSetAside > 0 { losses.append(part("values-set-aside", counts.valuesSetAside)) }
+    if counts.leftOut > 0 { losses.append(part("records-left-out", counts.leftOut)) }
+    if counts.valuesLeftOut > 0 { losses.append(part("values-left-out", counts.valuesLeftOut)) }
     let held = counts.setAside > 0 ? [part("held", counts.setAside)] : []
     switch key {
     case "lazaret.notice.salvaged": return cause + [part("all-recovered"), part("old-kept")]
     case "lazaret.notice.salvaged-nothing":
-      return cause + [part("none-recovered"), part("start-empty"), part("old-kept"), part("support")]
+      return cause + [part("none-recovered")] + losses + [part("start-empty"), part("old-kept"), part("support")]
     case "lazaret.notice.salvaged-with-losses":
       var numbers = [part("recovered", counts.recovered)]
       if counts.doubtful > 0 { numbers.append(part("doubtful", counts.doubtful)) }
-      if counts.lost > 0 { numbers.append(part(counts.isEstimate ? "about-lost" : "lost", counts.lost)) }
-      return cause + numbers + [part("old-kept"), part("support")]
+      if counts.lost == 0, !counts.hasUnknown, counts.doubtful == 0 { losses.append(part("details")) }
+      return cause + numbers + losses + [part("old-kept"), part("support")]
     case "lazaret.notice.salvage-later": return cause + [part("kept")] + held + [part("later")]
     case "lazaret.notice.migrated-without": return [part("left-out", counts.leftOut), part("old-kept")]
     case "lazaret.notice.repaired": return [part("repaired"), part("old-kept")]
     case "lazaret.notice.repaired-with-losses":
-      return [part("repaired-with-losses"), part("old-kept"), part("support")]
+      let dangling = counts.danglingReferences
+      return [part("repaired-with-losses")] + (dangling > 0 ? [part("dangling", dangling)] : [])
+        + [part("old-kept"), part("support")]
     case "lazaret.notice.leftovers": return cause + [part("kept.leftovers")] + held + [part("support")]
     case "lazaret.notice.empty": return cause + [part("kept.empty"), part("support")]
     case "lazaret.notice.damaged", "lazaret.notice.incompatible", "lazaret.notice.migration", "lazaret.notice.repair",

@@ -26,6 +26,18 @@ public struct Notice: Sendable, Hashable {
     /// Whether more or fewer may be lost.
     public var isEstimate = false
 
+    /// Whether more may be lost, and nothing tells how many.
+    public var hasUnknown: Bool = false
+
+    /// Values of recovered records that were set aside, because nothing has a column for them.
+    public var valuesSetAside: Int64 = 0
+
+    /// Values of recovered records that the app's version has no place for.
+    public var valuesLeftOut: Int64 = 0
+
+    /// References that lead to no record after a repair.
+    public var danglingReferences: Int64 = 0
+
     /// Records of a sound store that are in quarantine; 0 where they were not counted.
     public var setAside: Int64 = 0
 
@@ -73,9 +85,14 @@ public struct Notice: Sendable, Hashable {
       counts.doubtful = salvage.doubtful
       counts.lost = salvage.lost
       counts.isEstimate = !salvage.lostIsExact || salvage.count.hasUnknown
+      counts.hasUnknown = salvage.count.hasUnknown
+      counts.valuesSetAside = salvage.count.valuesSetAside
+      counts.valuesLeftOut = salvage.count.valuesLeftOut
+      counts.leftOut = salvage.count.recordsLeftOut
     }
     counts.setAside = events.last { $0.records != nil }?.records ?? 0
-    counts.leftOut = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0) { $0 + Int64($1) }
+    counts.danglingReferences = Int64(events.lazy.compactMap(\.repair).first?.danglingReferences ?? 0)
+    counts.leftOut += events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0) { $0 + Int64($1) }
     self.counts = counts
   }
 

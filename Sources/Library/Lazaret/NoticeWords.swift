@@ -185,6 +185,50 @@ extension NoticeWords {
       Forms("Etwa %lld Datensatz ist verloren.", "Etwa %lld Datensätze sind verloren."),
       Forms("Environ %lld enregistrement est perdu.", "Environ %lld enregistrements sont perdus."),
     ],
+    "lazaret.part.unknown-lost": same(
+      "More may be lost; nothing tells how many.", "Weitere können verloren sein; wie viele, ist nicht bekannt.",
+      "D’autres peuvent être perdus ; leur nombre n’est pas connu."),
+    "lazaret.part.details": same(
+      "Details of some may be missing.", "Bei einigen können Einzelheiten fehlen.",
+      "Des détails de certains peuvent manquer."),
+    "lazaret.part.values-set-aside": [
+      Forms(
+        "%lld value that has no column was set aside.", "%lld values that have no column were set aside."),
+      Forms(
+        "%lld Wert ohne Spalte wurde beiseitegelegt.", "%lld Werte ohne Spalte wurden beiseitegelegt."),
+      Forms(
+        "%lld valeur sans colonne a été mise de côté.", "%lld valeurs sans colonne ont été mises de côté."),
+    ],
+    "lazaret.part.values-left-out": [
+      Forms(
+        "The update to this version left out %lld value of what was recovered.",
+        "The update to this version left out %lld values of what was recovered."),
+      Forms(
+        "Bei der Aktualisierung auf diese Version blieb %lld Wert des Wiederhergestellten weg.",
+        "Bei der Aktualisierung auf diese Version blieben %lld Werte des Wiederhergestellten weg."),
+      Forms(
+        "La mise à jour vers cette version a laissé de côté %lld valeur de ce qui a été récupéré.",
+        "La mise à jour vers cette version a laissé de côté %lld valeurs de ce qui a été récupéré."),
+    ],
+    "lazaret.part.records-left-out": [
+      Forms(
+        "The update to this version left out %lld record of what was recovered.",
+        "The update to this version left out %lld records of what was recovered."),
+      Forms(
+        "Bei der Aktualisierung auf diese Version blieb %lld Datensatz des Wiederhergestellten weg.",
+        "Bei der Aktualisierung auf diese Version blieben %lld Datensätze des Wiederhergestellten weg."),
+      Forms(
+        "La mise à jour vers cette version a laissé de côté %lld enregistrement de ce qui a été récupéré.",
+        "La mise à jour vers cette version a laissé de côté %lld enregistrements de ce qui a été récupéré."),
+    ],
+    "lazaret.part.dangling": [
+      Forms("%lld reference in it leads to no record.", "%lld references in it lead to no record."),
+      Forms(
+        "%lld Verweis darin führt zu keinem Datensatz.", "%lld Verweise darin führen zu keinem Datensatz."),
+      Forms(
+        "%lld référence qu’il contient ne mène à aucun enregistrement.",
+        "%lld références qu’il contient ne mènent à aucun enregistrement."),
+    ],
     "lazaret.part.left-out": [
       Forms(
         "This version of the app has no place for %lld record of the file with your data.",

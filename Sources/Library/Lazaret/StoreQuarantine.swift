@@ -38,6 +38,9 @@ public struct StoreQuarantine: Sendable {
       /// It is newer than the app.
       case newerApp = "newer-than-app"
 
+      /// The order of versions that was given leaves its version out.
+      case unlistedVersion = "unlisted-version"
+
       /// It could not be migrated to the app's version.
       case migration = "salvage-not-migrated"
     }

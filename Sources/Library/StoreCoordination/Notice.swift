@@ -57,7 +57,7 @@ package struct Notice: Sendable, Hashable, Codable {
   /// What an opening's user is told of what was done; nil where there is nothing to tell.
   ///
   /// - Parameter report: that of a migration whose failure had the store quarantined, in this run or by another process.
-  static func about(_ events: [OpeningEvent], report: FilePath?) -> Notice? {
+  package static func about(_ events: [OpeningEvent], report: FilePath?) -> Notice? {
     // The store's owner is told of its quarantine also where it was an interrupted run's, or another process's.
     guard let reason = events.last(where: { $0.reason != nil })?.reason else {
       return leftOut(by: events) ?? repaired(by: events)
@@ -146,11 +146,13 @@ package struct Notice: Sendable, Hashable, Codable {
   private static func repaired(by events: [OpeningEvent]) -> Notice? {
     guard let repair = events.lazy.compactMap(\.repair).first else { return nil }
     let missing = repair.danglingReferences
-    if missing > 0 {
+    if missing > 0 || repair.hasLostRecords {
+      let references =
+        missing > 0 ? " \(counted(missing, "reference")) in it \(missing == 1 ? "leads" : "lead") to no record." : ""
       return Notice(
         key: "lazaret.notice.repaired-with-losses", title: "Your data was repaired in part",
         message:
-          "Parts of the file with your data were missing and were added (\(repair.words)). Some of your data may be missing: \(counted(missing, "reference")) in it \(missing == 1 ? "leads" : "lead") to no record. The old file was kept as it was. \(support)",
+          "Parts of the file with your data were missing and were added (\(repair.words)). Some of your data may be missing.\(references) The old file was kept as it was. \(support)",
         actions: usualActions)
     }
     return Notice(

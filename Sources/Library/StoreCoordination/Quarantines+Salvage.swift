@@ -115,6 +115,7 @@ extension Quarantines {
   private static func whatFits(_ code: String?) -> String {
     switch code {
     case Receipt.Salvage.newerAppCode: "Update the app, and salvage it with the newer model"
+    case Receipt.Salvage.unlistedVersionCode: "Salvage it again with its version in the order (--versions, a lock file)"
     case Receipt.Salvage.notMigratedCode: "Salvage it again with a model to whose current version a migration leads"
     default: "Salvage it again with the app's current model"
     }

@@ -167,11 +167,12 @@ struct SalvageWork {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       made.main, model: model, options: .init(depth: .full, countsRecords: false))
     if examination.isNewerThanApp {
+      let isUnlisted = examination.newer?.code == VerdictReason.unlistedVersionCode
       return Usability(
         version: examination.modelVersion, isUsable: false,
         failure: .init(
-          code: Receipt.Salvage.newerAppCode,
-          words: examination.newer?.code == VerdictReason.unlistedVersionCode
+          code: isUnlisted ? Receipt.Salvage.unlistedVersionCode : Receipt.Salvage.newerAppCode,
+          words: isUnlisted
             ? "What was salvaged waits for an order that has its version: \(examination.reason.words)"
             : "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
     }

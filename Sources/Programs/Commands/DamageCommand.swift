@@ -12,7 +12,8 @@ struct DamageCommand: ParsableCommand {
       lazaret damage --list
       """,
     discussion: """
-      The store itself is only read. The same store, kinds and seed give the same bytes.
+      The store itself is only read. Its log, its journal and its large values in files of their own are copied with it; \
+      those values are not damaged. The same store, kinds and seed give the same bytes.
 
       EXAMPLE
         lazaret damage Stores/App.sqlite -o Broken.sqlite --kind zero:5 --seed 7

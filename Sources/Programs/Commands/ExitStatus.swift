@@ -37,8 +37,9 @@ extension ParsableCommand {
       if !json, let report = (error as? MigrationError)?.reportPath {
         Terminal.standardError.write("  The report is \(quoted(report)).\n")
       }
-      // A folder where a file belongs is a slip of the command line, whatever verb meets it.
-      if error.code == FileError.Kind.isDirectory.rawValue { throw ExitStatus.usage }
+      // A folder where a file belongs, or a name that the model lacks, is a slip of the command line, whatever verb meets it.
+      let slips = [FileError.Kind.isDirectory.rawValue, BackupError.Kind.unknownEntity.rawValue, "unknown-column"]
+      if slips.contains(error.code) { throw ExitStatus.usage }
       throw error.isEnvironmental ? ExitStatus.unavailable : ExitStatus.failed
     } catch {
       // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,

@@ -57,6 +57,7 @@ struct InspectCommand: ParsableCommand {
       let data = try check == .data && obstacle == nil ? Self.checkData(of: examination) : nil
       if data?.lacksFiles == true { examination.tellMissingFiles() }
       if data?.hasContradictions == true { examination.tellContradictions() }
+      if data?.isClean == true { examination.tellCleanRecords() }
       let nearest = NearestVersion(to: examination, in: model)
       line.clear()
       try output.print(

@@ -50,6 +50,9 @@ package enum BackupErrorKind: String, FailureKind {
   /// A request that makes no sense, such as a level that does not exist.
   case request = "backup-request"
 
+  /// The model of the backup's store has no entity of that name.
+  case unknownEntity = "unknown-entity"
+
   /// The store could not be read as a database.
   case store = "backup-store"
 
@@ -93,6 +96,7 @@ package enum BackupErrorKind: String, FailureKind {
     case .locked: "Name the file with the secret key: --identity FILE"
     case .encryptionMissing: "Say to whom: --encrypt-to age1…, or that it is not to be encrypted: --no-encryption"
     case .request: "See: lazaret backup list"
+    case .unknownEntity: "Name an entity of the model that the store was written with."
     case .store: "Look at the store with: lazaret inspect"
     case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
     case .otherStore: "Name the store that it is of, or restore it over this one with --other-store."

@@ -40,7 +40,7 @@ package struct DamagedCopy: Sendable, Hashable, Codable {
   /// Copies a store and damages the copy; the store itself is only read.
   ///
   /// - Parameters:
-  ///   - store: the main file; its log and journal are copied with it.
+  ///   - store: the main file; its log, journal and large values are copied with it.
   ///   - copy: where the copy goes; nothing may be there.
   ///   - kinds: what is done to it, in this order.
   ///   - seed: what random choices are drawn from.
@@ -64,6 +64,10 @@ package struct DamagedCopy: Sendable, Hashable, Codable {
         guard try fileSystem.status(of: original.path(of: part)) != nil else { continue }
         _ = try fileSystem.copy(original.path(of: part), to: target.path(of: part))
       }
+      let values = original.path(of: .externalData)
+      if try fileSystem.status(of: values)?.kind == .directory {
+        try fileSystem.copyTree(values, to: target.path(of: .externalData))
+      }
       _ = consume lock
       var run = try DamageRun(on: target, in: fileSystem)
       for (index, kind) in kinds.enumerated() { try run.apply(kind, seed: seed, index: index) }
@@ -73,6 +77,7 @@ package struct DamagedCopy: Sendable, Hashable, Codable {
     } catch {
       // The first error is the one to report.
       for part in [StoreFileSet.Part.main, .wal, .journal] { try? fileSystem.unlink(target.path(of: part)) }
+      try? fileSystem.removeTree(target.path(of: .externalData))
       throw error
     }
   }

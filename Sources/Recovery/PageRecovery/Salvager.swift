@@ -39,6 +39,9 @@ public struct Salvager: Sendable {
     /// A healthy store, such as a restored backup, that lost rows are taken from; nil for none.
     public var donor: SalvageDonor?
 
+    /// What stands in for the store's metadata and model where its bytes have none; nil for nothing.
+    package var standIn: StandInIdentity?
+
     /// Called with the work done and the work in all; false ends the run with `cancelled`.
     public var progress: @Sendable (_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> Bool
 

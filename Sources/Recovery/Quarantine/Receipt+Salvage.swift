@@ -45,11 +45,14 @@ extension Receipt {
     /// The code of the reason why a salvaged store waits: it is newer than the app.
     package static let newerAppCode = "newer-than-app"
 
+    /// The code of the reason why a salvaged store waits: the order of versions that was given leaves its version out.
+    package static let unlistedVersionCode = "unlisted-version"
+
     /// The code of the reason why a salvaged store waits: it is of an earlier version, and its migration failed.
     package static let notMigratedCode = "salvage-not-migrated"
 
     /// The codes of the reasons why a salvaged store waits, with its records, for another version of the app.
-    package static let waitingCodes: Set<String> = [newerAppCode, notMigratedCode]
+    package static let waitingCodes: Set<String> = [newerAppCode, unlistedVersionCode, notMigratedCode]
 
     private enum CodingKeys: String, CodingKey {
       case state

@@ -20,11 +20,9 @@ extension BrowsedStore {
     let statement = try PageStatement(collection, RecordQuery(), columns: columns)
     let found = try read(limits.page) { database -> RecordPage.Row? in
       let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
-      let row = try Row.fetchOne(
-        database,
-        sql: "SELECT \(statement.selection) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
-        arguments: StatementArguments(key.values))
-      return row.map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
+      let rows = try database.wholeCursor(
+        "SELECT \(statement.selection) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))", key.values)
+      return try rows.next().map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
     }
     guard var row = found else {
       throw RecordBrowsingError(
@@ -52,24 +50,24 @@ extension BrowsedStore {
   package func bytes(
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> [UInt8]? {
-    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection.name) }
+    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
     let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
     let value = try read(limits.page) { database in
-      try Row.fetchOne(
-        database,
-        sql: "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
+      try database.wholeRows(
+        "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
           + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
-        arguments: StatementArguments(key.values))
+        key.values
+      ).first
     }
     guard let value else {
       throw RecordBrowsingError(
         .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
     }
-    if let length = value[1] as Int64?, length > Self.valueLimit {
+    if let length = Int64.fromDatabaseValue(value[1]), length > Self.valueLimit {
       throw RecordBrowsingError(
         .tooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown")
     }
-    let stored: DatabaseValue = value[0]
+    let stored = value[0]
     switch stored.storage {
     case .null: return nil
     case .int64(let number): return Array(String(number).utf8)
@@ -89,14 +87,14 @@ extension BrowsedStore {
   package func fileName(
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> String? {
-    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection.name) }
+    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
     guard case .attribute(let type, let isMarked) = found.kind, isMarked else { return nil }
     let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
     let value = try read(limits.page) { database in
-      try DatabaseValue.fetchOne(
-        database,
-        sql: "SELECT substr(\(found.sql), 1, 200) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
-        arguments: StatementArguments(key.values))
+      try database.wholeRows(
+        "SELECT substr(\(found.sql), 1, 200) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
+        key.values
+      ).first?.first
     }
     guard let value,
       case .externalData(let name) = RecordValue(
@@ -109,15 +107,14 @@ extension BrowsedStore {
   func label(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> String? {
     guard let column = collection.labelColumn else { return nil }
     let text = try read(limits.page) { database in
-      try String.fetchAll(
-        database,
-        sql: """
-          SELECT substr(\(column.sql), 1, \(Self.labelLimit)) FROM \(collection.everyRow) \
-          WHERE \(collection.keySQL.map { "\($0) = ?" }.joined(separator: " AND ")) AND typeof(\(column.sql)) = 'text'
-          """, arguments: StatementArguments(key.values)
-      ).first
+      try database.wholeRows(
+        """
+        SELECT substr(\(column.sql), 1, \(Self.labelLimit)) FROM \(collection.everyRow) \
+        WHERE \(collection.keySQL.map { "\($0) = ?" }.joined(separator: " AND ")) AND typeof(\(column.sql)) = 'text'
+        """, key.values
+      ).first?.first
     }
-    guard let text, !text.isEmpty else { return nil }
+    guard let text = text.flatMap({ String.fromDatabaseValue($0) }), !text.isEmpty else { return nil }
     return text
   }
 }

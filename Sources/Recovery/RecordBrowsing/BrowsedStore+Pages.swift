@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PersistentStore
 
 extension BrowsedStore {
   /// The most characters of a value on a page.
@@ -19,7 +20,7 @@ extension BrowsedStore {
     var (rows, next) = try read(limits.page) { database -> ([RecordPage.Row], String?) in
       var rows: [RecordPage.Row] = []
       var last: [DatabaseValue] = []
-      let cursor = try Row.fetchCursor(database, sql: statement.sql, arguments: StatementArguments(statement.arguments))
+      let cursor = try database.wholeCursor(statement.sql, statement.arguments)
       while let row = try cursor.next() {
         if rows.count == query.size { return (rows, PageToken(last).text) }
         last = statement.position(row)
@@ -44,13 +45,13 @@ extension BrowsedStore {
     guard let names = query.columns else { return collection.columns }
     var result: [RecordColumn] = []
     for name in names {
-      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
       result.append(column)
     }
     return result
   }
 
-  /// A row of a page statement as a record.
+  /// The row that the cursor of a page statement stands at, as a record.
   func row(
     _ row: Row, _ statement: PageStatement, _ columns: [RecordColumn], _ collection: RecordCollection, limit: Int
   ) -> RecordPage.Row {
@@ -58,7 +59,7 @@ extension BrowsedStore {
     values.reserveCapacity(columns.count)
     for (index, column) in columns.enumerated() {
       var value = PresentedValue(
-        row[statement.firstColumn + index], of: column, entityNames: entityNames, limit: limit)
+        row.whole(statement.firstColumn + index), of: column, entityNames: entityNames, limit: limit)
       if value.form == .bytes, let position = statement.lengthColumns[index], let read = value.byteCount,
         let length = Int.fromDatabaseValue(row[position])
       {
@@ -91,8 +92,7 @@ extension BrowsedStore {
     let limit = Int64(limits.matchingCount)
     let sql = query.countsAll ? selection : selection + " LIMIT \(limit + 1)"
     let count = try timed(query.countsAll ? limits.page : limits.matching) { database in
-      try Int64.fetchOne(
-        database, sql: "SELECT count(*) FROM (\(sql))", arguments: StatementArguments(arguments)) ?? 0
+      try Int64.fetchOne(database.wholeStatement("SELECT count(*) FROM (\(sql))", arguments)) ?? 0
     }
     guard let count else { return }
     if query.countsAll || count <= limit { page.matching = count } else { page.matchingAtLeast = limit }
@@ -103,7 +103,7 @@ extension BrowsedStore {
   ) throws(RecordBrowsingError) -> [RecordPage.Facet] {
     var result: [RecordPage.Facet] = []
     for name in query.facets {
-      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
       let (parts, arguments) = try query.conditions(in: collection)
       let sql = """
         SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
@@ -111,10 +111,10 @@ extension BrowsedStore {
         """
       let counts = try facetCache.counts(sql, arguments) { () throws(RecordBrowsingError) in
         try timed(limits.facet) { database in
-          try Row.fetchAll(database, sql: sql, arguments: StatementArguments(arguments)).map { row in
+          try database.wholeRows(sql, arguments).map { row in
             RecordPage.Facet.Count(
               value: PresentedValue(row[0], of: column, entityNames: self.entityNames, limit: Self.textLimit),
-              count: row[1])
+              count: Int64.fromDatabaseValue(row[1]) ?? 0)
           }
         }
       }
@@ -166,7 +166,7 @@ struct PageStatement {
     let key = collection.keySQL
     var sort: String?
     if let name = query.sort {
-      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
       // Sorting by the key is what a page does anyway.
       if key != [column.sql] || query.isDescending { sort = column.sql }
     }
@@ -246,10 +246,10 @@ struct PageStatement {
       : ("(\(sort) > ? OR (\(sort) = ? AND \(behindKey)))", [value, value] + keys)
   }
 
-  func key(_ row: Row) -> [DatabaseValue] { (0..<keyCount).map { row[$0] } }
+  func key(_ row: Row) -> [DatabaseValue] { (0..<keyCount).map { row.whole($0) } }
 
   /// What the token of the page behind this row holds.
   func position(_ row: Row) -> [DatabaseValue] {
-    (sortPosition.map { [row[$0]] } ?? []) + key(row)
+    (sortPosition.map { [row.whole($0)] } ?? []) + key(row)
   }
 }

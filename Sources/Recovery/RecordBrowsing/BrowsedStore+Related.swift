@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PersistentStore
 
 extension BrowsedStore {
   /// The most destinations of a relationship that are listed with a record.
@@ -18,7 +19,7 @@ extension BrowsedStore {
     at index: Int, of key: RecordKey, in collection: RecordCollection, after next: String? = nil, size: Int = 100
   ) throws(RecordBrowsingError) -> RelatedPage {
     guard collection.toMany.indices.contains(index), let own = key.values.first, key.values.count == 1 else {
-      throw .unknownColumn("relationship \(index + 1)", in: collection.name)
+      throw .unknownColumn("relationship \(index + 1)", in: collection)
     }
     let relationship = collection.toMany[index]
     let token = try next.map { text throws(RecordBrowsingError) in try PageToken(text, count: 2) }
@@ -55,8 +56,7 @@ extension BrowsedStore {
     }
     let own = try read(limits.page) { database in
       try Int.fetchAll(
-        database, sql: "SELECT coalesce(Z_ENT, 0) FROM \(collection.tableSQL) WHERE Z_PK = ?",
-        arguments: StatementArguments(key.values)
+        database.wholeStatement("SELECT coalesce(Z_ENT, 0) FROM \(collection.tableSQL) WHERE Z_PK = ?", key.values)
       ).first
     }
     guard let own else { return RecordDetail.Reference(collection: name, key: key, label: nil, exists: false) }
@@ -76,8 +76,8 @@ extension BrowsedStore {
   ) throws(RecordBrowsingError) -> Int64? {
     try timed(limits.count) { database in
       try Int64.fetchOne(
-        database, sql: "SELECT count(*) FROM \(relationship.table) WHERE \(relationship.ownSQL) = ?",
-        arguments: StatementArguments([key])) ?? 0
+        database.wholeStatement(
+          "SELECT count(*) FROM \(relationship.table) WHERE \(relationship.ownSQL) = ?", [key])) ?? 0
     }
   }
 
@@ -98,13 +98,12 @@ extension BrowsedStore {
     }
     let sorting = [relationship.orderSQL, destination].compactMap(\.self).joined(separator: ", ")
     return try timed(limits.count) { database in
-      try Row.fetchAll(
-        database,
-        sql: """
-          SELECT \(order), \(destination) FROM \(relationship.table) WHERE \(conditions.joined(separator: " AND "))
-          ORDER BY \(sorting) LIMIT \(limit)
-          """, arguments: StatementArguments(arguments)
-      ).map { Place(order: $0[0], key: $0[1]) }
+      try database.wholeRows(
+        """
+        SELECT \(order), \(destination) FROM \(relationship.table) WHERE \(conditions.joined(separator: " AND "))
+        ORDER BY \(sorting) LIMIT \(limit)
+        """, arguments
+      ).map { Place(order: $0[0], key: Int64.fromDatabaseValue($0[1]) ?? 0) }
     } ?? []
   }
 

@@ -1,4 +1,5 @@
 internal import GRDB
+internal import PersistentStore
 internal import StoreFiles
 
 extension BrowsedStore {
@@ -12,24 +13,25 @@ extension BrowsedStore {
   ///   - perCollection: the most finds of one collection.
   package func search(_ text: String, perCollection: Int = 20) throws(RecordBrowsingError) -> StoreSearch {
     guard !text.isEmpty else { throw .badQuery("there is nothing to look for", hint: "Type a word.") }
-    let pattern = "%\(RecordFilter.escaped(text))%".databaseValue
+    let part = RecordFilter.folded(text)
     var result = StoreSearch(finds: [])
     for collection in collections where collection.entityNumbers == nil {
       let texts = collection.columns.filter(\.isText)
       guard !texts.isEmpty else { continue }
-      let found = try finds(of: text, pattern, in: collection, texts, limit: perCollection)
+      let found = try finds(of: text, part, in: collection, texts, limit: perCollection)
       if !found.records.isEmpty || found.isCut { result.finds.append(found) }
     }
     return result
   }
 
   private func finds(
-    of text: String, _ pattern: DatabaseValue, in collection: RecordCollection, _ texts: [RecordColumn], limit: Int
+    of text: String, _ part: DatabaseValue, in collection: RecordCollection, _ texts: [RecordColumn], limit: Int
   ) throws(RecordBrowsingError) -> StoreSearch.Finds {
     let entity = collection.isEntity ? "Z_ENT" : "NULL"
-    let which = texts.enumerated().map { "WHEN \($1.sql) LIKE ?1 ESCAPE '\\' THEN \($0)" }.joined(separator: " ")
+    let which = texts.enumerated().map { "WHEN \(RecordFilter.contains($1.sql, "?1")) THEN \($0)" }
+      .joined(separator: " ")
     let own = collection.condition.map { "\($0) AND " } ?? ""
-    let any = texts.map { "\($0.sql) LIKE ?1 ESCAPE '\\'" }.joined(separator: " OR ")
+    let any = texts.map { RecordFilter.contains($0.sql, "?1") }.joined(separator: " OR ")
     let sql = """
       SELECT \(collection.keySQL.joined(separator: ", ")), \(entity), CASE \(which) END, \
       \(texts.map(\.sql).joined(separator: ", ")) FROM \(collection.tableSQL) WHERE \(own)(\(any))
@@ -42,17 +44,17 @@ extension BrowsedStore {
       let gathered = Gathered()
       defer { result.records = gathered.finds }
       try read(limits.search) { database in
-        let cursor = try Row.fetchCursor(database, sql: sql, arguments: [pattern])
+        let cursor = try database.wholeCursor(sql, [part])
         while let row = try cursor.next() {
           guard gathered.finds.count < limit else {
             gathered.hasMore = true
             return
           }
           let index: Int = row[keys + 1] ?? 0
-          let value: DatabaseValue = row[keys + 2 + index]
+          let value = row.whole(keys + 2 + index)
           gathered.finds.append(
             StoreSearch.Find(
-              key: RecordKey((0..<keys).map { row[$0] }),
+              key: RecordKey((0..<keys).map { row.whole($0) }),
               entity: Int.fromDatabaseValue(row[keys]).flatMap { self.entityNames[$0] } ?? collection.name,
               column: texts[index].name, excerpt: Self.excerpt(of: text, in: String.fromDatabaseValue(value) ?? "")))
         }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import PersistentStore
 internal import StoreFiles
 
 extension BrowsedStore {
@@ -19,7 +20,7 @@ extension BrowsedStore {
     var result: [SteppedFacet] = []
     for steps in query.steps {
       guard let column = collection.column(steps.column) else {
-        throw .unknownColumn(steps.column, in: collection.name)
+        throw .unknownColumn(steps.column, in: collection)
       }
       let (parts, arguments) = try query.conditions(in: collection)
       // Values of other classes are in no step: SQLite would take text for a number.
@@ -52,11 +53,11 @@ extension BrowsedStore {
     // A date before 2001 is negative, and CAST goes towards zero.
     let day = "CAST(\(quotient) AS INTEGER) - (\(quotient) < CAST(\(quotient) AS INTEGER))"
     let found = try Row.fetchAll(
-      database,
-      sql: """
+      database.wholeStatement(
+        """
         SELECT \(day), count(*) FROM \(rows) AND \(column) >= \(-days.before * 86400) AND \(column) < \(days.after * 86400)
         GROUP BY 1 ORDER BY 1 DESC LIMIT \(dayLimit + 1)
-        """, arguments: StatementArguments(arguments))
+        """, arguments))
     var counts: [String: Int64] = [:]
     for row in found.prefix(dayLimit) {
       let day: Int64 = row[0]
@@ -79,24 +80,24 @@ extension BrowsedStore {
   ) throws -> [SteppedFacet.Count] {
     let finite = "\(rows) AND \(column) > -9e999 AND \(column) < 9e999"
     let ends = try Row.fetchOne(
-      database, sql: "SELECT min(\(column)), max(\(column)), max(typeof(\(column)) = 'real') FROM \(finite)",
-      arguments: StatementArguments(arguments))
+      database.wholeStatement(
+        "SELECT min(\(column)), max(\(column)), max(typeof(\(column)) = 'real') FROM \(finite)", arguments))
     guard let ends, let least = Double.fromDatabaseValue(ends[0]), let most = Double.fromDatabaseValue(ends[1]) else {
       return []
     }
     let isWhole = Int64.fromDatabaseValue(ends[2]) == 0
     let bounds = bounds(from: least, to: most, isWhole: isWhole)
     guard !bounds.isEmpty else {
-      let count = try Int64.fetchOne(
-        database, sql: "SELECT count(*) FROM \(finite)", arguments: StatementArguments(arguments))
+      let count = try Int64.fetchOne(database.wholeStatement("SELECT count(*) FROM \(finite)", arguments))
       return [SteppedFacet.Count(first: nil, end: nil, count: count ?? 0, isWhole: isWhole)]
     }
     // The bounds are compared as the conditions compare them, so that a range has what its link leads to.
     let cases = bounds.indices.map { "WHEN \(column) < ? THEN \($0)" }.joined(separator: " ")
     let values = bounds.map { isWhole ? Int64($0)?.databaseValue ?? .null : Double($0)?.databaseValue ?? .null }
     let found = try Row.fetchAll(
-      database, sql: "SELECT CASE \(cases) ELSE \(bounds.count) END, count(*) FROM \(finite) GROUP BY 1 ORDER BY 1",
-      arguments: StatementArguments(values + arguments))
+      database.wholeStatement(
+        "SELECT CASE \(cases) ELSE \(bounds.count) END, count(*) FROM \(finite) GROUP BY 1 ORDER BY 1",
+        values + arguments))
     return found.map { row in
       let place: Int = row[0]
       return SteppedFacet.Count(

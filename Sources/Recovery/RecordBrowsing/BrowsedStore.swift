@@ -120,7 +120,8 @@ package final class BrowsedStore: Sendable {
   package func collection(_ name: String) throws(RecordBrowsingError) -> RecordCollection {
     guard let found = collections.first(where: { $0.name == name }) else {
       throw RecordBrowsingError(
-        .unknownCollection, path: path, detail: "the store has no entity or table \"\(printable(name))\"")
+        .unknownCollection, path: path, detail: "the store has no entity or table \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: collections.map(\.name), "entities and tables"))
     }
     return found
   }

@@ -59,8 +59,10 @@ package enum RecordBrowsingErrorKind: String, FailureKind {
 }
 
 extension RecordBrowsingError {
-  static func unknownColumn(_ name: String, in collection: String) -> RecordBrowsingError {
-    RecordBrowsingError(.unknownColumn, detail: "\"\(printable(collection))\" has no property \"\(printable(name))\"")
+  static func unknownColumn(_ name: String, in collection: RecordCollection) -> RecordBrowsingError {
+    RecordBrowsingError(
+      .unknownColumn, detail: "\"\(printable(collection.name))\" has no property \"\(printable(name))\"",
+      hint: NameSuggestion.hint(for: name, among: collection.columns.map(\.name), "properties"))
   }
 
   static func badQuery(_ detail: String, hint: String) -> RecordBrowsingError {

@@ -226,6 +226,8 @@ package struct Examiner: Sendable {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoAsFarAsSeen)
     } else if !options.countsRecords {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUncounted)
+    } else if examination.kind == .coreData {
+      examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUnlessRecords)
     }
   }
 

@@ -28,6 +28,10 @@ extension VerdictReason {
   package static let restoreFiles =
     "Files of large values that its records refer to are missing. Restore them from a backup; no repair makes them again."
 
+  /// The same where what the records of a Core Data store refer to was not looked at.
+  static let nothingToDoUnlessRecords =
+    "Nothing needs to be done, as far as its schema, its bookkeeping, its pages and the numbers of its records show; lazaret inspect --check data looks at what they refer to."
+
   static func isCurrent(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
       "current-version",
@@ -138,6 +142,13 @@ extension Examination {
 
   /// Says that files are missing that its records refer to, where nothing else was found wrong.
   package mutating func tellMissingFiles() { tellOfRecords(VerdictReason.restoreFiles) }
+
+  /// Says that its records were checked as well, and agree with its model.
+  package mutating func tellCleanRecords() {
+    if verdict == .compatible, reason.hint == VerdictReason.nothingToDoUnlessRecords {
+      reason.hint = VerdictReason.nothingToDo
+    }
+  }
 
   private mutating func tellOfRecords(_ hint: String) {
     guard verdict == .compatible else { return }

@@ -84,13 +84,16 @@ extension OpeningEvent {
   /// What a store lacked of its own model was added.
   private static func repaired(_ repair: RepairAccount, _ store: FilePath, at date: Timestamp) -> OpeningEvent {
     var words = "The store lacked parts of its own model; what was missing was added: \(repair.words)."
-    let rest = repair.leftOut.count { $0.kind.isWantedByModel && !$0.kind.isDangling }
+    let rest = repair.leftOut.count { $0.kind.isWantedByModel && !$0.kind.isDangling && $0.kind != .lostRecords }
     if rest > 0 { words += " \(counted(rest, "part")) could not be added." }
     let references = repair.danglingReferences
     if references > 0 {
       words +=
         " \(counted(references, "reference")) \(references == 1 ? "leads" : "lead") to no record: what "
         + "\(references == 1 ? "it" : "they") led to is not in the store."
+    }
+    for lost in repair.leftOut where lost.kind == .lostRecords {
+      words += " \(lost.text.prefix(1).uppercased())\(lost.text.dropFirst())."
     }
     var event = OpeningEvent(.repair, at: date, path: store, words: words)
     event.repair = repair

@@ -68,7 +68,8 @@ package struct OpeningEvent: Sendable, Hashable, Codable {
   /// For a quarantine of a sound store: how many records it held; nil where they were not counted.
   package var records: Int64?
 
-  init(
+  /// One thing that was done, and when.
+  package init(
     _ kind: Kind, at date: Timestamp, path: FilePath, words: String, id: String? = nil,
     reason: Receipt.Reason? = nil, receipt: FilePath? = nil, migration: OpeningMigration? = nil
   ) {

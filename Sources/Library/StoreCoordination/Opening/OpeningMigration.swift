@@ -48,7 +48,7 @@ package struct OpeningMigration: Sendable, Hashable, Codable {
     var lost: [String] = []
     if records > 0 { lost.append(counted(records, "record")) }
     if values > 0 { lost.append(counted(values, "value")) }
-    let loss = lost.isEmpty ? "" : "; the new version has no place for \(lost.joined(separator: " and "))"
+    let loss = lost.isEmpty ? "" : "; it left out \(lost.joined(separator: " and "))"
     return "The store was migrated, \(printable("\(first) → \(last)")) in \(count)\(loss)."
   }
 }

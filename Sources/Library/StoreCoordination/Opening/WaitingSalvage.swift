@@ -115,7 +115,8 @@ struct WaitingSalvage {
   ///
   /// A result that does not fit is not made again and again: only another model can make another one of it.
   private func newerResult(of stored: QuarantinedStore) throws -> Examination? {
-    guard let examination = try examined(stored, waitingFor: Receipt.Salvage.newerAppCode) else { return nil }
+    let codes: Set = [Receipt.Salvage.newerAppCode, Receipt.Salvage.unlistedVersionCode]
+    guard let examination = try examined(stored, waitingFor: codes) else { return nil }
     return examination.isNewerThanApp ? examination : nil
   }
 
@@ -124,7 +125,7 @@ struct WaitingSalvage {
   /// One of a model that the app lacks altogether is made anew where no way leads from that: then by the names of columns.
   private func hasResultWithoutWay(_ stored: QuarantinedStore) throws -> Bool {
     guard case .coreData(let bundle) = work.model,
-      let examination = try examined(stored, waitingFor: Receipt.Salvage.notMigratedCode),
+      let examination = try examined(stored, waitingFor: [Receipt.Salvage.notMigratedCode]),
       examination.verdict == .outdated
     else { return false }
     if let version = examination.modelVersion {
@@ -134,9 +135,10 @@ struct WaitingSalvage {
     return work.migration.obstacle(from: .model(model), in: bundle).map { !$0.kind.leavesNoWay } ?? false
   }
 
-  /// What a look finds out now about a result that waits for a reason; nil where none does, or it is not there as it was.
-  private func examined(_ stored: QuarantinedStore, waitingFor code: String) throws -> Examination? {
-    guard let salvage = stored.receipt?.salvage, salvage.failure?.code == code, let result = salvage.result,
+  /// What a look finds out now about a result that waits for one of some reasons; nil where none does, or it is not there as it was.
+  private func examined(_ stored: QuarantinedStore, waitingFor codes: Set<String>) throws -> Examination? {
+    guard let salvage = stored.receipt?.salvage, let code = salvage.failure?.code, codes.contains(code),
+      let result = salvage.result,
       let files = folder.result(of: stored),
       try fileSystem.status(of: files.store.main, followingLinks: false)?.size == result.bytes
     else { return nil }

@@ -7,8 +7,9 @@ struct BackupPruneCommand: ParsableCommand {
     commandName: "prune", abstract: "Drops the backups that no rule keeps, into the trash first.",
     discussion: """
       The rules are restic's; without any, those of backup-policy.json in the home, or the usual ones. Whatever they say, \
-      the last backup that was verified is kept, and whatever a kept one cannot be restored without; backups that are \
-      not verified take no verified one's place, and none takes the place of one that was verified further; evidence \
+      the last backup that was found good is kept, of each depth to which backups were checked, and whatever a kept one \
+      cannot be restored without; backups that were not found good take the place of none that was, and none takes the \
+      place of one that was checked further; evidence \
       stays; and nothing is dropped because of a clock that jumped. An original with records that its migration removed, \
       and the last backup before an entity lost more than half of its records, stay until they are released, the latter for \
       30 days at most. See: lazaret backup release
@@ -48,7 +49,7 @@ struct BackupPruneCommand: ParsableCommand {
       var stores: [JSON.Object] = []
       let line = ProgressLine()
       for place in try source.places() {
-        line.show("Verifying the newest good backup of \(printable(place.name)) …")
+        line.show("Reading the newest good backup of \(printable(place.name)) …")
         let result = try BackupPruner(of: place).prune(rules.policy ?? policy.keep, options: options)
         if !result.failed.isEmpty { hasFailed = true }
         stores.append(JSON.Object(result, ["place": place.shownLocation]))

@@ -1,3 +1,4 @@
+import Salvage
 import StoreCoordination
 
 extension RestoreReport {
@@ -19,7 +20,13 @@ extension RestoreReport {
     lines += values > 0 ? ", \(counted(Int64(values), "large value"))\n" : "\n"
     if let quarantined { lines += "  What was there is in quarantine as \(quarantined.id).\n" }
     if let before { lines += "  It was backed up before as \(before.id).\n" }
-    return lines + lostText(blocks: lostBlocks, isSalvaged: !isContentRight, values: lostValues)
+    lines += lostText(blocks: lostBlocks, isSalvaged: !isContentRight, values: lostValues)
+    if let salvage { lines += SalvageText.account(of: salvage) }
+    if lacksMetadata {
+      lines += "  It has no metadata, and the backup's manifest does not say what they were. "
+      lines += "Give the app's model with --model\n"
+    }
+    return lines
   }
 }
 

@@ -36,6 +36,16 @@ struct SalvageText {
     text = lines
   }
 
+  /// What came out and what is lost, entity by entity, with what is to be said of it; for a restore.
+  static func account(of report: SalvageReport) -> String {
+    var lines = "\n" + tinted(headline(report), report.recovered > 0 ? .doubtful : .bad) + "\n\n"
+    lines += accounts(report) + "\n"
+    lines += doubts(report) + lostKeys(report) + otherLosses(report)
+    for remark in report.remarks { lines += "  Note: \(remark)\n" }
+    if let file = report.rebuild?.setAsideFile { lines += "  In \(printable(file.string)): \(setAside(report))\n" }
+    return lines
+  }
+
   /// The line that matters most.
   private static func headline(_ report: SalvageReport) -> String {
     let cut = report.referencesCut

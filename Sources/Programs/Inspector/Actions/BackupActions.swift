@@ -8,7 +8,7 @@ struct BackupActions: Sendable {
   init(_ parts: InspectorParts) { self.parts = parts }
 
   private func live(_ store: ListedStore) throws -> StoreFileSet {
-    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no store in its place") }
+    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no live store") }
     return files
   }
 
@@ -70,7 +70,7 @@ struct BackupActions: Sendable {
       does: [
         "Moves the store, with its log and its large values, into quarantine: \(printable(files.folder.appending("Incompatible").string)).",
         "Not a byte of it changes, and it can be put back at any time.",
-        "The app finds no store in its place then. Close the app before: a store that is in use stays where it is.",
+        "There is no live store then. Close the app before: a store that is in use stays where it is.",
       ], button: "Quarantine")
     form.choices = [
       .flag(name: "salvage", label: "Salvage it at once", about: "A clean store is made beside it.", isRequired: false),

@@ -6,7 +6,7 @@ extension InspectorRoutes {
   mutating func addActions(_ parts: InspectorParts) {
     let quarantined = QuarantineActions(parts)
     add(
-      "salvage", "Makes a clean store of a quarantined one, or of one in its place, which is quarantined first.",
+      "salvage", "Makes a clean store of a quarantined one, or of a live store, which is quarantined first.",
       parts.catalogue, quarantined.salvageForm,
       QuarantineActions.salvageFields
     ) {

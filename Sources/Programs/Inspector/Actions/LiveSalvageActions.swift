@@ -8,7 +8,7 @@ struct LiveSalvageActions: Sendable {
   init(_ parts: InspectorParts) { self.parts = parts }
 
   private func files(_ store: ListedStore) throws -> StoreFileSet {
-    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no store in its place") }
+    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no live store") }
     return files
   }
 
@@ -58,7 +58,7 @@ struct LiveSalvageActions: Sendable {
     switch form["backup"] ?? "" {
     case "": break
     case "newest": options.backup = .newest
-    default: throw Refusal(.badRequest, "of a store in its place only the newest backup can be asked for")
+    default: throw Refusal(.badRequest, "of a live store only the newest backup can be asked for")
     }
     let installs = form["install"] == "yes"
     let job = try parts.work.start(

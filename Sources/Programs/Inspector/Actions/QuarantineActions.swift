@@ -91,7 +91,7 @@ struct QuarantineActions: Sendable {
   // MARK: Install
 
   static let installFields: [DocumentedRoute.Field] = [
-    .init("again", "\"yes\" to install it once more, though it was installed and a store is in its place.")
+    .init("again", "\"yes\" to install it once more, though it was installed and there is a live store.")
   ]
 
   /// When what was salvaged was installed, where a store is in the place since.
@@ -164,7 +164,7 @@ struct QuarantineActions: Sendable {
   // MARK: Release
 
   static let releaseFields: [DocumentedRoute.Field] = [
-    .init("replace", "\"yes\" to quarantine the store that is in its place now.")
+    .init("replace", "\"yes\" to quarantine the live store.")
   ]
 
   @Sendable func releaseForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {

@@ -181,13 +181,13 @@ struct BytesPage: InspectorPage {
 
   private var doubts: HTML {
     var notes: [String] = []
-    if content.isDoubtful { notes.append("SQLite would not have read this image: the log is broken before it.") }
+    if content.isDoubtful { notes.append("SQLite would not have read this image: the log is malformed before it.") }
     if content.presentCount < pageSize {
       notes.append(
         "The file ends after \(Words.number(content.presentCount)) bytes of this page; zeros stand for the rest.")
     }
     if anatomy.page?.isHeaderPlausible == false { notes.append("The numbers in the page's header are impossible.") }
-    if !anatomy.isFreeListSound { notes.append("The chain of free blocks is broken.") }
+    if !anatomy.isFreeListSound { notes.append("The chain of free blocks is malformed.") }
     let lost = anatomy.cells.count { $0.bytes == nil }
     if lost > 0 {
       notes.append("\(Words.counted(lost, "cell pointer")) of the page \(lost == 1 ? "leads" : "lead") to no cell.")

@@ -78,7 +78,7 @@ extension InspectorRoutes {
     _ source: RecordSource, _ request: Request, _ id: StoreID, _ first: SideName, _ second: SideName,
     _ make: (ComparedSides) throws -> any InspectorPage
   ) throws -> any InspectorPage {
-    guard first != second else { throw Refusal(.badRequest, "a side is compared with another one") }
+    guard first != second else { throw Refusal(.badRequest, "a version is compared with another one") }
     // Both are begun before either is waited for.
     let one = try source.side(id, first, request)
     let other = try source.side(id, second, request)

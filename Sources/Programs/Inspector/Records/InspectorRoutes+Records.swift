@@ -33,7 +33,7 @@ extension InspectorRoutes {
   ]
 
   private mutating func addRecordLists(_ source: RecordSource) {
-    page("/stores/{id}/{side}/entities", about: "The entities of a side of a store.", .store, .side) {
+    page("/stores/{id}/{side}/entities", about: "The entities of a version of a store.", .store, .side) {
       request, id, side in
       switch try source.side(id, side, request) {
       case .ready(let place): EntitiesPage(place)

@@ -75,7 +75,7 @@ final class RecordSource: Sendable {
   func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
     let (store, names) = try store(id)
     guard try names.contains(name) || isBackup(name, of: store), let side = try storeSide(of: store, name) else {
-      throw Refusal(.notFound, "this store has no such side")
+      throw Refusal(.notFound, "this store has no such version")
     }
     switch try sides.open(side, isFresh: request.query["_copy"] == "new") {
     case .ready(let opened):

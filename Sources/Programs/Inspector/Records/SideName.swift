@@ -47,7 +47,7 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     case .original: "As found"
     case .salvaged: "Salvaged"
     case .setAside: "Set aside"
-    case .live: "In its place now"
+    case .live: "Live store"
     case .backup(let id): "Backup \(Self.moment(id))"
     }
   }
@@ -58,7 +58,7 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     case .original: "the store as found"
     case .salvaged: "the salvaged store"
     case .setAside: "what was set aside"
-    case .live: "the store in its place"
+    case .live: "the live store"
     case .backup(let id): "the backup of \(Self.moment(id))"
     }
   }

@@ -16,7 +16,7 @@ struct RepairSubject {
   ///
   /// - Throws: ``Refusal`` 404 for a store that is not in its place.
   init(_ store: ListedStore, _ parts: InspectorParts) throws {
-    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no store in its place") }
+    guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no live store") }
     self.files = files
     let examined = parts.examined(files, countsRecords: true)
     examination = examined.examination

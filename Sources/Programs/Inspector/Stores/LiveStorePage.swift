@@ -28,6 +28,7 @@ struct LiveStorePage: InspectorPage {
       var examination = examination
       if found?.lacksFiles == true { examination.tellMissingFiles() }
       if found?.hasContradictions == true { examination.tellContradictions() }
+      if found?.isClean == true { examination.tellCleanRecords() }
       return examination
     }
     self.check = check

@@ -67,7 +67,7 @@ struct QuarantinedStorePage: InspectorPage {
     let isInstalled = receipt?.salvage?.state == .installed && successor != nil
     let first: HTML =
       if isInstalled, let successor {
-        "<a class=\"button main\" href=\"\(RequestTarget.store(successor.id))\">The store in its place</a>"
+        "<a class=\"button main\" href=\"\(RequestTarget.store(successor.id))\">The live store</a>"
       } else if isUsable, hasPlace {
         "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "install"))\">Install …</a>"
       } else { .empty }

@@ -44,8 +44,8 @@ struct StoresPage: InspectorPage {
     let reload: HTML = isChecking ? " data-reload=\"1000\"" : .empty
     return """
       <div data-events="\(frame.events)"\(reload)>
-      <div class="head"><div><h1>\(title)</h1><p class="soft">What lies in quarantine, what is in its place, and what \
-      was backed up.</p></div>
+      <div class="head"><div><h1>\(title)</h1><p class="soft">What lies in quarantine, what is live, and what was \
+      backed up.</p></div>
       <form class="row" role="search" method="get" action="\(RequestTarget.to("stores"))"><label><span>Search</span>\
       <input type="search" name="q" value="\(filter)" autocomplete="off"></label><button>Find</button></form></div>
       \(isEmpty ? empty : sections(frame))

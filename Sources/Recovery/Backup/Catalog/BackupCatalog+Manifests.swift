@@ -29,7 +29,8 @@ extension BackupCatalog {
           problem = .init(
             code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
         case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
-          .compressionUnavailable, .locked, .encryptionMissing, .request, .store, .otherGeneration, .otherStore,
+          .compressionUnavailable, .locked, .encryptionMissing, .request, .unknownEntity, .store, .otherGeneration,
+          .otherStore,
           .policyUnreadable, .cancelled, .place, .file:
           throw error
         }

@@ -110,7 +110,8 @@ struct SealedPlace: BackupPlace {
       switch error.kind {
       case .manifestUnreadable, .manifestChanged, .manifestTooNew: return nil
       case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
-        .compressionUnavailable, .locked, .encryptionMissing, .request, .store, .otherGeneration, .otherStore,
+        .compressionUnavailable, .locked, .encryptionMissing, .request, .unknownEntity, .store, .otherGeneration,
+        .otherStore,
         .policyUnreadable, .cancelled, .place, .file:
         guard error.fileError?.kind == .notFound else { throw error }
         return nil

@@ -85,7 +85,7 @@ struct RetentionJudgement {
     for depth in Set(proven.map { history[$0].verification }).sorted(by: >) {
       let equals = proven.filter { history[$0].verification >= depth }
       if let last = equals.first {
-        for reason in told(.lastProven) { keep(last, because: reason) }
+        for reason in told(.lastProven(history[last].verification)) { keep(last, because: reason) }
       }
       for (place, found) in zip(equals, rules.reasons(for: equals.map { history[$0] })) {
         for reason in found.flatMap(told) { keep(place, because: reason) }

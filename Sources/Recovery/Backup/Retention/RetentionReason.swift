@@ -17,8 +17,8 @@ package enum RetentionReason: Sendable, Hashable {
   /// It is the newest of its period, of which one each is kept for some time.
   case newestWithin(RetentionPeriod, RetentionDuration)
 
-  /// It is the last one that has been verified.
-  case lastProven
+  /// It is the last one that has been checked so far, or further.
+  case lastProven(RetentionSnapshot.Verification)
 
   /// It is the newest of all.
   case newestOfAll
@@ -97,7 +97,7 @@ package enum RetentionReason: Sendable, Hashable {
     case .within(let duration): "within \(duration)"
     case .newest(let period): "\(period.rawValue) snapshot"
     case .newestWithin(let period, let duration): "\(period.rawValue) within \(duration)"
-    case .lastProven: "the last one verified"
+    case .lastProven(let verification): "the last one \(verification.words)"
     case .newestOfAll: "the newest"
     case .neededBy(let child): "\(child) cannot be restored without it"
     case .apart: "kept apart: rules never touch evidence and backups of stores that were not sound"
@@ -137,6 +137,17 @@ package enum RetentionReason: Sendable, Hashable {
     case .lastProven, .newestOfAll, .neededBy, .apart, .onlyHere, .beforeQuarantine, .beforeFall, .showsFall, .unknown,
       .datedInTheFuture, .datedBeforeParent, .clockMayHaveJumped, .notProven, .noRule, .noProof:
       false
+    }
+  }
+}
+
+extension RetentionSnapshot.Verification {
+  /// What was checked, in words that follow `the last one`.
+  fileprivate var words: String {
+    switch self {
+    case .files: "whose files were read back; its store was not checked"
+    case .changed: "of which every page was checked, and the indexes of what had changed"
+    case .whole: "of which every page and every index was checked"
     }
   }
 }

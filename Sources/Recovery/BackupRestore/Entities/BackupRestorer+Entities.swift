@@ -16,7 +16,7 @@ extension BackupRestorer {
   ///   - model: the model of the backup's version; the one that the store carries if nil.
   ///   - options: of these, whether what is left of a damaged backup is salvaged; the backup is unpacked as a whole then.
   ///   - temporary: where the blocks that were read are kept meanwhile; among the system's temporary files if nil.
-  /// - Throws: `backup-request` for an entity that the model does not have, or a store that carries no model; else what
+  /// - Throws: `unknown-entity` for one that the model does not have, `backup-request` for a store that carries no model; else what
   ///   reading the backup, or writing the new store, failed with. Nothing is left then.
   package func extract(
     _ selection: EntitySelection, from id: BackupIdentifier, to path: FilePath, model: ManagedObjectModel? = nil,
@@ -175,9 +175,10 @@ extension BackupRestorer {
     }
     let layout = try StoreLayout(known)
     for name in selection.entities where layout.entity(named: name) == nil {
-      throw Self.request(
-        "its model has no entity \"\(printable(name))\"",
-        hint: "It has: \(layout.entities.map { printable($0.name) }.joined(separator: ", ")).")
+      throw BackupError(
+        .unknownEntity, operation: "take records out of the backup",
+        detail: "its model has no entity \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: layout.entities.map(\.name), "entities"))
     }
     return (layout, metadata)
   }

@@ -1,5 +1,5 @@
 package import Backup
-import RecoveryKit
+import PersistentStore
 import SQLiteFormat
 package import Salvage
 package import StoreFiles
@@ -92,7 +92,8 @@ package struct BackupRestorer: Sendable {
     guard outcome == .installed(id), let account = note?.restored else { return nil }
     return RestoreReport(
       id: id, chain: account.chain, path: folder.target.main, bytes: account.bytes, values: account.values,
-      lostBlocks: account.lostBlocks, isContentRight: account.isContentRight, lostValues: account.lostValues)
+      lostBlocks: account.lostBlocks, isContentRight: account.isContentRight, lostValues: account.lostValues,
+      salvage: account.salvage, lacksMetadata: account.lacksMetadata ?? false)
   }
 
   /// Ends an earlier restore whose note has no account: the backup is restored anew, privately, and gives it.
@@ -146,11 +147,23 @@ package struct BackupRestorer: Sendable {
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
     // What a database has to be is known, whatever of its chain is damaged; of evidence each file counts.
     let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
-    guard options.salvages || isContentRight && values.isWhole else { throw Self.damaged(id, losses, values) }
+    // Of a delta the pages are there that have changed.
+    let isNothingLeft = manifest.kind == .full && losses.lostBlocks.count >= Self.blockCount(manifest)
+    guard options.salvages || isContentRight && values.isWhole else {
+      throw Self.damaged(id, losses, values, isNothingLeft: isNothingLeft)
+    }
+    var salvaged: SalvageReport?
+    var lacksMetadata = false
     if !isEvidence {
       isRight = isContentRight
       if isRight { isRight = try isSound(folder.store.main, manifest, options) }
-      if !isRight { try salvage(folder, try extraction.recoveryKit(), options) }
+      if !isRight {
+        guard !isNothingLeft else { throw Self.damaged(id, losses, values, isNothingLeft: true) }
+        try refuseWhatWasSetAside(folder.asideTarget)
+        salvaged = try salvage(folder, manifest, try extraction.recoveryKit(), options)
+        lacksMetadata =
+          manifest.store.kind == StoreKind.coreData.rawValue && identity(of: folder.store.main).metadata == nil
+      }
     }
     // Of evidence no records are read: its files are what they were, whatever they refer to.
     let missing = isEvidence ? [] : try missingValues(of: folder.store)
@@ -162,7 +175,14 @@ package struct BackupRestorer: Sendable {
     return RestoreReport(
       id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
       values: try valueCount(of: folder.store), lostBlocks: lost, isContentRight: isContentRight && isRight,
-      lostValues: values.lostItems + missing.filter { !values.lostItems.contains($0) })
+      lostValues: values.lostItems + missing.filter { !values.lostItems.contains($0) }, salvage: salvaged,
+      lacksMetadata: lacksMetadata)
+  }
+
+  /// How many blocks a backup's database has.
+  private static func blockCount(_ manifest: BackupManifest) -> Int {
+    let bytes = max(0, manifest.database?.bytes ?? 0)
+    return max(1, Int((bytes + Int64(BackupManifest.blockLength) - 1) / Int64(BackupManifest.blockLength)))
   }
 
   /// The large values that records of a restored store refer to and whose files are not beside it.
@@ -196,7 +216,7 @@ package struct BackupRestorer: Sendable {
   }
 
   private static func damaged(
-    _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result
+    _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result, isNothingLeft: Bool
   ) -> BackupError {
     let what =
       if let (file, blocks) = (losses.damage.min { $0.key < $1.key } ?? values.damage.first), let block = blocks.first {
@@ -208,7 +228,9 @@ package struct BackupRestorer: Sendable {
       }
     return BackupError(
       .damaged, operation: "restore backup \(id)", detail: what,
-      hint: "Restore another backup, or what is left of this one with --salvage.")
+      hint: isNothingLeft
+        ? "Restore another backup; no block of this one's database can be read."
+        : "Restore another backup, or what is left of this one with --salvage.")
   }
 
   /// Pushes the restored files to the disk; large values are there already.
@@ -224,29 +246,6 @@ package struct BackupRestorer: Sendable {
         }
       }
       try fileSystem.synchronizeDirectory(store.folder)
-    } catch {
-      throw BackupError(error)
-    }
-  }
-
-  /// Salvages what is left of a database in which pages are lost, in place of it.
-  private func salvage(
-    _ folder: RestoreFolder, _ kit: RecoveryKit?, _ options: Options
-  ) throws(BackupError) {
-    do throws(FileError) {
-      try fileSystem.rename(folder.store.main, to: folder.remains.main)
-    } catch {
-      throw BackupError(error)
-    }
-    do throws(SalvageError) {
-      _ = try Salvager(surroundings: surroundings).salvage(
-        folder.remains.main, to: folder.store.main, model: options.model,
-        options: Salvager.Options(migrates: false, kit: kit.map { .kit($0) } ?? .none))
-    } catch {
-      throw BackupError(salvaging: error)
-    }
-    do throws(FileError) {
-      try fileSystem.unlink(folder.remains.main)
     } catch {
       throw BackupError(error)
     }
@@ -299,6 +298,16 @@ package struct BackupRestorer: Sendable {
         detail: "a store, or a part of one, is in its place", hint: "Give another path with --to.")
     } catch {
       throw BackupError(error)
+    }
+  }
+
+  private func refuseWhatWasSetAside(_ path: FilePath) throws(BackupError) {
+    try wrapping(BackupError.init) { () throws(FileError) in
+      guard try fileSystem.status(of: path, followingLinks: false) != nil else { return }
+      throw FileError(
+        .placeTaken, operation: "restore the backup", path: path,
+        detail: "what an earlier salvage set aside has the name of what this one sets aside",
+        hint: "Move it away, or give another path with --to.")
     }
   }
 

@@ -1,4 +1,5 @@
 import Backup
+import Salvage
 internal import StoreFiles
 
 /// What a restore brought back, as its note says until the store is in its place.
@@ -21,6 +22,12 @@ struct RestoreAccount: Codable {
   /// Whether the content is byte for byte what was backed up.
   var isContentRight: Bool
 
+  /// What was salvaged; nil where nothing was, and in notes of earlier versions.
+  var salvage: SalvageReport?
+
+  /// Whether the salvaged store has no metadata; nil in notes of earlier versions.
+  var lacksMetadata: Bool?
+
   /// The account of a restore.
   init(_ report: RestoreReport) {
     chain = report.chain
@@ -29,5 +36,7 @@ struct RestoreAccount: Codable {
     lostBlocks = report.lostBlocks
     lostValues = report.lostValues
     isContentRight = report.isContentRight
+    salvage = report.salvage
+    lacksMetadata = report.lacksMetadata
   }
 }

@@ -48,6 +48,10 @@ package struct RestoreFolder: Sendable {
   /// Where a backup that is not whole is put together, before what is left of it is salvaged.
   var remains: StoreFileSet { StoreFileSet(main: path.appending("Remains.sqlite")) }
 
+  /// What a salvage has set aside, and where it goes: beside the store.
+  private var aside: FilePath { store.main.sibling(suffix: "-set-aside") }
+  var asideTarget: FilePath { target.main.sibling(suffix: "-set-aside") }
+
   /// The most bytes of a note.
   private static let noteLimit = 4 << 20
 
@@ -128,6 +132,18 @@ package struct RestoreFolder: Sendable {
     } catch {
       throw BackupError(moving: error, path: target.main)
     }
+    try finishInstallation()
+  }
+
+  /// Puts what was set aside beside the store that is in its place, and removes the folder.
+  private func finishInstallation() throws(BackupError) {
+    try wrapping(BackupError.init) { () throws(FileError) in
+      if try fileSystem.status(of: aside, followingLinks: false) != nil,
+        try fileSystem.status(of: asideTarget, followingLinks: false) == nil
+      {
+        try fileSystem.install(aside, at: asideTarget, replacing: false)
+      }
+    }
     try remove()
   }
 
@@ -159,14 +175,14 @@ package struct RestoreFolder: Sendable {
       if try fileSystem.status(of: journal, followingLinks: false) != nil,
         let (_, outcome) = try Relocation.finish(journal: journal, in: fileSystem), outcome == .moved, let id
       {
-        try remove()
+        try finishInstallation()
         return .installed(id)
       }
       if let id, try fileSystem.status(of: store.main, followingLinks: false) == nil,
         try fileSystem.status(of: target.main, followingLinks: false) != nil
       {
         // It is there already, and only the folder was left.
-        try remove()
+        try finishInstallation()
         return .installed(id)
       }
       if let id, try target.members(in: fileSystem).isEmpty,

@@ -1,4 +1,5 @@
 package import Backup
+package import Salvage
 internal import StoreFiles
 package import SystemPackage
 
@@ -38,6 +39,12 @@ package struct RestoreReport: Sendable, Hashable, Encodable {
   /// refer to and that the backup does not have.
   package var lostValues: [String] = []
 
+  /// What of the database was salvaged, and what is lost; nil where it was not salvaged.
+  package var salvage: SalvageReport?
+
+  /// Whether what was salvaged of a Core Data store has no metadata, so that it is none any more.
+  package var lacksMetadata = false
+
   /// Whether everything is as it was when the backup was taken.
   package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
 
@@ -45,7 +52,8 @@ package struct RestoreReport: Sendable, Hashable, Encodable {
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "backup": id, "chain": chain, "store": PathText(path), "bytes": bytes, "values": values, "complete": isComplete,
-      "lostBlocks": lostBlocks, "lostValues": lostValues,
+      "lostBlocks": lostBlocks, "lostValues": lostValues, "salvage": salvage,
+      "metadata": salvage.map { _ in lacksMetadata ? "missing" : "present" },
     ])
   }
 }

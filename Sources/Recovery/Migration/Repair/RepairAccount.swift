@@ -48,6 +48,9 @@ public struct RepairAccount: Sendable, Hashable, Codable {
     /// Something that has the name of an object of the model's and is another one.
     case otherObject = "other-object"
 
+    /// The records of a table that was missing and is added, empty, where keys had been given to some.
+    case lostRecords = "lost-records"
+
     /// A reference that leads to no record.
     case danglingReference = "dangling-reference"
 
@@ -138,6 +141,9 @@ public struct RepairAccount: Sendable, Hashable, Codable {
     leftOut.filter(\.kind.isDangling).reduce(0) { $0 + ($1.rows ?? 0) }
   }
 
+  /// Whether records of a table that was missing are likely lost.
+  package var hasLostRecords: Bool { leftOut.contains { $0.kind == .lostRecords } }
+
   /// The version in words.
   var versionName: String { version ?? "the store's model" }
 
@@ -174,6 +180,7 @@ extension RepairAccount.Kind {
     case .modelCache: ("model cache", "model caches")
     case .appColumn: ("column of the app's", "columns of the app's")
     case .otherObject: ("other object", "other objects")
+    case .lostRecords: ("table of lost records", "tables of lost records")
     case .danglingReference: ("column with dangling references", "columns with dangling references")
     case .danglingPair: ("join table with dangling pairs", "join tables with dangling pairs")
     case .oneSidedRelationship: ("one-sided relationship", "one-sided relationships")

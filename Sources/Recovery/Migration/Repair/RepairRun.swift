@@ -80,6 +80,7 @@ struct RepairRun {
       try addTriggers()
       tellRemarks()
       try tellDangling()
+      try tellLostRecords()
       try countRows()
       try database.execute(sql: "COMMIT")
     } catch {
@@ -230,6 +231,21 @@ struct RepairRun {
       case .otherPrimaryKey(let table, _): leaveOut(.otherObject, in: table, table, remark.words)
       case .otherObject(let name, _): leaveOut(.otherObject, in: name, name, remark.words)
       }
+    }
+  }
+
+  /// Tells of each table that was added, empty, whether it had records: the bookkeeping knows the highest key that was given.
+  private mutating func tellLostRecords() throws {
+    for case .missingTable(let table) in drift.differences {
+      guard let root = layout.entities.first(where: { $0.isRoot && $0.tableName == table.name }),
+        let highest = try Int64.fetchOne(
+          database, sql: "SELECT max(Z_MAX) FROM Z_PRIMARYKEY WHERE Z_NAME = ? AND typeof(Z_MAX) = 'integer'",
+          arguments: [root.name]), highest > 0
+      else { continue }
+      leaveOut(
+        .lostRecords, in: table.name, table.name,
+        "table \(printable(table.name)) was missing; the records that were in it are likely lost, "
+          + "\(highest == 1 ? "one" : "\(grouped(highest))") at most by the highest key that was given")
     }
   }
 

@@ -14,7 +14,7 @@ extension AttributeValue {
     case .decimal(let digits):
       let isNumber = Double(digits) != nil && digits.utf8.allSatisfy { "+-.0123456789eE".utf8.contains($0) }
       return isNumber ? "CAST('\(digits)' AS NUMERIC)" : "NULL"
-    case .string(let text), .uri(let text): return Self.text(text)
+    case .string(let text), .uri(let text): return SQLText.literal(text)
     case .data(let bytes): return Self.blob((isMarked ? [1] : []) + bytes)
     case .uuid(let bytes): return Self.blob(bytes)
     case .opaque: return "NULL"
@@ -25,10 +25,6 @@ extension AttributeValue {
     guard value.isFinite else { return "NULL" }
     let text = "\(value)"
     return value < 0 ? "(\(text))" : text
-  }
-
-  private static func text(_ text: String) -> String {
-    text.utf8.contains(0) ? "CAST(\(blob(Array(text.utf8))) AS TEXT)" : SQLText.literal(text)
   }
 
   private static func blob(_ bytes: [UInt8]) -> String { "x'\(bytes.hexadecimal)'" }

@@ -173,7 +173,7 @@ struct TreeSearch {
     }
     var schema = try SchemaSearch.find(reader, map)
     var identity = try StoreIdentity.find(reader, map, schema.entries)
-    var kitRemarks: [String] = []
+    var kitRemarks = identity.take(options.standIn)
     let kit = try KitEvidence.choose(from: kits, options.scope, reader, identity, schema, &kitRemarks)
     if let kit {
       identity.notedHashes = kit.versionHashes
@@ -245,7 +245,7 @@ struct FoundTrees {
   /// The recovery kit of the store; nil where there is none.
   let kit: KitEvidence?
 
-  /// What is to be said of recovery kits in the report.
+  /// What is to be said of recovery kits, and of what stands in for the store's own metadata, in the report.
   var kitRemarks: [String]
 
   /// The error to report where the model has nothing of what the store holds.

@@ -179,11 +179,16 @@ package import SystemPackage
   func bind(_ value: Int64, at index: Int) { unsafe sqlite3_bind_int64(statement, Int32(index), value) }
   func bindNull(at index: Int) { unsafe sqlite3_bind_null(statement, Int32(index)) }
 
-  /// Binds text of our own, never a user's.
+  /// Binds text of our own, or of a definition, whole.
   func bind(_ text: String, at index: Int) {
     // SQLITE_TRANSIENT: SQLite makes a copy.
-    unsafe sqlite3_bind_text(
-      statement, Int32(index), text, -1, unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+    let destructor = unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    // With a NUL behind it, since no bytes at all would be none for SQLite.
+    _ = unsafe (Array(text.utf8) + [0]).withUnsafeBytes { bytes in
+      unsafe sqlite3_bind_text64(
+        statement, Int32(index), bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count - 1),
+        destructor, UInt8(SQLITE_UTF8))
+    }
   }
 
   /// Runs the statement with UTF-8 text of our own, which is not copied, as one of its parameters.

@@ -21,7 +21,7 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Values of recovered records that were set aside, because the salvaged store has no column for them.
   public package(set) var valuesSetAside: Int64 = 0
 
-  /// Recovered records that a migration left out, because the app's version has no place for them.
+  /// Recovered records that a migration left out: the app's version has no place for them, or a filter of its mapping.
   package var recordsLeftOut: Int64 = 0
 
   /// Values of recovered records that a migration left out, because the app's version has no place for them.
@@ -175,7 +175,7 @@ extension RecoveryCount {
     if recordsLeftOut > 0 { parts.append(counted(recordsLeftOut, "record")) }
     if valuesLeftOut > 0 { parts.append(counted(valuesLeftOut, "value")) }
     guard !parts.isEmpty else { return nil }
-    return "The app's version has no place for \(parts.joined(separator: " and ")) of what was recovered."
+    return "The migration to the app's version left out \(parts.joined(separator: " and ")) of what was recovered."
   }
 
   private var unknownWords: String {

@@ -35,8 +35,8 @@ struct CollectionPair {
     self.first = first
     self.second = second
     if let property {
-      guard let one = first.column(property) else { throw .unknownColumn(property, in: first.name) }
-      guard let other = second.column(property) else { throw .unknownColumn(property, in: second.name) }
+      guard let one = first.column(property) else { throw .unknownColumn(property, in: first) }
+      guard let other = second.column(property) else { throw .unknownColumn(property, in: second) }
       match = [(one.sql, other.sql)]
     } else {
       guard first.keySQL.count == second.keySQL.count else {

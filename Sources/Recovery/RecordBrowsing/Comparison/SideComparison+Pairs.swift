@@ -1,5 +1,6 @@
 internal import Compatibility
 internal import GRDB
+internal import PersistentStore
 internal import StoreFiles
 
 extension SideComparison {
@@ -55,7 +56,7 @@ extension SideComparison {
     let tables = JoinTablePair(one, other)
     let (sql, arguments) = tables.pageSQL(difference, behind: token, size: size)
     let rows = try read { database in
-      try Row.fetchAll(database, sql: sql, arguments: StatementArguments(arguments))
+      try database.wholeRows(sql, arguments)
     }
     var page = PairPage(pairs: [], next: nil)
     for row in rows.prefix(size) { page.pairs.append(try pair(row, tables, difference)) }
@@ -64,7 +65,7 @@ extension SideComparison {
   }
 
   private func pair(
-    _ row: Row, _ tables: JoinTablePair, _ difference: RecordDifference
+    _ row: [DatabaseValue], _ tables: JoinTablePair, _ difference: RecordDifference
   ) throws(RecordBrowsingError) -> ComparedPair {
     let store = difference == .added ? second : first
     let sides = difference == .added ? tables.second : tables.first

@@ -98,7 +98,7 @@ package final class SideComparison: Sendable {
     let pair = try CollectionPair(one, other, by: property)
     let (sql, arguments) = pair.pageSQL(difference, behind: next, size: size)
     let rows = try read { database in
-      try Row.fetchAll(database, sql: sql, arguments: StatementArguments(arguments))
+      try database.wholeRows(sql, arguments)
     }
     var page = ComparisonPage(records: [], next: nil)
     for row in rows.prefix(size) { page.records.append(try record(row, pair, difference)) }
@@ -109,7 +109,7 @@ package final class SideComparison: Sendable {
   }
 
   private func record(
-    _ row: Row, _ pair: CollectionPair, _ difference: RecordDifference
+    _ row: [DatabaseValue], _ pair: CollectionPair, _ difference: RecordDifference
   ) throws(RecordBrowsingError) -> ComparedRecord {
     let keys = pair.first.keySQL.count
     func key(_ start: Int) -> RecordKey { RecordKey((start..<(start + keys)).map { row[$0] }) }

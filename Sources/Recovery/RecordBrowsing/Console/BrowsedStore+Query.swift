@@ -68,7 +68,7 @@ extension BrowsedStore {
         result.hasMore = true
         break
       }
-      result.rows.append(columns.indices.map { PresentedValue.plain(row[$0], limit: queryTextLimit) })
+      result.rows.append(columns.indices.map { PresentedValue.plain(row.whole($0), limit: queryTextLimit) })
     }
     result.time = .now - start
     return result
@@ -110,7 +110,7 @@ extension BrowsedStore {
     var (count, bytes, all) = (0, 0, 0)
     while let row = try cursor.next() {
       count += 1
-      let values = stream.columns.indices.map { PresentedValue.plain(row[$0], limit: Self.streamLimit) }
+      let values = stream.columns.indices.map { PresentedValue.plain(row.whole($0), limit: Self.streamLimit) }
       let size = values.reduce(0) { $0 + $1.text.utf8.count + 1 }
       bytes += size
       all += size

@@ -21,7 +21,7 @@ extension BrowsedStore {
     if isWhole, hasName || !collection.isEntity { selected = ["*"] }
     var order = named.keySQL
     if let name = query.sort {
-      guard let column = named.column(name) else { throw .unknownColumn(name, in: collection.name) }
+      guard let column = named.column(name) else { throw .unknownColumn(name, in: collection) }
       let isKey = order == [column.sql]
       order = ["\(column.sql)\(query.isDescending ? " DESC" : "")"] + (isKey ? [] : order)
     }
@@ -63,8 +63,6 @@ extension BrowsedStore {
     case .null: "NULL"
     case .int64(let number): String(number)
     case .double(let number): "\(number)"
-    // SQL ends at a NUL.
-    case .string(let text) where text.utf8.contains(0): "CAST(x'\(text.utf8.hexadecimal)' AS TEXT)"
     case .string(let text): SQLText.literal(text)
     case .blob(let data): "x'\(data.hexadecimal)'"
     }

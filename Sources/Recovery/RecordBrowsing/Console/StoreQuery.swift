@@ -17,13 +17,15 @@ package struct StoreQuery: Sendable, Hashable {
 
   /// A query, from its first row on.
   ///
-  /// - Throws: `bad-query` where it is too long.
+  /// - Throws: `bad-query` where it is too long, or has a NUL.
   package init(_ sql: String) throws(RecordBrowsingError) {
     guard sql.count <= Self.longest else {
       throw .badQuery(
         "the query has more than \(Self.longest) characters",
         hint: "Make it shorter, or export the tables that it reads.")
     }
+    // SQLite would do what stands before it.
+    guard !sql.utf8.contains(0) else { throw .badQuery("the query has a NUL in it", hint: "Write it as char(0).") }
     self.sql = sql
   }
 

@@ -39,14 +39,12 @@ package struct RecordFilter: Sendable, Hashable {
 
   /// The condition as SQL, with its arguments.
   func sql(in collection: RecordCollection) throws(RecordBrowsingError) -> (text: String, arguments: [DatabaseValue]) {
-    guard let column = collection.column(self.column) else { throw .unknownColumn(self.column, in: collection.name) }
+    guard let column = collection.column(self.column) else { throw .unknownColumn(self.column, in: collection) }
     let name = column.sql
     switch comparison {
     case .isNull: return ("\(name) IS NULL", [])
     case .isNotNull: return ("\(name) IS NOT NULL", [])
-    case .contains: return pattern(column, "%\(Self.escaped(value))%")
-    case .startsWith: return pattern(column, "\(Self.escaped(value))%")
-    case .endsWith: return pattern(column, "%\(Self.escaped(value))")
+    case .contains, .startsWith, .endsWith: return part(of: column)
     case .exact, .not, .greater, .greaterOrEqual, .less, .lessOrEqual: break
     }
     if column.kind == .entity, let number = collection.numbersByEntity[value],
@@ -75,21 +73,31 @@ package struct RecordFilter: Sendable, Hashable {
     }
   }
 
-  private func pattern(_ column: RecordColumn, _ pattern: String) -> (text: String, arguments: [DatabaseValue]) {
+  /// The condition that the value is a part of the column's; `LIKE` would end at a NUL in either.
+  private func part(of column: RecordColumn) -> (text: String, arguments: [DatabaseValue]) {
+    var (sql, value) = (column.sql, value)
     if case .attribute(.uuid, _) = column.kind {
-      let digits = pattern.filter { $0 != "-" }
-      return ("hex(\(column.sql)) LIKE ? ESCAPE '\\'", [digits.databaseValue])
+      sql = "hex(\(column.sql))"
+      value = value.filter { $0 != "-" }
     }
-    return ("\(column.sql) LIKE ? ESCAPE '\\'", [pattern.databaseValue])
+    let part = Self.folded(value)
+    switch comparison {
+    case .startsWith: return ("instr(lower(\(sql)), ?) = 1", [part])
+    case .endsWith where !value.isEmpty:
+      let bytes = "CAST(? AS BLOB)"
+      return ("substr(CAST(lower(\(sql)) AS BLOB), -length(\(bytes))) = \(bytes)", [part, part])
+    case .contains, .endsWith, .exact, .not, .greater, .greaterOrEqual, .less, .lessOrEqual, .isNull, .isNotNull:
+      return (Self.contains(sql), [part])
+    }
   }
 
-  /// The text as a part of a pattern of `LIKE`, with every sign standing for itself.
-  static func escaped(_ text: String) -> String {
-    var result = ""
-    for character in text.unicodeScalars {
-      if character == "%" || character == "_" || character == "\\" { result += "\\" }
-      result.unicodeScalars.append(character)
-    }
-    return result
+  /// The condition that text which ``folded(_:)`` gives is in a column's, in either case of the letters of ASCII.
+  static func contains(_ sql: String, _ parameter: String = "?") -> String {
+    "instr(lower(\(sql)), \(parameter)) > 0"
+  }
+
+  /// Text with the letters of ASCII in lower case, as SQLite's `lower` has them.
+  static func folded(_ text: String) -> DatabaseValue {
+    String(decoding: text.utf8.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self).databaseValue
   }
 }

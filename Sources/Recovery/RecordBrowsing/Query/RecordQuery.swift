@@ -66,7 +66,7 @@ package struct RecordQuery: Sendable, Hashable {
       case "_search": search = value.isEmpty ? nil : value
       case "_sort", "_sort_desc":
         guard !value.isEmpty else { continue }
-        guard let column = collection.column(value) else { throw .unknownColumn(value, in: collection.name) }
+        guard let column = collection.column(value) else { throw .unknownColumn(value, in: collection) }
         sort = column.name
         isDescending = name == "_sort_desc"
       case "_state":
@@ -88,14 +88,14 @@ package struct RecordQuery: Sendable, Hashable {
         }
         size = number
       case "_facet":
-        guard collection.column(value) != nil else { throw .unknownColumn(value, in: collection.name) }
+        guard collection.column(value) != nil else { throw .unknownColumn(value, in: collection) }
         if !facets.contains(value), facets.count < 10 { facets.append(value) }
       case "_facet_year", "_facet_month", "_facet_range":
         let wanted = try FacetSteps(name, value, of: collection)
         if !steps.contains(wanted), steps.count < 10 { steps.append(wanted) }
       case "_columns":
         let names = value.split(separator: ",").map(String.init)
-        for name in names where collection.column(name) == nil { throw .unknownColumn(name, in: collection.name) }
+        for name in names where collection.column(name) == nil { throw .unknownColumn(name, in: collection) }
         columns = names.isEmpty ? nil : names
       default:
         // Parameters that begin with an underscore and are no column are others' (tokens, choices of the page).
@@ -110,9 +110,9 @@ package struct RecordQuery: Sendable, Hashable {
   ) throws(RecordBrowsingError) -> RecordFilter? {
     if collection.column(name) != nil { return value.isEmpty ? nil : RecordFilter(name, .exact, value) }
     let found = RecordFilter.Comparison.allCases.first { name.hasSuffix("__\($0.rawValue)") }
-    guard let comparison = found else { throw .unknownColumn(name, in: collection.name) }
+    guard let comparison = found else { throw .unknownColumn(name, in: collection) }
     let column = String(name.dropLast(comparison.rawValue.count + 2))
-    guard collection.column(column) != nil else { throw .unknownColumn(column, in: collection.name) }
+    guard collection.column(column) != nil else { throw .unknownColumn(column, in: collection) }
     guard !value.isEmpty || !comparison.takesValue else { return nil }
     return RecordFilter(column, comparison, comparison.takesValue ? value : "")
   }
@@ -154,10 +154,9 @@ package struct RecordQuery: Sendable, Hashable {
     }
     if let search {
       let texts = collection.columns.filter(\.isText)
-      let pattern = "%\(RecordFilter.escaped(search))%".databaseValue
-      parts.append(
-        texts.isEmpty ? "0" : "(\(texts.map { "\($0.sql) LIKE ? ESCAPE '\\'" }.joined(separator: " OR ")))")
-      arguments += texts.map { _ in pattern }
+      let part = RecordFilter.folded(search)
+      parts.append(texts.isEmpty ? "0" : "(\(texts.map { RecordFilter.contains($0.sql) }.joined(separator: " OR ")))")
+      arguments += texts.map { _ in part }
     }
     return (parts, arguments)
   }

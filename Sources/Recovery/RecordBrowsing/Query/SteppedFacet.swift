@@ -23,7 +23,7 @@ package struct FacetSteps: Sendable, Hashable {
   ///
   /// - Throws: `unknown-property`, and `bad-query` where its values have no such steps.
   init(_ parameter: String, _ name: String, of collection: RecordCollection) throws(RecordBrowsingError) {
-    guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection.name) }
+    guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
     guard let step = Step.allCases.first(where: { "_facet_\($0.rawValue)" == parameter }),
       Self.steps(of: column).contains(step)
     else {

@@ -2,6 +2,7 @@ internal import Compatibility
 internal import Dispatch
 internal import Foundation
 internal import GRDB
+internal import PersistentStore
 internal import StoreFiles
 
 /// All records that fit a query, handed out batch by batch as they are asked for, so that memory stays flat.
@@ -150,7 +151,7 @@ extension BrowsedStore {
     let pool = ReaderPool([try Self.connect(path)])
     try pool.read(limit: limits.export) { database in
       var batch: [RecordPage.Row] = []
-      let cursor = try Row.fetchCursor(database, sql: statement.sql, arguments: StatementArguments(statement.arguments))
+      let cursor = try database.wholeCursor(statement.sql, statement.arguments)
       var size = 16
       var bytes = 0
       while let found = try cursor.next() {

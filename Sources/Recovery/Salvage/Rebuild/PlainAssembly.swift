@@ -1,5 +1,7 @@
+internal import Foundation
 internal import GRDB
 internal import PageRecovery
+internal import PersistentStore
 internal import SQLiteFormat
 
 /// The filling of a new plain database from a raw salvage: by the schema that was given, else by the store's own.
@@ -56,7 +58,23 @@ struct PlainAssembly {
       try database.execute(
         sql: "PRAGMA main.application_id = \(Int32(bitPattern: header.applicationID))")
     }
+    try noteMetadata()
     try recount(doubtful)
     try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
+  }
+
+  /// Writes the metadata of a Core Data store whose model is not known, where no row of them was found: without it, it is none.
+  private func noteMetadata() throws {
+    guard let metadata = found.metadata else { return }
+    for statement in StoreLayout.bookkeepingStatements where statement.contains(" Z_METADATA ") {
+      try database.execute(sql: statement.replacing("CREATE TABLE ", with: "CREATE TABLE IF NOT EXISTS main."))
+    }
+    let columns = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info('Z_METADATA', 'main')")
+    guard Set(["Z_VERSION", "Z_UUID", "Z_PLIST"]).isSubset(of: columns),
+      try Int.fetchOne(database, sql: "SELECT count(*) FROM main.Z_METADATA") == 0
+    else { return }
+    try database.execute(
+      sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
+      arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
   }
 }

@@ -32,6 +32,7 @@ struct ColumnRules {
   /// - Throws: `unknown-column` where the caller's rules name something that is not there.
   init(_ survey: StoreSurvey, _ wanted: ScrubRules) throws(ScrubbingError) {
     var used: Set<String> = []
+    var known: Set<String> = []
     for tree in survey.trees {
       guard !tree.isIndex, let definition = tree.definition else {
         rules.append(tree.isIndex ? [] : [FieldRule](repeating: FieldRule(kind: .keep), count: 5))
@@ -47,6 +48,7 @@ struct ColumnRules {
         let spellings =
           [attribute, "\(tree.name).\(column.name)"].compactMap(\.self)
           + Self.inherited(column.name, tree.name, survey.layout)
+        known.formUnion(spellings)
         for spelling in spellings {
           if wanted.keeping.contains(spelling) {
             rule.kind = .keep
@@ -63,7 +65,7 @@ struct ColumnRules {
       names.append(labels)
     }
     if let unknown = wanted.keeping.union(wanted.dropping).subtracting(used).min() {
-      throw Self.unknown(unknown)
+      throw Self.unknown(unknown, among: known)
     }
     words = Self.words(of: survey)
     sequence = survey.trees.firstIndex { !$0.isIndex && $0.name.lowercased() == "sqlite_sequence" }
@@ -71,8 +73,10 @@ struct ColumnRules {
     orderColumns(survey)
   }
 
-  private static func unknown(_ unknown: String) -> ScrubbingError {
-    ScrubbingError(.unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"")
+  private static func unknown(_ unknown: String, among known: Set<String>) -> ScrubbingError {
+    ScrubbingError(
+      .unknownColumn, detail: "there is no attribute \"\(printable(unknown))\"",
+      hint: NameSuggestion.hint(for: unknown, among: Array(known), "attributes"))
   }
 
   private static func words(of survey: StoreSurvey) -> [String] {

@@ -20,7 +20,12 @@ package enum SQLText {
   package static func quotedIdentifier(_ name: String) -> String { "\"\(doubling("\"", in: name))\"" }
 
   /// The text as a string literal.
-  package static func literal(_ text: String) -> String { "'\(doubling("'", in: text))'" }
+  package static func literal(_ text: String) -> String {
+    let parts = text.unicodeScalars.split(separator: "\0", omittingEmptySubsequences: false)
+      .map { "'\(doubling("'", in: String($0)))'" }
+    // SQL ends at a NUL.
+    return parts.count == 1 ? parts[0] : "(\(parts.joined(separator: " || char(0) || ")))"
+  }
 
   /// The conjunction of conditions, grouped so that thousands of them make no expression that is too deep for SQLite.
   ///

@@ -58,14 +58,19 @@ extension StoreMetadata {
   ///   - uuid: the store's identifier; letters are made upper-case.
   ///   - frameworkVersion: the version of Core Data that the store says it was written by.
   public init(model: ManagedObjectModel, uuid: String, frameworkVersion: Int = defaultFrameworkVersion) {
+    self.init(versionHashes: model.versionHashes(), identifiers: model.versionIdentifiers, uuid: uuid)
+    entries[Key.frameworkVersion] = .integer(Int64(frameworkVersion))
+  }
+
+  /// The metadata of a store whose model is not at hand, as far as the hashes of its entities tell.
+  package init(versionHashes hashes: [String: VersionHash], identifiers: [String], uuid: String) {
     self.init(uuid: uuid.uppercased(), entries: [:])
-    let hashes = model.versionHashes()
     entries = [
       Key.storeType: .string("SQLite"),
       Key.versionHashes: .dictionary(hashes.mapValues { .data($0.bytes) }),
       Key.versionHashesVersion: .integer(3),
-      Key.versionIdentifiers: .array(model.versionIdentifiers.map { .string($0) }),
-      Key.frameworkVersion: .integer(Int64(frameworkVersion)),
+      Key.versionIdentifiers: .array(identifiers.map { .string($0) }),
+      Key.frameworkVersion: .integer(Int64(Self.defaultFrameworkVersion)),
       Key.autoVacuumLevel: .string("2"),
       Key.versionHashesDigest: .string(ManagedObjectModel.versionHashesDigest(of: hashes)),
       Key.versionChecksum: .string(ManagedObjectModel.versionChecksum(of: hashes)),

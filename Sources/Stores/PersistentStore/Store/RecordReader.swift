@@ -82,7 +82,7 @@ struct RecordReader {
     let own = layout.entity(numbered: number) ?? entity
     var record = Record(entityName: own.name, primaryKey: Self.integer(row, 0) ?? 0, values: [:], toOne: [:])
     for index in targetIndexes[own.number] ?? [] {
-      let value: DatabaseValue = row[index + 2]
+      let value = row.whole(index + 2)
       switch targets[index] {
       case .value(let name, let type, let isMarked):
         record.values[name] = RecordValue(StoredValue(value), type: type, allowsExternalStorage: isMarked)

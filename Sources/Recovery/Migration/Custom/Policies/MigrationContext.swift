@@ -223,13 +223,11 @@ public final class MigrationContext {
   private func mappedValues(of source: MigrationRecord, _ route: CustomRoute) throws -> [String: RecordValue] {
     guard let entity = route.source, !route.columns.isEmpty, let shape = try mappedShape(route) else { return [:] }
     let database = try destination.openDatabase()
-    guard
-      let row = try Row.fetchOne(
-        database.cachedStatement(
-          sql: "SELECT \(PolicyRun.expressions(route, shape).joined(separator: ", ")) "
-            + "FROM old.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_PK = ?"), arguments: [source.primaryKey])
-    else { return [:] }
-    return shape.values(row, from: 0)
+    let rows = try Row.fetchCursor(
+      database.cachedStatement(
+        sql: "SELECT \(PolicyRun.expressions(route, shape).joined(separator: ", ")) "
+          + "FROM old.\(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_PK = ?"), arguments: [source.primaryKey])
+    return try rows.next().map { shape.values($0, from: 0) } ?? [:]
   }
 
   /// The attributes of the records that a route makes.

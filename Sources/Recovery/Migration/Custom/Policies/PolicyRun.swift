@@ -181,15 +181,19 @@ final class PolicyRun {
     var last = Int64.min
     while true {
       // A batch is read whole, so that no query is open while a policy works.
-      let rows = try Row.fetchAll(database.cachedStatement(sql: sql), arguments: [last])
-      for row in rows {
-        let key: Int64 = row[0]
-        let record = MigrationRecord(
-          .init(entityName: source.name, primaryKey: key), values: own.values(row, from: 1), in: context.source)
-        try body(record, mapped?.values(row, from: 1 + own.attributes.count) ?? [:])
-        last = key
+      var batch: [(key: Int64, own: [String: RecordValue], mapped: [String: RecordValue])] = []
+      let rows = try Row.fetchCursor(database.cachedStatement(sql: sql), arguments: [last])
+      while let row = try rows.next() {
+        batch.append(
+          (row[0], own.values(row, from: 1), mapped?.values(row, from: 1 + own.attributes.count) ?? [:]))
       }
-      if rows.count < Self.batchSize { return }
+      for found in batch {
+        let record = MigrationRecord(
+          .init(entityName: source.name, primaryKey: found.key), values: found.own, in: context.source)
+        try body(record, found.mapped)
+        last = found.key
+      }
+      if batch.count < Self.batchSize { return }
     }
   }
 

@@ -140,14 +140,13 @@ final class RecordAccess {
     }
     let statements = try statements(of: record.entityName)
     if record.isNew {
-      try database.cachedStatement(sql: statements.insertion).execute(
-        arguments: StatementArguments(
-          [record.primaryKey.databaseValue, shape.entity.number.databaseValue, 1.databaseValue] + values))
+      try database.cachedStatement(sql: statements.insertion).executeWhole(
+        [record.primaryKey.databaseValue, shape.entity.number.databaseValue, 1.databaseValue] + values)
       record.isNew = false
       whenInserted(record.id)
     } else if !values.isEmpty {
-      try database.cachedStatement(sql: statements.update).execute(
-        arguments: StatementArguments(values + [record.primaryKey.databaseValue]))
+      try database.cachedStatement(sql: statements.update).executeWhole(
+        values + [record.primaryKey.databaseValue])
     }
     record.isDirty = false
   }

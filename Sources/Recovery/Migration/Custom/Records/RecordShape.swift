@@ -37,13 +37,12 @@ struct RecordShape {
       attributes.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The values of a row whose columns from a place on are those of the attributes, in order.
+  /// The values of the row that a cursor stands at, whose columns from a place on are those of the attributes, in order.
   func values(_ row: Row, from start: Int) -> [String: RecordValue] {
     var result: [String: RecordValue] = [:]
     result.reserveCapacity(attributes.count)
     for (index, attribute) in attributes.enumerated() {
-      let value: DatabaseValue = row[start + index]
-      result[attribute.name] = attribute.value(value)
+      result[attribute.name] = attribute.value(row.whole(start + index))
     }
     return result
   }

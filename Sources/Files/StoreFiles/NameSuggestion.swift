@@ -1,9 +1,7 @@
-internal import StoreFiles
-
 /// What the author may have meant by a name that is not there.
-enum NameSuggestion {
+package enum NameSuggestion {
   /// The name that differs in the fewest letters, if few enough; letters count without regard to case.
-  static func nearest(to name: String, among names: some Sequence<String>) -> String? {
+  package static func nearest(to name: String, among names: some Sequence<String>) -> String? {
     let wanted = Array(name.lowercased().unicodeScalars.prefix(64))
     var best: (name: String, distance: Int)?
     for candidate in names {
@@ -15,7 +13,7 @@ enum NameSuggestion {
   }
 
   /// `Did you mean "name"? ` and the list of what is allowed, at most 40 of them.
-  static func hint(for name: String, among names: [String], _ what: String) -> String {
+  package static func hint(for name: String, among names: [String], _ what: String) -> String {
     let sorted = names.sorted()
     let guess = nearest(to: name, among: sorted).map { "Did you mean \"\(printable($0))\"? " } ?? ""
     guard !sorted.isEmpty else { return guess + "There are no \(what)." }
