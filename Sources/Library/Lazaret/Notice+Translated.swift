@@ -55,6 +55,13 @@ extension Notice {
       var numbers = [part("recovered", counts.recovered)]
       if counts.doubtful > 0 { numbers.append(part("doubtful", counts.doubtful)) }
       if counts.lost > 0 { numbers.append(part(counts.isEstimate ? "about-lost" : "lost", counts.lost)) }
+      if counts.hasUnknown { numbers.append(part("unknown-lost")) }
+      if counts.keptBeside > 0 { numbers.append(part("kept-beside", counts.keptBeside)) }
+      if counts.lostPairs > 0 {
+        numbers.append(part(counts.isPairEstimate ? "about-lost-pairs" : "lost-pairs", counts.lostPairs))
+      } else if counts.isPairEstimate {
+        numbers.append(part("unknown-lost-pairs"))
+      }
       return cause + numbers + [part("old-kept"), part("support")]
     case "lazaret.notice.salvage-later": return cause + [part("kept")] + held + [part("later")]
     case "lazaret.notice.migrated-without": return [part("left-out", counts.leftOut), part("old-kept")]

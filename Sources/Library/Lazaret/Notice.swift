@@ -26,6 +26,18 @@ public struct Notice: Sendable, Hashable {
     /// Whether more or fewer may be lost.
     public var isEstimate = false
 
+    /// Whether more are lost, or may be, and nothing tells how many.
+    public var hasUnknown = false
+
+    /// Records that were found whole and are not in the salvaged store.
+    public var keptBeside: Int64 = 0
+
+    /// Pairs of many-to-many relationships that are not in the salvaged store.
+    public var lostPairs: Int64 = 0
+
+    /// Whether pairs are lost, or may be, and nothing tells exactly how many.
+    public var isPairEstimate = false
+
     /// Records of a sound store that are in quarantine; 0 where they were not counted.
     public var setAside: Int64 = 0
 
@@ -73,6 +85,10 @@ public struct Notice: Sendable, Hashable {
       counts.doubtful = salvage.doubtful
       counts.lost = salvage.lost
       counts.isEstimate = !salvage.lostIsExact || salvage.count.hasUnknown
+      counts.hasUnknown = salvage.count.hasUnknown
+      counts.keptBeside = salvage.count.setAside
+      counts.lostPairs = salvage.count.pairs.lost.addingClamped(salvage.count.pairs.setAside)
+      counts.isPairEstimate = !salvage.count.pairs.isLostExact
     }
     counts.setAside = events.last { $0.records != nil }?.records ?? 0
     counts.leftOut = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0) { $0 + Int64($1) }

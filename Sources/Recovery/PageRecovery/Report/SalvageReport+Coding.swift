@@ -52,7 +52,8 @@ extension SalvageReport: Codable {
     let summary: JSON.Object = [
       "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons),
-      "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total, "percent": count.knownPercent,
+      "recordsSetAside": count.setAside, "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total,
+      "percent": count.percent, "pairs": count.pairs.known,
       "words": count.words, "fromBackup": sum(\.fromBackup), "keptApart": sum(\.keptApart),
       "referencesCut": referencesCut, "score": score,
     ]
@@ -127,6 +128,7 @@ extension SalvageReport.Entity: Codable {
     case doubtfulReasons
     case rebuilt
     case fromBackup
+    case setAside
     case lost
     case lostBasis
     case lostKeys
@@ -148,6 +150,7 @@ extension SalvageReport.Entity: Codable {
       of: try values.decode(Int64.self, forKey: .doubtful))
     rebuilt = try values.decode(Int64.self, forKey: .rebuilt)
     fromBackup = try values.decode(Int64.self, forKey: .fromBackup)
+    setAside = try values.decodeIfPresent(Int64.self, forKey: .setAside) ?? 0
     lost = try values.decode(Int64.self, forKey: .lost)
     lostBasis = try values.decode(Basis.self, forKey: .lostBasis)
     lostKeys = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeys) ?? KeyRanges()
@@ -164,7 +167,7 @@ extension SalvageReport.Entity: Codable {
     try encoder.encode([
       "name": name, "table": table, "recovered": recovered, "doubtful": doubtful,
       "doubtfulReasons": doubts.isEmpty ? nil : DoubtReason.codes(doubts), "rebuilt": rebuilt,
-      "fromBackup": fromBackup, "lost": lost, "lostIsExact": isLostExact, "lostBasis": lostBasis,
+      "fromBackup": fromBackup, "setAside": setAside > 0 ? setAside : nil, "lost": lost, "lostIsExact": isLostExact, "lostBasis": lostBasis,
       "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
       "lostKeysEstimated": lostKeysEstimated.isEmpty ? nil : lostKeysEstimated, "keptApart": keptApart,
       "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,
