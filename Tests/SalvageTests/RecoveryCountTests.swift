@@ -115,7 +115,7 @@ struct RecoveryCountTests {
     #expect(told.headline.hasPrefix("Recovered 90 of 100 records (90 %), 4 of them doubtful"))
     #expect(told.words.hasSuffix("4 records are lost, counted by an index. 6 records were set aside."))
     told = RecoveryCount(isComplete: false)
-    told.add(recovered: 99_999, doubtful: 0, reasons: [:], setAside: 1, lost: 0, isExact: true, basis: .none)
+    told.add(recovered: 99_999, doubtful: 0, reasons: [:], setAside: 1, lost: 0, isExact: true, basis: nil)
     #expect(told.percent == 99 && told.words == "Recovered 99,999 of 100,000 records (99 %). 1 record was set aside.")
   }
 

@@ -87,7 +87,7 @@ public struct Notice: Sendable, Hashable {
       counts.isEstimate = !salvage.lostIsExact || salvage.count.hasUnknown
       counts.hasUnknown = salvage.count.hasUnknown
       counts.keptBeside = salvage.count.setAside
-      counts.lostPairs = salvage.count.pairs.lost.addingClamped(salvage.count.pairs.setAside)
+      counts.lostPairs = salvage.count.pairs.missing
       counts.isPairEstimate = !salvage.count.pairs.isLostExact
     }
     counts.setAside = events.last { $0.records != nil }?.records ?? 0

@@ -203,7 +203,8 @@ extension NoticeWords {
     "lazaret.part.about-lost-pairs": [
       Forms("About %lld link between records is lost.", "About %lld links between records are lost."),
       Forms(
-        "Etwa %lld Verknüpfung zwischen Datensätzen ist verloren.", "Etwa %lld Verknüpfungen zwischen Datensätzen sind verloren."),
+        "Etwa %lld Verknüpfung zwischen Datensätzen ist verloren.",
+        "Etwa %lld Verknüpfungen zwischen Datensätzen sind verloren."),
       Forms(
         "Environ %lld lien entre enregistrements est perdu.", "Environ %lld liens entre enregistrements sont perdus."),
     ],

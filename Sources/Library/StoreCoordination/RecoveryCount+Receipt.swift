@@ -33,7 +33,8 @@ extension RecoveryCount {
       add(
         recovered: entity.recovered, doubtful: entity.doubtful,
         reasons: DoubtReason.counts(entity.doubtfulReasons, of: entity.doubtful), setAside: entity.setAside ?? 0,
-        lost: entity.lost, isExact: entity.lostIsExact, basis: entity.lostBasis.flatMap(SalvageReport.Entity.Basis.init))
+        lost: entity.lost, isExact: entity.lostIsExact, basis: entity.lostBasis.flatMap(SalvageReport.Entity.Basis.init)
+      )
     }
   }
 }

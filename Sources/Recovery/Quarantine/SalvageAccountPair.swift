@@ -56,6 +56,7 @@ struct SalvageAccountPair {
     let apart = sum { $0.setAside ?? 0 }
     return Receipt.Salvage.Entity(
       name: table, table: table, recovered: sum(\.recovered), doubtful: sum(\.doubtful),
-      fromBackup: taken == 0 ? nil : taken, setAside: apart == 0 ? nil : apart, lost: sum(\.lost), lostIsExact: accounts.allSatisfy(\.lostIsExact))
+      fromBackup: taken == 0 ? nil : taken, setAside: apart == 0 ? nil : apart, lost: sum(\.lost),
+      lostIsExact: accounts.allSatisfy(\.lostIsExact))
   }
 }

@@ -35,6 +35,9 @@ public struct PairCount: Sendable, Hashable {
   /// Pairs that the store held, as far as that is known.
   public var total: Int64 { recovered.addingClamped(setAside).addingClamped(lost) }
 
+  /// Pairs that are not in the salvaged store, as far as that is known.
+  public var missing: Int64 { setAside.addingClamped(lost) }
+
   /// Whether the number of lost pairs is exact; else it is an estimate, or not known.
   public var isLostExact: Bool { !isRough && !hasUnknown }
 
@@ -58,7 +61,8 @@ public struct PairCount: Sendable, Hashable {
     }
     if setAside > 0 {
       sentences.append(
-        "\(counted(setAside, "pair")) \(what) of which a record is not there \(setAside == 1 ? "was" : "were") set aside.")
+        "\(counted(setAside, "pair")) \(what) of which a record is not there \(setAside == 1 ? "was" : "were") set aside."
+      )
     }
     return sentences.isEmpty ? nil : sentences.joined(separator: " ")
   }

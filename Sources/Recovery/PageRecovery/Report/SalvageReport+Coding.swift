@@ -167,7 +167,8 @@ extension SalvageReport.Entity: Codable {
     try encoder.encode([
       "name": name, "table": table, "recovered": recovered, "doubtful": doubtful,
       "doubtfulReasons": doubts.isEmpty ? nil : DoubtReason.codes(doubts), "rebuilt": rebuilt,
-      "fromBackup": fromBackup, "setAside": setAside > 0 ? setAside : nil, "lost": lost, "lostIsExact": isLostExact, "lostBasis": lostBasis,
+      "fromBackup": fromBackup, "setAside": setAside > 0 ? setAside : nil, "lost": lost, "lostIsExact": isLostExact,
+      "lostBasis": lostBasis,
       "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
       "lostKeysEstimated": lostKeysEstimated.isEmpty ? nil : lostKeysEstimated, "keptApart": keptApart,
       "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,

@@ -20,9 +20,6 @@ struct IndexEvidence: Equatable {
 
   /// The rowids that it lists and no row has, in ascending order.
   var missing: [Int64]
-
-  /// How many of its entries were held against rows.
-  var compared: Int
 }
 
 /// The order of the entries of an index, as far as they tell it themselves.
@@ -174,8 +171,10 @@ extension IndexComparison {
     guard try follow(tree.root, of: index, depth: 0, rows, live, &walk) else { return .broken }
     walk.missing.sort()
     let isTwice = zip(walk.missing, walk.missing.dropFirst()).contains { $0 == $1 }
-    guard !isTwice, limit.map({ limit in walk.missing.last.map { $0 <= limit } ?? true }) ?? true else { return .broken }
-    let evidence = IndexEvidence(isWhole: tree.isComplete, missing: walk.missing, compared: walk.compared)
+    guard !isTwice, limit.map({ limit in walk.missing.last.map { $0 <= limit } ?? true }) ?? true else {
+      return .broken
+    }
+    let evidence = IndexEvidence(isWhole: tree.isComplete, missing: walk.missing)
     let differing = walk.differing + (tree.isComplete ? abs(count - walk.compared) : 0)
     // Rows that are doubtful by themselves may be other than their entries.
     let doubtful = context.tables.tallies[table].doubts.reduce(Int64(0)) { sum, doubt in
@@ -190,7 +189,8 @@ extension IndexComparison {
     _ page: UInt32, of index: ComparableIndex, depth: Int, _ rows: RowBits, _ live: OutputTable, _ walk: inout Walk
   ) throws(SalvageError) -> Bool {
     let isWhole = crawl.trees[index.tree].isComplete
-    guard page > 0, page <= crawl.map.pageCount, crawl.map.fate(page) == .tree, crawl.map.owner(page) == index.tree else {
+    guard page > 0, page <= crawl.map.pageCount, crawl.map.fate(page) == .tree, crawl.map.owner(page) == index.tree
+    else {
       return !isWhole
     }
     guard depth < Crawl.maximumDepth, walk.pages.insert(page) else { return false }

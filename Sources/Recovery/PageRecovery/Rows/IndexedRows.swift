@@ -36,7 +36,7 @@ struct IndexedRows {
           of: table, try context.crawl.missingRowids(of: table, by: best.index, tables),
           reason: "an index lists it, and only the free space of a page still has it")
       }
-      try count(table, judgements, isMissing: isMissing)
+      try count(table, judgements)
     }
   }
 
@@ -57,9 +57,7 @@ struct IndexedRows {
   }
 
   /// Counts the rows that indexes list and that are nowhere: an index that is whole has exactly one entry for each row.
-  ///
-  /// - Parameter isMissing: whether something is known to be missing of the table itself.
-  private func count(_ table: Int, _ judgements: [IndexJudgement], isMissing: Bool) throws(SalvageError) {
+  private func count(_ table: Int, _ judgements: [IndexJudgement]) throws(SalvageError) {
     guard let live = tables.live[table] else { return }
     var found: [IndexEvidence] = []
     for case .own(var evidence) in judgements {
@@ -78,9 +76,7 @@ struct IndexedRows {
       return
     }
     tables.tallies[table].isCounted = true
-    // Where no page is missing and no row is there to hold it against, an index alone may be of another time or place.
-    let isAlone = !isMissing && !most.missing.isEmpty && whole.allSatisfy { $0.compared == 0 }
-    tables.tallies[table].isDisputed = isAlone || whole.contains { $0.missing != most.missing }
+    tables.tallies[table].isDisputed = whole.contains { $0.missing != most.missing }
     let lost = Int64(most.missing.count)
     tables.tallies[table].destroyed = min(tables.tallies[table].destroyed, lost)
     tables.tallies[table].onLostPages = lost - tables.tallies[table].destroyed

@@ -30,7 +30,7 @@ struct TableTally {
   /// Whether the number of lost rows is counted by an index that is whole and was held against the rows.
   var isCounted = false
 
-  /// Whether nothing confirms that count: the indexes do not agree with each other, or no row is there to hold one against.
+  /// Whether the indexes that are whole do not agree on that count.
   var isDisputed = false
 
   /// Whether an index that is whole lists rows that are not there, and contradicts those that are so that they are doubtful.

@@ -89,7 +89,8 @@ struct PlainAssembly {
         let (table, name): (String, String) = (reference[0], reference[1])
         guard try isOrdinary(name, of: table) else { return nil }
         let value = "c.\(SQLText.quotedIdentifier(name))"
-        return "SELECT \(value) COLLATE BINARY AS k FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL "
+        return
+          "SELECT \(value) COLLATE BINARY AS k FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL "
           + "AND \(value) COLLATE BINARY NOT IN (SELECT p.\(column) FROM main.\(SQLText.quotedIdentifier(source.name)) AS p "
           + "WHERE p.\(column) NOT NULL)"
       }

@@ -33,7 +33,8 @@ extension StoreAssembly {
       let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(SQLText.identifier(name))") ?? 0
       recounts.append(
         SalvageReport.Recount(
-          name: found.names.table(name), table: found.names.table(name), recovered: count, setAside: halves, doubts: nil))
+          name: found.names.table(name), table: found.names.table(name), recovered: count, setAside: halves, doubts: nil
+        ))
     }
     // The app's own tables may have refused rows too.
     let known = Set(layout.tableNames.map { $0.lowercased() })

@@ -127,7 +127,8 @@ extension StoreAssembly {
   /// their entity; each counts once, whatever leads to it.
   private mutating func noteReferredTo(_ target: EntityLayout, _ query: String) throws {
     // A record of a parent entity may be one of its sub-entities.
-    guard target.numbers.count == 1, found.report.entities.contains(where: { $0.name == target.name && !$0.isLostExact })
+    guard target.numbers.count == 1,
+      found.report.entities.contains(where: { $0.name == target.name && !$0.isLostExact })
     else { return }
     try database.execute(
       sql: "CREATE TEMP TABLE IF NOT EXISTS referred_to (entity, k, PRIMARY KEY (entity, k)) WITHOUT ROWID")
@@ -142,7 +143,8 @@ extension StoreAssembly {
   mutating func countReferredTo() throws {
     for entity in layout.entities where referredTo[entity.name.lowercased()] != nil {
       let apart = "lazaret_set_aside_\(source(of: entity.tableName)?.name ?? entity.tableName)"
-      let names = try Set([apart, "\(apart)_as_found", "lazaret_set_aside_\(entity.tableName)"]).sorted().filter { name in
+      let names = try Set([apart, "\(apart)_as_found", "lazaret_set_aside_\(entity.tableName)"]).sorted().filter {
+        name in
         try Bool.fetchOne(
           database, sql: "SELECT EXISTS (SELECT 1 FROM aside.sqlite_master WHERE name = ?)", arguments: [name]) == true
       }
