@@ -485,9 +485,10 @@ class Sequence:
             return
         right = f"{recovered:,} of {'' if account.is_exact else 'about '}{account.total:,} records (… %)"
         found = HEADLINE.search(told.out)
+        is_rough = not account.is_exact or "nothing tells how many records it held" in told.out
         holds = bool(found) and (found.group(1), bool(found.group(2)), found.group(3)) == (
-            f"{recovered:,}", not account.is_exact, f"{account.total:,}") and (
-                bool(account.unknown) and account.total == recovered if found.group(4) is None
+            f"{recovered:,}", is_rough, f"{account.total:,}") and (
+                is_rough and account.total == recovered if found.group(4) is None
                 else "under" in found.group(0) or int(found.group(4)) in shares(account))
         self.claim("headline", holds, told, found.group(0) if found else "no such headline", right)
         if doubtful:

@@ -92,6 +92,48 @@ struct LossTruthTests {
     }
   }
 
+  // MARK: Pages
+
+  @Test("A lost leaf of a table without rowids costs its rows, whichever it is", arguments: [0, 1, 4, -1])
+  func leafWithoutRowids(place: Int) throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024", schema: "CREATE TABLE word (w TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID"
+    ) { db in
+      for id in 0..<600 {
+        try db.execute(sql: "INSERT INTO word VALUES (?, ?)", arguments: ["word \(id * 7919 % 4001)", id])
+      }
+    }
+    let leaves = try leaves(below: 2, of: scene)
+    let leaf = place < 0 ? try #require(leaves.last) : leaves[place]
+    let zeroed = scene.changing { $0.main.replaceSubrange(scene.range(of: leaf), with: repeatElement(0, count: 1024)) }
+    let result = try zeroed.salvage(withModel: false)
+    let missing = scene.missingRows(result)
+    let account = try #require(result.report.entities.first { $0.name == "word" })
+    #expect(missing > 0 && account.recovered == Int64(600 - missing) && !result.report.isComplete)
+    #expect(
+      account.lost > 0 && !account.isLostExact && abs(account.lost - Int64(missing)) < 30, "\(account.lost), \(missing)"
+    )
+    #expect(result.report.count.percent ?? 100 < 100)
+  }
+
+  @Test("Where the list of tables is damaged and no model has them, no share is told")
+  func unknownTables() throws {
+    let tables = (1...40).map { "CREATE TABLE table\($0) (id INTEGER PRIMARY KEY, text TEXT, number INTEGER)" }
+    let scene = try PlainScene(pragmas: "PRAGMA page_size = 1024", schema: tables.joined(separator: ";")) { db in
+      for table in 1...40 { try db.execute(sql: "INSERT INTO table\(table) (text) VALUES ('one')") }
+    }
+    // The list of tables is longer than a page: one of its leaves is lost, and all pages of what it tells of.
+    let page = Array(scene.main[0..<1024])
+    try #require(page[100] == 5)
+    let cell = Int(page[112]) << 8 | Int(page[113])
+    let leaf = page[cell..<(cell + 4)].reduce(0) { $0 << 8 | UInt32($1) }
+    let zeroed = scene.changing { $0.main.replaceSubrange(scene.range(of: leaf), with: repeatElement(0, count: 1024)) }
+    let report = try zeroed.salvage(withModel: false).report
+    #expect(report.recovered < 40 && report.mayLackTables && report.count.hasUnknown)
+    #expect(report.count.percent == nil && !report.count.words.contains("(100 %)"), "\(report.count.words)")
+    #expect(try zeroed.salvage(withModel: true).report.mayLackTables == false)
+  }
+
   // MARK: References
 
   @Test("Rows that others refer to are lost at least, where nothing else counts them")

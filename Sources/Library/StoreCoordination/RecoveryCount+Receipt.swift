@@ -5,6 +5,7 @@ extension RecoveryCount {
   /// The numbers of a salvaged store, as its receipt has them.
   package init(_ result: Receipt.Salvage.Result) {
     self.init(result.entities, pairs: result.pairs, isComplete: result.isComplete)
+    if result.mayLackTables == true { noteUnknownTables() }
     valuesSetAside = max(0, result.valuesSetAside ?? 0)
     for loss in result.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
@@ -12,6 +13,7 @@ extension RecoveryCount {
   /// The numbers of the records of an opening's salvage.
   package init(_ salvage: OpeningSalvage) {
     self.init(salvage.entities, pairs: salvage.pairAccounts, isComplete: salvage.isComplete)
+    if salvage.mayLackTables == true { noteUnknownTables() }
     valuesSetAside = max(0, salvage.valuesSetAside ?? 0)
     for loss in salvage.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }

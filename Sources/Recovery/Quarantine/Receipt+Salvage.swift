@@ -193,6 +193,10 @@ extension Receipt.Salvage {
     /// this software.
     package var pairs: [Entity]?
 
+    /// Whether the store may have held tables that nothing tells of; nil where it held none, and in receipts of earlier versions
+    /// of this software.
+    package var mayLackTables: Bool?
+
     /// Values of records in it that were set aside, because it has no column for them; nil for none, and in receipts of earlier
     /// versions of this software.
     package var valuesSetAside: Int64?
@@ -216,6 +220,7 @@ extension Receipt.Salvage {
       case score
       case entities
       case pairs = "relationships"
+      case mayLackTables
       case valuesSetAside
       case migrationLosses
       case evidence
@@ -225,6 +230,7 @@ extension Receipt.Salvage {
     package init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
       version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity], pairs: [Entity]? = nil,
+      mayLackTables: Bool? = nil,
       valuesSetAside: Int64? = nil, migrationLosses: [MigrationLoss]? = nil, evidence: Evidence? = nil
     ) {
       self.name = name
@@ -239,6 +245,7 @@ extension Receipt.Salvage {
       self.score = score
       self.entities = entities
       self.pairs = pairs
+      self.mayLackTables = mayLackTables
       self.valuesSetAside = valuesSetAside
       self.migrationLosses = migrationLosses
       self.evidence = evidence

@@ -53,6 +53,9 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// The accounts of the pairs of many-to-many relationships, by table; nil for none.
   package var pairAccounts: [Receipt.Salvage.Entity]?
 
+  /// Whether the store may have held tables that nothing tells of; nil where it held none.
+  package var mayLackTables: Bool?
+
   /// Values of recovered records that were set aside, because the salvaged store has no column for them; nil for none.
   package var valuesSetAside: Int64?
 
@@ -80,6 +83,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case score
     case entities
     case pairAccounts = "relationships"
+    case mayLackTables
     case valuesSetAside
     case migrationLosses
     case failure
@@ -110,6 +114,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     score = result?.score
     entities = result?.entities ?? []
     pairAccounts = result?.pairs
+    mayLackTables = result?.mayLackTables
     valuesSetAside = result?.valuesSetAside
     migrationLosses = result?.migrationLosses
     let isWaiting = salvage.state == .salvaged && result?.isUsable != true

@@ -74,6 +74,9 @@ public struct RecoveryCount: Sendable, Hashable {
     if let basis, basis != .none { lostBases.insert(basis) }
   }
 
+  /// Notes that there may have been tables that nothing tells of, with any number of records.
+  package mutating func noteUnknownTables() { (hasUnknown, isEstimate) = (true, true) }
+
   /// Whether something of recovered records, or of what was between them, is not in the salvaged store.
   private var isWithoutSome: Bool {
     valuesSetAside > 0 || recordsLeftOut > 0 || valuesLeftOut > 0 || pairs.lost > 0 || pairs.setAside > 0

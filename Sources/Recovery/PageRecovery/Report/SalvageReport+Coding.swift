@@ -11,6 +11,7 @@ extension SalvageReport: Codable {
     case output
     case coreData
     case entities
+    case mayLackTables
     case unplacedRows
     case unplacedEntries
     case remarks
@@ -36,6 +37,7 @@ extension SalvageReport: Codable {
     output = try values.decodeIfPresent(PathText.self, forKey: .output)
     isCoreData = try values.decode(Bool.self, forKey: .coreData)
     entities = try values.decode([Entity].self, forKey: .entities)
+    mayLackTables = try values.decodeIfPresent(Bool.self, forKey: .mayLackTables) ?? false
     unplacedRows = try values.decode(Int64.self, forKey: .unplacedRows)
     unplacedEntries = try values.decodeIfPresent(Int64.self, forKey: .unplacedEntries) ?? 0
     remarks = try values.decode([String].self, forKey: .remarks)
@@ -60,7 +62,8 @@ extension SalvageReport: Codable {
     try encoder.encode([
       "format": format, "complete": isComplete, "incompleteBecause": isComplete ? nil : reservations, "store": store,
       "output": output, "coreData": isCoreData,
-      "summary": summary, "entities": entities, "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
+      "summary": summary, "entities": entities, "mayLackTables": mayLackTables ? true : nil,
+      "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
       "remarks": remarks, "causes": causes, "pages": pages, "kit": kit, "backup": backup, "rebuild": rebuild,
     ])
   }

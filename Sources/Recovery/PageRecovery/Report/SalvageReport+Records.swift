@@ -17,6 +17,7 @@ extension SalvageReport {
   public var count: RecoveryCount {
     var count = RecoveryCount(records, isComplete: isComplete)
     count.pairs = PairCount(pairs)
+    if mayLackTables { count.noteUnknownTables() }
     count.unplaced = max(0, unplacedRows)
     count.valuesSetAside =
       rebuild?.valuesSetAside.reduce(Int64(0)) { $0.addingClamped(max(0, $1.count)) } ?? 0

@@ -115,6 +115,9 @@ public struct SalvageReport: Sendable, Hashable {
   /// The accounts, by name.
   public var entities: [Entity]
 
+  /// Whether the store may have held tables that nothing tells of: its list of tables is damaged, and no model has them.
+  public var mayLackTables = false
+
   /// The state of the pages.
   public var pages: PageStates
 

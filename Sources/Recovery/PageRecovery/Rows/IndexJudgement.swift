@@ -174,6 +174,7 @@ extension IndexComparison {
     guard !isTwice, limit.map({ limit in walk.missing.last.map { $0 <= limit } ?? true }) ?? true else {
       return .broken
     }
+    if walk.compared == 0, try isAnothers(index) { return .broken }
     let evidence = IndexEvidence(isWhole: tree.isComplete, missing: walk.missing)
     let differing = walk.differing + (tree.isComplete ? abs(count - walk.compared) : 0)
     // Rows that are doubtful by themselves may be other than their entries.
@@ -182,6 +183,18 @@ extension IndexComparison {
     }
     guard differing <= doubtful else { return tree.isComplete && !walk.missing.isEmpty ? .contradicting : .broken }
     return .own(evidence)
+  }
+
+  /// Whether the rows of another table are what an index has, none of whose entries can be held against rows of its own.
+  private func isAnothers(_ index: ComparableIndex) throws(SalvageError) -> Bool {
+    guard let page = crawl.trees[index.tree].leaves.first else { return false }
+    for other in crawl.trees.indices
+    where crawl.trees[other].kind == .index && crawl.trees[other].table != table
+      && crawl.trees[other].indexedColumns.count == index.fields.count
+    {
+      if try crawl.hasEntries(page, of: other, ratherThan: index.tree) { return true }
+    }
+    return false
   }
 
   /// Follows an index down from a page, entry by entry in its order; false where that breaks off, or contradicts itself.

@@ -21,7 +21,10 @@ struct IndexedRows {
       else { continue }
       if limits == nil { limits = try KeyLimits(context.crawl) }
       // Rows that an index gave agree with it, so it is held against the others before.
-      let judgements = try context.judgements(of: table, limit: limits?.limit(ofTable: tables.tallies[table].name))
+      let name = tables.tallies[table].name
+      // A table with rows has given rowids, whatever was noted.
+      let limit = tables.tallies[table].recovered == 0 ? limits?.noted(ofTable: name) : limits?.limit(ofTable: name)
+      let judgements = try context.judgements(of: table, limit: limit)
       let whole = try wholeIndexes(of: table)
       let isDisputed = Set(whole.map(\.count)).count > 1
       // Where no page is missing, an index alone may be what is of another time or place.
