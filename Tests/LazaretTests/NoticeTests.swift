@@ -56,6 +56,7 @@ struct NoticeTests {
     #expect(german.message.hasPrefix("Die Datei mit Ihren Daten war beschädigt"))
     #expect(german.actions.map(\.key) == notice.actions.map(\.key))
     #expect(german.actions.first?.title == "Fortfahren")
+    #expect(notice.counts.lostPairs == 0 && !notice.counts.isPairEstimate && notice.counts.keptBeside == 0)
     #expect(german.key == notice.key && german.counts == notice.counts)
     #expect(notice.translated(into: .french).title == "Vos données ont été récupérées en partie")
   }

@@ -412,9 +412,11 @@ class Sequence:
                     "empty-loses-nothing", (recovered, lost, account.doubtful.get(name, 0)) == (0, 0, 0), told,
                     f"{lost} of {name} lost", "it held nothing")
             elif name in account.unknown:
-                # It is honest where nothing of the table is left, and nowhere else.
+                # It is honest where nothing of the table is left, or what is there is in doubt, and nowhere else; what others refer
+                # to is lost at least.
+                is_honest = (recovered == 0 and not self.damaged.certain[table]) or account.doubtful.get(name, 0) > 0
                 self.claim(
-                    "lost-unknown", (recovered, lost) == (0, 0) and not self.damaged.certain[table] and most > 0, told,
+                    "lost-unknown", is_honest and most > 0 and lost <= most, told,
                     f"an unknown number of {name} lost, {recovered} recovered",
                     f"{len(self.damaged.certain[table])} rows of it are whole, {most} are lost")
             elif account.exact.get(name, True):
@@ -486,10 +488,13 @@ class Sequence:
         recovered, doubtful, lost = account.sums
         if account.is_whole or recovered + lost == 0:
             return
-        right = f"{recovered:,} of {'' if account.is_exact else 'about '}{recovered + lost:,} records (… %)"
+        right = f"{recovered:,} of {'' if account.is_exact else 'about '}{account.total:,} records (… %)"
         found = HEADLINE.search(told.out)
+        is_rough = not account.is_exact or "nothing tells how many records it held" in told.out
         holds = bool(found) and (found.group(1), bool(found.group(2)), found.group(3)) == (
-            f"{recovered:,}", not account.is_exact, f"{recovered + lost:,}") and int(found.group(4)) in shares(account)
+            f"{recovered:,}", is_rough, f"{account.total:,}") and (
+                is_rough and account.total == recovered if found.group(4) is None
+                else "under" in found.group(0) or int(found.group(4)) in shares(account))
         self.claim("headline", holds, told, found.group(0) if found else "no such headline", right)
         if doubtful:
             self.claim(
@@ -498,7 +503,7 @@ class Sequence:
 
     def check_words(self, told, rule, words, account):
         recovered, doubtful, lost = account.sums
-        allowed = {recovered, doubtful, lost, recovered + lost} | shares(account)
+        allowed = {recovered, doubtful, lost, account.total, sum(account.aside.values())} | shares(account)
         other = numbers(words) - allowed
         needed = {one for one in (recovered, lost, doubtful) if one and not account.is_whole} - numbers(words)
         self.claim(rule, not other and not needed, told, f"{words[:140]!r}", str(account))
@@ -636,6 +641,6 @@ def said(pattern, text):
 
 def shares(account):
     """The share of what was recovered in percent, rounded either way; 100 only where nothing is lost."""
-    recovered, _, lost = account.sums
-    share = 100 * recovered / (recovered + lost) if recovered + lost else 100
-    return {int(share), round(share)} - ({100} if lost else set())
+    recovered, total = account.sums[0], account.total
+    share = 100 * recovered / total if total else 100
+    return {int(share), round(share)} - ({100} if total > recovered else set())

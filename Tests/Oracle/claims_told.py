@@ -14,7 +14,7 @@ EXITS = {
     "compatible": {0}, "outdated": {0}, "incompatible": {0, 2}, "missing": {0}, "repairable": {0, 2}, "damaged": {2},
     "unavailable": {3}}
 SCORE = re.compile(r"\bscore\b|\b\d+ of 100\b", re.IGNORECASE)
-HEADLINE = re.compile(r"([\d,]+) of (about |at least )?([\d,]+) (?:record|row)s? \((?:at most )?(\d+) %\)")
+HEADLINE = re.compile(r"([\d,]+) of (about |at least )?([\d,]+) (?:record|row)s? \((?:share unknown|(?:(?:at most|under) )?(\d+) %)\)")
 ALL_RECOVERED = re.compile(r"(?i)\b(all (of your data|records|rows) (was|were) recovered|everything was recovered)")
 UNDO = re.compile(r"lazaret quarantine release [^\n]+")
 
@@ -68,12 +68,14 @@ class Account:
 
     def __init__(self, entities, records):
         self.recovered, self.doubtful, self.lost, self.exact, self.unknown = {}, {}, {}, {}, set()
+        self.aside = {}
         by_table = {table: name for name, table in records.items()}
         for one in entities:
             # Without a model an entity goes by the name of its table.
             name = one.get("name") if one.get("name") in records else by_table.get(one.get("table"))
             if name:
                 self.recovered[name], self.doubtful[name] = one.get("recovered", 0), one.get("doubtful", 0)
+                self.aside[name] = one.get("setAside", 0)
                 self.lost[name], self.exact[name] = one.get("lost", 0), one.get("lostIsExact", True)
                 if one.get("lostBasis") == "unknown":
                     self.unknown.add(name)
@@ -81,6 +83,11 @@ class Account:
     @property
     def sums(self):
         return tuple(sum(each.values()) for each in (self.recovered, self.doubtful, self.lost))
+
+    @property
+    def total(self):
+        """Recovered, set aside and lost; the doubtful ones are recovered."""
+        return sum(sum(each.values()) for each in (self.recovered, self.aside, self.lost))
 
     @property
     def is_exact(self):

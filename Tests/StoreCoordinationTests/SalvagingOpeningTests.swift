@@ -131,6 +131,7 @@ struct SalvagingOpeningTests {
     #expect(opening.events.map(\.kind) == [.quarantine, .create])
     #expect(opening.notice?.key == "lazaret.notice.salvage-later")
     #expect(opening.salvage?.state == .pending)
+    #expect(opening.salvage?.percent == nil, "nothing is known before it is salvaged")
     try opening.store.write {
       try $0.execute(
         sql:

@@ -50,6 +50,12 @@ extension Notice {
     var losses: [(key: String, count: Int64?)] = []
     if counts.lost > 0 { losses.append(part(counts.isEstimate ? "about-lost" : "lost", counts.lost)) }
     if counts.hasUnknown { losses.append(part("unknown-lost")) }
+    if counts.keptBeside > 0 { losses.append(part("kept-beside", counts.keptBeside)) }
+    if counts.lostPairs > 0 {
+      losses.append(part(counts.isPairEstimate ? "about-lost-pairs" : "lost-pairs", counts.lostPairs))
+    } else if counts.isPairEstimate {
+      losses.append(part("unknown-lost-pairs"))
+    }
     if counts.valuesSetAside > 0 { losses.append(part("values-set-aside", counts.valuesSetAside)) }
     if counts.leftOut > 0 { losses.append(part("records-left-out", counts.leftOut)) }
     if counts.valuesLeftOut > 0 { losses.append(part("values-left-out", counts.valuesLeftOut)) }
@@ -61,7 +67,7 @@ extension Notice {
     case "lazaret.notice.salvaged-with-losses":
       var numbers = [part("recovered", counts.recovered)]
       if counts.doubtful > 0 { numbers.append(part("doubtful", counts.doubtful)) }
-      if counts.lost == 0, !counts.hasUnknown, counts.doubtful == 0 { losses.append(part("details")) }
+      if losses.isEmpty, counts.doubtful == 0 { losses.append(part("details")) }
       return cause + numbers + losses + [part("old-kept"), part("support")]
     case "lazaret.notice.salvage-later": return cause + [part("kept")] + held + [part("later")]
     case "lazaret.notice.migrated-without": return [part("left-out", counts.leftOut), part("old-kept")]

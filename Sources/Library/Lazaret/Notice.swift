@@ -27,7 +27,7 @@ public struct Notice: Sendable, Hashable {
     public var isEstimate = false
 
     /// Whether more may be lost, and nothing tells how many.
-    public var hasUnknown: Bool = false
+    public var hasUnknown = false
 
     /// Values of recovered records that were set aside, because nothing has a column for them.
     public var valuesSetAside: Int64 = 0
@@ -37,6 +37,15 @@ public struct Notice: Sendable, Hashable {
 
     /// References that lead to no record after a repair.
     public var danglingReferences: Int64 = 0
+
+    /// Records that were found whole and are not in the salvaged store.
+    public var keptBeside: Int64 = 0
+
+    /// Pairs of many-to-many relationships that are not in the salvaged store.
+    public var lostPairs: Int64 = 0
+
+    /// Whether pairs are lost, or may be, and nothing tells exactly how many.
+    public var isPairEstimate = false
 
     /// Records of a sound store that are in quarantine; 0 where they were not counted.
     public var setAside: Int64 = 0
@@ -89,6 +98,9 @@ public struct Notice: Sendable, Hashable {
       counts.valuesSetAside = salvage.count.valuesSetAside
       counts.valuesLeftOut = salvage.count.valuesLeftOut
       counts.leftOut = salvage.count.recordsLeftOut
+      counts.keptBeside = salvage.count.setAside
+      counts.lostPairs = salvage.count.pairs.missing
+      counts.isPairEstimate = !salvage.count.pairs.isLostExact
     }
     counts.setAside = events.last { $0.records != nil }?.records ?? 0
     counts.danglingReferences = Int64(events.lazy.compactMap(\.repair).first?.danglingReferences ?? 0)

@@ -229,6 +229,29 @@ extension NoticeWords {
         "%lld référence qu’il contient ne mène à aucun enregistrement.",
         "%lld références qu’il contient ne mènent à aucun enregistrement."),
     ],
+    "lazaret.part.kept-beside": [
+      Forms("%lld record was set aside.", "%lld records were set aside."),
+      Forms("%lld Datensatz wurde beiseitegelegt.", "%lld Datensätze wurden beiseitegelegt."),
+      Forms("%lld enregistrement a été mis de côté.", "%lld enregistrements ont été mis de côté."),
+    ],
+    "lazaret.part.lost-pairs": [
+      Forms("%lld link between records is lost.", "%lld links between records are lost."),
+      Forms(
+        "%lld Verknüpfung zwischen Datensätzen ist verloren.", "%lld Verknüpfungen zwischen Datensätzen sind verloren."),
+      Forms("%lld lien entre enregistrements est perdu.", "%lld liens entre enregistrements sont perdus."),
+    ],
+    "lazaret.part.about-lost-pairs": [
+      Forms("About %lld link between records is lost.", "About %lld links between records are lost."),
+      Forms(
+        "Etwa %lld Verknüpfung zwischen Datensätzen ist verloren.",
+        "Etwa %lld Verknüpfungen zwischen Datensätzen sind verloren."),
+      Forms(
+        "Environ %lld lien entre enregistrements est perdu.", "Environ %lld liens entre enregistrements sont perdus."),
+    ],
+    "lazaret.part.unknown-lost-pairs": same(
+      "Links between records may be lost; nothing tells how many.",
+      "Verknüpfungen zwischen Datensätzen können verloren sein; wie viele, ist nicht bekannt.",
+      "Des liens entre enregistrements peuvent être perdus ; rien ne dit combien."),
     "lazaret.part.left-out": [
       Forms(
         "This version of the app has no place for %lld record of the file with your data.",

@@ -136,10 +136,28 @@ extension RecoverableStore {
       /// Those of them that are doubtful.
       public let doubtful: Int64
 
+      /// Records that were found whole and are not in the salvaged store.
+      public let setAside: Int64
+
       /// Records lost.
       public let lost: Int64
 
-      /// Whether that number is exact; else it is an estimate.
+      /// Whether that number is exact; else it is an estimate, or the least, or where it is 0 not known.
+      public let isLostExact: Bool
+    }
+
+    /// The account of the pairs of many-to-many relationships, which no record has.
+    public struct Pairs: Sendable, Hashable {
+      /// Pairs recovered.
+      public let recovered: Int64
+
+      /// Pairs that were found and are not in the salvaged store, because a record of theirs is not.
+      public let setAside: Int64
+
+      /// Pairs lost.
+      public let lost: Int64
+
+      /// Whether that number is exact; else it is an estimate, or the least, or where it is 0 not known.
       public let isLostExact: Bool
     }
 
@@ -158,11 +176,20 @@ extension RecoverableStore {
     /// Those of them that are doubtful.
     public let doubtful: Int64
 
+    /// Records that were found whole and are not in the salvaged store; they are kept beside it.
+    public let setAside: Int64
+
     /// Records lost.
     public let lost: Int64
 
-    /// Whether the number of lost records is exact; else it is an estimate.
+    /// Whether the number of lost records is exact; else it is an estimate, or the least, or where it is 0 not known.
     public let isLostExact: Bool
+
+    /// The share of all records that was recovered in percent, rounded down; nil where nothing tells how many there were.
+    public let percent: Int?
+
+    /// The pairs of many-to-many relationships; nil where there are none.
+    public let pairs: Pairs?
 
     /// The accounts of the entities.
     public let entities: [Entity]
@@ -184,8 +211,11 @@ extension RecoverableStore.Salvage {
     isComplete = count.isComplete
     recovered = count.recovered
     doubtful = count.doubtful
+    setAside = count.setAside
     lost = count.lost
     isLostExact = !count.isEstimate
+    percent = count.percent
+    pairs = count.pairs.known.map(Pairs.init)
     self.entities = entities
     words = failure ?? count.words
     self.failure = failure
@@ -211,12 +241,23 @@ extension RecoverableStore.Salvage {
   }
 }
 
+extension RecoverableStore.Salvage.Pairs {
+  /// The numbers of a salvage.
+  init(_ count: PairCount) {
+    recovered = count.recovered
+    setAside = count.setAside
+    lost = count.lost
+    isLostExact = count.isLostExact
+  }
+}
+
 extension RecoverableStore.Salvage.Entity {
   /// The account that a receipt has.
   init(_ entity: Receipt.Salvage.Entity) {
     name = entity.name
     recovered = entity.recovered
     doubtful = entity.doubtful
+    setAside = entity.setAside ?? 0
     lost = entity.lost
     isLostExact = entity.lostIsExact
   }
@@ -226,6 +267,7 @@ extension RecoverableStore.Salvage.Entity {
     name = entity.name
     recovered = entity.recovered
     doubtful = entity.doubtful
+    setAside = entity.setAside
     lost = entity.lost
     isLostExact = entity.isLostExact
   }

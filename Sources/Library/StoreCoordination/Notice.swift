@@ -118,7 +118,7 @@ package struct Notice: Sendable, Hashable, Codable {
         message: "\(cause(of: reason.code)) \(salvage.count.words) You start with an empty file. \(kept) \(support)",
         actions: usualActions, report: report)
     }
-    let isWhole = salvage.lost == 0 && !salvage.count.hasUnknown && salvage.doubtful == 0
+    let isWhole = salvage.count.detailWords.isEmpty && salvage.doubtful == 0
     let details = isWhole ? " Details of some may be missing." : ""
     return Notice(
       key: "lazaret.notice.salvaged-with-losses", title: "Your data was recovered in part",

@@ -4,30 +4,39 @@ import Salvage
 extension RecoveryCount {
   /// The numbers of a salvaged store, as its receipt has them.
   package init(_ result: Receipt.Salvage.Result) {
-    self.init(result.entities, isComplete: result.isComplete)
+    self.init(result.entities, pairs: result.pairs, isComplete: result.isComplete)
+    if result.mayLackTables == true { noteUnknownTables() }
     valuesSetAside = max(0, result.valuesSetAside ?? 0)
     for loss in result.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
   /// The numbers of the records of an opening's salvage.
   package init(_ salvage: OpeningSalvage) {
-    self.init(salvage.entities, isComplete: salvage.isComplete)
+    self.init(salvage.entities, pairs: salvage.pairAccounts, isComplete: salvage.isComplete)
+    if salvage.mayLackTables == true { noteUnknownTables() }
     valuesSetAside = max(0, salvage.valuesSetAside ?? 0)
     for loss in salvage.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
   /// The numbers of a single entity.
   package init(_ entity: Receipt.Salvage.Entity) {
-    self.init([entity], isComplete: !entity.hasLosses && entity.doubtful == 0)
+    self.init(
+      [entity], pairs: nil, isComplete: !entity.hasLosses && entity.doubtful == 0 && entity.setAside ?? 0 == 0)
   }
 
-  private init(_ entities: [Receipt.Salvage.Entity], isComplete: Bool) {
+  private init(_ entities: [Receipt.Salvage.Entity], pairs accounts: [Receipt.Salvage.Entity]?, isComplete: Bool) {
     self.init(isComplete: isComplete)
+    for account in accounts ?? [] {
+      pairs.add(
+        recovered: account.recovered, setAside: account.setAside ?? 0, lost: account.lost, isExact: account.lostIsExact,
+        isUnknown: account.lostBasis.flatMap(SalvageReport.Entity.Basis.init) == .unknown)
+    }
     for entity in entities {
       add(
         recovered: entity.recovered, doubtful: entity.doubtful,
-        reasons: DoubtReason.counts(entity.doubtfulReasons, of: entity.doubtful), lost: entity.lost,
-        isExact: entity.lostIsExact, basis: entity.lostBasis.flatMap(SalvageReport.Entity.Basis.init))
+        reasons: DoubtReason.counts(entity.doubtfulReasons, of: entity.doubtful), setAside: entity.setAside ?? 0,
+        lost: entity.lost, isExact: entity.lostIsExact, basis: entity.lostBasis.flatMap(SalvageReport.Entity.Basis.init)
+      )
     }
   }
 }
@@ -38,7 +47,8 @@ extension Receipt.Salvage.Entity {
     self.init(
       name: entity.name, table: entity.table, recovered: entity.recovered, doubtful: entity.doubtful,
       doubtfulReasons: entity.doubts.isEmpty ? nil : DoubtReason.codes(entity.doubts),
-      fromBackup: entity.fromBackup == 0 ? nil : entity.fromBackup, lost: entity.lost, lostIsExact: entity.isLostExact,
+      fromBackup: entity.fromBackup == 0 ? nil : entity.fromBackup,
+      setAside: entity.setAside == 0 ? nil : entity.setAside, lost: entity.lost, lostIsExact: entity.isLostExact,
       lostBasis: entity.lostBasis.rawValue)
   }
 }

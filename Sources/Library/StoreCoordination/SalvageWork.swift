@@ -97,6 +97,8 @@ struct SalvageWork {
       date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
       isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
       entities: report.records.map { Receipt.Salvage.Entity($0) },
+      pairs: report.pairs.isEmpty ? nil : report.pairs.map { Receipt.Salvage.Entity($0) },
+      mayLackTables: report.mayLackTables ? true : nil,
       valuesSetAside: report.count.valuesSetAside == 0 ? nil : report.count.valuesSetAside,
       migrationLosses: migrationLosses(of: report), evidence: basis(of: report))
     let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)

@@ -97,10 +97,14 @@ extension Receipt.Salvage {
     /// Those recovered that were taken from a backup; nil where none was, or an earlier version wrote the receipt.
     package var fromBackup: Int64?
 
+    /// Records that were found whole and are not in the salvaged store; nil where there are none, or an earlier version wrote
+    /// the receipt.
+    package var setAside: Int64?
+
     /// Records lost.
     package var lost: Int64
 
-    /// Whether the number of lost records is exact; else it is an estimate, or where it is 0 not known.
+    /// Whether the number of lost records is exact; else it is an estimate, or the least, or where it is 0 not known.
     package var lostIsExact: Bool
 
     /// What the number of lost records stands on, by the word of a salvage report; nil where an earlier version wrote the
@@ -113,7 +117,7 @@ extension Receipt.Salvage {
     /// An account.
     package init(
       name: String, table: String, recovered: Int64, doubtful: Int64, doubtfulReasons: [String: Int64]? = nil,
-      fromBackup: Int64? = nil, lost: Int64, lostIsExact: Bool, lostBasis: String? = nil
+      fromBackup: Int64? = nil, setAside: Int64? = nil, lost: Int64, lostIsExact: Bool, lostBasis: String? = nil
     ) {
       self.name = name
       self.table = table
@@ -121,6 +125,7 @@ extension Receipt.Salvage {
       self.doubtful = doubtful
       self.doubtfulReasons = doubtfulReasons
       self.fromBackup = fromBackup
+      self.setAside = setAside
       self.lost = lost
       self.lostIsExact = lostIsExact
       self.lostBasis = lostBasis
@@ -187,6 +192,14 @@ extension Receipt.Salvage {
     /// The accounts, by name.
     package var entities: [Entity]
 
+    /// The accounts of the pairs of many-to-many relationships, by table; nil for none, and in receipts of earlier versions of
+    /// this software.
+    package var pairs: [Entity]?
+
+    /// Whether the store may have held tables that nothing tells of; nil where it held none, and in receipts of earlier versions
+    /// of this software.
+    package var mayLackTables: Bool?
+
     /// Values of records in it that were set aside, because it has no column for them; nil for none, and in receipts of earlier
     /// versions of this software.
     package var valuesSetAside: Int64?
@@ -209,6 +222,8 @@ extension Receipt.Salvage {
       case isComplete = "complete"
       case score
       case entities
+      case pairs = "relationships"
+      case mayLackTables
       case valuesSetAside
       case migrationLosses
       case evidence
@@ -217,7 +232,8 @@ extension Receipt.Salvage {
     /// A salvaged store.
     package init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
-      version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity],
+      version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity], pairs: [Entity]? = nil,
+      mayLackTables: Bool? = nil,
       valuesSetAside: Int64? = nil, migrationLosses: [MigrationLoss]? = nil, evidence: Evidence? = nil
     ) {
       self.name = name
@@ -231,6 +247,8 @@ extension Receipt.Salvage {
       self.isComplete = isComplete
       self.score = score
       self.entities = entities
+      self.pairs = pairs
+      self.mayLackTables = mayLackTables
       self.valuesSetAside = valuesSetAside
       self.migrationLosses = migrationLosses
       self.evidence = evidence

@@ -26,6 +26,12 @@ struct SalvageAccountPair {
     }
   }
 
+  /// The accounts of two results, those of the pairs of relationships among them where both have these.
+  static func all(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) -> [SalvageAccountPair] {
+    guard let before = earlier.pairs, let after = later.pairs else { return all(earlier.entities, later.entities) }
+    return all(earlier.entities + before, later.entities + after)
+  }
+
   private static func pairs(
     of table: String, _ earlier: [Receipt.Salvage.Entity], _ later: [Receipt.Salvage.Entity]
   ) -> [SalvageAccountPair] {
@@ -47,8 +53,10 @@ struct SalvageAccountPair {
     // Receipts are not to be trusted: no sum of theirs may stop the run.
     func sum(_ number: (Receipt.Salvage.Entity) -> Int64) -> Int64 { accounts.reduce(0) { $0 &+ number($1) } }
     let taken = sum { $0.fromBackup ?? 0 }
+    let apart = sum { $0.setAside ?? 0 }
     return Receipt.Salvage.Entity(
       name: table, table: table, recovered: sum(\.recovered), doubtful: sum(\.doubtful),
-      fromBackup: taken == 0 ? nil : taken, lost: sum(\.lost), lostIsExact: accounts.allSatisfy(\.lostIsExact))
+      fromBackup: taken == 0 ? nil : taken, setAside: apart == 0 ? nil : apart, lost: sum(\.lost),
+      lostIsExact: accounts.allSatisfy(\.lostIsExact))
   }
 }

@@ -36,7 +36,7 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
   package init(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) {
     self.earlier = earlier.name
     self.later = later.name
-    entities = SalvageAccountPair.all(earlier.entities, later.entities).compactMap { pair in
+    entities = SalvageAccountPair.all(earlier, later).compactMap { pair in
       guard pair.earlier != pair.later else { return nil }
       return Entity(name: pair.name, table: pair.table, earlier: pair.earlier, later: pair.later)
     }
@@ -98,7 +98,7 @@ extension Receipt.Salvage {
 extension Receipt.Salvage.Result {
   /// Whether another result says and stands on the same, so that one of the two is enough.
   package func isSame(as other: Self) -> Bool {
-    entities == other.entities && evidence == other.evidence && version == other.version
+    entities == other.entities && pairs == other.pairs && evidence == other.evidence && version == other.version
       && isUsable == other.isUsable && (setAside == nil) == (other.setAside == nil)
   }
 
@@ -115,7 +115,7 @@ extension Receipt.Salvage.Result {
     if hadAny, !hasAny { return false }
     if self.isUsable != isUsable { return self.isUsable }
     // Receipts are not to be trusted: no sum of theirs may stop the run.
-    let pairs = SalvageAccountPair.all(earlier.entities, entities)
+    let pairs = SalvageAccountPair.all(earlier, self)
     for count in [{ $0.recovered &- $0.doubtful }, { $0.recovered }] as [(Receipt.Salvage.Entity) -> Int64] {
       let numbers = pairs.map { (before: $0.earlier.map(count) ?? 0, after: $0.later.map(count) ?? 0) }
       if numbers.contains(where: { $0.after < $0.before }) { return false }

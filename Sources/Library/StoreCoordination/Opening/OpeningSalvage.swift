@@ -21,17 +21,23 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Those of them that are doubtful.
   package var doubtful: Int64
 
+  /// Records that were found whole and are not in the salvaged store; nil for none.
+  package var recordsSetAside: Int64?
+
   /// Records lost.
   package var lost: Int64
 
-  /// Whether the number of lost records is exact; else it is an estimate.
+  /// Whether the number of lost records is exact; else it is an estimate, or the least, or where it is 0 not known.
   package var lostIsExact: Bool
 
-  /// Records that the store held: those that were recovered and those that are lost.
+  /// Records that the store held: those that were recovered, those that were set aside and those that are lost.
   package var total: Int64
 
-  /// The share of them that was recovered in percent, rounded down.
-  package var percent: Int
+  /// The share of them that was recovered in percent, rounded down; nil where nothing tells how many there were.
+  package var percent: Int?
+
+  /// The pairs of many-to-many relationships; nil where there are none.
+  package var pairs: PairNumbers?
 
   /// Why records are doubtful, with how many for each reason, by the codes of a salvage report; empty where none is.
   package var doubtfulReasons: [String: Int64]
@@ -43,6 +49,12 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
 
   /// The accounts of the entities, by name.
   package var entities: [Receipt.Salvage.Entity]
+
+  /// The accounts of the pairs of many-to-many relationships, by table; nil for none.
+  package var pairAccounts: [Receipt.Salvage.Entity]?
+
+  /// Whether the store may have held tables that nothing tells of; nil where it held none.
+  package var mayLackTables: Bool?
 
   /// Values of recovered records that were set aside, because the salvaged store has no column for them; nil for none.
   package var valuesSetAside: Int64?
@@ -61,13 +73,17 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case isComplete = "complete"
     case recovered
     case doubtful
+    case recordsSetAside
     case lost
     case lostIsExact
     case total
     case percent
+    case pairs
     case doubtfulReasons
     case score
     case entities
+    case pairAccounts = "relationships"
+    case mayLackTables
     case valuesSetAside
     case migrationLosses
     case failure
@@ -88,13 +104,17 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     let count = result.map { RecoveryCount($0) } ?? RecoveryCount(isComplete: false)
     recovered = count.recovered
     doubtful = count.doubtful
+    recordsSetAside = count.setAside == 0 ? nil : count.setAside
     lost = count.lost
     lostIsExact = !count.isEstimate
     total = count.total
     percent = count.percent
+    pairs = count.pairs.known.map(PairNumbers.init)
     doubtfulReasons = DoubtReason.codes(count.doubtReasons)
     score = result?.score
     entities = result?.entities ?? []
+    pairAccounts = result?.pairs
+    mayLackTables = result?.mayLackTables
     valuesSetAside = result?.valuesSetAside
     migrationLosses = result?.migrationLosses
     let isWaiting = salvage.state == .salvaged && result?.isUsable != true
@@ -106,4 +126,30 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
 
   /// Whether what was salvaged is in the store's place.
   package var isInstalled: Bool { state == .installed }
+
+  /// The numbers of the pairs of many-to-many relationships.
+  package struct PairNumbers: Sendable, Hashable, Codable {
+    /// Pairs that are in the salvaged store.
+    package var recovered: Int64
+
+    /// Pairs that were found and are not in it, because a record of theirs is not.
+    package var setAside: Int64
+
+    /// Pairs lost.
+    package var lost: Int64
+
+    /// Whether the number of lost pairs is exact; else it is an estimate, or the least, or where it is 0 not known.
+    package var lostIsExact: Bool
+
+    /// Pairs that the store held, as far as that is known.
+    package var total: Int64
+
+    init(_ count: PairCount) {
+      recovered = count.recovered
+      setAside = count.setAside
+      lost = count.lost
+      lostIsExact = count.isLostExact
+      total = count.total
+    }
+  }
 }

@@ -76,7 +76,7 @@ struct DemoCommand: ParsableCommand {
       func recovered(_ store: ListedStore) -> Int {
         let result = store.quarantined?.receipt?.salvage?.result
         // Of one that has all its records there is little to see.
-        return result.map { $0.isComplete || $0.count.percent == 100 ? 0 : $0.count.percent } ?? 0
+        return result.map { $0.isComplete || $0.count.percent == 100 ? 0 : $0.count.percent ?? 0 } ?? 0
       }
       return stores.max { recovered($0) < recovered($1) }.map { .store($0.id) } ?? .to("stores")
     }.run()

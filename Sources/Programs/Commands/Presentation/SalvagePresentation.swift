@@ -196,7 +196,7 @@ struct SalvageText {
     lines += "The report is in \(printable(isHere ? place.lastComponent?.string ?? "" : place.string))\n"
     guard !report.isComplete else { return lines }
     lines += "What to do next:\n"
-    if report.lost > 0 || report.count.hasUnknown {
+    if report.lacksRecords {
       lines += "  Look for a backup or another copy: records that are lost here may be whole there.\n"
     }
     if report.doubtful > 0 || report.entities.contains(where: { $0.keptApart > 0 }) {

@@ -68,14 +68,15 @@ struct LossesPage: InspectorPage {
     if report.isComplete {
       return .note(.good, "<p><strong>You lost nothing.</strong> \(count.words)</p>")
     }
-    if count.lost == 0, !count.hasUnknown, report.unplacedRows == 0 {
+    if count.lost == 0, count.setAside == 0, count.pairs.isWhole, !count.hasUnknown, report.unplacedRows == 0 {
       let doubt: HTML = report.reservationWords.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
       return .note(
         .good,
         "<p><strong>As far as can be told, no record is lost.</strong> \(count.words) Some details are told below.</p>\(doubt)"
       )
     }
-    return .note(.warn, "<p><strong>Some records are lost.</strong> \(count.words)</p>")
+    let words = count.lost > 0 ? "Some records are lost." : "Something may be lost."
+    return .note(.warn, "<p><strong>\(words)</strong> \(count.words)</p>")
   }
 
   /// Where it was lost, as drawings.
@@ -107,7 +108,7 @@ struct LossesPage: InspectorPage {
     var sentences = report.records.filter(\.hasLosses).map { entity -> String in
       let count = entity.count
       guard entity.lost > 0 else {
-        return "\(printable(entity.name)): nothing is left that tells how many it held, or whether it held any."
+        return "\(printable(entity.name)): nothing tells how many it held, or how many of them are missing."
       }
       var words = "\(printable(entity.name)): \(count.lostNumber) of \(count.roughly)\(grouped(count.total))"
       words += entity.lost == 1 ? " is lost" : " are lost"
@@ -121,7 +122,8 @@ struct LossesPage: InspectorPage {
       }
       return words + "."
     }
-    for repair in report.rebuild?.referencesCut ?? [] {
+    if let words = report.count.pairs.words { sentences.append(words) }
+    for repair in report.rebuild?.referencesCut ?? [] where repair.reason != .halfPair {
       let place = printable(repair.entity) + (repair.property.map { " (\(printable($0)))" } ?? "")
       sentences.append(
         "\(place): \(Words.counted(repair.count, "link")) to lost records \(repair.count == 1 ? "was" : "were") removed."

@@ -38,11 +38,8 @@ struct SalvageAccount: Sendable, Encodable {
     }
     let line =
       "\(grouped(count.recovered)) of \(count.roughly)\(counted(count.total, "record")) can be read (\(count.share))"
-    return [
-      [line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + ".", count.lossWords, count.valueWords,
-      count.leftOutWords, unplaced,
-    ]
-    .compactMap(\.self).joined(separator: " ")
+    let first = [line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + "."
+    return ([first] + count.detailWords + [unplaced].compactMap(\.self)).joined(separator: " ")
   }
 
   /// How many rows fit no table, in a sentence; nil for none.
@@ -71,7 +68,8 @@ struct SalvageAccount: Sendable, Encodable {
       "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": DoubtReason.codes(count.doubtReasons), "lost": count.lost, "lostIsExact": !count.isEstimate,
       "total": count.total,
-      "percent": report.isComplete || count.total > 0 && report.unplacedRows == 0 ? count.percent : nil, "words": words,
+      "percent": report.isComplete || report.unplacedRows == 0 ? count.percent : nil, "words": words,
+      "recordsSetAside": count.setAside, "pairs": count.pairs.known,
       "referencesCut": report.referencesCut,
       "unplacedRows": report.unplacedRows, "unplacedEntries": report.unplacedEntries, "entities": report.entities,
       "causes": report.causes, "remarks": report.remarks.map(printable), "rebuild": report.rebuild, "kit": report.kit,

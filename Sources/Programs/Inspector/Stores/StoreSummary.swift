@@ -102,7 +102,8 @@ struct StoreSummary: Sendable, Encodable {
       "id": store.id.text, "kind": kind, "name": store.name, "date": store.date, "bytes": store.bytes, "why": why,
       "model": model, "state": state.words, "verdict": examination?.value?.verdict, "score": result?.score,
       "recovered": count?.recovered, "doubtful": count?.doubtful, "lost": count?.lost,
-      "lostIsExact": count.map { !$0.isEstimate }, "total": count?.total, "percent": count?.knownPercent,
+      "lostIsExact": count.map { !$0.isEstimate }, "total": count?.total, "percent": count?.percent,
+      "recordsSetAside": count?.setAside, "pairs": count?.pairs.known,
       "error": examination?.problem, "location": RequestTarget.store(store.id),
     ])
   }
@@ -125,7 +126,7 @@ struct StoreSummary: Sendable, Encodable {
     guard let result = store.quarantined?.receipt?.salvage?.result else { return .tag(state.words, state.tone) }
     return """
       <p class="share-number"><b>\(result.count.share)</b><span class="soft">recovered</span></p>\
-      \(HTML.bar(result.count))\
+      \(HTML.bar(result.count, setAside: result.count.setAside))\
       <p>\(HTML.tag(state.words, state.tone))</p>
       """
   }

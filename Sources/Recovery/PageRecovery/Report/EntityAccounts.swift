@@ -64,31 +64,21 @@ struct EntityAccounts {
   ) throws(SalvageError) -> Losses {
     let tally = outcome.tallies[index]
     if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) { return known }
-    if tally.isExact {
+    if tally.isCounted {
       guard tally.lost > 0 else { return Losses() }
       // An index of another time may list rows that were deleted.
       guard !tally.isDisputed else { return Losses(count: tally.lost, basis: .estimate) }
-      var keys = KeyRanges()
-      if let complete = wholeIndex(of: index) {
-        keys = KeyRanges(try outcome.crawl.missingRowids(of: index, by: complete, outcome.tables))
-      }
-      return Losses(count: tally.lost, basis: .index, keys: keys)
+      return Losses(count: tally.lost, basis: .index, keys: try estimate.listedKeys(of: index))
     }
     let onPages = try estimate.rowsOnLostPages(of: index, numbers: numbers)
     var keys = try keysOfRemains(of: index)
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
     let count = max(tally.destroyed + (onPages ?? 0), keys.count)
-    guard count > 0 else { return Losses(basis: onPages == nil ? .unknown : .none) }
-    var losses = Losses(count: count, basis: onPages == 0 && keys.count == count ? .cells : .estimate, keys: keys)
+    guard count > 0 else { return Losses(basis: onPages == nil || tally.isContradicted ? .unknown : .none) }
+    let isCounted = onPages == 0 && keys.count == count && !tally.isContradicted
+    var losses = Losses(count: count, basis: isCounted ? .cells : .estimate, keys: keys)
     if onPages != 0 { losses.take(likely: try estimate.keysOfLostEnd(of: index, numbers: numbers)) }
     return losses
-  }
-
-  private func wholeIndex(of table: Int) -> Int? {
-    outcome.crawl.trees.indices.first { index in
-      let tree = outcome.crawl.trees[index]
-      return tree.table == table && tree.kind == .index && tree.isComplete && !tree.isPartialIndex
-    }
   }
 
   /// The rowids of rows of which only a part is left, and which are in no live table.

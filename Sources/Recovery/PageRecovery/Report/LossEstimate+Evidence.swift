@@ -66,13 +66,12 @@ extension LossEstimate {
     return nil
   }
 
-  /// The rowids that indexes of a table list and that no row has: those rows are lost, whatever else is.
+  /// The rowids that indexes of a table list which nothing speaks against, and that no row has: those rows are lost,
+  /// whatever else is.
   func listedKeys(of table: Int) throws(SalvageError) -> KeyRanges {
-    guard crawl.trees[table].hasRowids else { return KeyRanges() }
-    var keys: Set<Int64> = []
-    for index in crawl.trees.indices where crawl.trees[index].table == table && crawl.trees[index].isWalked {
-      keys.formUnion(try outcome.crawl.missingRowids(of: table, by: index, outcome.tables))
-    }
-    return KeyRanges(keys)
+    var keys = KeyRanges()
+    guard let live = outcome.live[table] else { return keys }
+    for rowid in outcome.tallies[table].listed where try !live.hasRow(rowid) { keys.append(rowid) }
+    return keys
   }
 }

@@ -12,8 +12,14 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Why, with how many are doubtful for each reason; a record is counted once.
   public private(set) var doubtReasons: [DoubtReason: Int64] = [:]
 
+  /// Records that were found whole and that the salvaged store does not take; they are kept beside it.
+  public private(set) var setAside: Int64 = 0
+
   /// Records that were there and were not found.
   public private(set) var lost: Int64 = 0
+
+  /// The pairs of many-to-many relationships, which are no records.
+  public package(set) var pairs = PairCount()
 
   /// Rows that were found and fit no table, which are none of the above.
   public internal(set) var unplaced: Int64 = 0
@@ -48,12 +54,14 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Adds the account of an entity.
   ///
   /// - Parameters:
+  ///   - setAside: the records that were found whole and are not in the salvaged store.
   ///   - isExact: whether the number of lost records is; else it is an estimate.
   ///   - basis: what it stands on; nil where that was not noted.
   public mutating func add(
-    recovered: Int64, doubtful: Int64, reasons: [DoubtReason: Int64], lost: Int64, isExact: Bool,
+    recovered: Int64, doubtful: Int64, reasons: [DoubtReason: Int64], setAside: Int64 = 0, lost: Int64, isExact: Bool,
     basis: SalvageReport.Entity.Basis?
   ) {
+    self.setAside = self.setAside.addingClamped(max(0, setAside))
     self.recovered = self.recovered.addingClamped(max(0, recovered))
     self.doubtful = self.doubtful.addingClamped(max(0, doubtful))
     for (reason, count) in reasons where count > 0 {
@@ -62,26 +70,34 @@ public struct RecoveryCount: Sendable, Hashable {
     if basis == .unknown { (hasUnknown, isEstimate) = (true, true) }
     guard lost > 0 else { return }
     self.lost = self.lost.addingClamped(lost)
-    if !isExact { (isRough, isEstimate) = (true, true) }
+    if !isExact, basis != .unknown { (isRough, isEstimate) = (true, true) }
     if let basis, basis != .none { lostBases.insert(basis) }
   }
 
-  /// Whether something of recovered records is not in the salvaged store.
-  private var isWithoutSome: Bool { valuesSetAside > 0 || recordsLeftOut > 0 || valuesLeftOut > 0 }
+  /// Notes that there may have been tables that nothing tells of, with any number of records.
+  package mutating func noteUnknownTables() { (hasUnknown, isEstimate) = (true, true) }
 
-  /// Records that the store held: those that were recovered and those that are lost.
-  public var total: Int64 { recovered.addingClamped(lost) }
+  /// Whether something of recovered records, or of what was between them, is not in the salvaged store.
+  private var isWithoutSome: Bool {
+    valuesSetAside > 0 || recordsLeftOut > 0 || valuesLeftOut > 0 || pairs.lost > 0 || pairs.setAside > 0
+  }
 
-  /// The share of them that was recovered in percent, rounded down; 100 where there were none, and 99 at most where they, or
-  /// values of theirs, were set aside or left out.
-  public var percent: Int {
+  /// Records that the store held: those that were recovered, those that were set aside and those that are lost.
+  public var total: Int64 { recovered.addingClamped(setAside).addingClamped(lost) }
+
+  /// The share of them that was recovered in percent, rounded down, and 99 at most where values of theirs, or pairs of
+  /// them, are not in the salvaged store; nil where nothing tells how many there were.
+  public var percent: Int? {
+    guard !hasUnknown, total > 0 || isComplete else { return nil }
+    return mostPercent == 100 && pairs.hasUnknown ? nil : mostPercent
+  }
+
+  /// The most that this share can be: nothing more may have been there than is known.
+  private var mostPercent: Int {
     guard total > 0 else { return 100 }
     let share = Int(total.dividingFullWidth(recovered.multipliedFullWidth(by: 100)).quotient)
     return isWithoutSome ? min(99, share) : share
   }
-
-  /// The same, for programs; nil where no record was recovered, none is known to be lost, and more may have been there.
-  package var knownPercent: Int? { total > 0 || isComplete ? percent : nil }
 }
 
 extension RecoveryCount {
@@ -90,8 +106,8 @@ extension RecoveryCount {
     self.init(isComplete: isComplete)
     for entity in entities {
       add(
-        recovered: entity.recovered, doubtful: entity.doubtful, reasons: entity.doubts, lost: entity.lost,
-        isExact: entity.isLostExact, basis: entity.lostBasis)
+        recovered: entity.recovered, doubtful: entity.doubtful, reasons: entity.doubts, setAside: entity.setAside,
+        lost: entity.lost, isExact: entity.isLostExact, basis: entity.lostBasis)
     }
   }
 }
@@ -117,8 +133,17 @@ extension RecoveryCount {
 extension RecoveryCount {
   /// What came out, in a few plain sentences: the headline, what is lost, and what was set aside or left out of the
   /// records.
-  public var words: String {
-    [headline + ".", lossWords, valueWords, leftOutWords].compactMap(\.self).joined(separator: " ")
+  public var words: String { ([headline + "."] + detailWords).joined(separator: " ") }
+
+  /// What is lost, what was set aside, and what was left out of the records, a sentence each.
+  package var detailWords: [String] {
+    [lossWords, setAsideWords, pairs.words, valueWords, leftOutWords].compactMap(\.self)
+  }
+
+  /// How many records were set aside, in a sentence; nil where none was.
+  public var setAsideWords: String? {
+    guard setAside > 0 else { return nil }
+    return "\(counted(setAside, "record")) \(setAside == 1 ? "was" : "were") set aside."
   }
 
   /// `Recovered 49,432 of 54,769 records (90 %), 40,439 of them doubtful because …`, without its stop.
@@ -179,13 +204,12 @@ extension RecoveryCount {
   }
 
   private var unknownWords: String {
-    "Of a table nothing is left that tells how many records it held: an unknown number \(lost > 0 ? "more " : "")"
-      + "may be lost."
+    "Of a table nothing tells how many records it held: an unknown number \(lost > 0 ? "more " : "")may be lost."
   }
 
-  /// `90 %`, `about 90 %`, `at most 90 %` or, of records without some of their values, `under 100 %`: the share that was
-  /// recovered, for a list.
-  public var share: String { isRough ? "about \(percent) %" : percentWords }
+  /// `90 %`, `about 90 %`, `at most 90 %`, `unknown` or, of records without some of their values or pairs, `under 100 %`:
+  /// the share that was recovered, for a list.
+  public var share: String { isRough ? "about \(mostPercent) %" : isShareUnknown ? "unknown" : percentWords }
 
   /// `3`, `about 3`, `at least 3` or `unknown`: the number of lost records in a table.
   public var lostNumber: String { hasUnknown && lost == 0 ? "unknown" : roughly + grouped(lost) }
@@ -193,9 +217,13 @@ extension RecoveryCount {
   /// What goes before a number that stands for more or less.
   public var roughly: String { isRough ? "about " : hasUnknown ? "at least " : "" }
 
+  /// Whether nothing but an unknown loss tells the share from 100 %, or no record is known of at all.
+  private var isShareUnknown: Bool { percent == nil && (mostPercent == 100 || total == 0) }
+
   private var percentWords: String {
-    if isWithoutSome, lost == 0, total > 0 { return "under 100 %" }
-    return hasUnknown && !isRough ? "at most \(percent) %" : "\(percent) %"
+    if isShareUnknown { return "share unknown" }
+    if isWithoutSome, recovered == total, total > 0 { return "under 100 %" }
+    return hasUnknown && !isRough ? "at most \(mostPercent) %" : "\(mostPercent) %"
   }
 
   private var basisWords: String? {
@@ -205,7 +233,8 @@ extension RecoveryCount {
       case .kit: "a recovery kit"
       case .index: "an index"
       case .cells: "what is left of them"
-      case .none, .estimate, .unknown: nil
+      case .unknown: "what refers to them"
+      case .none, .estimate: nil
       }
     }
     return names.isEmpty ? nil : "counted by \(names.joined(separator: " and "))"

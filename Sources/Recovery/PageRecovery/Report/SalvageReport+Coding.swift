@@ -11,6 +11,7 @@ extension SalvageReport: Codable {
     case output
     case coreData
     case entities
+    case mayLackTables
     case unplacedRows
     case unplacedEntries
     case remarks
@@ -36,6 +37,7 @@ extension SalvageReport: Codable {
     output = try values.decodeIfPresent(PathText.self, forKey: .output)
     isCoreData = try values.decode(Bool.self, forKey: .coreData)
     entities = try values.decode([Entity].self, forKey: .entities)
+    mayLackTables = try values.decodeIfPresent(Bool.self, forKey: .mayLackTables) ?? false
     unplacedRows = try values.decode(Int64.self, forKey: .unplacedRows)
     unplacedEntries = try values.decodeIfPresent(Int64.self, forKey: .unplacedEntries) ?? 0
     remarks = try values.decode([String].self, forKey: .remarks)
@@ -52,14 +54,16 @@ extension SalvageReport: Codable {
     let summary: JSON.Object = [
       "recovered": count.recovered, "doubtful": count.doubtful,
       "doubtfulReasons": count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons),
-      "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total, "percent": count.knownPercent,
+      "recordsSetAside": count.setAside, "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total,
+      "percent": count.percent, "pairs": count.pairs.known,
       "words": count.words, "fromBackup": sum(\.fromBackup), "keptApart": sum(\.keptApart),
       "referencesCut": referencesCut, "score": score,
     ]
     try encoder.encode([
       "format": format, "complete": isComplete, "incompleteBecause": isComplete ? nil : reservations, "store": store,
       "output": output, "coreData": isCoreData,
-      "summary": summary, "entities": entities, "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
+      "summary": summary, "entities": entities, "mayLackTables": mayLackTables ? true : nil,
+      "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
       "remarks": remarks, "causes": causes, "pages": pages, "kit": kit, "backup": backup, "rebuild": rebuild,
     ])
   }
@@ -127,6 +131,7 @@ extension SalvageReport.Entity: Codable {
     case doubtfulReasons
     case rebuilt
     case fromBackup
+    case setAside
     case lost
     case lostBasis
     case lostKeys
@@ -148,6 +153,7 @@ extension SalvageReport.Entity: Codable {
       of: try values.decode(Int64.self, forKey: .doubtful))
     rebuilt = try values.decode(Int64.self, forKey: .rebuilt)
     fromBackup = try values.decode(Int64.self, forKey: .fromBackup)
+    setAside = try values.decodeIfPresent(Int64.self, forKey: .setAside) ?? 0
     lost = try values.decode(Int64.self, forKey: .lost)
     lostBasis = try values.decode(Basis.self, forKey: .lostBasis)
     lostKeys = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeys) ?? KeyRanges()
@@ -164,7 +170,8 @@ extension SalvageReport.Entity: Codable {
     try encoder.encode([
       "name": name, "table": table, "recovered": recovered, "doubtful": doubtful,
       "doubtfulReasons": doubts.isEmpty ? nil : DoubtReason.codes(doubts), "rebuilt": rebuilt,
-      "fromBackup": fromBackup, "lost": lost, "lostIsExact": isLostExact, "lostBasis": lostBasis,
+      "fromBackup": fromBackup, "setAside": setAside > 0 ? setAside : nil, "lost": lost, "lostIsExact": isLostExact,
+      "lostBasis": lostBasis,
       "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
       "lostKeysEstimated": lostKeysEstimated.isEmpty ? nil : lostKeysEstimated, "keptApart": keptApart,
       "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,

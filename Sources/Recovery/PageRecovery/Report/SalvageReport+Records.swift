@@ -10,9 +10,14 @@ extension SalvageReport {
   /// The accounts of Core Data's own tables.
   public var ownTables: [Entity] { isCoreData ? entities.filter(\.isCoreDatasOwn) : [] }
 
+  /// The accounts of the pairs of many-to-many relationships, by table.
+  public var pairs: [Entity] { isCoreData ? entities.filter(\.isOfPairs) : [] }
+
   /// The numbers of the records, which every text, list and page takes from here.
   public var count: RecoveryCount {
     var count = RecoveryCount(records, isComplete: isComplete)
+    count.pairs = PairCount(pairs)
+    if mayLackTables { count.noteUnknownTables() }
     count.unplaced = max(0, unplacedRows)
     count.valuesSetAside =
       rebuild?.valuesSetAside.reduce(Int64(0)) { $0.addingClamped(max(0, $1.count)) } ?? 0
@@ -29,7 +34,7 @@ extension SalvageReport {
   }
 
   /// Whether records or references are missing, or may be.
-  package var lacksRecords: Bool { count.lost > 0 || count.hasUnknown || referencesCut > 0 }
+  package var lacksRecords: Bool { count.lost > 0 || count.hasUnknown || !count.pairs.isWhole || referencesCut > 0 }
 
   /// Why the result is not complete beyond doubt, besides lost and doubtful records; empty where it is.
   package var reservations: [String] {
@@ -83,13 +88,18 @@ extension SalvageReport {
 
 extension SalvageReport.Entity {
   /// The numbers of this entity alone.
-  public var count: RecoveryCount { RecoveryCount([self], isComplete: !hasLosses && doubtful == 0) }
+  public var count: RecoveryCount { RecoveryCount([self], isComplete: !hasLosses && doubtful == 0 && setAside == 0) }
 
   /// Whether a table of a Core Data store is Core Data's own; those of entities begin with `Z` and have their names.
   fileprivate var isCoreDatasOwn: Bool {
     guard name == table else { return false }
     let name = table.uppercased()
     return name.hasPrefix("Z_") || name.hasPrefix("ANSCK") || Self.history.contains(name)
+  }
+
+  /// Whether a table of a Core Data store has the pairs of a many-to-many relationship: `Z_3TAGS`, by the number of an entity.
+  fileprivate var isOfPairs: Bool {
+    isCoreDatasOwn && table.uppercased().hasPrefix("Z_") && table.dropFirst(2).first?.isWholeNumber == true
   }
 
   private static let history: Set<String> = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]

@@ -32,7 +32,8 @@ public struct SalvageReport: Sendable, Hashable {
       /// The neighbours of what is lost: an estimate.
       case estimate
 
-      /// Nothing: no page of the table is left, and whether it held any row, and how many, is not known.
+      /// Nothing tells how many, or whether any: no page of the table is left, or the table and its indexes contradict each
+      /// other. Where rows refer to others that are not there, those are lost at least.
       case unknown
     }
 
@@ -57,7 +58,10 @@ public struct SalvageReport: Sendable, Hashable {
     /// Those of them that were taken from a backup.
     public var fromBackup: Int64 = 0
 
-    /// Rows lost; 0 where nothing tells how many.
+    /// Rows that were found whole and that the rebuilt store does not take; they are kept beside it.
+    public var setAside: Int64 = 0
+
+    /// Rows lost; where nothing tells how many, those that others refer to.
     public var lost: Int64
 
     /// What their number stands on.
@@ -73,7 +77,7 @@ public struct SalvageReport: Sendable, Hashable {
     /// highest that was given; of more than ten thousand ranges the first.
     public var lostKeysEstimated = KeyRanges()
 
-    /// Rows set aside from the live ones.
+    /// Rows beside the live ones: those that the rebuilt store does not take, other versions, and what is left of lost ones.
     public var keptApart: Int64
 
     /// Deleted rows found.
@@ -110,6 +114,9 @@ public struct SalvageReport: Sendable, Hashable {
 
   /// The accounts, by name.
   public var entities: [Entity]
+
+  /// Whether the store may have held tables that nothing tells of: its list of tables is damaged, and no model has them.
+  public var mayLackTables = false
 
   /// The state of the pages.
   public var pages: PageStates

@@ -187,10 +187,13 @@ struct KeyLimits {
   }
 
   private mutating func add(_ name: String?, _ limit: Int64?) {
-    guard let name, let limit, limit > 0 else { return }
+    guard let name, let limit, limit >= 0 else { return }
     limits[name.lowercased()] = max(limit, limits[name.lowercased()] ?? 0)
   }
 
-  /// The highest rowid that a table gave; nil where nothing tells.
-  func limit(ofTable name: String) -> Int64? { limits[name.lowercased()] }
+  /// The highest rowid that a table gave; nil where nothing tells, or it gave none.
+  func limit(ofTable name: String) -> Int64? { noted(ofTable: name).flatMap { $0 > 0 ? $0 : nil } }
+
+  /// The same, and 0 for a table that gave none.
+  func noted(ofTable name: String) -> Int64? { limits[name.lowercased()] }
 }

@@ -57,10 +57,10 @@ struct IndexComparison {
   /// How many pages an entry that is read may fill.
   private static let longestEntry = 16
 
-  private let context: RowContext
-  private let crawl: Crawl
-  private let table: Int
-  private let leaves: [UInt32]
+  let context: RowContext
+  let crawl: Crawl
+  let table: Int
+  let leaves: [UInt32]
   private let firstKeys: [Int64]
   private let indexes: [ComparableIndex]
 
@@ -240,7 +240,7 @@ struct IndexComparison {
   }
 
   /// What stands for the values that an index has of a row; nil where one of them is not on the row's page.
-  private func key(of row: PageRows.Row, _ index: ComparableIndex) -> Int? {
+  func key(of row: PageRows.Row, _ index: ComparableIndex) -> Int? {
     var hasher = Hasher()
     for field in index.fields {
       switch field {
@@ -305,7 +305,7 @@ struct IndexComparison {
   }
 
   /// Reads the record of an entry; false where a part of it cannot be read, or it is very long.
-  private func read(
+  func read(
     _ cell: LeafCell, _ page: [UInt8], into payload: inout [UInt8]
   ) throws(SalvageError) -> Bool {
     payload.removeAll(keepingCapacity: true)

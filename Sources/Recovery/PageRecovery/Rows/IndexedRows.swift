@@ -13,21 +13,33 @@ struct IndexedRows {
 
   /// Looks at the indexes of every table that lost rows, or has fewer than an index of it has entries.
   func run() throws(SalvageError) {
+    var limits: KeyLimits?
     for table in trees.indices where trees[table].kind == .table && tables.live[table] != nil {
       let isMissing = !trees[table].isComplete || tables.tallies[table].destroyed > 0
       guard isMissing || context.crawl.hasIndex(of: table, above: tables.tallies[table].recovered),
         let definition = trees[table].definition
       else { continue }
+      if limits == nil { limits = try KeyLimits(context.crawl) }
+      // Rows that an index gave agree with it, so it is held against the others before.
+      let name = tables.tallies[table].name
+      // A table with rows has given rowids, whatever was noted.
+      let limit = tables.tallies[table].recovered == 0 ? limits?.noted(ofTable: name) : limits?.limit(ofTable: name)
+      let judgements = try context.judgements(of: table, limit: limit)
       let whole = try wholeIndexes(of: table)
-      tables.tallies[table].isDisputed = Set(whole.map(\.count)).count > 1
+      let isDisputed = Set(whole.map(\.count)).count > 1
       // Where no page is missing, an index alone may be what is of another time or place.
       let isEmpty = tables.tallies[table].recovered == 0
-      let isBelieved = isMissing || !tables.tallies[table].isDisputed && (!isEmpty || whole.count > 1)
+      let isBelieved = isMissing || !isDisputed && (!isEmpty || whole.count > 1)
       if isBelieved { try rebuild(table, definition) }
-      guard let best = whole.max(by: { $0.count < $1.count }),
-        best.count > 0 || tables.tallies[table].recovered == 0
-      else { continue }
-      try account(of: table, by: best.index, best.count, isBelieved: isBelieved || !tables.tallies[table].isDisputed)
+      if let best = whole.max(by: { $0.count < $1.count }), best.count > tables.tallies[table].recovered,
+        isBelieved || !isDisputed
+      {
+        // A deleted row is in no index, so none comes back this way.
+        try context.recoverFromFreeSpace(
+          of: table, try context.crawl.missingRowids(of: table, by: best.index, tables),
+          reason: "an index lists it, and only the free space of a page still has it")
+      }
+      try count(table, judgements)
     }
   }
 
@@ -47,19 +59,28 @@ struct IndexedRows {
     }
   }
 
-  /// Takes what free space still has of the rows that an index lists, and counts the others: an index that is whole has
-  /// exactly one entry for each row.
-  ///
-  /// - Parameter isBelieved: whether nothing tells that the rows it lists were deleted.
-  private func account(of table: Int, by index: Int, _ count: Int64, isBelieved: Bool) throws(SalvageError) {
-    if isBelieved, count > tables.tallies[table].recovered {
-      // A deleted row is in no index, so none comes back this way.
-      try context.recoverFromFreeSpace(
-        of: table, try context.crawl.missingRowids(of: table, by: index, tables),
-        reason: "an index lists it, and only the free space of a page still has it")
+  /// Counts the rows that indexes list and that are nowhere: an index that is whole has exactly one entry for each row.
+  private func count(_ table: Int, _ judgements: [IndexJudgement]) throws(SalvageError) {
+    guard let live = tables.live[table] else { return }
+    var found: [IndexEvidence] = []
+    for case .own(var evidence) in judgements {
+      var missing: [Int64] = []
+      for rowid in evidence.missing where try !live.hasRow(rowid) { missing.append(rowid) }
+      evidence.missing = missing
+      found.append(evidence)
     }
-    tables.tallies[table].isExact = true
-    let lost = max(0, count - tables.tallies[table].recovered)
+    tables.tallies[table].listed = Set(found.flatMap(\.missing)).sorted()
+    let whole = found.filter(\.isWhole)
+    guard let most = whole.max(by: { $0.missing.count < $1.missing.count }) else {
+      // Where none of the rows is doubtful for it, the index is at fault.
+      let doubts = tables.tallies[table].doubts
+      let areDoubtful = doubts[.contradicted, default: 0] + doubts[.misplacedPage, default: 0] > 0
+      tables.tallies[table].isContradicted = areDoubtful && judgements.contains(.contradicting)
+      return
+    }
+    tables.tallies[table].isCounted = true
+    tables.tallies[table].isDisputed = whole.contains { $0.missing != most.missing }
+    let lost = Int64(most.missing.count)
     tables.tallies[table].destroyed = min(tables.tallies[table].destroyed, lost)
     tables.tallies[table].onLostPages = lost - tables.tallies[table].destroyed
   }

@@ -14,7 +14,8 @@ extension RowContext {
       let isFilled = reader.moved[gap.page] != nil || crawl.map.fate(gap.page) == .placed
       guard !isFilled, crawl.map.fate(gap.page) != .damaged || crawl.map.look(gap.page) != .broken else { continue }
       let (width, overflow) = gap.upTo.subtractingReportingOverflow(gap.above)
-      tables.tallies[index].onLostPages += overflow ? mean : min(mean, max(0, width))
+      // Only rowids bound how many rows there was room for.
+      tables.tallies[index].onLostPages += overflow || !tree.hasRowids ? mean : min(mean, max(0, width))
     }
   }
 

@@ -27,11 +27,17 @@ struct TableTally {
   /// Deleted rows found.
   var deleted: Int64 = 0
 
-  /// Whether the number of lost rows is known exactly, from an index that is whole.
-  var isExact = false
+  /// Whether the number of lost rows is counted by an index that is whole and was held against the rows.
+  var isCounted = false
 
-  /// Whether the indexes that are whole do not agree on that number.
+  /// Whether the indexes that are whole do not agree on that count.
   var isDisputed = false
+
+  /// Whether an index that is whole lists rows that are not there, and contradicts those that are so that they are doubtful.
+  var isContradicted = false
+
+  /// The rowids that no row had and that indexes list which nothing speaks against, in ascending order.
+  var listed: [Int64] = []
 
   /// Takes account of rows that came from a backup.
   ///

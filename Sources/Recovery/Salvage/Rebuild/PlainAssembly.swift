@@ -22,6 +22,10 @@ struct PlainAssembly {
   /// The rows that are in the new database, of the tables whose numbers the repair has changed.
   var recounts: [SalvageReport.Recount] = []
 
+  /// How many rows are referred to and are not there, by the name of the table in lower case, where nothing else counts its
+  /// losses.
+  private(set) var referredTo: [String: Int64] = [:]
+
   init(
     _ database: GRDB.Database, found: RawSalvage, store: NewStore?, account: SalvageReport.Rebuild
   ) throws {
@@ -60,6 +64,7 @@ struct PlainAssembly {
     }
     try noteMetadata()
     try recount(doubtful)
+    try countReferredTo()
     try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
   }
 
@@ -76,5 +81,53 @@ struct PlainAssembly {
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
       arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
+  // MARK: References
+
+  /// Counts the rows that foreign keys lead to and that were neither recovered nor set aside, each once.
+  private mutating func countReferredTo() throws {
+    let apart = Set(account.setAside.map { $0.entity.lowercased() })
+    for entity in found.report.entities where !entity.isLostExact {
+      guard let source = raw[entity.table], let key = try primaryKey(of: source.name) else { continue }
+      // What was set aside is not lost.
+      guard !apart.contains(source.name.lowercased()) else { continue }
+      let references = try Row.fetchAll(
+        database,
+        sql: """
+          SELECT m.name, max(f."from") FROM main.sqlite_master AS m, pragma_foreign_key_list(m.name, 'main') AS f
+          WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND lower(f."table") = ?
+          GROUP BY m.name, f.id HAVING count(*) = 1 AND (max(f."to") IS NULL OR lower(max(f."to")) = ?)
+          """,
+        arguments: [source.name.lowercased(), key.lowercased()])
+      let column = SQLText.quotedIdentifier(key)
+      // No collation of the app's own is there to be called.
+      let selections = try references.compactMap { reference -> String? in
+        let (table, name): (String, String) = (reference[0], reference[1])
+        guard try isOrdinary(name, of: table) else { return nil }
+        let value = "c.\(SQLText.quotedIdentifier(name))"
+        return
+          "SELECT \(value) COLLATE BINARY AS k FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL "
+          + "AND \(value) COLLATE BINARY NOT IN (SELECT p.\(column) FROM main.\(SQLText.quotedIdentifier(source.name)) AS p "
+          + "WHERE p.\(column) NOT NULL)"
+      }
+      guard !selections.isEmpty else { continue }
+      referredTo[entity.name.lowercased()] =
+        try Int64.fetchOne(
+          database, sql: "SELECT count(*) FROM (\(selections.joined(separator: " UNION ")))") ?? 0
+    }
+  }
+
+  /// The column that is the whole primary key of a table, and no generated one; nil where there is none.
+  private func primaryKey(of table: String) throws -> String? {
+    let names = try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE pk > 0 AND hidden = 0", arguments: [table])
+    return names.count == 1 ? names[0] : nil
+  }
+
+  /// Whether a column has values of its own, so that none is computed.
+  private func isOrdinary(_ column: String, of table: String) throws -> Bool {
+    try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main') WHERE lower(name) = ? AND hidden = 0)",
+      arguments: [table, column.lowercased()]) == true
   }
 }

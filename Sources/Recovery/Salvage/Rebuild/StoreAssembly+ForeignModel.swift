@@ -101,6 +101,7 @@ extension SalvageReport {
       let refused = rebuild?.setAside.filter { isSame($0.entity, table) }.reduce(0) { $0 + $1.count } ?? 0
       let apart = isShared ? entities[index].recovered : min(refused, entities[index].recovered)
       entities[index].keptApart += apart
+      entities[index].setAside += apart
       entities[index].recovered -= apart
       if isShared { entities[index].doubts = [:] }
       guard apart > 0 || entities[index].recovered > 0 else { continue }

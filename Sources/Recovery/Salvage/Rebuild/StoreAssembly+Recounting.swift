@@ -29,6 +29,23 @@ extension StoreAssembly {
             doubts: doubts[Int64(entity.number)] ?? [:]))
       }
     }
+    for (name, halves) in halfPairs {
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(SQLText.identifier(name))") ?? 0
+      recounts.append(
+        SalvageReport.Recount(
+          name: found.names.table(name), table: found.names.table(name), recovered: count, setAside: halves, doubts: nil
+        ))
+    }
+    // The app's own tables may have refused rows too.
+    let known = Set(layout.tableNames.map { $0.lowercased() })
+    for table in changed where raw[table] != nil && !known.contains(found.names.table(table).lowercased()) {
+      let isMade = try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
+        arguments: [table.lowercased()])
+      guard isMade == true, layout.entity(named: table) == nil else { continue }
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(SQLText.quotedIdentifier(table))") ?? 0
+      recounts.append(SalvageReport.Recount(name: table, table: table, recovered: count, doubts: nil))
+    }
   }
 }
 
@@ -72,8 +89,20 @@ extension SalvageReport {
     /// How many are there.
     var recovered: Int64
 
+    /// How many were found and are not there; nil for all that were found and are not there.
+    var setAside: Int64?
+
     /// How many of them are doubtful, by the reason; nil where rows cannot be told by a key, and it stays as it was.
     var doubts: [DoubtReason: Int64]?
+  }
+
+  /// Takes how many records of an entity are not there and are referred to: where nothing counts its losses, so many are lost
+  /// at least.
+  mutating func take(referredTo: [String: Int64]) {
+    for index in entities.indices where !entities[index].isLostExact {
+      guard let count = referredTo[entities[index].name.lowercased()], count > entities[index].lost else { continue }
+      entities[index].lost = count
+    }
   }
 
   /// Takes the numbers of the rebuilt store; what is not in it was set aside.
@@ -84,7 +113,9 @@ extension SalvageReport {
           $0.name == recount.name || $0.name == $0.table && $0.table.lowercased() == recount.table.lowercased()
         })
       else { continue }
-      entities[index].keptApart += max(0, entities[index].recovered - recount.recovered)
+      let apart = recount.setAside ?? max(0, entities[index].recovered - recount.recovered)
+      entities[index].keptApart += apart
+      entities[index].setAside += apart
       entities[index].recovered = recount.recovered
       if let doubts = recount.doubts {
         entities[index].doubts = doubts

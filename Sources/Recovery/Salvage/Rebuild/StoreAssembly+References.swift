@@ -49,6 +49,7 @@ extension StoreAssembly {
         + "WHERE \(column.sqlName) IS NOT NULL) AS o WHERE NOT \(exists(target, key: "o.k"))")
     let isAny = try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM temp.gone)") == true
     if isAny {
+      try noteReferredTo(target, "SELECT k FROM temp.gone")
       try noteGone(target, "SELECT max(k) FROM temp.gone WHERE typeof(k) = 'integer'")
       let condition = "\(column.sqlName) IN (SELECT k FROM temp.gone)"
       let keys = try keys(of: SQLText.identifier(table.name), where: condition)
@@ -98,12 +99,15 @@ extension StoreAssembly {
     guard halves > 0 else { return }
     for (column, entity) in [(table.sourceColumn, own), (table.destinationColumn, other)] {
       let name = SQLText.identifier(column)
+      try noteReferredTo(
+        entity, "SELECT r.\(name) FROM \(target) AS r WHERE NOT \(exists(entity, key: "r.\(name)"))")
       try noteGone(
         entity,
         "SELECT max(r.\(name)) FROM \(target) AS r WHERE NOT \(exists(entity, key: "r.\(name)"))")
     }
     try aside.keep(table.made, .halfPair, where: "NOT (\(isWhole))")
     try database.execute(sql: "DELETE FROM \(target) AS r WHERE NOT (\(isWhole))")
+    halfPairs[table.name] = halves
     Self.note(
       &account.referencesCut, table.relationship.entityName, table.relationship.name, reason: .halfPair, count: halves,
       keys: [])
@@ -117,6 +121,41 @@ extension StoreAssembly {
       let targets = try self.facts(target.tableName)
     else { return false }
     return facts.references[number].isKnownSubset(of: targets.keys)
+  }
+
+  /// Remembers the keys of records that are not there and that something leads to, where nothing counts the lost records of
+  /// their entity; each counts once, whatever leads to it.
+  private mutating func noteReferredTo(_ target: EntityLayout, _ query: String) throws {
+    // A record of a parent entity may be one of its sub-entities.
+    guard target.numbers.count == 1,
+      found.report.entities.contains(where: { $0.name == target.name && !$0.isLostExact })
+    else { return }
+    try database.execute(
+      sql: "CREATE TEMP TABLE IF NOT EXISTS referred_to (entity, k, PRIMARY KEY (entity, k)) WITHOUT ROWID")
+    referredTo[target.name.lowercased()] = 0
+    try database.execute(
+      sql: "INSERT OR IGNORE INTO temp.referred_to SELECT ?, k FROM (SELECT 0 AS k UNION ALL \(query)) "
+        + "WHERE typeof(k) = 'integer' AND k > 0",
+      arguments: [target.name])
+  }
+
+  /// Counts the records that something leads to and that were neither recovered nor set aside.
+  mutating func countReferredTo() throws {
+    for entity in layout.entities where referredTo[entity.name.lowercased()] != nil {
+      let apart = "lazaret_set_aside_\(source(of: entity.tableName)?.name ?? entity.tableName)"
+      let names = try Set([apart, "\(apart)_as_found", "lazaret_set_aside_\(entity.tableName)"]).sorted().filter {
+        name in
+        try Bool.fetchOne(
+          database, sql: "SELECT EXISTS (SELECT 1 FROM aside.sqlite_master WHERE name = ?)", arguments: [name]) == true
+      }
+      let others = names.map { name -> String in
+        " AND k NOT IN (SELECT lazaret_key FROM aside.\(SQLText.quotedIdentifier(name)) WHERE lazaret_key NOT NULL)"
+      }
+      referredTo[entity.name.lowercased()] =
+        try Int64.fetchOne(
+          database, sql: "SELECT count(*) FROM temp.referred_to WHERE entity = ?\(others.joined())",
+          arguments: [entity.name]) ?? 0
+    }
   }
 
   /// Remembers the highest key that something leads to and that no record has: none may get it again.

@@ -33,8 +33,15 @@ struct StoreAssembly {
   /// Whether something that the store's own schema declares is not in the new store, or not as it is declared.
   var lacksDeclarations = false
 
+  /// How many records are referred to and are not there, by the name of the entity in lower case, where nothing else counts
+  /// its losses.
+  var referredTo: [String: Int64] = [:]
+
   /// The records that are in the new store, of the entities whose numbers the repair has changed.
   var recounts: [SalvageReport.Recount] = []
+
+  /// The pairs of join tables that were set aside because a record of theirs is gone, by table.
+  var halfPairs: [String: Int64] = [:]
 
   /// How many large values have no file any more.
   var missingFiles = 0
@@ -109,6 +116,7 @@ struct StoreAssembly {
     try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
     try nameKeys()
     try recount()
+    try countReferredTo()
     try step()
   }
 

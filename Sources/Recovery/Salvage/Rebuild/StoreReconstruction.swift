@@ -173,6 +173,7 @@ struct StoreReconstruction {
     report.rebuild = filled.account
     report.remarks += filled.remarks
     report.take(filled.recounts)
+    report.take(referredTo: filled.referredTo)
     if !filled.account.isFaithful || !filled.isWhole { report.isComplete = false }
     if let foreign = found.foreignModel, let layout = found.layout {
       report.note(
@@ -197,6 +198,9 @@ struct StoreReconstruction {
 
     /// The records of the new store, where repairs have changed their numbers.
     var recounts: [SalvageReport.Recount]
+
+    /// How many records are referred to and are not there, by entity, where nothing else counts its losses.
+    var referredTo: [String: Int64]
   }
 
   private func fill(
@@ -213,14 +217,14 @@ struct StoreReconstruction {
       return Filled(
         account: assembly.account, remarks: assembly.remarks,
         isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues && !assembly.lacksDeclarations,
-        recounts: assembly.recounts)
+        recounts: assembly.recounts, referredTo: assembly.referredTo)
     }
     var assembly = try PlainAssembly(database, found: found, store: store, account: account)
     try assembly.run(tell: tell)
     if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
     return Filled(
       account: assembly.account, remarks: assembly.remarks, isWhole: !assembly.lacksDeclarations,
-      recounts: assembly.recounts)
+      recounts: assembly.recounts, referredTo: assembly.referredTo)
   }
 
   // MARK: The migration

@@ -1,0 +1,252 @@
+internal import SQLiteFormat
+
+/// What an index is good for as a witness of rows that are not there.
+enum IndexJudgement: Equatable {
+  /// Nothing speaks against its pages: they are in order, and every entry that can be held against a row agrees with it.
+  case own(IndexEvidence)
+
+  /// It contradicts itself: pages or entries are not in order, cannot be read, or are there twice. It tells nothing.
+  case broken
+
+  /// It is whole and in order, lists rows that are not there, and contradicts those that are: one of the two is of another
+  /// time or place.
+  case contradicting
+}
+
+/// What an index tells of the rows of its table.
+struct IndexEvidence: Equatable {
+  /// Whether its tree is whole, so that it lists every row that the table held; else it lists some of them.
+  var isWhole: Bool
+
+  /// The rowids that it lists and no row has, in ascending order.
+  var missing: [Int64]
+}
+
+/// The order of the entries of an index, as far as they tell it themselves.
+///
+/// Which way a column is sorted, and whether the case of letters counts, is what all entries so far allow.
+struct EntryOrder {
+  /// How a column may be sorted.
+  private struct Directions: OptionSet {
+    let rawValue: Int
+    static let ascending = Directions(rawValue: 1)
+    static let descending = Directions(rawValue: 2)
+    static let ascendingWithoutCase = Directions(rawValue: 4)
+    static let descendingWithoutCase = Directions(rawValue: 8)
+    static let all: Directions = [.ascending, .descending, .ascendingWithoutCase, .descendingWithoutCase]
+  }
+
+  private var directions: [Directions]
+  private var previous: [Value] = []
+
+  /// The order of entries with so many columns before the rowid.
+  init(columns: Int) { directions = [Directions](repeating: .all, count: columns) }
+
+  /// Takes the next entry; false where it cannot stand behind the one before.
+  mutating func take(_ entry: [Value]) -> Bool {
+    defer { previous = entry }
+    guard previous.count == entry.count else { return previous.isEmpty }
+    for (column, (before, after)) in zip(previous, entry).enumerated() {
+      let sign = Self.compare(before, after, folding: false)
+      guard sign != 0 else { continue }
+      // Entries with the same values are in the order of their rowids.
+      guard directions.indices.contains(column) else { return sign < 0 }
+      let folded = Self.compare(before, after, folding: true)
+      if sign > 0 { directions[column].remove(.ascending) } else { directions[column].remove(.descending) }
+      if folded > 0 { directions[column].remove(.ascendingWithoutCase) }
+      if folded < 0 { directions[column].remove(.descendingWithoutCase) }
+      return !directions[column].isEmpty
+    }
+    return false
+  }
+
+  /// Less than, equal to or more than 0, as SQLite sorts two values: NULL, numbers, text, bytes.
+  private static func compare(_ left: Value, _ right: Value, folding: Bool) -> Int {
+    switch (left, right) {
+    case (.integer(let left), .integer(let right)): return left < right ? -1 : left > right ? 1 : 0
+    case (.integer, .real), (.real, .integer), (.real, .real):
+      let (left, right) = (left.real ?? 0, right.real ?? 0)
+      return left < right ? -1 : left > right ? 1 : 0
+    case (.text(let left), .text(let right)): return compare(left.bytes, right.bytes, folding: folding)
+    case (.blob(let left), .blob(let right)): return compare(left, right, folding: false)
+    default: return rank(left) - rank(right)
+    }
+  }
+
+  private static func compare(_ left: [UInt8], _ right: [UInt8], folding: Bool) -> Int {
+    func folded(_ byte: UInt8) -> UInt8 { folding && byte >= 0x41 && byte <= 0x5A ? byte + 0x20 : byte }
+    for (left, right) in zip(left, right) {
+      let (left, right) = (folded(left), folded(right))
+      if left != right { return left < right ? -1 : 1 }
+    }
+    return left.count - right.count
+  }
+
+  private static func rank(_ value: Value) -> Int {
+    switch value {
+    case .null: 0
+    case .integer, .real: 1
+    case .text: 2
+    case .blob: 3
+    }
+  }
+}
+
+extension RowContext {
+  /// Holds each index of a table whose entries can be compared with its rows against itself and against them.
+  ///
+  /// - Parameter limit: the highest rowid that the table ever gave; nil where nothing tells.
+  func judgements(of table: Int, limit: Int64?) throws(SalvageError) -> [IndexJudgement] {
+    let leaves = crawl.trees[table].leaves.filter { page in
+      let fate = crawl.map.fate(page)
+      return (fate == .tree || fate == .placed) && crawl.map.look(page) == .tableLeaf
+    }
+    let indexes = crawl.comparableIndexes(of: table)
+    let comparison = IndexComparison(self, table: table, leaves: leaves, indexes: indexes)
+    var judgements: [IndexJudgement] = []
+    for index in indexes { judgements.append(try comparison.judgement(of: index, limit: limit)) }
+    return judgements
+  }
+}
+
+extension IndexComparison {
+  /// How many rowids that no row has are kept of an index; one that lists more tells nothing.
+  private static let maximumMissing = 1 << 22
+
+  /// The rows of a table by their rowids and values, as bits: a few of other rows look alike.
+  private struct RowBits {
+    private var words: [UInt64]
+
+    init(rows: Int) {
+      var size = 1 << 10
+      while size < 1 << 21, size * 4 < rows { size *= 2 }
+      words = [UInt64](repeating: 0, count: size)
+    }
+
+    private func place(_ rowid: Int64, _ key: Int?) -> (word: Int, bit: UInt64) {
+      var hasher = Hasher()
+      hasher.combine(rowid)
+      hasher.combine(key)
+      let number = UInt(bitPattern: hasher.finalize()) % UInt(words.count * 64)
+      return (Int(number / 64), 1 << UInt64(number % 64))
+    }
+
+    /// Notes a row; nil stands for values that are not known.
+    mutating func insert(_ rowid: Int64, _ key: Int?) {
+      let place = place(rowid, key)
+      words[place.word] |= place.bit
+    }
+
+    func contains(_ rowid: Int64, _ key: Int?) -> Bool {
+      let place = place(rowid, key)
+      return words[place.word] & place.bit != 0
+    }
+  }
+
+  /// What a walk over an index, in its order, has found.
+  private struct Walk {
+    var pages = PageSet()
+    var order: EntryOrder
+    var missing: [Int64] = []
+    var compared = 0
+    var differing = 0
+    var payload: [UInt8] = []
+  }
+
+  /// Holds an index against itself and against the live rows of its table.
+  func judgement(of index: ComparableIndex, limit: Int64?) throws(SalvageError) -> IndexJudgement {
+    let tree = crawl.trees[index.tree]
+    guard let live = context.tables.live[table] else { return .broken }
+    var rows = RowBits(rows: leaves.reduce(0) { $0 + crawl.map.cellCount($1) })
+    var count = 0
+    for leaf in leaves {
+      var found: [(rowid: Int64, key: Int?)] = []
+      try PageRows(crawl.reader).forEach(on: leaf) { found.append(($0.rowid, key(of: $0, index))) }
+      for row in found where try live.hasRow(row.rowid) {
+        rows.insert(row.rowid, row.key)
+        count += 1
+      }
+    }
+    var walk = Walk(order: EntryOrder(columns: index.fields.count))
+    guard try follow(tree.root, of: index, depth: 0, rows, live, &walk) else { return .broken }
+    walk.missing.sort()
+    let isTwice = zip(walk.missing, walk.missing.dropFirst()).contains { $0 == $1 }
+    guard !isTwice, limit.map({ limit in walk.missing.last.map { $0 <= limit } ?? true }) ?? true else {
+      return .broken
+    }
+    if walk.compared == 0, try isAnothers(index) { return .broken }
+    let evidence = IndexEvidence(isWhole: tree.isComplete, missing: walk.missing)
+    let differing = walk.differing + (tree.isComplete ? abs(count - walk.compared) : 0)
+    // Rows that are doubtful by themselves may be other than their entries.
+    let doubtful = context.tables.tallies[table].doubts.reduce(Int64(0)) { sum, doubt in
+      doubt.key == .contradicted || doubt.key == .misplacedPage ? sum : sum + doubt.value
+    }
+    guard differing <= doubtful else { return tree.isComplete && !walk.missing.isEmpty ? .contradicting : .broken }
+    return .own(evidence)
+  }
+
+  /// Whether the rows of another table are what an index has, none of whose entries can be held against rows of its own.
+  private func isAnothers(_ index: ComparableIndex) throws(SalvageError) -> Bool {
+    guard let page = crawl.trees[index.tree].leaves.first else { return false }
+    for other in crawl.trees.indices
+    where crawl.trees[other].kind == .index && crawl.trees[other].table != table
+      && crawl.trees[other].indexedColumns.count == index.fields.count
+    {
+      if try crawl.hasEntries(page, of: other, ratherThan: index.tree) { return true }
+    }
+    return false
+  }
+
+  /// Follows an index down from a page, entry by entry in its order; false where that breaks off, or contradicts itself.
+  private func follow(
+    _ page: UInt32, of index: ComparableIndex, depth: Int, _ rows: RowBits, _ live: OutputTable, _ walk: inout Walk
+  ) throws(SalvageError) -> Bool {
+    let isWhole = crawl.trees[index.tree].isComplete
+    guard page > 0, page <= crawl.map.pageCount, crawl.map.fate(page) == .tree, crawl.map.owner(page) == index.tree
+    else {
+      return !isWhole
+    }
+    guard depth < Crawl.maximumDepth, walk.pages.insert(page) else { return false }
+    var buffer = crawl.reader.makeBuffer()
+    guard try crawl.reader.readPlace(page, into: &buffer), let kind = PageKind(rawValue: buffer[0]), !kind.isTable,
+      let count = buffer.span.uint16(at: 3)
+    else { return false }
+    // No byte of a sound page belongs to two cells.
+    var room = crawl.reader.usableSize
+    for place in 0..<count {
+      guard let offset = buffer.span.uint16(at: kind.headerLength + 2 * place),
+        let cell = LeafCell(buffer.span, kind: kind, at: offset, index: place, geometry: crawl.reader.geometry),
+        room >= cell.end - cell.offset
+      else { return false }
+      room -= cell.end - cell.offset
+      if !kind.isLeaf {
+        let child = buffer.span.uint32(at: offset) ?? 0
+        guard try follow(child, of: index, depth: depth + 1, rows, live, &walk) else { return false }
+      }
+      guard try read(cell, buffer, into: &walk.payload),
+        let record = Record(payload: walk.payload[...], encoding: crawl.reader.layout.encoding),
+        try take(record.values, index, rows, live, &walk)
+      else { return false }
+    }
+    guard !kind.isLeaf else { return true }
+    return try follow(buffer.span.uint32(at: 8) ?? 0, of: index, depth: depth + 1, rows, live, &walk)
+  }
+
+  /// Holds an entry against the one before it and against its row; false where it cannot be one of the index.
+  private func take(
+    _ values: [Value], _ index: ComparableIndex, _ rows: RowBits, _ live: OutputTable, _ walk: inout Walk
+  ) throws(SalvageError) -> Bool {
+    guard values.count == index.fields.count + 1, let rowid = values.last?.integer, walk.order.take(values) else {
+      return false
+    }
+    guard try live.hasRow(rowid) else {
+      walk.missing.append(rowid)
+      return walk.missing.count < Self.maximumMissing
+    }
+    walk.compared += 1
+    var hasher = Hasher()
+    for value in values.dropLast() { hasher.combine(IndexedValues.key(value)) }
+    if !rows.contains(rowid, hasher.finalize()), !rows.contains(rowid, nil) { walk.differing += 1 }
+    return true
+  }
+}
