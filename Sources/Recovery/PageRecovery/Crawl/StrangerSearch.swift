@@ -81,7 +81,7 @@ struct StrangerSearch {
     guard !found.contains(page, in: tree), try crawl.reader.readPlace(page, into: &buffer) else { return }
     let isOwn = PageScore.isFull(
       buffer.span, start: 0, crawl.trees[tree].shape, geometry: crawl.reader.geometry, lacking: Self.lackedFields)
-    if !isOwn, try !crawl.hasRows(page, of: tree) {
+    if !isOwn, try isUnlike(page, tree) {
       try lookAtStrange(page, of: tree)
       return
     }
@@ -93,6 +93,16 @@ struct StrangerSearch {
       else { continue }
       try settle(page, of: tree, twin, of: other)
     }
+  }
+
+  /// Whether the rows of a page are much more like those of another tree, or of several.
+  private mutating func isUnlike(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
+    if try !crawl.hasRows(page, of: tree) { return true }
+    guard crawl.trees[tree].hasRowids, let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }),
+      PageScore.isFull(buffer.span, start: 0, crawl.trees[best.tree].shape, geometry: crawl.reader.geometry)
+    else { return false }
+    guard let own = try crawl.choice(for: page, &buffer, where: { $0 == tree }) else { return true }
+    return best.score - own.score >= 1
   }
 
   /// Looks at a page whose rows fit another table better: SQLite takes any value in most columns, so that alone tells nothing.
@@ -182,7 +192,7 @@ struct StrangerSearch {
 
   // MARK: Pages that two trees lead to
 
-  /// Decides whose a page is that several trees lead to; nobody's where nothing tells.
+  /// Decides whose a page is that several trees lead to; it is of none where nothing tells.
   private mutating func settle(_ page: UInt32, among rivals: Set<Int>) throws(SalvageError) {
     var leaves: [UInt32] = []
     try addLeaves(below: page, to: &leaves, depth: 0)
