@@ -129,6 +129,9 @@ extension Finding {
     /// The page is used for a second time.
     case pageUsedTwice = "page-used-twice"
 
+    /// The page is a copy of another table's, whose rows it holds.
+    case pageCopied = "page-copied"
+
     /// The page is not of the kind that belongs there.
     case pageKindWrong = "page-kind-wrong"
 

@@ -46,6 +46,7 @@ extension Finding.Kind {
     case .pageOutOfRange: "a pointer leads outside the database"
     case .pageMissing: "the page is not in the file"
     case .pageUsedTwice: "the page is used for a second time"
+    case .pageCopied: "the page is a copy of another table's, whose rows it holds"
     case .pageKindWrong: "the page is not of the kind that belongs there"
     case .pageHeaderInvalid: "the page's header is impossible"
     case .cellPointerInvalid: "the cell's pointer leads outside the page's content"
@@ -102,7 +103,7 @@ extension Finding.Kind {
       .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid, .logPageSizeDiffers,
       .logFrameChecksumWrong, .logMissingPages, .logBehindDatabase, .logBesideEmptyDatabase,
       .journalRecordChecksumWrong, .journalRecordInvalid, .journalTruncated, .pageOutOfRange, .pageMissing,
-      .pageUsedTwice, .pageKindWrong, .pageHeaderInvalid, .cellPointerInvalid, .cellInvalid, .cellsOverlap,
+      .pageUsedTwice, .pageCopied, .pageKindWrong, .pageHeaderInvalid, .cellPointerInvalid, .cellInvalid, .cellsOverlap,
       .freeblockInvalid, .fragmentCountWrong, .recordMalformed, .rowidOrder, .treeTooDeep, .treeUneven,
       .overflowTooShort, .overflowTooLong, .payloadTooLong, .freelistTrunkInvalid, .freelistCountWrong,
       .pointerMapWrong, .pageNeverUsed, .reservedPageUsed, .indexCountDiffers, .indexEntriesDiffer, .indexOrder,

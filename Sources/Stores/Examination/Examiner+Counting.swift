@@ -10,12 +10,23 @@ extension Examiner {
     _ visitor: (any PageVisitor)? = nil
   ) throws(FormatError) {
     let columns = options.countsRecords ? Self.entityColumns(of: schema, examination) : [:]
-    let report = try database.checkIntegrity(
+    var report = try database.checkIntegrity(
       countingBy: columns, visitor: visitor, progress: options.progress)
+    if examination.kind == .coreData { report.noteCopies() }
     examination.health.depth = .full
     examination.health.integrity = report
     examination.health.add(report.findings)
-    if !report.isSound { examination.condemn(.damagedPages(report)) }
+    guard report.isSound else {
+      examination.condemn(.damagedPages(report))
+      return
+    }
+    // What visits the pages compares the indexes on the way.
+    guard visitor == nil else { return }
+    let total = Int(database.highestPage)
+    let compared = try database.compareIndexes(schema) { options.progress(total, total) }
+    guard !compared.isSound else { return }
+    examination.health.add(compared.findings)
+    examination.condemn(.damagedIndexes(compared))
   }
 
   /// Counts the records of every entity, or the rows of every table.
@@ -155,6 +166,26 @@ extension Examination {
           "rows-of-no-entity", .warning,
           "\(rows) of table \(printableName(table)) \(count == 1 ? "has" : "have") the number of no entity of that table, and \(count == 1 ? "is" : "are") counted for none"
         ))
+    }
+  }
+}
+
+extension IntegrityReport {
+  /// Finds damage where a table of Core Data's shares a leaf with another table: each record has the number of its entity,
+  /// which is of one table, and Core Data writes nothing into a column that this is not declared for.
+  fileprivate mutating func noteCopies() {
+    let entities = Set(schema.tables.filter { $0.tableDefinition?.column(named: "Z_ENT") == 1 }.map(\.rootPage))
+    for copy in copies {
+      let stranger: LeafCopy.Place
+      if entities.contains(copy.first.root), entities.contains(copy.second.root) {
+        stranger = copy.stranger ?? copy.second
+      } else if let strange = copy.stranger, entities.contains(strange.root) {
+        stranger = strange
+      } else {
+        continue
+      }
+      guard !findings.items.contains(where: { $0.kind == .pageCopied && $0.page == stranger.page }) else { continue }
+      findings.append(Finding(.pageCopied, page: stranger.page, root: stranger.root))
     }
   }
 }

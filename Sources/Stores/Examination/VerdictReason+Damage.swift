@@ -1,4 +1,4 @@
-import SQLiteFormat
+package import SQLiteFormat
 import StoreFiles
 
 extension VerdictReason {
@@ -89,6 +89,14 @@ extension VerdictReason {
       words:
         "\(grouped(count)) \(count == 1 ? "flaw was" : "flaws were") found in its pages; most often: \(worst?.words ?? "").",
       hint: salvageHint, coreData: 259, sqlite: 11)
+  }
+
+  /// The indexes do not have the rows of their tables: entries are damaged, or rows are of another time or table.
+  package static func damagedIndexes(_ report: IndexReport) -> VerdictReason {
+    let words = report.findings.damage.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
+    return VerdictReason(
+      "indexes-damaged", words: "Its indexes are damaged, or rows of its tables are: \(words).", hint: salvageHint,
+      coreData: 259, sqlite: 11)
   }
 
   static func damage(_ code: String, _ words: String, sqlite: Int? = 11) -> VerdictReason {

@@ -17,6 +17,7 @@ extension IntegrityCheck {
         stack.removeLast()
         if tree.depth == 0 { tree.depth = stack.count + 1 }
         if tree.depth != stack.count + 1 { findings.note(.treeUneven, page: page.number, root: root) }
+        if isTable, page.cellCount > 0, page.number > 1 { leaves.add(page, ofTree: root) }
         try checkCells(of: page, tree: &tree, lastRowid: &lastRowid)
         continue
       }

@@ -15,6 +15,9 @@ struct IntegrityCheck {
   var pagesDone = 0
   var scratch = PageCheck()
 
+  /// The leaves of tables with rows.
+  var leaves = LeafCopies()
+
   /// How the rows of the tree that is being checked are counted; nil where only their number matters.
   var grouped: GroupedCount?
 
@@ -49,8 +52,9 @@ struct IntegrityCheck {
     checkCounts(schema)
     checkLargestRoot(schema)
     try checkUnused()
+    let copies = try checkCopies(schema)
     return IntegrityReport(
-      findings: findings, ownership: ownership, trees: trees, freelistCount: freelist, schema: schema)
+      findings: findings, ownership: ownership, trees: trees, freelistCount: freelist, schema: schema, copies: copies)
   }
 
   /// Counts a page as done, and stops where the caller wants that.
@@ -138,6 +142,30 @@ struct IntegrityCheck {
     findings.note(.largestRootWrong, page: 1, expected: Int64(largest), found: Int64(header.largestRootPage))
   }
 
+  /// Finds leaves that are the same in two tables; where the rows are of the kinds that the columns of one are declared for,
+  /// and the other cannot hold any of them, its leaf is a copy.
+  private mutating func checkCopies(_ schema: Schema) throws(FormatError) -> [LeafCopy] {
+    var copies: [LeafCopy] = []
+    for (first, second) in try leaves.pairs(in: database) {
+      var copy = LeafCopy(first: first, second: second)
+      for (own, other) in [(first, second), (second, first)] {
+        guard let content = try database.page(own.page),
+          let page = BTreePage(content.bytes, number: own.page, geometry: database.geometry),
+          let table = schema.tables.first(where: { $0.rootPage == own.root })?.tableDefinition,
+          schema.tables.first(where: { $0.rootPage == other.root })?.tableDefinition?
+            .likeness(of: page, isStrict: true) == .usual,
+          table.likeness(of: page, isStrict: true) == .strange
+        else { continue }
+        copy.stranger = own
+        if table.likeness(of: page, isStrict: false) == .strange {
+          findings.note(.pageCopied, page: own.page, root: own.root)
+        }
+      }
+      copies.append(copy)
+    }
+    return copies
+  }
+
   private mutating func checkUnused() throws(FormatError) {
     let end = min(database.pageCount, database.highestPage)
     guard end >= 1 else { return }
@@ -155,7 +183,7 @@ struct IntegrityCheck {
 extension Database {
   /// Walks over every page: b-trees, overflow chains, freelist, pointer map, and what belongs to nothing.
   ///
-  /// Memory is five bytes for each page, and up to `findingLimit` findings. `progress` is told now and then how many pages
+  /// Memory is five bytes for each page and sixteen for each leaf of a table, and up to `findingLimit` findings. `progress` is told now and then how many pages
   /// of how many are done; where it returns false, ``FormatError/Kind/cancelled`` is thrown.
   ///
   /// - Parameter columns: the columns to count the rows of tables by, from 0, under the tables' root pages.

@@ -42,6 +42,9 @@ public struct IntegrityReport: Sendable {
   /// The schema that was read on the way.
   public var schema: Schema
 
+  /// Leaves that are the same byte for byte in two tables, as they can be in a sound database.
+  package var copies: [LeafCopy] = []
+
   /// Whether nothing is damaged.
   public var isSound: Bool { !findings.hasDamage }
 }

@@ -252,14 +252,8 @@ final class StoreCheck: Sendable {
 extension Examination {
   /// Gives the verdict of damage for what the comparison of indexes found.
   mutating func condemnIndexes(_ report: IndexReport) {
-    let kinds = report.findings.damage
-    let words = kinds.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
     verdict = .damaged
-    reason = VerdictReason(
-      "indexes-damaged", words: "Its indexes are damaged: \(words).",
-      hint:
-        "Open it with the app's model to have it salvaged, as far as the app can use what comes out; nothing of it is thrown away.",
-      coreData: 259, sqlite: 11)
+    reason = .damagedIndexes(report)
   }
 }
 

@@ -94,6 +94,36 @@ extension Crawl {
     return found
   }
 
+  /// What the indexes of a table say of the rows of a page.
+  enum IndexAgreement {
+    /// One that is whole has them.
+    case agreeing
+
+    /// None that is whole has them, and one has hardly any.
+    case contradicted
+
+    /// None is whole, or they tell nothing of these rows.
+    case untold
+  }
+
+  /// Whether the indexes of a table have the rows of a page.
+  mutating func indexAgreement(of page: UInt32, with tree: Int) throws(SalvageError) -> IndexAgreement {
+    if indexedValues[tree] == nil { indexedValues[tree] = try indexes(of: tree) }
+    var rows: [PageRows.Row] = []
+    try PageRows(reader).forEach(on: page) { rows.append($0) }
+    var agreement = IndexAgreement.untold
+    for index in indexedValues[tree] ?? [] {
+      let keys = rows.compactMap { row in
+        IndexedValues.key(row.record.value(at: index.field)).map { (row.rowid, $0) }
+      }
+      let agreeing = keys.count { index.values[$0.0] == $0.1 }
+      if keys.isEmpty { continue }
+      if agreeing * 20 >= keys.count * 19 { return .agreeing }
+      if agreeing * 2 < keys.count { agreement = .contradicted }
+    }
+    return agreement
+  }
+
   /// What the indexes of a table that are whole have of its rows.
   private func indexes(of table: Int) throws(SalvageError) -> [IndexedValues] {
     guard let definition = trees[table].definition, trees[table].hasRowids else { return [] }

@@ -142,6 +142,7 @@ extension Crawl {
   private mutating func placeLeaves() throws(SalvageError) {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
+    var twins: PageTwins?
     for page in 1...map.pageCount where map.fate(page) == .unclaimed {
       let look = map.look(page)
       if look == .indexInterior {
@@ -154,6 +155,13 @@ extension Crawl {
         continue
       }
       guard map.fieldCount(page) > 0 else { continue }
+      // What stands in a tree already, byte for byte, is missing nowhere.
+      let known = twins ?? PageTwins(self)
+      twins = known
+      if try !known.twins(of: page, in: self).isEmpty {
+        bury(page)
+        continue
+      }
       let first = map.firstKey(page)
       let last = map.lastKey(page)
       let open = try choice(for: page, &buffer) { tree in hasGap(tree, first, last) }

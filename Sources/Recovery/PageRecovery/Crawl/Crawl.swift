@@ -35,6 +35,12 @@ struct Crawl {
   /// What the indexes of tables have of their rows, as far as that had to be found out.
   var indexedValues: [Int: [IndexedValues]] = [:]
 
+  /// The pages that more than one tree leads to, with the places of these trees.
+  private(set) var contested: [UInt32: Set<Int>] = [:]
+
+  /// The pages that are not the trees' that lead to them.
+  var strangers = Strangers()
+
   /// The leaves of tables some of whose keys are not between those that their parent allows.
   var outsideSpan = PageSet()
 
@@ -130,7 +136,10 @@ struct Crawl {
   mutating func walk(
     _ page: UInt32, tree: Int, above low: Int64, upTo high: Int64, depth: Int
   ) throws(SalvageError) {
-    guard page > 0, page <= map.pageCount, map.fate(page) == .unclaimed, depth < Self.maximumDepth else {
+    guard page > 0, page <= map.pageCount, map.fate(page) == .unclaimed, depth < Self.maximumDepth,
+      !strangers.contains(page, in: tree)
+    else {
+      noteContest(page, tree: tree, above: low, upTo: high)
       trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
       return
     }
@@ -170,6 +179,14 @@ struct Crawl {
     trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))
   }
 
+  /// Notes that a tree leads to a page that another one has, where it could be the tree's as well.
+  private mutating func noteContest(_ page: UInt32, tree: Int, above low: Int64, upTo high: Int64) {
+    guard map.fate(page) == .tree, let owner = map.owner(page), owner != tree, owner > 0,
+      trees[owner].hasRowids, trees[tree].hasRowids, fits(page, tree: tree, above: low, upTo: high)
+    else { return }
+    contested[page, default: [owner]].insert(tree)
+  }
+
   /// Whether a page is a leaf that a tree leads to.
   private func isLeaf(_ page: UInt32, of tree: Int) -> Bool {
     let look = map.look(page)
@@ -177,7 +194,7 @@ struct Crawl {
   }
 
   /// Whether the rows of a page are more like those of a tree than like any other's.
-  private func hasRows(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+  func hasRows(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
     guard map.fieldCount(page) > 0 else { return true }
     var buffer = reader.makeBuffer()
     guard let best = try choice(for: page, &buffer, where: { _ in true }) else { return true }

@@ -42,7 +42,11 @@ enum PageScore {
 
   /// Whether every row of a page is wholly like those of a table: each cell is one, no field is missing, and none holds a
   /// value of another class.
-  static func isFull(_ bytes: Span<UInt8>, start: Int, _ shape: RecordShape, geometry: PayloadGeometry) -> Bool {
+  ///
+  /// - Parameter lacking: how many fields may be missing all the same.
+  static func isFull(
+    _ bytes: Span<UInt8>, start: Int, _ shape: RecordShape, geometry: PayloadGeometry, lacking: Int = 0
+  ) -> Bool {
     guard start + 8 < bytes.count, let kind = PageKind(rawValue: bytes[start]), kind != .tableInterior,
       let count = bytes.uint16(at: start + 3), count > 0
     else { return false }
@@ -50,7 +54,7 @@ enum PageScore {
       guard let offset = bytes.uint16(at: start + kind.headerLength + 2 * index),
         let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry),
         let fit = shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length),
-        fit.unusual == 0, fit.fields == shape.fields.count
+        fit.unusual == 0, fit.fields >= shape.fields.count - lacking
       else { return false }
     }
     return true

@@ -150,6 +150,7 @@ struct TreeSearch {
     }
     try tell(.placement, 0, 1)
     crawl.buryCutOffPages()
+    crawl.buryCopies()
     try crawl.markFreePages()
     try crawl.buryPagesBehindEnd()
     try crawl.placeOrphans()
@@ -202,11 +203,13 @@ struct TreeSearch {
     let list = definitions.list
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
-    if crawl.damage > 0 {
+    let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
+    let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
+    if crawl.damage > 0 || !strangers.isEmpty {
       // Where something is damaged a page may stand in another's place; then each is looked at closely.
-      let entities = try EntityList.find(reader, map, definitions.entries)
-      crawl = Crawl(reader: reader, map: map, trees: list.trees(constrainedBy: entities))
+      crawl = Crawl(reader: reader, map: map, trees: trees)
       crawl.isThorough = true
+      crawl.strangers = strangers
       try crawl.walkRoots()
     }
     crawl.hasAllTables = list.hasAllTables || kit != nil

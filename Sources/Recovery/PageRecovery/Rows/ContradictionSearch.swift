@@ -53,8 +53,9 @@ struct ContradictionSearch {
       let agreeing = try compare(table, leaves)
       guard isMixed else { continue }
       try noteOverlaps(leaves, agreeing)
-      for page in leaves where crawl.map.fate(page) == .placed && gapPages.contains(page) && !agreeing.contains(page) {
-        note(.misplacedPage, page)
+      for page in leaves where !agreeing.contains(page) {
+        let isMisplaced = crawl.map.fate(page) == .placed && gapPages.contains(page)
+        if isMisplaced || crawl.strangers.isUndecided(page) { note(.misplacedPage, page) }
       }
       if let limit = limits.limit(ofTable: crawl.trees[table].name) { try note(above: limit, leaves, agreeing) }
     }

@@ -84,6 +84,12 @@ struct IndexComparison {
 
   private var conflicts: [Conflict] = []
 
+  /// The rows that indexes contradict which have hardly any row of the table as it is, one list for each index.
+  private var disowned: [[Conflict]] = []
+
+  /// How many indexes that are whole have most rows of the table as they are.
+  private var agreeingIndexes = 0
+
   init(_ context: RowContext, table: Int, leaves: [UInt32], indexes: [ComparableIndex]) {
     self.context = context
     crawl = context.crawl
@@ -105,6 +111,7 @@ struct IndexComparison {
       try look(at: suspects, index, isWhole: isRead)
     }
     settle()
+    settleDisowned()
   }
 
   // MARK: Sums
@@ -194,7 +201,11 @@ struct IndexComparison {
     // Of an index whose tree leads to what it has of most rows the rest is believed; one that has nothing of them as it is
     // says nothing of the rows.
     let total = isWhole ? leaves.reduce(0) { $0 + crawl.map.cellCount($1) } : compared
-    guard found.count * 2 <= total else { return }
+    guard found.count * 2 <= total else {
+      if isWhole, try tells(index) { disowned.append(found) }
+      return
+    }
+    if isWhole { agreeingIndexes += 1 }
     conflicts += found
     for place in rest where isWhole { pages[leaves[place]] = .contradicted }
   }
@@ -221,6 +232,23 @@ struct IndexComparison {
         self.rows[leaf] = Set(rows.keys)
       }
     }
+  }
+
+  /// Whether an index that has hardly any row of its table tells of the rows: not where it is empty, nor where its page is a
+  /// copy of another one.
+  private func tells(_ index: ComparableIndex) throws(SalvageError) -> Bool {
+    let pages = crawl.trees[index.tree].leaves
+    guard crawl.cellCount(ofIndex: index.tree) > 0 else { return false }
+    guard pages.count == 1 else { return true }
+    return try PageTwins(crawl).twins(of: pages[0], in: crawl).isEmpty
+  }
+
+  /// Decides where no index has the rows: several that say so are not all of another time, and of one and a single page
+  /// either may be.
+  private mutating func settleDisowned() {
+    guard agreeingIndexes == 0, agreeing.count == 0, disowned.count > 1 || disowned.count == 1 && leaves.count == 1
+    else { return }
+    for conflict in disowned.joined() { pages[conflict.leaf] = .contradicted }
   }
 
   // MARK: Rows and entries

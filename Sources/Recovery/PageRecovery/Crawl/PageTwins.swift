@@ -1,0 +1,61 @@
+/// The pages that trees lead to, in an order in which those that may be the same stand together.
+struct PageTwins {
+  /// What pages that are the same have in common, as far as their first look tells.
+  private struct Key: Hashable, Comparable {
+    let fields: Int
+    let cells: Int
+    let first: Int64
+    let last: Int64
+    let look: UInt8
+
+    init(_ page: UInt32, _ map: PageMap) {
+      look = map.look(page).rawValue
+      first = map.firstKey(page)
+      last = map.lastKey(page)
+      fields = map.fieldCount(page)
+      cells = map.cellCount(page)
+    }
+
+    static func < (one: Key, other: Key) -> Bool {
+      (one.first, one.last, one.cells, one.fields, one.look)
+        < (other.first, other.last, other.cells, other.fields, other.look)
+    }
+  }
+
+  private let pages: [UInt32]
+
+  init(_ crawl: Crawl) {
+    let map = crawl.map
+    var pages: [UInt32] = []
+    for tree in crawl.trees {
+      for page in tree.leaves + tree.innerPages where map.fate(page) == .tree && map.fieldCount(page) > 0 {
+        pages.append(page)
+      }
+    }
+    self.pages = pages.sorted { (Key($0, map), $0) < (Key($1, map), $1) }
+  }
+
+  /// The pages with the very bytes of a page.
+  func twins(of page: UInt32, in crawl: Crawl) throws(SalvageError) -> [UInt32] {
+    let key = Key(page, crawl.map)
+    var low = 0
+    var high = pages.count
+    while low < high {
+      let middle = (low + high) / 2
+      if Key(pages[middle], crawl.map) < key { low = middle + 1 } else { high = middle }
+    }
+    var own: [UInt8] = []
+    var other = crawl.reader.makeBuffer()
+    var twins: [UInt32] = []
+    while low < pages.count, Key(pages[low], crawl.map) == key {
+      defer { low += 1 }
+      guard pages[low] != page else { continue }
+      if own.isEmpty {
+        own = crawl.reader.makeBuffer()
+        guard try crawl.reader.readPlace(page, into: &own) else { return [] }
+      }
+      if try crawl.reader.readPlace(pages[low], into: &other), own == other { twins.append(pages[low]) }
+    }
+    return twins
+  }
+}

@@ -1,0 +1,232 @@
+internal import SQLiteFormat
+
+/// Pages that a tree leads to and that hold what belongs to another tree.
+struct Strangers {
+  /// The pages that are not a tree's, by its place in the list of trees.
+  fileprivate(set) var pages: [Int: PageSet] = [:]
+
+  /// Those of them whose very bytes stand in the tree that they are of too, with that place.
+  fileprivate(set) var copies: [UInt32: UInt32] = [:]
+
+  /// Pages of two tables that are the same, and of which nothing tells whether one is a copy.
+  fileprivate(set) var undecided = PageSet()
+
+  /// Whether there are any.
+  var isEmpty: Bool { pages.isEmpty }
+
+  /// Whether another table has a page with the bytes of this one, and nothing tells whether one of the two is a copy.
+  func isUndecided(_ page: UInt32) -> Bool { undecided.contains(page) }
+
+  /// Whether a page is not a tree's, although that leads to it.
+  func contains(_ page: UInt32, in tree: Int) -> Bool { pages[tree]?.contains(page) ?? false }
+}
+
+/// Looks for pages of other trees among those that the roots of tables lead to.
+///
+/// A page that was written to the wrong place is sound, and where it is the only one of its table no key contradicts it.
+/// What tells is that its rows are another table's: they do not fit the one that leads there, and the other has them, or
+/// the table's own indexes do not have them, and the other's do. What SQLite reads in a table is the table's in any other
+/// case, however odd it is.
+struct StrangerSearch {
+  /// How many rows of a page are compared with those of another table.
+  private static let comparedRows = 16
+
+  /// How many fields the rows of a page may lack for it to be taken for the table's without a closer look.
+  private static let lackedFields = 3
+
+  /// How many leaves below an inner page tell whose it is.
+  private static let sampledLeaves = 8
+
+  private var crawl: Crawl
+  private var found = Strangers()
+  private var buffer: [UInt8]
+
+  private let twins: PageTwins
+
+  /// Looks for them.
+  ///
+  /// - Parameters:
+  ///   - crawl: the trees, walked from their roots.
+  ///   - trees: the same trees, with all that is known of what their rows are like.
+  static func run(_ crawl: Crawl, shapedAs trees: [Tree]) throws(SalvageError) -> Strangers {
+    var search = StrangerSearch(crawl, shapedAs: trees)
+    try search.run()
+    return search.found
+  }
+
+  private init(_ crawl: Crawl, shapedAs trees: [Tree]) {
+    self.crawl = crawl
+    for (index, tree) in trees.enumerated() where self.crawl.trees.indices.contains(index) {
+      self.crawl.trees[index].shape = tree.shape
+    }
+    buffer = crawl.reader.makeBuffer()
+    twins = PageTwins(crawl)
+  }
+
+  private mutating func run() throws(SalvageError) {
+    for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].kind != .index && crawl.trees[tree].isListed {
+      for page in crawl.trees[tree].leaves where crawl.map.fieldCount(page) > 0 { try lookAt(page, of: tree) }
+    }
+    for (page, rivals) in crawl.contested.sorted(by: { $0.key < $1.key }) { try settle(page, among: rivals) }
+  }
+
+  private mutating func note(_ page: UInt32, in tree: Int, copyOf twin: UInt32? = nil) {
+    _ = found.pages[tree, default: PageSet()].insert(page)
+    if let twin { found.copies[page] = twin }
+  }
+
+  // MARK: Pages of tables
+
+  private mutating func lookAt(_ page: UInt32, of tree: Int) throws(SalvageError) {
+    guard !found.contains(page, in: tree), try crawl.reader.readPlace(page, into: &buffer) else { return }
+    let isOwn = PageScore.isFull(
+      buffer.span, start: 0, crawl.trees[tree].shape, geometry: crawl.reader.geometry, lacking: Self.lackedFields)
+    if !isOwn, try isUnlike(page, tree) {
+      try lookAtStrange(page, of: tree)
+      return
+    }
+    guard crawl.trees[tree].hasRowids else { return }
+    // Tables of one shape: each pair of pages is looked at once.
+    for twin in try twins(of: page, outside: tree) {
+      guard let other = crawl.map.owner(twin), other > tree, crawl.trees[other].isListed,
+        !found.contains(page, in: tree), !found.contains(twin, in: other)
+      else { continue }
+      try settle(page, of: tree, twin, of: other)
+    }
+  }
+
+  /// Whether the rows of a page are much more like those of another tree, or of several.
+  private mutating func isUnlike(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
+    if try !crawl.hasRows(page, of: tree) { return true }
+    guard crawl.trees[tree].hasRowids, let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }),
+      PageScore.isFull(buffer.span, start: 0, crawl.trees[best.tree].shape, geometry: crawl.reader.geometry)
+    else { return false }
+    guard let own = try crawl.choice(for: page, &buffer, where: { $0 == tree }) else { return true }
+    return best.score - own.score >= 1
+  }
+
+  /// Looks at a page whose rows fit another table better: SQLite takes any value in most columns, so that alone tells nothing.
+  private mutating func lookAtStrange(_ page: UInt32, of tree: Int) throws(SalvageError) {
+    let isPossible = try canHold(page, tree)
+    if isPossible, !crawl.trees[tree].shape.isStrict,
+      try crawl.indexAgreement(of: page, with: tree) != .contradicted
+    {
+      return
+    }
+    if let twin = try twins(of: page, outside: tree).first {
+      note(page, in: tree, copyOf: twin)
+      return
+    }
+    let isElsewhere = try hasRowsElsewhere(page, of: tree)
+    if isElsewhere || crawl.trees[tree].shape.isStrict && !isPossible { note(page, in: tree) }
+  }
+
+  /// The pages with the same bytes that other trees lead to.
+  private func twins(of page: UInt32, outside tree: Int) throws(SalvageError) -> [UInt32] {
+    try twins.twins(of: page, in: crawl).filter { crawl.map.owner($0) != tree }
+  }
+
+  /// Decides which of two pages with the same bytes is a copy: that of the table whose indexes do not have the rows.
+  private mutating func settle(
+    _ page: UInt32, of tree: Int, _ twin: UInt32, of other: Int
+  ) throws(SalvageError) {
+    let own = try crawl.indexAgreement(of: page, with: tree)
+    let others = try crawl.indexAgreement(of: twin, with: other)
+    switch (own, others) {
+    case (.contradicted, .agreeing), (.contradicted, .untold): note(page, in: tree, copyOf: twin)
+    case (.agreeing, .contradicted), (.untold, .contradicted): note(twin, in: other, copyOf: page)
+    case (.agreeing, .agreeing): break
+    case (.contradicted, .contradicted), (.untold, _), (_, .untold):
+      _ = found.undecided.insert(page)
+      _ = found.undecided.insert(twin)
+    }
+  }
+
+  /// Whether a table that the rows of a page fit better has them.
+  private func hasRowsElsewhere(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+    guard crawl.trees[tree].hasRowids else { return false }
+    var samples: [PageRows.Row] = []
+    let rows = PageRows(crawl.reader)
+    try rows.forEach(on: page) { row in if samples.count < Self.comparedRows { samples.append(row) } }
+    var buffer = crawl.reader.makeBuffer()
+    for other in try crawl.ties(for: page, &buffer, where: { $0 != tree }) {
+      var same = 0
+      var leaf: UInt32 = 0
+      var known: [Int64: Record] = [:]
+      for sample in samples {
+        guard let place = crawl.leaf(endingFrom: sample.rowid, in: crawl.trees[other].leaves) else { break }
+        if place != leaf {
+          leaf = place
+          known.removeAll(keepingCapacity: true)
+          try rows.forEach(on: place) { row in known[row.rowid] = row.record }
+        }
+        if let record = known[sample.rowid], record.payload == sample.record.payload { same += 1 }
+      }
+      if same * 2 > samples.count { return true }
+    }
+    return false
+  }
+
+  /// Whether any row of a page can have been written to a table: none with a value where the key is, which a record does not
+  /// have, with a number as a text, with NULL where none may be, or with something in `Z_ENT` that is no number.
+  private func canHold(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
+    guard crawl.trees[tree].hasRowids, let definition = crawl.trees[tree].definition else { return true }
+    let stored = definition.storedColumns
+    let hasEntities = crawl.trees[tree].shape.entityNumbers != nil
+    var count = 0
+    var possible = 0
+    try PageRows(crawl.reader).forEach(on: page) { row in
+      count += 1
+      let classes = row.record.serialTypes.map { StorageClasses(serialType: $0.rawValue) }
+      let isPossible = zip(stored, classes).enumerated().allSatisfy { place, field in
+        let (column, storage) = field
+        if column == definition.rowidAlias { return storage == .null }
+        if hasEntities, place == 1, storage != .integer, storage != .null { return false }
+        if storage == .null { return !definition.columns[column].isNotNull }
+        return definition.columns[column].affinity != .text || storage == .text || storage == .blob
+      }
+      if isPossible, classes.count <= stored.count { possible += 1 }
+    }
+    return count == 0 || possible > 0
+  }
+
+  // MARK: Pages that two trees lead to
+
+  /// Decides whose a page is that several trees lead to; it is of none where nothing tells.
+  private mutating func settle(_ page: UInt32, among rivals: Set<Int>) throws(SalvageError) {
+    var leaves: [UInt32] = []
+    try addLeaves(below: page, to: &leaves, depth: 0)
+    var votes: [Int: Int] = [:]
+    let rivals = rivals.sorted()
+    for leaf in leaves {
+      if let choice = try crawl.choice(for: leaf, &buffer, where: { rivals.contains($0) }), choice.isDecisive {
+        votes[choice.tree, default: 0] += 1
+      } else if let tree = try crawl.indexedTree(of: leaf, among: rivals) {
+        votes[tree, default: 0] += 1
+      }
+    }
+    let owner = votes.max { ($0.value, $1.key) < ($1.value, $0.key) }.flatMap {
+      $0.value * 2 > leaves.count ? $0.key : nil
+    }
+    for tree in rivals where tree != owner { note(page, in: tree) }
+  }
+
+  private func addLeaves(below page: UInt32, to leaves: inout [UInt32], depth: Int) throws(SalvageError) {
+    guard depth < Crawl.maximumDepth, leaves.count < Self.sampledLeaves else { return }
+    switch crawl.map.look(page) {
+    case .tableLeaf, .indexLeaf: if crawl.map.fieldCount(page) > 0 { leaves.append(page) }
+    case .tableInterior, .indexInterior:
+      for child in try InnerPage(page, crawl.reader).children where child <= crawl.map.pageCount {
+        try addLeaves(below: child, to: &leaves, depth: depth + 1)
+      }
+    case .missing, .zero, .unknown, .broken, .linked: break
+    }
+  }
+}
+
+extension Crawl {
+  /// Takes copies of pages that stand in their own trees too for what they are: nothing of theirs is missing.
+  mutating func buryCopies() {
+    for (page, twin) in strangers.copies.sorted(by: { $0.key < $1.key }) where map.fate(twin) == .tree { bury(page) }
+  }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import GRDB
+import SQLiteFormat
+import Salvage
+import StoreFiles
+import TestSupport
+import Testing
+
+@Suite("A page of another table is none of the table's that leads to it")
+struct StrangerTests {
+  private static let people = "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, born REAL)"
+  private static let marks = "CREATE TABLE marks (id INTEGER PRIMARY KEY, place INTEGER, mark TEXT NOT NULL)"
+
+  /// A table of pairs with the indexes that Core Data makes for it.
+  private static func pairs(_ name: String) -> String {
+    """
+    CREATE TABLE \(name) (a INTEGER, b INTEGER, PRIMARY KEY (a, b));
+    CREATE INDEX \(name)_b ON \(name) (b, a)
+    """
+  }
+
+  private static func scene(people count: Int, _ others: String...) throws -> PlainScene {
+    try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: ([people, marks, pairs("one"), pairs("two"), pairs("none")] + others).joined(separator: ";\n")
+    ) { db in
+      for index in 1...count {
+        try db.execute(
+          sql: "INSERT INTO people VALUES (?, ?, ?)", arguments: [index, "person \(index)", Double(index) + 0.5])
+      }
+      for index in 1...20 {
+        try db.execute(sql: "INSERT INTO marks VALUES (?, ?, ?)", arguments: [index, index * 7, "mark \(index)"])
+        try db.execute(sql: "INSERT INTO one VALUES (?, ?)", arguments: [index, 40 - index])
+        try db.execute(sql: "INSERT INTO two VALUES (?, ?)", arguments: [index * 3, index])
+      }
+    }
+  }
+
+  private func root(_ table: String, _ scene: PlainScene) throws -> UInt32 {
+    let schema = try SQLiteFormat.Database(main: MemoryBytes(scene.main)).schema()
+    return try #require(schema.tables.first { $0.name == table }).rootPage
+  }
+
+  /// The store with the bytes of one page over those of another one.
+  private func copying(_ from: UInt32, over page: UInt32, _ scene: PlainScene) -> PlainScene {
+    scene.changing { $0.main.replaceSubrange(scene.range(of: page), with: scene.main[scene.range(of: from)]) }
+  }
+
+  @Test("Over the only page of a table of another shape", arguments: [true, false])
+  func misfit(withModel: Bool) throws {
+    let scene = try Self.scene(people: 15)
+    let damaged = try copying(root("marks", scene), over: root("people", scene), scene)
+    let result = try damaged.salvage(withModel: withModel)
+    #expect(scene.falseRows(result) == 0)
+    #expect(result.rows["marks"] == scene.truth["marks"])
+    #expect(!result.report.isComplete)
+    #expect(result.report.causes.contains { $0.code == .pageCopies }, "\(result.report.causes.map(\.words))")
+  }
+
+  @Test("Over the only page of a table of the same shape, whose indexes tell")
+  func sameShape() throws {
+    let scene = try Self.scene(people: 15)
+    let result = try copying(root("two", scene), over: root("one", scene), scene).salvage(withModel: false)
+    #expect(scene.falseRows(result) == 0)
+    #expect(result.rows["two"] == scene.truth["two"])
+    // The index of the key has all values of each row.
+    #expect(result.rows["one"] == scene.truth["one"])
+    #expect(result.report.causes.contains { $0.code == .pageCopies }, "\(result.report.causes.map(\.words))")
+  }
+
+  @Test("A copy fills no table of its shape that is empty", arguments: [15, 600])
+  func emptyTable(people: Int) throws {
+    let scene = try Self.scene(people: people)
+    let root = try root("people", scene)
+    let leaf = people > 15 ? try scene.leaves(below: root)[4] : root
+    let result = try copying(self.root("one", scene), over: leaf, scene).salvage(withModel: false)
+    #expect(result.rows["none"] == [])
+    #expect(scene.falseRows(result) == 0)
+    #expect(result.rows["one"] == scene.truth["one"])
+    #expect(!result.report.isComplete)
+  }
+
+  @Test("The root of a tree over that of another of the same shape")
+  func innerRoot() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024", schema: "\(Self.pairs("one")); \(Self.pairs("two"))"
+    ) { db in
+      for index in 1...800 {
+        try db.execute(sql: "INSERT INTO one VALUES (?, ?)", arguments: [index, 4000 - index])
+        try db.execute(sql: "INSERT INTO two VALUES (?, ?)", arguments: [index * 3, index])
+      }
+    }
+    let result = try copying(root("two", scene), over: root("one", scene), scene).salvage(withModel: false)
+    #expect(scene.falseRows(result) == 0)
+    #expect(result.rows["two"] == scene.truth["two"])
+  }
+
+  @Test("The metadata of a Core Data store over the only page of an entity", arguments: [true, false])
+  func metadata(withModel: Bool) throws {
+    let scene = try SalvageScene(
+      seed: 83, books: 3, finish: ["UPDATE Z_PRIMARYKEY SET Z_MAX = 3 WHERE Z_NAME = 'Book'"])
+    let tables = try SQLiteFormat.Database(main: MemoryBytes(scene.main)).schema().tables
+    func range(_ name: String) throws -> Range<Int> {
+      let start = (Int(try #require(tables.first { $0.name == name }).rootPage) - 1) * SalvageScene.pageSize
+      return start..<(start + SalvageScene.pageSize)
+    }
+    for name in ["Z_METADATA", "Z_PRIMARYKEY"] {
+      let (from, over) = (try range(name), try range("ZBOOK"))
+      let result = try scene.changing { $0.main.replaceSubrange(over, with: scene.main[from]) }
+        .salvage(withModel: withModel)
+      #expect(scene.falseRows(result) == 0, "\(name)")
+      #expect(result.rows["ZBOOK"] == [], "\(name)")
+      #expect(scene.missingRows(result, of: ["ZREADER", "Z_1READERS", "NOTES", "WORDS"]) == 0, "\(name)")
+      #expect(!result.report.isComplete && result.report.lost == 3, "\(name): \(result.report.lost)")
+    }
+  }
+
+  @Test("Rows of an earlier time that none of their indexes has are doubtful")
+  func earlier() throws {
+    func scene(isLater: Bool) throws -> PlainScene {
+      try PlainScene(
+        pragmas: "PRAGMA page_size = 4096",
+        schema: """
+          CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+          CREATE INDEX items_name ON items (name); CREATE INDEX items_n ON items (n)
+          """
+      ) { db in
+        for index in 1...30 {
+          try db.execute(sql: "INSERT INTO items VALUES (?, ?, ?)", arguments: [index, "item \(index)", index])
+        }
+        if isLater { try db.execute(sql: "UPDATE items SET name = 'Ware ' || id, n = id + 500") }
+      }
+    }
+    let (before, later) = (try scene(isLater: false), try scene(isLater: true))
+    let page = later.range(of: try root("items", later))
+    let result = try later.changing { $0.main.replaceSubrange(page, with: before.main[page]) }.salvage(withModel: false)
+    #expect(Int(result.report.doubtful) >= later.falseRows(result))
+    #expect(later.falseRows(result) == 30)
+    #expect(!result.report.isComplete)
+  }
+
+  @Test("Tables of a sound store that hold the same rows keep them", arguments: [true, false])
+  func sound(withModel: Bool) throws {
+    // The types of a copy need not be those of its original, and SQLite keeps text in a column for binary data as it is.
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: """
+        CREATE TABLE words (word TEXT, sense TEXT, note TEXT); CREATE TABLE former (a BLOB, b BLOB, c BLOB);
+        CREATE TABLE latter (word TEXT, sense TEXT, note TEXT);
+        \(Self.pairs("one")); \(Self.pairs("two"))
+        """
+    ) { db in
+      for index in 1...300 {
+        try db.execute(
+          sql: "INSERT INTO words VALUES (?, ?, ?)", arguments: ["word \(index)", "sense", "note \(index)"])
+        for table in ["one", "two"] {
+          try db.execute(sql: "INSERT INTO \(table) VALUES (?, ?)", arguments: [index, 1000 - index])
+        }
+      }
+      try db.execute(sql: "INSERT INTO former SELECT * FROM words; INSERT INTO latter SELECT * FROM words")
+    }
+    let result = try scene.salvage(withModel: withModel)
+    #expect(result.rows.filter { scene.truth[$0.key] != nil } == scene.truth)
+    #expect(result.report.isComplete && result.report.doubtful == 0 && result.report.lost == 0)
+  }
+}
