@@ -24,8 +24,8 @@ struct PageComparison: Sendable {
   /// Whether there are tables whose rows the software numbers, by other ways than one after the other.
   private let hasOwnRowids: Bool
 
-  /// Whether no table is known.
-  private let isWithoutSchema: Bool
+  /// The app's model, which stays; nil where none is known.
+  private let model: CheckedModel?
 
   /// Whether a word is a name of the schema.
   private let isName: @Sendable (String) -> Bool
@@ -39,14 +39,14 @@ struct PageComparison: Sendable {
   ///   - places: the bytes of the original.
   ///   - rows: the rows of the original.
   init(
-    _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, isWithoutSchema: Bool,
+    _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, model: CheckedModel?,
     isName: @escaping @Sendable (String) -> Bool
   ) {
     self.format = format
     encoding = format.encoding
     bound = Information.bound(places: places)
     self.hasOwnRowids = hasOwnRowids
-    self.isWithoutSchema = isWithoutSchema
+    self.model = model
     largestKey = max(0, rows) &* 16
     self.isName = isName
   }
@@ -98,13 +98,18 @@ struct PageComparison: Sendable {
     return tree.rules.indices.contains(field.place) ? tree.rules[field.place] : tree.other
   }
 
-  /// Whether a record is one of the schema, which stays.
+  /// Whether a record is the row of the app's model, or begins as it does.
+  func isModel(_ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>) -> Bool {
+    guard let model, record.count == 1, let field = record.fields.first.map({ page.fields[$0] }) else { return false }
+    return model.begins(field, bytes)
+  }
+
+  /// Whether a record is one of the schema, or the app's model, which stay.
   func keeps(
     _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>, _ tree: CheckedTree?
   ) -> Bool {
     if let tree, tree.isKept { return true }
-    // Where no schema is left, the model's own cache is a blob by itself.
-    if tree == nil, isWithoutSchema, record.count == 1 { return true }
+    if isModel(record, page, bytes) { return true }
     guard record.count == 5 || tree?.isSchema == true else { return false }
     // The schema's root has rows of the schema, also where they are damaged.
     if tree?.isSchema == true, page.isFirst, record.count == 5 { return true }
