@@ -105,10 +105,12 @@ struct CheckedStore: Sendable {
     } else if format == nil {
       parts += others.map { Part(part: $0.0, source: $0.1, images: []) }
     }
+    if let found = format, let encoding = try PageFinding.encoding(ofSchemaIn: main, from: base, found) {
+      format = PageFormat(pageSize: found.pageSize, reserved: found.pageSize - found.usableSize, encoding: encoding)
+    }
     self.parts = parts
     self.format = format
-    let found = format
-    self.model = found.flatMap { format in model.flatMap { CheckedModel($0, format) } }
+    self.model = format.flatMap { pages in model.flatMap { CheckedModel($0, pages) } }
     let highest = min(parts.flatMap(\.images).reduce(count) { max($0, $1.page) }, count + 1 << 20)
     owners = [UInt16](repeating: 0, count: highest + 1)
     uses = [UInt8](repeating: 0, count: highest + 1)
