@@ -132,7 +132,8 @@ package struct SalvageRun {
     }
     return StoreSurvey(
       crawl: crawl, layout: found.expected?.layout, entries: found.definitions.entries,
-      metadata: found.identity.metadata, modelPage: found.identity.modelPage, isDamaged: isDamaged, apart: apart)
+      metadata: found.identity.metadata, modelPage: found.identity.modelPage, modelBytes: found.identity.modelBytes,
+      isDamaged: isDamaged, apart: apart)
   }
 }
 

@@ -62,7 +62,7 @@ struct ScrubWork {
     let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
     let pseudonyms = Pseudonyms(
       key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates,
-      columns: columns, isDamaged: survey?.isDamaged ?? false)
+      columns: columns, model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     var report = ScrubReport()
@@ -136,7 +136,7 @@ struct ScrubWork {
     let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
     let pseudonyms = Pseudonyms(
       key: key, attempt: 0, encoding: survey?.encoding ?? .utf8, bytes: main.count, columns: columns,
-      isDamaged: survey?.isDamaged ?? false)
+      model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
     var external = ExternalValues(
       store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
     let images: PageImages?
@@ -331,8 +331,8 @@ struct ScrubWork {
     }
     let begin = ContinuousClock.now
     let check = ResultCheck(
-      of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names, pages: pageHint,
-      in: fileSystem)
+      of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names,
+      model: survey?.modelBytes, pages: pageHint, in: fileSystem)
     let outcome: ResultCheck.Outcome?
     do throws(FileError) {
       outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }

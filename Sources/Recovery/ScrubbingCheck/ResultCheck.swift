@@ -14,6 +14,7 @@ public struct ResultCheck: Sendable {
   private let keeping: Set<String>
   private let dropping: Set<String>
   private let names: [String]
+  private let model: [UInt8]?
   private let pages: PageHint?
   private let fileSystem: FileSystem
 
@@ -39,15 +40,17 @@ public struct ResultCheck: Sendable {
   ///   - keeping: the attributes or columns that stay by the caller's wish.
   ///   - dropping: those that are overwritten with filling.
   ///   - names: names of the schema and the model, which are not the user's; those of the store's own schema are known besides.
+  ///   - model: the app's model as the store carries it; it stays where these bytes unpack to the archive of one.
   ///   - pages: where the pages of the main file are; if nil, what its header and its bytes say.
   public init(
     of original: StoreFileSet, keeping: Set<String> = [], dropping: Set<String> = [], names: [String] = [],
-    pages: PageHint? = nil, in fileSystem: FileSystem = FileSystem()
+    model: [UInt8]? = nil, pages: PageHint? = nil, in fileSystem: FileSystem = FileSystem()
   ) {
     self.original = original
     self.keeping = keeping
     self.dropping = dropping
     self.names = names
+    self.model = model
     self.pages = pages
     self.fileSystem = fileSystem
   }
@@ -68,7 +71,7 @@ public struct ResultCheck: Sendable {
     on result: StoreFileSet, progress: @escaping Progress = { _, _ in true }
   ) throws(FileError) -> Outcome? {
     let store = try CheckedStore(
-      original, keeping: keeping, dropping: dropping, names: names, pages: pages, in: fileSystem)
+      original, keeping: keeping, dropping: dropping, names: names, model: model, pages: pages, in: fileSystem)
     let bytes = store.parts.reduce(0) { $0 + $1.source.count }
     let total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData)) + 2 * bytes
     let progress = CheckProgress(total: total, progress)

@@ -27,7 +27,7 @@ struct ResultPass {
     self.progress = progress
     comparison = PageComparison(
       store.format ?? PageFormat(pageSize: 65536), places: total, rows: rows,
-      hasOwnRowids: store.hasOwnRowids, isWithoutSchema: store.isWithoutSchema, isName: store.isName)
+      hasOwnRowids: store.hasOwnRowids, model: store.model, isName: store.isName)
   }
 
   /// Goes through stretches of files; false where it was ended.
@@ -87,6 +87,9 @@ struct ResultPass {
     _ image: CheckedStore.Image, _ before: [UInt8], _ after: inout [UInt8], _ name: PathText
   ) {
     guard let format = store.format else { return }
+    if let piece = store.model?.piece(before.span, after.span) {
+      for index in piece { after[index] = 0 }
+    }
     let tree = store.tree(ofPage: image.page)
     let use = store.use(ofPage: image.page)
     let start = CheckedStore.start(ofPage: image.page, before.span)
@@ -99,8 +102,11 @@ struct ResultPass {
         isSame = comparison.isSameStretch(before.span, after.span, from: 4, isText: use == .text)
       }
     } else if page.kind == 0 {
+      // The database's header says nothing of values, whatever is left of the page behind it.
+      let loose = (image.page == 1 && before.starts(with: "SQLite format 3\0".utf8) ? 100 : 0)..<format.pageSize
       isSame =
-        comparison.looseFinding(nil, before.span, after.span, isSchema: tree?.isSchema == true) != nil
+        comparison.looseFinding(
+          nil, before.span.extracting(loose), after.span.extracting(loose), isSchema: tree?.isSchema == true) != nil
     } else {
       isSame =
         comparison.compare(page, before.span, after.span, tree) != nil

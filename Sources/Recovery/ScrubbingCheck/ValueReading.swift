@@ -25,8 +25,7 @@ struct ValueReading: Sendable {
     self.progress = progress
     comparison = store.format.map { format in
       PageComparison(
-        format, places: total, rows: 0, hasOwnRowids: false, isWithoutSchema: store.isWithoutSchema,
-        isName: store.isName)
+        format, places: total, rows: 0, hasOwnRowids: false, model: store.model, isName: store.isName)
     }
   }
 
@@ -66,6 +65,7 @@ struct ValueReading: Sendable {
       texts.append(0)
     }
     wanted.remove(allIn: texts.span)
+    if let model = store.model { wanted.remove(allIn: model.bytes.span) }
     return ValueSearch(wanted, size: size)
   }
 
@@ -104,7 +104,8 @@ struct ValueReading: Sendable {
           take(field, rule, bytes.span, format)
         }
       }
-      guard record.overflow > 1 else { continue }
+      // The pages behind the model's row are known by what is on them, wherever they are.
+      guard record.overflow > 1, !comparison.isModel(record, page, bytes.span) else { continue }
       if !isKept, try takeMetadata(record, bytes, format) { continue }
       try follow(record, isKept: isKept, tree, format)
     }

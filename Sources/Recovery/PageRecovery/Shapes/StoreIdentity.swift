@@ -10,6 +10,9 @@ struct StoreIdentity {
   /// The model cache that could be read.
   var cachedModel: ManagedObjectModel?
 
+  /// The bytes that the model cache was read from, packed as they are; nil where none was.
+  var modelBytes: [UInt8]?
+
   /// The page that the model cache was read from; nil where none was.
   var modelPage: UInt32?
 
@@ -91,6 +94,7 @@ struct StoreIdentity {
     } else if values.count < 3, cachedModel == nil, case .blob(let bytes)? = values.first {
       // A blob that does not unpack to a model is no model cache.
       cachedModel = try? ManagedObjectModel(modelCache: bytes)
+      if cachedModel != nil { modelBytes = bytes }
     }
   }
 

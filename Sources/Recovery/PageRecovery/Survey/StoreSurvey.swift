@@ -81,6 +81,9 @@ package struct StoreSurvey {
   /// The page with the model that the store carries; nil where none could be read.
   package let modelPage: UInt32?
 
+  /// The bytes of that model, packed as they are in the store.
+  package let modelBytes: [UInt8]?
+
   /// Whether anything is known to be wrong with the pages: then copies and strangers are looked out for.
   package let isDamaged: Bool
 
@@ -92,12 +95,13 @@ package struct StoreSurvey {
 
   init(
     crawl: Crawl, layout: StoreLayout?, entries: [SchemaEntry], metadata: StoreMetadata?, modelPage: UInt32?,
-    isDamaged: Bool, apart: Set<CellPlace>
+    modelBytes: [UInt8]?, isDamaged: Bool, apart: Set<CellPlace>
   ) {
     self.crawl = crawl
     self.isDamaged = isDamaged
     self.apart = apart
     self.modelPage = modelPage
+    self.modelBytes = modelBytes
     var leading: [UInt32: Int] = [:]
     for (tree, facts) in crawl.trees.enumerated() where !facts.hasRowids && !facts.isDropped {
       for gap in facts.gaps where gap.page > 0 { leading[gap.page] = tree }

@@ -44,7 +44,7 @@ struct FieldRule: Sendable, Hashable {
     var rule = self
     switch kind {
     case .own: rule.kind = .word
-    case .keep where standing == .left: rule.kind = .replace
+    case .keep where standing == .left, .metadata where standing == .left: rule.kind = .replace
     case .key where standing == .left && domain < 0: rule.kind = .word
     case .keep, .key, .replace, .word, .date, .drop, .metadata: break
     }

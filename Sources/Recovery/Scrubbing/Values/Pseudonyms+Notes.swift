@@ -99,7 +99,7 @@ extension Pseudonyms {
       MetadataScrub.note(bytes, range, self)
       return
     }
-    let isOwn = rule.kind == .own && (!isText || !isDamaged || isWord(bytes, range))
+    let isOwn = rule.kind == .own && isOwn(bytes, range, isText: isText)
     if rule.kind == .keep || isOwn || rule.kind == .word && isText && isWord(bytes, range) {
       keep(bytes, range)
       return
@@ -176,6 +176,16 @@ extension Pseudonyms {
     var count = 0
     for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { count &+= 1 }
     return count >= 4
+  }
+
+  /// Whether a value in a column of bookkeeping stays: in a damaged store what is there may be another table's, so that only names of
+  /// the schema do, and the model, as far as its pages are at hand.
+  func isOwn(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool) -> Bool {
+    guard isDamaged else { return true }
+    guard !isText else { return isWord(bytes, range) }
+    guard let model, range.count <= model.count else { return false }
+    for (place, index) in range.enumerated() where bytes[index] != model[place] { return false }
+    return true
   }
 
   /// Whether text is a name of the schema or of the model.

@@ -44,7 +44,11 @@ final class Pseudonyms {
   /// The names of the schema and the model, which are not the user's.
   let words: Set<[UInt8]>
 
-  /// Whether damage makes it doubtful which table a page belongs to, so that only words of the schema stay in bookkeeping.
+  /// The app's model, packed as the store carries it; nil where none could be read.
+  let model: [UInt8]?
+
+  /// Whether damage makes it doubtful which table a page belongs to, so that only words of the schema and the model stay in
+  /// bookkeeping.
   let isDamaged: Bool
 
   /// Whether dates are replaced like other numbers, in their order, because no shift fits them all.
@@ -69,9 +73,10 @@ final class Pseudonyms {
   /// - Parameter bytes: the size of the store.
   init(
     key: ScrubbingKey, attempt: Int, encoding: TextEncoding, bytes: Int64, ranksDates: Bool = false,
-    columns: ColumnRules? = nil, isDamaged: Bool = false
+    columns: ColumnRules? = nil, model: [UInt8]? = nil, isDamaged: Bool = false
   ) {
     self.encoding = encoding
+    self.model = model
     self.isDamaged = isDamaged
     domains = NumberDomains(columns?.domains ?? [])
     words = Set((columns?.words ?? []).map { Array($0.utf8) })
@@ -85,6 +90,7 @@ final class Pseudonyms {
   init(like other: Pseudonyms) {
     encoding = other.encoding
     ranksDates = other.ranksDates
+    model = other.model
     isDamaged = other.isDamaged
     words = other.words
     domains = NumberDomains(like: other.domains)
@@ -96,6 +102,7 @@ final class Pseudonyms {
   /// The same once more, for use from another thread; what it exempts is its own.
   init(copying other: Pseudonyms) {
     encoding = other.encoding
+    model = other.model
     isDamaged = other.isDamaged
     words = other.words
     domains = other.domains
@@ -167,7 +174,7 @@ final class Pseudonyms {
       guard !range.isEmpty else { return .nothing }
       switch rule.kind {
       case .keep: return .kept
-      case .own where code & 1 == 0 || !isDamaged || isWord(bytes.span, range): return .kept
+      case .own where isOwn(bytes.span, range, isText: code & 1 == 1): return .kept
       case .word where code & 1 == 1 && isWord(bytes.span, range): return .kept
       case .metadata:
         let places = MetadataScrub.replace(&bytes, range, self)

@@ -24,8 +24,8 @@ struct PageComparison: Sendable {
   /// Whether there are tables whose rows the software numbers, by other ways than one after the other.
   private let hasOwnRowids: Bool
 
-  /// Whether no table is known.
-  private let isWithoutSchema: Bool
+  /// The app's model, which stays; nil where none is known.
+  private let model: CheckedModel?
 
   /// Whether a word is a name of the schema.
   private let isName: @Sendable (String) -> Bool
@@ -39,14 +39,14 @@ struct PageComparison: Sendable {
   ///   - places: the bytes of the original.
   ///   - rows: the rows of the original.
   init(
-    _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, isWithoutSchema: Bool,
+    _ format: PageFormat, places: Int64, rows: Int64, hasOwnRowids: Bool, model: CheckedModel?,
     isName: @escaping @Sendable (String) -> Bool
   ) {
     self.format = format
     encoding = format.encoding
     bound = Information.bound(places: places)
     self.hasOwnRowids = hasOwnRowids
-    self.isWithoutSchema = isWithoutSchema
+    self.model = model
     largestKey = max(0, rows) &* 16
     self.isName = isName
   }
@@ -98,13 +98,18 @@ struct PageComparison: Sendable {
     return tree.rules.indices.contains(field.place) ? tree.rules[field.place] : tree.other
   }
 
-  /// Whether a record is one of the schema, which stays.
+  /// Whether a record is the row of the app's model, or begins as it does.
+  func isModel(_ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>) -> Bool {
+    guard let model, record.count == 1, let field = record.fields.first.map({ page.fields[$0] }) else { return false }
+    return model.begins(field, bytes)
+  }
+
+  /// Whether a record is one of the schema, or the app's model, which stay.
   func keeps(
     _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: Span<UInt8>, _ tree: CheckedTree?
   ) -> Bool {
     if let tree, tree.isKept { return true }
-    // Where no schema is left, the model's own cache is a blob by itself.
-    if tree == nil, isWithoutSchema, record.count == 1 { return true }
+    if isModel(record, page, bytes) { return true }
     guard record.count == 5 || tree?.isSchema == true else { return false }
     // The schema's root has rows of the schema, also where they are damaged.
     if tree?.isSchema == true, page.isFirst, record.count == 5 { return true }
@@ -187,17 +192,15 @@ struct PageComparison: Sendable {
       if byte == result[index] {
         run &+= Int(table[Int(byte)]) &+ (byte >= 0x80 ? Information.character : 0)
         whole &+= Int(table[Int(byte)])
-        if run >= bound {
-          if isTold(runStart...index, field.range, original, rule) { return true }
-          run = 0
-          runStart = index &+ 1
-        }
       } else {
         if table[Int(byte)] > 0 || byte >= 0x80 || encoding != .utf8 { isAll = false }
+        // A piece is judged where it ends, as within a word it is no name.
+        if run >= bound, isTold(runStart..<index, field.range, original, rule) { return true }
         run = 0
         runStart = index &+ 1
       }
     }
+    if run >= bound, isTold(runStart..<field.range.upperBound, field.range, original, rule) { return true }
     guard isAll, field.isWhole, whole >= Information.leastOfValue || hasWide || encoding != .utf8 else { return false }
     let text = encoding.text(field.range.map { original[$0] })
     let (bits, characters) = Information.ofText(text, onceEach: false)
@@ -207,11 +210,11 @@ struct PageComparison: Sendable {
 
   /// Whether a piece of text that is the same in both tells as much when its characters and words are looked at.
   private func isTold(
-    _ range: ClosedRange<Int>, _ field: Range<Int>, _ original: Span<UInt8>, _ rule: CheckedTree.Rule
+    _ range: Range<Int>, _ field: Range<Int>, _ original: Span<UInt8>, _ rule: CheckedTree.Rule
   ) -> Bool {
     var start = range.lowerBound
     if encoding != .utf8, (start - field.lowerBound) & 1 == 1 { start += 1 }
-    let text = encoding.text((start..<(range.upperBound + 1)).map { original[$0] })
+    let text = encoding.text((start..<max(start, range.upperBound)).map { original[$0] })
     if rule.isDropped, text.allSatisfy({ "xX0".contains($0) || !($0.isLetter || $0.isNumber) }) { return false }
     return Information.ofText(text, onceEach: field.count > 64, isName: isName).bits >= bound
   }
@@ -303,7 +306,6 @@ struct PageComparison: Sendable {
   /// Whether bytes that are the same in both are a piece of a value.
   private func isLeft(_ range: Range<Int>, _ bytes: Span<UInt8>) -> Bool {
     var (bits, most) = (0, 0)
-    var (high, counts, commonest) = (0, [Int](repeating: 0, count: 256), 0)
     for index in range {
       let byte = bytes[index]
       if byte >= 0x20 && byte < 0x7f || byte >= 0xc2 && byte <= 0xf4
@@ -316,19 +318,46 @@ struct PageComparison: Sendable {
       } else {
         bits = 0
       }
-      if byte > 0x20 { high += 1 }
-      counts[Int(byte)] += 1
-      commonest = max(commonest, counts[Int(byte)])
     }
-    let isNoise =
-      range.count >= 24 && high * 4 >= range.count * 3 && counts.count { $0 > 0 } >= 16 && commonest * 4 <= range.count
+    var isNoise = Self.isNoise(bytes, range)
     guard most >= bound || isNoise else { return false }
     // Characters of ASCII are read whatever the encoding, and wherever in one the bytes begin.
     let characters = range.map { bytes[$0] }.filter { encoding == .utf8 || $0 != 0 }
+    if isNoise {
+      let rest = withoutNames(characters)
+      isNoise = rest.count == characters.count || Self.isNoise(rest.span, rest.indices)
+    }
     let text = String(decoding: characters, as: UTF8.self)
     if text.contains("CREATE ") { return false }
     if most >= bound, Information.ofText(text, onceEach: true, isName: isName).bits < bound, !isNoise { return false }
     return !isHeader(range, bytes)
+  }
+
+  /// Whether bytes are many and different, and few of them such as structure is full of.
+  private static func isNoise(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    guard range.count >= 24 else { return false }
+    var (high, counts, commonest) = (0, [Int](repeating: 0, count: 256), 0)
+    for index in range {
+      let byte = bytes[index]
+      if byte > 0x20 { high += 1 }
+      counts[Int(byte)] += 1
+      commonest = max(commonest, counts[Int(byte)])
+    }
+    return high * 4 >= range.count * 3 && counts.count { $0 > 0 } >= 16 && commonest * 4 <= range.count
+  }
+
+  /// Bytes without the words that are names of the schema, which stay.
+  private func withoutNames(_ bytes: [UInt8]) -> [UInt8] {
+    var rest: [UInt8] = []
+    var start = 0
+    for index in 0...bytes.count {
+      if index < bytes.count, Information.text[Int(bytes[index])] > 0 || bytes[index] == 0x5f { continue }
+      let word = bytes[start..<index]
+      if word.count < 4 || !isName(String(decoding: word, as: UTF8.self)) { rest += word }
+      if index < bytes.count { rest.append(bytes[index]) }
+      start = index + 1
+    }
+    return rest
   }
 
   /// Whether bytes are the serial types of a row's record: behind them there is text where they say so.
@@ -390,19 +419,15 @@ struct PageComparison: Sendable {
       let byte = original[index]
       if byte == result[index] {
         run &+= byte == last ? 0 : Int(table[Int(byte)]) &+ (isText && byte >= 0x80 ? Information.character : 0)
-        if run >= bound {
-          if !isText { return true }
-          if isTold(start...index, from..<end, original, CheckedTree.Rule()) { return true }
-          run = 0
-          start = index &+ 1
-        }
+        if run >= bound, !isText { return true }
       } else {
+        if run >= bound, isTold(start..<index, from..<end, original, CheckedTree.Rule()) { return true }
         run = 0
         start = index &+ 1
       }
       last = byte
       index &+= 1
     }
-    return false
+    return run >= bound && isTold(start..<max(start, end), from..<end, original, CheckedTree.Rule())
   }
 }

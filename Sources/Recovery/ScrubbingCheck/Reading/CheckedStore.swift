@@ -53,8 +53,14 @@ struct CheckedStore: Sendable {
   /// For each page what a chain of overflow pages says of it.
   private var uses: [UInt8]
 
-  /// The names of the schema, in capital letters.
+  /// The names of the schema and the model as they are spelled, which is how they stay.
   private(set) var names: Set<String> = []
+
+  /// The same in capital letters.
+  private var capitals: Set<String> = []
+
+  /// The app's model, which stays wherever its pages are; nil where none is known.
+  let model: CheckedModel?
 
   /// The last image of each page in the log.
   private var logged: [Int: Int64] = [:]
@@ -68,8 +74,8 @@ struct CheckedStore: Sendable {
 
   /// Opens the files of a store, which are only read.
   init(
-    _ files: StoreFileSet, keeping: Set<String>, dropping: Set<String>, names: [String], pages: ResultCheck.PageHint?,
-    in fileSystem: FileSystem
+    _ files: StoreFileSet, keeping: Set<String>, dropping: Set<String>, names: [String], model: [UInt8]?,
+    pages: ResultCheck.PageHint?, in fileSystem: FileSystem
   ) throws(FileError) {
     base = max(0, pages?.base ?? 0)
     self.keeping = keeping
@@ -99,8 +105,12 @@ struct CheckedStore: Sendable {
     } else if format == nil {
       parts += others.map { Part(part: $0.0, source: $0.1, images: []) }
     }
+    if let found = format, let encoding = try PageFinding.encoding(ofSchemaIn: main, from: base, found) {
+      format = PageFormat(pageSize: found.pageSize, reserved: found.pageSize - found.usableSize, encoding: encoding)
+    }
     self.parts = parts
     self.format = format
+    self.model = format.flatMap { pages in model.flatMap { CheckedModel($0, pages) } }
     let highest = min(parts.flatMap(\.images).reduce(count) { max($0, $1.page) }, count + 1 << 20)
     owners = [UInt16](repeating: 0, count: highest + 1)
     uses = [UInt8](repeating: 0, count: highest + 1)
@@ -157,7 +167,7 @@ struct CheckedStore: Sendable {
   /// Whether text is a name of the schema or of the model.
   func isName(_ text: String) -> Bool {
     let upper = text.uppercased()
-    return names.contains(upper) || names.contains("Z\(upper)")
+    return capitals.contains(upper) || capitals.contains("Z\(upper)")
   }
 
   // MARK: Reading
@@ -180,7 +190,8 @@ struct CheckedStore: Sendable {
 
   private mutating func note(name: String) {
     guard names.count < Self.mostNames, name.utf8.count <= 1024 else { return }
-    names.insert(name.uppercased())
+    names.insert(name)
+    capitals.insert(name.uppercased())
   }
 
   /// An entry of the schema.

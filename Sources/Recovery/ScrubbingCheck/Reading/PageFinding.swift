@@ -74,6 +74,30 @@ enum PageFinding {
     return votes[0] == most ? .utf8 : votes[1] == most ? .utf16LittleEndian : .utf16BigEndian
   }
 
+  /// The encoding that rows of the schema are in, as a damaged header may name another; nil where none is found below page 1.
+  static func encoding(ofSchemaIn main: any ByteSource, from base: Int64, _ format: PageFormat) throws(FileError)
+    -> CheckedEncoding?
+  {
+    var page = CheckedPage()
+    var number = 1
+    for _ in 0..<4 {
+      let bytes = try main.bytes(at: base + Int64(number - 1) * Int64(format.pageSize), length: format.pageSize)
+      guard bytes.count == format.pageSize else { return nil }
+      page.read(bytes.span, start: CheckedStore.start(ofPage: number, bytes.span), format, isMarking: false)
+      for record in page.records where record.count == 5 {
+        guard let field = record.fields.first.map({ page.fields[$0] }), field.place == 0, field.isWhole else {
+          continue
+        }
+        let kind = bytes[field.range]
+        for encoding in [CheckedEncoding.utf8, .utf16LittleEndian, .utf16BigEndian]
+        where ["table", "index", "trigger", "view"].contains(encoding.text(kind)) { return encoding }
+      }
+      guard page.kind == 5, let child = page.children.last, child > 1 else { return nil }
+      number = child
+    }
+    return nil
+  }
+
   private static func isTree(_ bytes: Span<UInt8>, pageSize: Int) -> Bool {
     guard bytes.count == 8, [2, 5, 10, 13].contains(bytes[0]), let cells = Bytes.two(bytes, 3),
       let content = Bytes.two(bytes, 5), let free = Bytes.two(bytes, 1)

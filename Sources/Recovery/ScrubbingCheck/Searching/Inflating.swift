@@ -1,6 +1,6 @@
 internal import CZlib
 
-/// Unpacks a stream of gzip or zlib, as far as it is one.
+/// Unpacks a stream of gzip or zlib, or of DEFLATE without a header, as far as it is one.
 ///
 /// The only place of this module that hands memory to zlib.
 @safe final class Inflating {
@@ -9,12 +9,15 @@ internal import CZlib
   private var buffer = [UInt8](repeating: 0, count: 16 << 10)
 
   /// A stream that is unpacked to so many bytes at most; nil where memory is short.
-  init?(limit: Int) {
+  ///
+  /// - Parameter isRaw: whether it has no header.
+  init?(limit: Int, isRaw: Bool = false) {
     left = limit
     unsafe stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    // 32 more than the window's size: a header of either kind.
-    let status = unsafe inflateInit2_(stream, 32 + MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    // 32 more than the window's size: a header of either kind; less than zero: none.
+    let window = isRaw ? -MAX_WBITS : 32 + MAX_WBITS
+    let status = unsafe inflateInit2_(stream, window, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else { return nil }
   }
 
