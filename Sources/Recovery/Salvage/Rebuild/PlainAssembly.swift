@@ -81,6 +81,8 @@ struct PlainAssembly {
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
       arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
+  }
+
   // MARK: References
 
   /// Counts the rows that foreign keys lead to and that were neither recovered nor set aside, each once.
