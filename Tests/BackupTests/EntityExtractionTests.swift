@@ -122,7 +122,7 @@ struct EntityExtractionTests {
     let (scene, _) = try prepare(records: 10)
     let before = try FolderContents(of: scene.folder.path)
     let error = #expect(throws: BackupError.self) { _ = try extract(scene, ["Nobody"]) }
-    #expect(error?.kind == .request)
+    #expect(error?.kind == .unknownEntity)
     #expect(try FolderContents(of: scene.folder.path) == before)
     try scene.folder.write("taken", to: "Some.sqlite")
     #expect(throws: BackupError.self) { _ = try extract(scene, ["Person"]) }

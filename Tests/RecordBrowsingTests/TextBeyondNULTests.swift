@@ -32,7 +32,8 @@ struct TextBeyondNULTests {
       ("name__contains", "%_\\", [4]), ("name__endswith", "", [1, 2, 3, 4]), ("_search", "two", [2]),
     ])
   func filters(name: String, value: String, keys: [Int]) throws {
-    let browsed = try fleet().browse()
+    let fleet = try fleet()
+    let browsed = try fleet.browse()
     let ship = try browsed.collection("Ship")
     let query = try RecordQuery([(name, value)], of: ship)
     #expect(try browsed.page(of: ship, query).rows.map(\.key.description) == keys.map { "\($0)" })
@@ -43,7 +44,8 @@ struct TextBeyondNULTests {
 
   @Test("Values, facets, searches and pages have all of it")
   func values() throws {
-    let browsed = try fleet().browse()
+    let fleet = try fleet()
+    let browsed = try fleet.browse()
     let ship = try browsed.collection("Ship")
     let place = try #require(ship.columns.firstIndex { $0.name == "name" })
     let all = try browsed.page(of: ship, RecordQuery())
