@@ -201,9 +201,9 @@ package struct DataCheck: Sendable, Encodable {
     let found = columns[StoreOutline.key(table)]
     let missing = names.filter { found?.contains(StoreOutline.key($0)) != true }
     guard !missing.isEmpty else { return true }
-    let words = missing.map { name in
-      found == nil ? "table \(printable(table)) is not there" : "table \(printable(table)) has no column \(printable(name))"
-    }
+    let place = "table \(printable(table))"
+    let words =
+      found == nil ? ["\(place) is not there"] : missing.map { "\(place) has no column \(printable($0))" }
     notChecked = Set(notChecked).union(words).sorted()
     return false
   }
