@@ -110,6 +110,21 @@ struct DriftVerdictTests {
     #expect(seen.drift?.differences.map(\.code) == ["other-entity-number"])
   }
 
+  @Test("What a damaged index says of entity numbers is not said of the rows", arguments: [false, true])
+  func damagedIndex(counting: Bool) throws {
+    let folder = try TemporaryFolder()
+    // The index of entity numbers and one of names lead to each other's entries.
+    let names = "('own_index', 'ZCAR_Z_ENT_INDEX')"
+    let path = try Self.carsAndTaxis(then: ["CREATE INDEX own_index ON ZCAR(ZNAME)"]).running(
+      "PRAGMA writable_schema = 1",
+      "UPDATE sqlite_master SET rootpage = (SELECT sum(rootpage) FROM sqlite_master WHERE name IN \(names)) - rootpage "
+        + "WHERE name IN \(names)", "PRAGMA wal_checkpoint(TRUNCATE)"
+    ).place(in: folder)
+    let seen = try examiner().look(path, nil, .quick, counting: counting)
+    #expect(seen.verdict == .damaged, "\(seen.reason.words)")
+    #expect(seen.drift?.differences.map(\.code) == [])
+  }
+
   @Test("Nothing needs to be done is said without reservation only where all was looked at")
   func reservation() throws {
     let folder = try TemporaryFolder()

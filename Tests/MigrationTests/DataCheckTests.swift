@@ -96,4 +96,29 @@ struct DataCheckTests {
       Self.sound + "UPDATE ZSHIP SET ZPHOTO = CAST(\(reference("../../Store.sqlite")) AS BLOB) WHERE Z_PK = 1"
     #expect(try check(outside).findings.map(\.kind) == [.missingFile])
   }
+
+  @Test("What leads to a table that is not there leads nowhere, and what else could not be checked is told")
+  func missingTable() throws {
+    let noTable = try check(Self.sound + "DROP TABLE ZCAPTAIN")
+    #expect(noTable.findings.map(\.kind) == [.danglingReference])
+    #expect(noTable.findings.map(\.table) == ["ZSHIP"] && noTable.findings.map(\.keys) == [[[1]]])
+    #expect(noTable.notChecked == ["table ZCAPTAIN is not there"] && !noTable.isClean)
+    let noColumn = try check(Self.sound + "ALTER TABLE ZSHIP DROP COLUMN ZPHOTO")
+    #expect(noColumn.findings.isEmpty && !noColumn.isClean)
+    #expect(noColumn.notChecked == ["table ZSHIP has no column ZPHOTO"])
+  }
+
+  @Test("What damaged indexes say of rows is not said")
+  func damagedIndexes() throws {
+    // Each of the two indexes of the table leads to the other's entries.
+    let swapped = try check(
+      Self.sound + """
+        PRAGMA writable_schema = 1;
+        UPDATE sqlite_master SET rootpage =
+          (SELECT sum(rootpage) FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZSHIP') - rootpage
+        WHERE type = 'index' AND tbl_name = 'ZSHIP';
+        PRAGMA writable_schema = 0
+        """)
+    #expect(swapped.findings == [] && swapped.isClean)
+  }
 }

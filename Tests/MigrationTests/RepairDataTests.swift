@@ -172,6 +172,24 @@ struct RepairDataTests {
         == rows("SELECT typeof(\"after\") || \"after\" FROM lazaret_values_changed", aside))
   }
 
+  @Test("A store whose indexes are damaged is not said to lack nothing, and none of its references is cut")
+  func damagedIndexes() throws {
+    let names = "('ZCAR_ZENGINE_INDEX', 'own_index')"
+    let scene = try MigrationScene(
+      Self.current, "INSERT INTO ZENGINE (Z_PK, Z_ENT, Z_OPT, ZPOWER, ZCAR) VALUES (1, 2, 1, 70, 1)",
+      "INSERT INTO ZCAR (Z_PK, Z_ENT, Z_OPT, ZPLATE, ZENGINE) VALUES (1, 1, 1, 'A', 1), (2, 1, 1, 'B', NULL)",
+      "CREATE INDEX own_index ON ZCAR (ZPLATE)", "PRAGMA writable_schema = 1",
+      "UPDATE sqlite_master SET rootpage = (SELECT sum(rootpage) FROM sqlite_master WHERE name IN \(names)) - rootpage "
+        + "WHERE name IN \(names)")
+    let (migrator, options) = try migrator()
+    let before = try FileSystem().contents(of: scene.store, limit: 1 << 24)
+    let planned = #expect(throws: MigrationError.self) { try migrator.planRepair(scene.store, options: options) }
+    #expect(planned?.kind == .sourceDamaged)
+    let repaired = #expect(throws: MigrationError.self) { try migrator.repair(scene.store, options: options) }
+    #expect(repaired?.kind == .sourceDamaged)
+    #expect(try FileSystem().contents(of: scene.store, limit: 1 << 24) == before)
+  }
+
   @Test func withoutBeingAskedNoRecordIsTouched() throws {
     let scene = try scene()
     let before = try tableContents(scene.store)

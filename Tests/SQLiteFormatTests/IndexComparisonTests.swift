@@ -62,6 +62,22 @@ struct IndexComparisonTests {
     #expect(report.compared == all - report.uncompared.count)
   }
 
+  @Test("An index that leads to the entries of another one of its table is damaged, whatever columns that has")
+  func exchangedRoots() throws {
+    let fixture = try StoreFixture(
+      "CREATE TABLE c (k INTEGER PRIMARY KEY, o INT, m TEXT, n TEXT, p INT)", "CREATE INDEX c_o ON c (o)",
+      "CREATE INDEX c_mnp ON c (m, n, p)",
+      "WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i WHERE v < 50) "
+        + "INSERT INTO c SELECT v, v % 7, 'm' || v % 3, 'n' || v, v FROM i",
+      "PRAGMA writable_schema = 1",
+      "UPDATE sqlite_master SET rootpage = (SELECT sum(rootpage) FROM sqlite_master WHERE name IN ('c_o', 'c_mnp')) - rootpage "
+        + "WHERE name IN ('c_o', 'c_mnp')")
+    let database = try fixture.files().open()
+    let report = try database.compareIndexes(try database.schema())
+    #expect(report.uncompared.isEmpty)
+    #expect(report.findings.items.map(\.kind) == [.indexEntriesDiffer, .indexEntriesDiffer])
+  }
+
   @Test("Only the tables that are asked for are compared")
   func chosen() throws {
     let fixture = try fixture("PRAGMA encoding = 'UTF-8'", seed: 2)

@@ -89,7 +89,7 @@ extension RecoverableStore {
       /// An empty store was created.
       case create
 
-      /// A recovery kit of the healthy store was noted.
+      /// A recovery kit of the store was noted.
       case recoveryKit = "recovery-kit"
     }
 

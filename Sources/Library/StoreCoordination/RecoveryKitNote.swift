@@ -1,6 +1,6 @@
 package import RecoveryKit
 
-/// The noting of a recovery kit, which a ``BackgroundPass`` does over a healthy store.
+/// The noting of a recovery kit, which a ``BackgroundPass`` does over a store that was opened.
 package enum RecoveryKitNote {
   /// How the noting ended.
   package enum Outcome: Sendable {
@@ -29,7 +29,7 @@ package enum RecoveryKitNote {
       return .noted(
         OpeningEvent(
           .recoveryKit, at: now, path: path,
-          words: "A recovery kit of the healthy store was noted; it holds none of the records' values."))
+          words: "A recovery kit of the store was noted; it holds none of the records' values."))
     } catch {
       return .failed(error)
     }

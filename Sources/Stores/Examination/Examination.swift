@@ -47,6 +47,9 @@ package struct Examination: Sendable {
   /// What the drift was compared by; kept until the records are counted, which tells more of them.
   var outline: StoreOutline?
 
+  /// The same as the tables alone tell, without the word of their indexes.
+  var outlineOfTables: StoreOutline?
+
   /// The entity numbers that were met when records were counted, by table; nil stands for what is no integer.
   var countedNumbers: [String: Set<Int64?>] = [:]
 

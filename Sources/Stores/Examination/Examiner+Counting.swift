@@ -17,6 +17,7 @@ extension Examiner {
     examination.health.integrity = report
     examination.health.add(report.findings)
     guard report.isSound else {
+      distrustIndexes(&examination)
       examination.condemn(.damagedPages(report))
       return
     }
@@ -25,6 +26,7 @@ extension Examiner {
     let total = Int(database.highestPage)
     let compared = try database.compareIndexes(schema) { options.progress(total, total) }
     guard !compared.isSound else { return }
+    distrustIndexes(&examination)
     examination.health.add(compared.findings)
     examination.condemn(.damagedIndexes(compared))
   }

@@ -20,6 +20,17 @@ extension Examiner {
     if let cached { outline.cachedModel = .model(cached.versionHashes()) }
     outline.keyRows = try keyRows(database, schema, &examination.health)
     for table in layout.tables { try readEnds(of: table.name, database, schema, &outline, &examination.health) }
+    examination.outlineOfTables = outline
+    for table in layout.tables { try readIndexEnds(of: table.name, database, schema, &outline) }
+    examination.outline = outline
+    examination.take(StoreDrift(of: outline, to: layout, hashes: hashes), outline, layout)
+  }
+
+  /// Takes back what indexes have told of the rows, where not all that they hold is sound.
+  func distrustIndexes(_ examination: inout Examination) {
+    guard let outline = examination.outlineOfTables, outline != examination.outline, let model = examination.storeModel,
+      let layout = Self.layout(of: model), let hashes = examination.metadata?.versionHashes
+    else { return }
     examination.outline = outline
     examination.take(StoreDrift(of: outline, to: layout, hashes: hashes), outline, layout)
   }
@@ -120,17 +131,11 @@ extension Examiner {
     return rows.findings.hasDamage ? nil : result
   }
 
-  /// Reads the highest primary key of a table, and the entity numbers of its first and last row, and of the first and last
-  /// entry of an index of entity numbers.
-  ///
-  /// Core Data indexes the numbers of most tables with records of several entities, which have numbers in a row: where the
-  /// least and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
+  /// Reads the highest primary key of a table, and the entity numbers of its first and last row.
   private func readEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
   ) throws(FormatError) {
-    guard let table = schema.table(named: name), table.rootPage > 0, let definition = table.tableDefinition,
-      let key = definition.column(named: "Z_PK"), definition.rowidAlias == key
-    else { return }
+    guard let (table, definition) = Self.keyedTable(name, schema) else { return }
     var rows = try database.rows(root: table.rootPage, payloadLimit: 512)
     let first = try rows.next()
     health.add(rows.findings)
@@ -140,6 +145,24 @@ extension Examiner {
     let numbers = [first, last].compactMap(\.self).map { definition.values(of: $0)[column].integer }
     let isNullSeen = Self.hasLocalEntityNumbers(definition)
     outline.note(numbers.filter { $0 != nil || isNullSeen }, in: name)
+  }
+
+  /// A table whose rowids are primary keys; nil where there is none of that name.
+  private static func keyedTable(_ name: String, _ schema: Schema) -> (SchemaEntry, TableDefinition)? {
+    guard let table = schema.table(named: name), table.rootPage > 0, let definition = table.tableDefinition,
+      let key = definition.column(named: "Z_PK"), definition.rowidAlias == key
+    else { return nil }
+    return (table, definition)
+  }
+
+  /// Reads the entity numbers of the first and last entry of an index of them; a look at every page compares it with the rows.
+  ///
+  /// Core Data indexes the numbers of most tables with records of several entities, which have numbers in a row: where the
+  /// least and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
+  private func readIndexEnds(
+    of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline
+  ) throws(FormatError) {
+    guard let (_, definition) = Self.keyedTable(name, schema), definition.column(named: "Z_ENT") != nil else { return }
     for entry in schema.entries where entry.kind == .index && entry.rootPage > 0 && isSame(entry.tableName, name) {
       guard let index = entry.indexDefinition, !index.isPartial,
         let column = index.columns.first?.name, isSame(column, "Z_ENT")

@@ -8,11 +8,14 @@ package struct IndexScan: Sendable {
   /// What they add up to, for each list of columns that the index may be of.
   let expected: [IndexedTable.Expected]
 
+  /// The same for the columns of every index of the table.
+  let others: [IndexedTable.Expected]
+
   /// Reads the index once, and compares its entries.
   ///
   /// - Parameter progress: called now and then; where it returns false, ``FormatError/Kind/cancelled`` is thrown.
   package func run(in database: Database, progress: () -> Bool) throws(FormatError) -> IndexReport {
-    var entries = IndexEntries(database, plan)
+    var entries = IndexEntries(database, plan, columns: others.map(\.columns.count).max() ?? 0)
     try entries.read(progress)
     var report = IndexReport()
     report.findings = entries.findings
@@ -27,7 +30,9 @@ package struct IndexScan: Sendable {
       report.uncompared = [plan.entry.name]
     } else if isAsMany, fitting.contains(where: { $0.sum == entries.sum }) {
       report.compared = 1
-    } else if isAsMany, fitting.isEmpty {
+    } else if isAsMany, fitting.isEmpty,
+      !others.contains(where: { $0.columns.count == entries.columns && $0.sum == entries.sum && !$0.isUncertain })
+    {
       // As many columns as the statement does not say: what it says was not understood.
       report.uncompared = [plan.entry.name]
     } else {
@@ -58,10 +63,11 @@ private struct IndexEntries {
   /// The entry before, where it is wholly on its page.
   private var previous = RecordFields()
 
-  init(_ database: Database, _ plan: IndexPlan) {
+  /// - Parameter columns: the most columns of any index of the table.
+  init(_ database: Database, _ plan: IndexPlan, columns: Int) {
     self.database = database
     root = plan.entry.rootPage
-    fieldCount = max(plan.candidates.map(\.count).max() ?? 0, plan.order?.count ?? 0) + 2
+    fieldCount = max(columns, plan.candidates.map(\.count).max() ?? 0, plan.order?.count ?? 0) + 2
     order = plan.order.map(EntryOrder.init)
   }
 

@@ -48,7 +48,8 @@ package struct IndexedRows {
       report.findings.append(contentsOf: table.findings)
       scans += table.plans.map { plan in
         IndexScan(
-          plan: plan, rows: table.rows, expected: table.lists.filter { plan.candidates.contains($0.columns) })
+          plan: plan, rows: table.rows, expected: table.lists.filter { plan.candidates.contains($0.columns) },
+          others: table.lists)
       }
     }
     return (report, scans)

@@ -24,7 +24,7 @@ package struct OpeningEvent: Sendable, Hashable, Codable {
     /// An empty store was created.
     case create
 
-    /// A recovery kit of the healthy store was noted; told by ``Opening/backgroundPass`` and not among the events, because it
+    /// A recovery kit of the store was noted; told by ``Opening/backgroundPass`` and not among the events, because it
     /// happens after the opening.
     case recoveryKit = "recovery-kit"
   }

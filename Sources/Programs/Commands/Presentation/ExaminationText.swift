@@ -73,7 +73,12 @@ struct ExaminationText {
     if let dataObstacle { lines += "\n  The records were not checked: \(dataObstacle).\n" }
     guard let data else { return lines }
     lines += "\n"
-    if data.isClean { lines += "  The records have no reference, constraint or mandatory value against the model.\n" }
+    if data.isClean {
+      lines += "  The records have no reference, constraint or mandatory value against the model.\n"
+    } else if data.findings.isEmpty {
+      lines += "  What could be checked of the records is not against the model.\n"
+    }
+    for words in data.notChecked.prefix(Self.listLimit) { lines += "  not checked: \(words)\n" }
     for finding in data.findings.prefix(Self.listLimit) { lines += "  \(finding.kind.rawValue): \(finding.words)\n" }
     return lines
   }

@@ -24,6 +24,12 @@ struct DataFindings {
     guard !check.isClean else {
       return "<p>No reference, constraint or mandatory value is against the model.</p>"
     }
+    let notChecked: HTML =
+      check.notChecked.isEmpty
+      ? "" : "<p>Not everything could be checked:</p>\(DriftList.list(check.notChecked))"
+    guard !check.findings.isEmpty else {
+      return "<p>What could be checked of the records is not against the model.</p>\(notChecked)"
+    }
     let rows = DataCheck.Kind.allCases.compactMap { kind -> HTML? in
       let findings = check.findings.filter { $0.kind == kind }
       guard !findings.isEmpty else { return nil }
@@ -32,7 +38,7 @@ struct DataFindings {
     }
     let table = HTML.table(
       "Rows against the model", head: "<th scope=\"col\">Kind</th><th scope=\"col\" class=\"number\">Rows</th>", rows)
-    return "\(table)\(DriftList.list(check.findings.map(\.words)))"
+    return "\(table)\(DriftList.list(check.findings.map(\.words)))\(notChecked)"
   }
 
   private static func words(_ kind: DataCheck.Kind) -> String {

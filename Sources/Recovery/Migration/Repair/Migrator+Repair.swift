@@ -131,10 +131,22 @@ extension Migrator {
     guard try run.hasNothingToAdd() else { return (step, run.account) }
     // Nothing else needs the number, and counting takes as long as reading the store.
     if options.onlyRepairs {
+      try Self.requireSound(database)
       try run.countRows()
       try run.tellDangling()
     }
     return (nil, run.account)
+  }
+
+  /// Refuses a store that SQLite's check finds damaged, its indexes included: that there is nothing to repair would be said of it.
+  private static func requireSound(_ database: Database) throws {
+    // Values that a constraint of the app's own forbids are no damage.
+    let lines = try IntegrityCheck.evidenceLines(of: database).lines.filter { line in
+      line != "ok" && !line.contains(" value in ") && !line.hasPrefix("CHECK constraint failed")
+    }
+    guard lines.isEmpty else {
+      throw MigrationError(.sourceDamaged, detail: "SQLite finds its pages or indexes damaged")
+    }
   }
 
   /// The model that a store was written with, and the version of the bundle that it is.

@@ -119,7 +119,8 @@ struct RecordRules {
     var isRepeated: String {
       let columns = index.columns.map { SQLText.identifier($0.name) }
       let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
-      let rows = "FROM main.\(SQLText.identifier(index.tableName)) WHERE \(conditions.joined(separator: " AND "))"
+      let rows =
+        "FROM main.\(SQLText.identifier(index.tableName)) NOT INDEXED WHERE \(conditions.joined(separator: " AND "))"
       // One pass over the table, whatever indexes there are.
       return "o.Z_PK IN (SELECT Z_PK \(rows)) AND o.Z_PK NOT IN "
         + "(SELECT min(Z_PK) \(rows) GROUP BY \(columns.joined(separator: ", ")))"

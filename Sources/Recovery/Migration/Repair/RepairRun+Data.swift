@@ -59,11 +59,12 @@ extension RepairRun {
     let rows = "\(condition) AND o.\(key) IS NOT (\(value))"
     let earlier = try Int64.fetchOne(database, sql: "SELECT max(rowid) FROM aside.lazaret_values_changed") ?? 0
     try database.execute(
-      sql: "INSERT INTO aside.lazaret_values_changed SELECT ?, ?, o.Z_PK, o.\(key), (\(value)) FROM main.\(name) AS o "
-        + "WHERE \(rows)", arguments: [table, column])
+      sql: "INSERT INTO aside.lazaret_values_changed SELECT ?, ?, o.Z_PK, o.\(key), (\(value)) "
+        + "FROM main.\(name) AS o NOT INDEXED WHERE \(rows)", arguments: [table, column])
     // What is looked up while rows change must not see the change: the noted values are taken.
     try database.execute(
-      sql: "UPDATE main.\(name) AS o SET \(key) = (SELECT c.\"after\" FROM aside.lazaret_values_changed AS c "
+      sql: "UPDATE main.\(name) AS o NOT INDEXED SET \(key) = (SELECT c.\"after\" "
+        + "FROM aside.lazaret_values_changed AS c "
         + "WHERE c.\"table\" = ? AND c.\"column\" = ? AND c.\"row\" = o.Z_PK ORDER BY c.rowid DESC LIMIT 1) WHERE \(rows)",
       arguments: [table, column])
     let changed = database.changesCount
@@ -80,7 +81,8 @@ extension RepairRun {
     _ table: String, _ reason: RepairAccount.Kind, where condition: String
   ) throws -> Int {
     let (name, kept) = (SQLText.identifier(table), SQLText.quotedIdentifier("lazaret_set_aside_\(table)"))
-    let rows = "SELECT '\(reason.rawValue)' AS lazaret_reason, o.rowid AS lazaret_key, o.* FROM main.\(name) AS o"
+    let rows =
+      "SELECT '\(reason.rawValue)' AS lazaret_reason, o.rowid AS lazaret_key, o.* FROM main.\(name) AS o NOT INDEXED"
     let isThere = try Bool.fetchOne(
       database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?",
       arguments: ["lazaret_set_aside_\(table)"])
@@ -251,7 +253,7 @@ extension RepairRun {
 
   private mutating func tellMissingValue(_ attribute: MandatoryAttribute) throws {
     let (table, column) = (attribute.table.name, attribute.column.name)
-    let place = "FROM main.\(SQLText.identifier(table)) AS o WHERE \(attribute.condition)"
+    let place = "FROM main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(attribute.condition)"
     try leaveOut(.missingValue, in: table, column, rowsOf: place) { rows in
       "\(attribute.words) is mandatory and \(attribute.obstacle): \(counted(rows, "record")) have no value"
     }
@@ -284,7 +286,8 @@ extension RepairRun {
       + mandatoryAttributes.filter { $0.literal != nil }.map { ($0.table.name, $0.condition) }
     for (table, condition) in conditions {
       let found = try Bool.fetchOne(
-        database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS o WHERE \(condition))")
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(condition))")
       if found == true { return true }
     }
     return false

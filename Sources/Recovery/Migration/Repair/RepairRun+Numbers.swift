@@ -58,7 +58,7 @@ extension RepairRun {
   private func renumbering(of root: EntityLayout, _ rows: [Int64: KeyRow]) throws -> Renumbering? {
     guard hadColumn("Z_ENT", in: root.tableName) else { return nil }
     let table = SQLText.identifier(root.tableName)
-    let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM \(table)")
+    let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM \(table) NOT INDEXED")
     let numbers = values.compactMap { value -> Int? in
       guard case .int64(let number) = value.storage else { return nil }
       return Int(exactly: number)

@@ -253,14 +253,14 @@ struct RepairRun {
   mutating func tellDangling() throws {
     guard account.scope == .structure else { return }
     for reference in rules.references {
-      let place = "FROM main.\(SQLText.identifier(reference.table)) AS o WHERE \(reference.leadsNowhere)"
+      let place = "FROM main.\(SQLText.identifier(reference.table)) AS o NOT INDEXED WHERE \(reference.leadsNowhere)"
       try leaveOut(.danglingReference, in: reference.table, reference.column, rowsOf: place) { rows in
         "\(counted(rows, "reference")) of \(printable(reference.key.description)) \(rows == 1 ? "leads" : "lead") to no "
           + "record; a repair of records cuts \(rows == 1 ? "it" : "them")"
       }
     }
     for pairs in rules.pairs {
-      let place = "FROM main.\(SQLText.identifier(pairs.join.name)) AS o WHERE \(pairs.leadNowhere)"
+      let place = "FROM main.\(SQLText.identifier(pairs.join.name)) AS o NOT INDEXED WHERE \(pairs.leadNowhere)"
       try leaveOut(.danglingPair, in: pairs.join.name, pairs.join.name, rowsOf: place, key: nil) { rows in
         "\(counted(rows, "pair")) of \(printable(pairs.join.relationship.description)) "
           + "\(rows == 1 ? "leads" : "lead") to no record; a repair of records sets \(rows == 1 ? "it" : "them") aside"

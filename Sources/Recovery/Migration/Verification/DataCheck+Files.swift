@@ -17,15 +17,16 @@ extension DataCheck {
   ) throws {
     for table in layout.tables {
       for column in table.columns {
-        guard case .attribute(let key, _) = column.role, has(table.name, ["Z_PK", "Z_ENT", column.name]),
+        guard case .attribute(let key, _) = column.role,
           let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute,
           attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
-          let numbers = layout.entity(named: key.entityName)?.numbers
+          let numbers = layout.entity(named: key.entityName)?.numbers,
+          hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])
         else { continue }
         let rows = try Row.fetchCursor(
           database,
           sql: """
-            SELECT o.Z_PK, o.\(column.sqlName) FROM \(SQLText.identifier(table.name)) AS o
+            SELECT o.Z_PK, o.\(column.sqlName) FROM \(Self.rows(table.name))
             WHERE o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound) AND typeof(o.\(column.sqlName)) = 'blob'
             AND length(o.\(column.sqlName)) BETWEEN 2 AND \(Self.longestName) AND substr(o.\(column.sqlName), 1, 1) = x'02'
             ORDER BY o.Z_PK

@@ -6,7 +6,8 @@ package import StoreFiles
 /// What in the records of a store contradicts its own model: references that lead nowhere, one-sided relationships, rows
 /// that break a constraint, values that are missing; and the files of large values that are missing.
 ///
-/// SQL on whole tables; a table or column that the store lacks is passed over, because the drift tells of it.
+/// SQL on whole tables, and never through an index, which may say otherwise than the rows do. What leads to a table that the
+/// store lacks leads nowhere; what else a table or column that it lacks keeps from being checked is told.
 package struct DataCheck: Sendable, Encodable {
   /// What is wrong with rows.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -64,8 +65,11 @@ package struct DataCheck: Sendable, Encodable {
   /// Everything that was found, kind by kind.
   package internal(set) var findings: [Finding] = []
 
-  /// Whether nothing was found.
-  package var isClean: Bool { findings.isEmpty }
+  /// What could not be checked because the store lacks it, each as a sentence without a full stop, sorted.
+  package internal(set) var notChecked: [String] = []
+
+  /// Whether everything was checked and nothing was found.
+  package var isClean: Bool { findings.isEmpty && notChecked.isEmpty }
 
   /// Whether records contradict the model, which a repair of records puts right as far as it can be.
   package var hasContradictions: Bool { findings.contains { $0.kind != .missingFile } }
@@ -75,7 +79,7 @@ package struct DataCheck: Sendable, Encodable {
 
   private let columns: [String: Set<String>]
 
-  private enum CodingKeys: CodingKey { case findings }
+  private enum CodingKeys: CodingKey { case findings, notChecked }
 
   /// Checks the records of an open store.
   ///
@@ -112,52 +116,60 @@ package struct DataCheck: Sendable, Encodable {
   // MARK: Checks
 
   private mutating func checkReferences(_ database: Database, _ rules: RecordRules) throws {
-    for reference in rules.references
-    where has(reference.table, ["Z_PK", reference.column]) && has(reference.target, ["Z_PK"]) {
+    for reference in rules.references {
+      let isThere = columns[StoreOutline.key(reference.target)] != nil
+      guard hasToCheck(reference.table, ["Z_PK", reference.column]),
+        !isThere || hasToCheck(reference.target, ["Z_PK"])
+      else { continue }
+      let condition = isThere ? reference.leadsNowhere : "\(reference.place) IS NOT NULL"
       try find(
         .danglingReference, reference.table, [reference.column], reference.key.description, keys: ["o.Z_PK"],
-        from: "\(Self.name(reference.table)) AS o WHERE \(reference.leadsNowhere)", database)
+        from: "\(Self.rows(reference.table)) WHERE \(condition)", database)
     }
     for mutual in rules.mutuals {
       let (one, other) = (mutual.one, mutual.other)
       guard has(one.table, ["Z_PK", one.column]), has(other.table, ["Z_PK", other.column]) else { continue }
       try find(
         .oneSidedRelationship, one.table, [one.column], one.key.description, keys: ["o.Z_PK"],
-        from: "\(Self.name(one.table)) AS o WHERE \(mutual.isOneSided)", database)
+        from: "\(Self.rows(one.table)) WHERE \(mutual.isOneSided)", database)
     }
   }
 
   private mutating func checkJoinTables(_ database: Database, _ rules: RecordRules) throws {
     for pairs in rules.pairs {
       let columns = [pairs.join.sourceColumn, pairs.join.destinationColumn]
-      guard has(pairs.join.name, columns), pairs.tables.allSatisfy({ has($0, ["Z_PK"]) }) else { continue }
+      let missing = pairs.tables.filter { self.columns[StoreOutline.key($0)] == nil }
+      guard hasToCheck(pairs.join.name, columns),
+        pairs.tables.allSatisfy({ missing.contains($0) || hasToCheck($0, ["Z_PK"]) })
+      else { continue }
       try find(
         .danglingJoinRow, pairs.join.name, columns, pairs.join.relationship.description,
         keys: columns.map { "o.\(Self.name($0))" },
-        from: "\(Self.name(pairs.join.name)) AS o WHERE \(pairs.leadNowhere)", database)
+        from: "\(Self.rows(pairs.join.name)) WHERE \(missing.isEmpty ? pairs.leadNowhere : "1")", database)
     }
   }
 
   private mutating func checkConstraints(_ database: Database, _ rules: RecordRules) throws {
     for constraint in rules.constraints {
       let (table, columns) = (constraint.index.tableName, constraint.index.columns.map(\.name))
-      guard has(table, ["Z_PK"] + columns) else { continue }
+      guard hasToCheck(table, ["Z_PK"] + columns) else { continue }
       try find(
         .duplicate, table, columns, "\(constraint.entity).\(constraint.properties.joined(separator: "+"))",
-        keys: ["o.Z_PK"], from: "\(Self.name(table)) AS o WHERE \(constraint.isRepeated)", database)
+        keys: ["o.Z_PK"], from: "\(Self.rows(table)) WHERE \(constraint.isRepeated)", database)
     }
   }
 
   private mutating func checkValues(_ database: Database, _ layout: StoreLayout) throws {
     for table in layout.tables {
       for column in table.columns {
-        guard case .attribute(let key, _) = column.role, has(table.name, ["Z_PK", "Z_ENT", column.name]),
+        guard case .attribute(let key, _) = column.role,
           let property = layout.model.entities[key.entityName]?.properties[key.name], !property.traits.isOptional,
-          property.attribute?.isDerived == false, let numbers = layout.entity(named: key.entityName)?.numbers
+          property.attribute?.isDerived == false, let numbers = layout.entity(named: key.entityName)?.numbers,
+          hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])
         else { continue }
         try find(
           .missingValue, table.name, [column.name], key.description, keys: ["o.Z_PK"],
-          from: "\(Self.name(table.name)) AS o WHERE o.\(column.sqlName) IS NULL "
+          from: "\(Self.rows(table.name)) WHERE o.\(column.sqlName) IS NULL "
             + "AND o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)", database)
       }
     }
@@ -183,6 +195,21 @@ package struct DataCheck: Sendable, Encodable {
     guard let found = columns[StoreOutline.key(table)] else { return false }
     return names.allSatisfy { found.contains(StoreOutline.key($0)) }
   }
+
+  /// The same for what has to be checked: what is missing is noted.
+  mutating func hasToCheck(_ table: String, _ names: [String]) -> Bool {
+    let found = columns[StoreOutline.key(table)]
+    let missing = names.filter { found?.contains(StoreOutline.key($0)) != true }
+    guard !missing.isEmpty else { return true }
+    let place = "table \(printable(table))"
+    let words =
+      found == nil ? ["\(place) is not there"] : missing.map { "\(place) has no column \(printable($0))" }
+    notChecked = Set(notChecked).union(words).sorted()
+    return false
+  }
+
+  /// The rows `o` of a table; not as an index has them.
+  static func rows(_ table: String) -> String { "\(name(table)) AS o NOT INDEXED" }
 
   private static func name(_ name: String) -> String { SQLText.identifier(name) }
 }

@@ -16,11 +16,14 @@ extension KitEvidence {
     let taken = tree.hasRowids ? outcome.live[index]?.takenKeys : nil
     guard tree.hasRowids, table.groups.allSatisfy({ $0.keys != nil }), let taken else {
       guard use.isCurrent else { return nil }
-      let lost = max(0, table.rows - outcome.tallies[index].recovered)
+      let found = outcome.tallies[index].recovered + Int64(outcome.tallies[index].ofUnknownEntity.count)
+      let lost = max(0, table.rows - found)
       return EntityAccounts.Losses(count: lost, basis: lost == 0 ? .none : .kit)
     }
     var missing: [Int64: KeyRanges] = [:]
+    // What was found whole and set aside is not lost.
     let present = try presentKeys(of: tree, in: outcome.database).union(taken)
+      .union(KeyRanges(outcome.tallies[index].ofUnknownEntity))
     for group in table.groups {
       let keys = (group.keys ?? KeyRanges()).subtracting(present)
       if !keys.isEmpty { missing[group.entity] = keys }

@@ -107,6 +107,7 @@ struct EntityAccounts {
       rebuilt: tally.fromIndex, lost: losses.count, lostBasis: losses.basis, keptApart: tally.keptApart,
       deleted: tally.deleted)
     whole.fromBackup = tally.fromBackup
+    for rowid in tally.ofUnknownEntity where try outcome.live[index]?.hasRow(rowid) != true { whole.setAside += 1 }
     whole.lostKeysKnown = losses.keys.count
     whole.lostKeys = losses.keys.prefix(ranges: Entity.maximumRanges)
     whole.lostKeysEstimated = losses.likely.prefix(ranges: Entity.maximumRanges)
@@ -117,13 +118,17 @@ struct EntityAccounts {
     let numbers = names.map { Int64($0.number) }
     var shares: [Int64] = []
     for name in names { shares.append(try outcome.live[index]?.count(ofEntity: name.number) ?? 0) }
+    // Rows whose number is of no entity count for the table's first, which all others inherit from.
+    shares[0] += max(0, tally.recovered - shares.reduce(0, +))
+    let unknown = Int64(tally.ofUnknownEntity.count)
     var doubts = numbers.map { _ in [DoubtReason: Int64]() }
     for (reason, count) in tally.doubts {
       let parts = apportion(count, try doubtfulWeights(tally.name, reason, numbers), else: shares)
       for (place, part) in parts.enumerated() where part > 0 { doubts[place][reason] = part }
     }
-    let apart = try split(tally.keptApart, outcome.tables.others[index], numbers, else: shares)
+    var apart = try split(max(0, tally.keptApart - unknown), outcome.tables.others[index], numbers, else: shares)
     let deleted = try split(tally.deleted, outcome.tables.deleted[index], numbers, else: shares)
+    apart[0] += min(unknown, tally.keptApart)
     let rebuilt = apportion(tally.fromIndex, shares, else: shares)
     let fromBackup =
       tally.fromBackup == 0
@@ -137,6 +142,7 @@ struct EntityAccounts {
       account.rebuilt = rebuilt[place]
       account.fromBackup = fromBackup[place]
       account.keptApart = apart[place]
+      account.setAside = place == 0 ? whole.setAside : 0
       account.deleted = deleted[place]
       // Which entity a row was of that is known by no key cannot be told.
       account.lostKeysEstimated = KeyRanges()

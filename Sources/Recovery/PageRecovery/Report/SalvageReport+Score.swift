@@ -10,7 +10,8 @@ extension SalvageReport {
   public var score: Int {
     if isComplete { return 100 }
     let inResult = Double(recovered)
-    let setAside = Double(rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
+    let leftOut = rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0
+    let setAside = Double(max(leftOut, count.setAside))
     let certain = inResult - 0.5 * Double(min(doubtful, recovered))
     let all = Double(recovered) + Double(lost) + Double(unplacedRows) + setAside
     guard all > 0, certain > 0 else { return 0 }

@@ -65,7 +65,8 @@ struct IndexedRows {
     var found: [IndexEvidence] = []
     for case .own(var evidence) in judgements {
       var missing: [Int64] = []
-      for rowid in evidence.missing where try !live.hasRow(rowid) { missing.append(rowid) }
+      let apart = tables.tallies[table].ofUnknownEntity
+      for rowid in evidence.missing where try live.lacks(rowid, apart) { missing.append(rowid) }
       evidence.missing = missing
       found.append(evidence)
     }
@@ -142,13 +143,16 @@ extension Crawl {
   /// The most missing rows that are looked for in free space.
   static let maximumMissing = 1 << 20
 
-  /// The rowids that an index lists and the live table lacks.
+  /// The rowids that an index lists, that the live table lacks, and that no row has which was set aside.
   func missingRowids(of table: Int, by index: Int, _ tables: RowTables) throws(SalvageError) -> Set<Int64> {
     guard let live = tables.live[table] else { return [] }
     let place = trees[index].indexedColumns.count
+    let apart = tables.tallies[table].ofUnknownEntity
     var missing: Set<Int64> = []
     try forEachEntry(of: index) { record, _, _ throws(SalvageError) in
-      guard let rowid = record.value(at: place)?.integer, try !live.hasRow(rowid) else { return true }
+      guard let rowid = record.value(at: place)?.integer, try live.lacks(rowid, apart) else {
+        return true
+      }
       guard missing.count < Self.maximumMissing else { return false }
       missing.insert(rowid)
       return true
@@ -177,5 +181,13 @@ extension Crawl {
         guard try body(record, cell, page) else { return }
       }
     }
+  }
+}
+
+extension OutputTable {
+  /// Whether no row has a rowid, neither here nor among others.
+  fileprivate func lacks(_ rowid: Int64, _ others: Set<Int64>) throws(SalvageError) -> Bool {
+    guard !others.contains(rowid) else { return false }
+    return try !hasRow(rowid)
   }
 }

@@ -263,10 +263,17 @@ struct PageReading {
   /// Keeps a row apart whose entity number is none of its table's.
   private func keepUnknown(_ row: FoundRow, _ bytes: Span<UInt8>) throws(SalvageError) {
     var payload = context.localPart(of: row.cell, bytes)
+    var isWhole = true
     if row.cell.overflow != 0 {
-      _ = try context.complete(&payload, of: row.cell, claim: longRows.firstClaim(of: row.tree))
+      let outcome = try context.complete(&payload, of: row.cell, claim: longRows.firstClaim(of: row.tree))
+      isWhole = if case .whole = outcome { true } else { false }
     }
-    tables.tallies[row.tree].destroyed += 1
+    // What was found whole is not lost.
+    if isWhole, tables.trees[row.tree].hasRowids {
+      tables.tallies[row.tree].ofUnknownEntity.insert(row.cell.rowid)
+    } else {
+      tables.tallies[row.tree].destroyed += 1
+    }
     try tables.keepApart(
       row, payload.span, source: tables.source(of: row.page), reason: "its entity number is none of its table's")
   }

@@ -1,5 +1,6 @@
 internal import PersistentStore
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// Settles by which definition each table is read: the store's own where it does not contradict the rows, else the model's.
 ///
@@ -38,9 +39,12 @@ struct DefinitionSearch {
     var entries = schema.entries
     var orders: ColumnOrders?
     var remarks: [String] = []
+    var isListRefuted = false
     let rows = try TableRows.gather(entries, reader, map)
     if let layout = shapes?.layout {
-      if let numbering = try EntityNumbering.find(reader, map, schema.entries, layout) { shapes?.renumber(numbering) }
+      let finding = try EntityNumbering.find(reader, map, schema.entries, layout)
+      if let numbering = finding.numbering { shapes?.renumber(numbering) }
+      isListRefuted = finding.isListRefuted
       if var expected = shapes {
         var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
         if !schema.isWhole {
@@ -64,6 +68,16 @@ struct DefinitionSearch {
       remarks.append(
         "the store numbers its entities in another way than its model would"
           + (numbering.isListed ? "" : "; its list of them is damaged, and its tables were gone by"))
+    }
+    if let disputed = shapes?.numbering?.disputed.count, disputed > 0 {
+      remarks.append(
+        "the store's list of its entities and the order of its model give \(counted(Int64(disputed), "number")) to different entities, and nothing else tells which is right; the list was gone by, and which entity their records are of is doubtful"
+      )
+    }
+    if isListRefuted {
+      remarks.append(
+        "the store's list of its entities gives them other numbers than its model, its rows and its tables do, and was not gone by"
+      )
     }
     return Definitions(shapes: shapes, entries: entries, list: list, remarks: remarks)
   }

@@ -4,6 +4,21 @@ internal import PersistentStore
 internal import SQLiteFormat
 
 extension StoreAssembly {
+  /// Sets the rows of tables aside that have the name of one of the layout and are none of it: by the numbers of the store's
+  /// entities another table is.
+  mutating func setAsideUnclaimedTables() throws {
+    let claimed = Set(layout.tableNames.map { found.names.table($0).lowercased() })
+    for name in layout.tableNames where !claimed.contains(name.lowercased()) {
+      guard let source = raw[name] else { continue }
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
+      guard count > 0 else { continue }
+      try aside.keep(source, .unknownEntity, where: "1")
+      Self.note(&account.setAside, source.name, nil, reason: .unknownEntity, count: count, keys: [])
+      recounts.append(
+        SalvageReport.Recount(name: source.name, table: source.name, recovered: 0, setAside: count, doubts: [:]))
+    }
+  }
+
   /// Copies persistent history, mirroring and the app's own tables, with what belongs to them.
   mutating func copyForeignTables() throws {
     var own = Set(layout.tableNames.map { $0.lowercased() } + found.names.foreignTables)

@@ -47,10 +47,10 @@ extension StoreAssembly {
   ) throws {
     var cases = ""
     for number in known().sorted() where new(number) != number { cases += " WHEN \(number) THEN \(new(number))" }
-    guard !cases.isEmpty else { return }
+    guard !cases.isEmpty || column == "Z_ENT" else { return }
     let name = SQLText.identifier(column)
-    // A number that stands for no entity must not become one that does.
-    let others = column == "Z_ENT" && found.numbering?.isListed == true ? "-abs(\(name))" : name
+    // A number that stands for no entity of the store must not become one that does here.
+    let others = column == "Z_ENT" ? "-abs(\(name))" : name
     let kept = known().filter { new($0) == $0 }.map(String.init).sorted().joined(separator: ", ")
     let keeping = kept.isEmpty ? "" : " WHEN \(name) IN (\(kept)) THEN \(name)"
     try database.execute(

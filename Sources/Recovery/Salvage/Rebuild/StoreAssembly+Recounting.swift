@@ -12,8 +12,11 @@ extension StoreAssembly {
     for table in layout.tables {
       guard let source = source(of: table.name) else { continue }
       let entities = layout.entities.filter { $0.tableName == table.name }
+      let disputed = Set(
+        found.numbering?.disputed.compactMap { found.numbering?.names[$0] }
+          .filter { layout.entity(named: $0)?.tableName == table.name } ?? [])
       let isDoubtful = try doubt()?.tables.contains(source.name.lowercased()) == true
-      guard isDoubtful || entities.contains(where: { changed.contains($0.name) }) else { continue }
+      guard isDoubtful || !disputed.isEmpty || entities.contains(where: { changed.contains($0.name) }) else { continue }
       let name = "main.\(SQLText.identifier(table.name))"
       var counts: [Int64: Int64] = [:]
       let rows = try Row.fetchCursor(database, sql: "SELECT Z_ENT, count(*) FROM \(name) GROUP BY 1")
@@ -23,10 +26,14 @@ extension StoreAssembly {
       }
       let doubts = try doubt()?.counts(database, source.name, in: name, key: "Z_PK", by: "t.Z_ENT") ?? [:]
       for entity in entities {
+        let recovered = counts[Int64(entity.number)] ?? 0
+        var reasons = doubts[Int64(entity.number)] ?? [:]
+        if disputed.contains(entity.name) {
+          // Which entity the records are of is doubtful.
+          reasons[.contradicted, default: 0] += max(0, recovered - reasons.values.reduce(0, +))
+        }
         recounts.append(
-          SalvageReport.Recount(
-            name: entity.name, table: table.name, recovered: counts[Int64(entity.number)] ?? 0,
-            doubts: doubts[Int64(entity.number)] ?? [:]))
+          SalvageReport.Recount(name: entity.name, table: table.name, recovered: recovered, doubts: reasons))
       }
     }
     for (name, halves) in halfPairs {

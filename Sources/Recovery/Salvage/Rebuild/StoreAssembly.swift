@@ -112,6 +112,7 @@ struct StoreAssembly {
     }
     if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
     try layout.makeTriggers(on: database)
+    try setAsideUnclaimedTables()
     try copyForeignTables()
     try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
     try nameKeys()

@@ -216,7 +216,8 @@ struct StoreReconstruction {
       if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
       return Filled(
         account: assembly.account, remarks: assembly.remarks,
-        isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues && !assembly.lacksDeclarations,
+        isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues && !assembly.lacksDeclarations
+          && found.numbering?.disputed.isEmpty != false,
         recounts: assembly.recounts, referredTo: assembly.referredTo)
     }
     var assembly = try PlainAssembly(database, found: found, store: store, account: account)

@@ -19,7 +19,7 @@ extension StoreOutline {
         highestKeys[Self.key(table.name)] = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM main.\(name)")
       }
       if columns.contains("Z_ENT") {
-        let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM main.\(name)")
+        let values = try DatabaseValue.fetchAll(database, sql: "SELECT DISTINCT Z_ENT FROM main.\(name) NOT INDEXED")
         note(values.map(Self.integer), in: table.name)
       }
     }
