@@ -65,6 +65,36 @@ struct DonorTests {
     #expect(result.entities.reduce(0) { $0 + $1.fromBackup } == taken)
   }
 
+  @Test("Where an index counts what is lost, no other row comes back")
+  func counted() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 4096",
+      schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, body TEXT); CREATE INDEX tN ON t (n)"
+    ) { db in
+      for id in 1...20 { try db.execute(sql: "INSERT INTO t VALUES (?, ?, ?)", arguments: [id, id * 7, "row \(id)"]) }
+    }
+    let backup = try scene.folder.write(scene.main, to: "Backup.sqlite")
+    let store = try scene.folder.write(scene.main, to: "Store.sqlite")
+    let queue = try DatabaseQueue(path: store.string)
+    try queue.writeWithoutTransaction { db in try db.execute(sql: "DELETE FROM t WHERE id IN (3, 4)") }
+    try queue.close()
+    // The table's only page; that of its index is whole.
+    var bytes = try FileSystem().contents(of: store, limit: 1 << 26)
+    for index in scene.range(of: 2) { bytes[index] = 0 }
+    let damaged = try scene.folder.write(bytes, to: "Damaged.sqlite")
+    func salvage(_ donor: SalvageDonor?, _ name: String) throws -> SalvageReport {
+      try Salvager().salvageRaw(damaged, to: scene.folder.appending(name), options: .init(donor: donor))
+    }
+    let without = try salvage(nil, "Without.sqlite").count
+    let with = try salvage(SalvageDonor(path: backup, date: date, trust: .anyStore), "With.sqlite").count
+    #expect(without.total == 18 && without.lost == 18)
+    #expect(with.total == 18 && with.recovered == 18 && with.lost == 0)
+    let result = try DatabaseQueue(path: scene.folder.appending("With.sqlite").string)
+    let keys = try result.read { db in try Set(Int.fetchAll(db, sql: "SELECT id FROM t")) }
+    try result.close()
+    #expect(keys == Set(1...20).subtracting([3, 4]))
+  }
+
   @Test(
     "Rows of a backup are doubtful where the store was written to after it, and certain where it was not",
     arguments: [true, false])

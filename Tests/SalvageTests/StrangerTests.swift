@@ -3,6 +3,7 @@ import GRDB
 import SQLiteFormat
 import Salvage
 import StoreFiles
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -113,6 +114,32 @@ struct StrangerTests {
       #expect(scene.missingRows(result, of: ["ZREADER", "Z_1READERS", "NOTES", "WORDS"]) == 0, "\(name)")
       #expect(!result.report.isComplete && result.report.lost == 3, "\(name): \(result.report.lost)")
     }
+  }
+
+  @Test("Roots of an entity and of the history that were exchanged: each row is of the entity whose number it has")
+  func exchangedRoots() throws {
+    let scene = try SalvageScene(
+      seed: 84, books: 40,
+      finish: [
+        "CREATE TABLE ATRANSACTIONSTRING (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR)",
+        "INSERT INTO ATRANSACTIONSTRING VALUES (1, 16003, 1, 'com.example.app'), (2, 16003, 1, 'app')",
+      ])
+    let path = try scene.folder.write(scene.main, to: "Exchanged.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA writable_schema = 1")
+      let roots = try ["ATRANSACTIONSTRING", "ZREADER"].map { name in
+        try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [name])
+      }
+      for (name, root) in zip(["ZREADER", "ATRANSACTIONSTRING"], roots) {
+        try db.execute(sql: "UPDATE sqlite_master SET rootpage = ? WHERE name = ?", arguments: [root, name])
+      }
+    }
+    try queue.close()
+    let exchanged = try FileSystem().contents(of: path, limit: 1 << 28)
+    let result = try scene.changing { $0.main = exchanged }.salvage()
+    #expect(scene.falseRows(result) == 0)
+    #expect(scene.missingRows(result, of: ["ZBOOK", "ZREADER", "Z_1READERS"]) == 0)
   }
 
   @Test("Rows of an earlier time that none of their indexes has are doubtful")

@@ -47,15 +47,18 @@ extension Judgement {
     return Judgement(place, try damaged(seen: look(), else: reason), on: .opening)
   }
 
-  /// The store after a migration of it has failed: damaged or incompatible where that was the reason, else still
-  /// outdated.
+  /// The store after a migration or repair of it has failed: damaged or incompatible where that was the reason, or where what
+  /// was repaired is not what it was before; else as it was judged.
   ///
   /// - Parameter look: looks at every page, where the migration has met damage.
   func failed(by error: MigrationError, look: () throws -> Examination) rethrows -> Judgement {
     let judged =
       if error.meansNoWay {
         examination.with(.incompatible, .notMigratable(error))
-      } else if error.kind == .sourceDamaged {
+      } else if error.kind == .sourceDamaged
+        || error.kind == .verificationFailed && examination.verdict == .repairable
+      {
+        // A repair that keeps no rows as they were shows that there is more wrong than was seen.
         try damaged(seen: look(), else: .migrationFailed(error))
       } else {
         examination.with(examination.verdict, .migrationFailed(error))

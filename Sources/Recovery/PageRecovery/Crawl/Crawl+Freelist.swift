@@ -8,18 +8,20 @@ extension Crawl {
   mutating func markFreePages() throws(SalvageError) {
     var buffer = reader.makeBuffer()
     if let header = reader.layout.header, reader.overlay?.images[1] == nil {
-      try followFreelist(from: header.firstFreelistTrunk, &buffer)
+      try followFreelist(from: header.firstFreelistTrunk, count: Int(header.freelistCount), &buffer)
     } else if try reader.readPlace(1, into: &buffer), let header = DatabaseHeader(Array(buffer.prefix(100))),
       header.hasMagic
     {
-      try followFreelist(from: header.firstFreelistTrunk, &buffer)
+      try followFreelist(from: header.firstFreelistTrunk, count: Int(header.freelistCount), &buffer)
     } else {
       isFreelistSound = false
     }
     if !isFreelistSound { try findTrunks(&buffer) }
   }
 
-  private mutating func followFreelist(from first: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) {
+  private mutating func followFreelist(
+    from first: UInt32, count: Int, _ buffer: inout [UInt8]
+  ) throws(SalvageError) {
     var pages: [UInt32] = []
     var chain: [UInt32] = []
     var seen = PageSet()
@@ -47,6 +49,7 @@ extension Crawl {
       for page in pages { map.claim(page, .free) }
       for page in chain { _ = trunks.insert(page) }
       freeCount += pages.count
+      isFreelistWhole = pages.count == count
     }
   }
 

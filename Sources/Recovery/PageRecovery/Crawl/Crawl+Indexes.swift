@@ -28,9 +28,14 @@ extension Crawl {
   /// Most of its entries are then the values of the one's column in the rows that they name, and fewer those of the other's.
   /// Likeness tells less, as an index of a column without a type holds anything.
   func hasEntries(_ page: UInt32, of index: Int, ratherThan other: Int) throws(SalvageError) -> Bool {
+    guard try hasEntries(page, of: index) else { return false }
+    return try agreement(of: page, with: other).agreeing < agreement(of: page, with: index).agreeing
+  }
+
+  /// Whether most entries of a page without rowids are what an index has of the rows that they name.
+  func hasEntries(_ page: UInt32, of index: Int) throws(SalvageError) -> Bool {
     let own = try agreement(of: page, with: index)
-    guard own.agreeing > 0, own.agreeing * 2 >= own.looked else { return false }
-    return try agreement(of: page, with: other).agreeing < own.agreeing
+    return own.agreeing > 0 && own.agreeing * 2 >= own.looked
   }
 
   /// How many of some entries of a page an index would have of the rows of its table, and how many were looked at.

@@ -10,7 +10,7 @@ extension Crawl {
   /// has gaps, the table must have the rows: the same keys, and values that are the same, all of them where nothing but
   /// values tells one table's rows from another's.
   func isObsolete(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
-    if trees[tree].isDropped || hasWholeSchema && trees[tree].isComplete { return true }
+    if !areFreePagesTold, trees[tree].isDropped || hasWholeSchema && trees[tree].isComplete { return true }
     guard map.look(page) == .tableLeaf, overlaps(tree, map.firstKey(page), map.lastKey(page)) else { return false }
     var samples: [PageRows.Row] = []
     let rows = PageRows(reader)

@@ -7,9 +7,11 @@ extension Crawl {
       claimed[tree] = map.sorted(trees[tree].leaves)
     }
     if let kit { try placeByKit(kit) }
+    try findUnlistedTables()
     try placeFragments()
     for tree in trees.indices { trees[tree].gaps.sort { ($0.above, $0.upTo) < ($1.above, $1.upTo) } }
     try placeLeaves()
+    try noteUnknownTable()
     settleGaps()
     try placeTornPages()
   }
@@ -78,8 +80,9 @@ extension Crawl {
       guard let tree = try vote(on: leaves, &buffer) else { continue }
       if trees[tree].isComplete, !isMissing(leaves, of: tree) {
         // The tree is whole without it: it is what a table was once, or what another is that nothing tells of.
-        if hasWholeSchema { for page in leaves { bury(page) } }
-        bury(top)
+        if hasWholeSchema, !areFreePagesTold { for page in leaves { bury(page) } }
+        let mayHaveRows = try map.look(top) == .indexInterior ? mayHaveUnknownRows(top) : false
+        if !mayHaveRows { bury(top) }
         continue
       }
       let low = map.look(top) == .tableInterior ? leaves.first.map { map.firstKey($0).subtractingClamped(1) } : nil
@@ -198,11 +201,13 @@ extension Crawl {
     guard let any else {
       // Without any schema, tables without rowids cannot be told from indexes; their rows must not be lost.
       let isUnknown = trees.allSatisfy { $0.isInternal || $0.isKnownByRows }
-      if isUnknown, map.look(page) == .indexLeaf || map.look(page) == .indexInterior { unplaced.append(page) }
+      let mayHaveRows = try isUnknown ? true : mayHaveUnknownRows(page)
+      if mayHaveRows { unplaced.append(page) }
       return
     }
     guard !trees[any.tree].isComplete, any.isDecisive || trees[any.tree].kind == .index else {
-      if trees[any.tree].isComplete { bury(page) } else { unplaced.append(page) }
+      let mayHaveRows = try trees[any.tree].isComplete ? mayHaveUnknownRows(page) : true
+      if mayHaveRows { unplaced.append(page) } else { bury(page) }
       return
     }
     map.claim(page, .placed, owner: any.tree)

@@ -65,6 +65,15 @@ struct Crawl {
   /// Whether the list of free pages in the header is to be believed.
   var isFreelistSound = true
 
+  /// Whether that list has as many pages as the header says, so that no page is free that is not on it.
+  var isFreelistWhole = false
+
+  /// Whether pages with rows show that there was a table that neither the store's list of tables nor a model has.
+  var lacksUnknownTable = false
+
+  /// The tables that the model has and a list of tables that seemed whole lacks, and that pages belong to.
+  var unlistedTrees: Set<Int> = []
+
   /// The pages that hold the list of free pages.
   var trunks = PageSet()
 

@@ -108,6 +108,10 @@ struct StrangerSearch {
   /// Looks at a page whose rows fit another table better: SQLite takes any value in most columns, so that alone tells nothing.
   private mutating func lookAtStrange(_ page: UInt32, of tree: Int) throws(SalvageError) {
     let isPossible = try canHold(page, tree)
+    if try isOfAnotherEntity(page, tree) {
+      note(page, in: tree, copyOf: try twins(of: page, outside: tree).first)
+      return
+    }
     if isPossible, !crawl.trees[tree].shape.isStrict,
       try crawl.indexAgreement(of: page, with: tree) != .contradicted
     {
@@ -188,6 +192,22 @@ struct StrangerSearch {
       if isPossible, classes.count <= stored.count { possible += 1 }
     }
     return count == 0 || possible > 0
+  }
+
+  /// Whether all rows of a page have numbers of entities of one other table, which they fit, and none of the own table's.
+  private mutating func isOfAnotherEntity(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
+    guard crawl.trees[tree].hasRowids, let own = crawl.trees[tree].shape.entityNumbers,
+      let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }), crawl.trees[best.tree].isListed,
+      let others = crawl.trees[best.tree].shape.entityNumbers
+    else { return false }
+    var count = 0
+    var areOthers = true
+    try PageRows(crawl.reader).forEach(on: page) { row in
+      count += 1
+      let number = row.record.value(at: 1)?.integer
+      if number.map({ own.contains($0) || !others.contains($0) }) ?? true { areOthers = false }
+    }
+    return count > 0 && areOthers
   }
 
   // MARK: Pages that two trees lead to

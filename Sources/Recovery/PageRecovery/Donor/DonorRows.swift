@@ -148,7 +148,12 @@ struct DonorRows {
     let isCurrent = kit?.use.isCurrent == true
     var places = try estimate.places(of: index, numbers: numbers)
     // Where nothing was written since, whatever the kit lists and is not there is lost, wherever it was.
-    if isCurrent, let listed { places = listed }
+    if isCurrent, let listed {
+      places = listed
+    } else if let missing = try estimate.countedKeys(of: index) {
+      // An index that is whole has every row that there was, and no other.
+      places = missing
+    }
     var taken: Int64 = 0
     var inPages: Int64 = 0
     var rows = try cursor(entry.rootPage)

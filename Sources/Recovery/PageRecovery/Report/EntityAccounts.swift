@@ -64,6 +64,7 @@ struct EntityAccounts {
   ) throws(SalvageError) -> Losses {
     let tally = outcome.tallies[index]
     if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) { return known }
+    if try isUnlisted(index, estimate) { return Losses(basis: .unknown) }
     if tally.isCounted {
       guard tally.lost > 0 else { return Losses() }
       // An index of another time may list rows that were deleted.
@@ -79,6 +80,14 @@ struct EntityAccounts {
     var losses = Losses(count: count, basis: isCounted ? .cells : .estimate, keys: keys)
     if onPages != 0 { losses.take(likely: try estimate.keysOfLostEnd(of: index, numbers: numbers)) }
     return losses
+  }
+
+  /// Whether a table of the model's that a list of tables without any other damage lacks had rows, of which none was found:
+  /// Core Data noted that it gave them keys.
+  private func isUnlisted(_ index: Int, _ estimate: LossEstimate) throws(SalvageError) -> Bool {
+    let tree = outcome.crawl.trees[index]
+    guard list.isWhole, !tree.isListed, !tree.isDropped, outcome.tallies[index].recovered == 0 else { return false }
+    return try estimate.hasGivenKeys(toAnyOf: list.entityNames(ofTable: tree.name).map(\.name))
   }
 
   /// The rowids of rows of which only a part is left, and which are in no live table.

@@ -66,6 +66,14 @@ extension LossEstimate {
     return nil
   }
 
+  /// The rowids of all rows that a table lost, none where it lost none; nil where no index counts them, or not all alike.
+  func countedKeys(of table: Int) throws(SalvageError) -> KeyRanges? {
+    let tally = outcome.tallies[table]
+    guard tally.isCounted, !tally.isDisputed else { return nil }
+    let keys = try listedKeys(of: table)
+    return keys.count == tally.lost ? keys : nil
+  }
+
   /// The rowids that indexes of a table list which nothing speaks against, and that no row has: those rows are lost,
   /// whatever else is.
   func listedKeys(of table: Int) throws(SalvageError) -> KeyRanges {

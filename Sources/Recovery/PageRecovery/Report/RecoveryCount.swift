@@ -79,14 +79,15 @@ public struct RecoveryCount: Sendable, Hashable {
 
   /// Whether something of recovered records, or of what was between them, is not in the salvaged store.
   private var isWithoutSome: Bool {
-    valuesSetAside > 0 || recordsLeftOut > 0 || valuesLeftOut > 0 || pairs.lost > 0 || pairs.setAside > 0
+    unplaced > 0 || valuesSetAside > 0 || recordsLeftOut > 0 || valuesLeftOut > 0 || pairs.lost > 0
+      || pairs.setAside > 0
   }
 
   /// Records that the store held: those that were recovered, those that were set aside and those that are lost.
   public var total: Int64 { recovered.addingClamped(setAside).addingClamped(lost) }
 
   /// The share of them that was recovered in percent, rounded down, and 99 at most where values of theirs, or pairs of
-  /// them, are not in the salvaged store; nil where nothing tells how many there were.
+  /// them, are not in the salvaged store, or rows were found that fit no table; nil where nothing tells how many there were.
   public var percent: Int? {
     guard !hasUnknown, total > 0 || isComplete else { return nil }
     return mostPercent == 100 && pairs.hasUnknown ? nil : mostPercent

@@ -8,7 +8,7 @@ extension SalvageReport {
       .sorted { ($0.name, $0.table) < ($1.name, $1.table) }
     isCoreData = list.isCoreData
     pages = PageStates(outcome)
-    mayLackTables = !isSchemaWhole && !outcome.crawl.hasAllTables
+    mayLackTables = !isSchemaWhole && !outcome.crawl.hasAllTables || outcome.crawl.lacksUnknownTable
     unplacedRows = outcome.unplacedRows
     unplacedEntries = outcome.unplacedEntries
     remarks = outcome.reader.overlay?.remarks ?? []

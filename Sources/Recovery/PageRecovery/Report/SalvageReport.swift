@@ -115,7 +115,8 @@ public struct SalvageReport: Sendable, Hashable {
   /// The accounts, by name.
   public var entities: [Entity]
 
-  /// Whether the store may have held tables that nothing tells of: its list of tables is damaged, and no model has them.
+  /// Whether the store may have held tables that nothing tells of: its list of tables is damaged, and no model has them, or
+  /// pages with rows belong to none that is known.
   public var mayLackTables = false
 
   /// The state of the pages.

@@ -15,6 +15,9 @@ struct CoreDataTables {
     }
   }
 
+  /// The numbers of all of them.
+  static let entityNumbers: Set<Int64> = [change, transaction, transactionString]
+
   private static let change: Int64 = 16001
   private static let transaction: Int64 = 16002
   private static let transactionString: Int64 = 16003

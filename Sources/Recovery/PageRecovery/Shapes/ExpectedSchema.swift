@@ -141,7 +141,7 @@ struct ExpectedSchema {
     return Int64(entity.numbers.lowerBound)...Int64(entity.numbers.upperBound)
   }
 
-  /// The numbers of all entities, where a table holds the rows of one entity alone; nil for other tables, and where the
+  /// The numbers of all entities, those of the persistent history included, where a table holds the rows of one entity alone; nil for other tables, and where the
   /// store numbers its entities in its own way.
   func numbersBeside(soleEntityOf name: String) -> Set<Int64>? {
     guard let layout, numbering == nil, let table = layout.tables.first(where: { isSame($0.name, name) }) else {
@@ -150,7 +150,7 @@ struct ExpectedSchema {
     let own = layout.entities.count { entity in
       entity.tableName == table.name && layout.model.entities[entity.name]?.isAbstract != true
     }
-    return own == 1 ? Set(layout.entities.map { Int64($0.number) }) : nil
+    return own == 1 ? Set(layout.entities.map { Int64($0.number) }).union(CoreDataTables.entityNumbers) : nil
   }
 
   /// The names and numbers of the entities whose rows a table holds, in the order of the layout; none where it is no
