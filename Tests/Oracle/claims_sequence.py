@@ -19,6 +19,9 @@ from tool import contents
 
 OWN = ("Z_METADATA", "Z_MODELCACHE", "Z_PRIMARYKEY")
 
+# A sentence on pairs, which no record has.
+PAIRS_TOLD = re.compile(r"[^.]*\bpairs? of many-to-many relationships[^.]*\.")
+
 class Sequence:
     """All steps at one store.
 
@@ -359,6 +362,8 @@ class Sequence:
         words = told.event("salvage").get("words", "")
         self.check_words(told, "notice-numbers", notice, account)
         self.check_words(told, "words-numbers", words, account)
+        if not self.is_plain:
+            self.check_pairs(told, words, found)
         if event.get("report") and Path(event["report"]).is_file():
             report = json.loads(Path(event["report"]).read_text())
             self.check_report(told, report, account)
@@ -504,9 +509,21 @@ class Sequence:
     def check_words(self, told, rule, words, account):
         recovered, doubtful, lost = account.sums
         allowed = {recovered, doubtful, lost, account.total, sum(account.aside.values())} | shares(account)
+        words = PAIRS_TOLD.sub("", words)
         other = numbers(words) - allowed
         needed = {one for one in (recovered, lost, doubtful) if one and not account.is_whole} - numbers(words)
         self.claim(rule, not other and not needed, told, f"{words[:140]!r}", str(account))
+
+    def check_pairs(self, told, words, found):
+        """What is told of pairs of relationships, which no record has, against those that are not there."""
+        tables = [one for one in self.damaged.truth.tables if one not in OWN and one not in self.damaged.records.values()]
+        missing = sum(self.damaged.truth.count(one) - len(found.tables.get(one, {})) for one in tables)
+        sentences = PAIRS_TOLD.findall(words)
+        # Of "5 of 30 pairs" the first.
+        count = sum(int(re.search(r"\d[\d,]*|$", one).group().replace(",", "") or 0) for one in sentences)
+        loose = [word for word in ("about", "least", "unknown") if any(word in one.lower() for one in sentences)]
+        is_right = True if "about" in loose else count <= missing if loose else count == missing
+        self.claim("pairs-numbers", is_right, told, f"{' '.join(sentences)[:140]!r}", f"{missing} pairs are not there")
 
     # Afterwards
 
