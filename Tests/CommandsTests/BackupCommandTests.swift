@@ -40,7 +40,7 @@ struct BackupCommandTests {
     let desk = try Desk()
     let store = try desk.makeOldStore()
     #expect(try desk.lazaret("backup", "create", store).status == 0)
-    for (name, guess) in [("Caar", "Did you mean \"Car\"? The entities: Car."), ("User", "[unknown-entity]. The entities: Car.")] {
+    for (name, guess) in [("Caar", "Did you mean \"Car\"? The"), ("User", "[unknown-entity]. The")] {
       let result = try desk.lazaret("backup", "restore", "--of", store, "--entity", name, "--to", "Taken.sqlite")
       #expect(result.status == 64 && result.output.isEmpty, "\(result.output)")
       #expect(result.errors.contains("no entity \"\(name)\"") && result.errors.contains("The entities: Car."))

@@ -27,18 +27,23 @@ struct ReportTests {
 
   @Test(
     "It names the same lost keys whether the rows go into a store or stay as found",
-    arguments: ["bitflip:400"])
-  func lostKeys(kind: String) throws {
-    let scene = try RebuildScene(seed: 6)
-    let damaged = try scene.damaged(kind, seed: 3)
-    let folder = try TemporaryFolder()
-    let raw = try Salvager().salvageRaw(damaged, to: folder.appending("Raw.sqlite"))
-    let rebuilt = try Salvager().salvage(damaged, to: folder.appending("Out.sqlite"), options: .init(migrates: false))
-    #expect(raw.entities.contains { $0.lostKeysKnown > 0 }, "the damage leaves lost keys to be named")
-    for entity in raw.entities {
-      let other = rebuilt.entities.first { $0.name == entity.name && $0.table == entity.table }
-      #expect(other?.lost == entity.lost && other?.lostKeys == entity.lostKeys, "\(entity.table)")
+    arguments: [("zero:4", UInt64(1)...6), ("bitflip:400", 3...3)])
+  func lostKeys(kind: String, seeds: ClosedRange<UInt64>) throws {
+    var hasKeys = false
+    for seed in seeds {
+      let scene = try RebuildScene(seed: 6)
+      let damaged = try scene.damaged(kind, seed: seed)
+      let folder = try TemporaryFolder()
+      let raw = try Salvager().salvageRaw(damaged, to: folder.appending("Raw.sqlite"))
+      let rebuilt = try Salvager().salvage(damaged, to: folder.appending("Out.sqlite"), options: .init(migrates: false))
+      if raw.entities.contains(where: { $0.lostKeysKnown > 0 }) { hasKeys = true }
+      for entity in raw.entities {
+        let other = rebuilt.entities.first { $0.name == entity.name && $0.table == entity.table }
+        #expect(other?.lost == entity.lost && other?.lostKeys == entity.lostKeys, "\(entity.table)")
+      }
     }
+    // Flipped bits lie in indexes too, which then name no keys.
+    #expect(hasKeys || kind != "zero:4", "lost pages leave lost keys to be named")
   }
 
   @Test("The name of the report follows that of the result")
