@@ -67,6 +67,84 @@ struct CheckedBackupTests {
     #expect(left.isEmpty)
   }
 
+  @Test(
+    "A store that SQLite does not open, or whose indexes have each other's entries, takes no good backup's place",
+    arguments: [
+      "UPDATE sqlite_schema SET sql = replace(sql, 'TABLE cars (', 'TABLE cars [') WHERE name = 'cars'",
+      "UPDATE sqlite_schema SET sql = replace(sql, ' ON ', ' OO ') WHERE name = 'cars_name'",
+      """
+      CREATE INDEX cars_both ON cars (flags, name); PRAGMA writable_schema = ON;
+      CREATE TABLE roots AS SELECT (SELECT rootpage FROM sqlite_schema WHERE name = 'cars_name') AS one,
+        (SELECT rootpage FROM sqlite_schema WHERE name = 'cars_both') AS other;
+      UPDATE sqlite_schema SET rootpage = (SELECT CASE name WHEN 'cars_name' THEN other ELSE one END FROM roots)
+        WHERE name IN ('cars_name', 'cars_both');
+      """,
+    ])
+  func refused(change: String) throws {
+    let scene = try BackupScene(rows: 500, mode: "delete")
+    let good = try scene.back(up: 0) { $0.isFull = true }
+    let summary = try BackupScene.summary(of: scene.store)
+    try scene.run("PRAGMA writable_schema = ON; \(change)")
+    do {
+      #expect(try !BackupScene.summary(of: scene.store).hasPrefix("ok "), "SQLite finds it too")
+    } catch let error as DatabaseError {
+      #expect(error.resultCode == .SQLITE_CORRUPT)
+    }
+    for minute in 1...2 {
+      let backup = try scene.back(up: minute) { $0.isFull = true }
+      #expect(backup.isApart && !backup.isSound && backup.state == "apart")
+      #expect(["schema-refused", "indexes-damaged"].contains(backup.manifest?.check.code))
+    }
+    let pruner = BackupPruner(of: scene.place, surroundings: .still(at: "2026-11-21T11:00:00Z"))
+    _ = try pruner.prune(RetentionPolicy(last: .number(1)), options: .init(trashDays: 0, verifies: true))
+    #expect(try BackupCatalog(of: scene.place).backup(good.id).isProvenGood)
+    _ = try scene.extract(good.id, to: "Restored.sqlite")
+    #expect(try BackupScene.summary(of: scene.folder.appending("Restored.sqlite")) == summary)
+  }
+
+  @Test("A backup with indexes that nothing compared takes no place of one whose indexes all were")
+  func uncompared() throws {
+    let scene = try BackupScene(rows: 500)
+    let good = try scene.back(up: 0) { $0.isFull = true }
+    #expect(good.verification == .whole)
+    try scene.run("CREATE INDEX cars_lower ON cars (lower(name))")
+    let backups = try (1...2).map { minute in try scene.back(up: minute) { $0.isFull = true } }
+    for backup in backups {
+      #expect(backup.isProvenGood && backup.manifest?.check.uncompared == ["cars_lower"])
+      #expect(backup.verification == .pages)
+    }
+    let pruner = BackupPruner(of: scene.place, surroundings: .still(at: "2026-11-21T11:00:00Z"))
+    let report = try pruner.prune(RetentionPolicy(last: .number(1)), options: .init(trashDays: 0, verifies: true))
+    #expect(Set(report.plan.kept.map(\.snapshot.identifier)) == [good.id.description, backups[1].id.description])
+    // What SQLite compares without evaluating anything is compared.
+    try scene.run(
+      "DROP INDEX cars_lower; CREATE TABLE kv (k PRIMARY KEY, v) WITHOUT ROWID; CREATE INDEX kv_v ON kv (v)")
+    let whole = try scene.back(up: 3) { $0.isFull = true }
+    #expect(whole.manifest?.check.uncompared == nil && whole.verification == .whole)
+  }
+
+  @Test("A backup whose verification failed is not said to be of a sound store")
+  func failedVerification() throws {
+    let scene = try BackupScene(rows: 500, mode: "delete")
+    let made = MadeBackups(place: scene.place)
+    var bytes = try scene.bytes(scene.store)
+    let statement = Array("TABLE cars (".utf8)
+    let place = try #require(
+      bytes.indices.dropLast(statement.count).first { Array(bytes[$0..<($0 + statement.count)]) == statement })
+    bytes[place + statement.count - 1] = UInt8(ascii: "[")
+    // As an earlier version took it.
+    try made.add(1, bytes)
+    #expect(try BackupCatalog(of: scene.place).backup(MadeBackups.id(1)).isSound)
+    let prover = BackupProver(surroundings: .still(), temporary: scene.folder.path)
+    #expect(try prover.prove(MadeBackups.id(1), in: scene.place).result == .failed)
+    #expect(try !BackupCatalog(of: scene.place).backup(MadeBackups.id(1)).isSound)
+    let target = scene.folder.appending("Stores/Back.sqlite")
+    let restorer = BackupRestorer(of: scene.place, surroundings: .still())
+    let error = #expect(throws: BackupError.self) { try restorer.restore(MadeBackups.id(1), to: target) }
+    #expect(error?.kind == .verificationFailed)
+    #expect(try FileSystem().status(of: target) == nil)
+  }
+
   @Test("All indexes are compared at each full backup and once a day, otherwise those that changed pages touch")
   func depth() throws {
     let scene = try BackupScene(rows: 20_000)

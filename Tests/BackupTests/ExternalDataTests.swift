@@ -19,6 +19,40 @@ struct ExternalDataTests {
     </model>
     """
 
+  @Test("The last backup with a value stays behind those that lack it")
+  func lostValue() throws {
+    let folder = try TemporaryFolder()
+    let model = try ManagedObjectModel(source: Array(Self.source.utf8))
+    let store = folder.appending("App.sqlite")
+    try StoreGenerator(model, options: .init(.edge, seed: 3, records: 30)).write(to: store)
+    let files = try FileSystem().descendants(of: StoreFileSet(main: store).path(of: .externalData)).files
+    let lost = try #require(files.first)
+    let bytes = try FileSystem().contents(of: lost.path, limit: 1 << 28)
+    let place = FolderPlace(folder.appending("Backups/App"))
+    func create(_ time: String) throws -> StoredBackup {
+      var request = BackupRequest()
+      request.isFull = true
+      return try BackupCreator(surroundings: .still(at: time), temporary: folder.path).create(store, in: place, request)
+    }
+    let first = try create("2026-11-21T10:11:12Z")
+    #expect(!first.warnings.contains { $0.code == .largeValueMissing })
+    try FileSystem().unlink(lost.path)
+    for time in ["2026-11-21T10:12:12Z", "2026-11-21T10:13:12Z"] {
+      #expect(try create(time).warnings.map(\.code) == [.largeValueMissing])
+    }
+    let prover = BackupProver(surroundings: .still(), temporary: folder.path)
+    for backup in try BackupCatalog(of: place).backups {
+      #expect(try prover.prove(backup.id, in: place).result == .proven)
+    }
+    let pruner = BackupPruner(of: place, surroundings: .still(at: "2026-11-21T11:00:00Z"))
+    let report = try pruner.prune(RetentionPolicy(last: .number(1)), options: .init(trashDays: 0, verifies: true))
+    #expect(report.plan.dropped.map(\.snapshot.identifier) == ["b-2026-11-21-10-12-12"])
+    let extraction = try BackupExtraction(first.id, in: BackupCatalog(of: place), fileSystem: FileSystem())
+    #expect(try extraction.writeExternalData(into: folder.appending("Restored")).isWhole)
+    let restored = folder.appending("Restored").appending(lost.relative)
+    #expect(try FileSystem().contents(of: restored, limit: 1 << 28) == bytes)
+  }
+
   @Test("They come along, are left out of a delta that need not have them, and come back the same")
   func roundTrip() throws {
     let folder = try TemporaryFolder()

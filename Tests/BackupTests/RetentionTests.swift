@@ -39,7 +39,8 @@ struct RetentionTests {
     #expect(reasons("bad1", history, lastOne) == ["newest", "not-proven-yet", "last"])
     // Said is what was checked, and not that it was verified.
     let words: [(RetentionSnapshot.Verification, String)] = [
-      (.files, "read back"), (.changed, "indexes of what had changed"), (.whole, "every index"),
+      (.files, "read back"), (.pages, "could not be compared"), (.changed, "indexes of what had changed"),
+      (.whole, "every index"),
     ]
     for (verification, part) in words {
       var checked = snapshot("one", daysAgo: 1)
@@ -254,6 +255,20 @@ struct RetentionTests {
     var newer = snapshot("newer", daysAgo: 0)
     newer.verification = .whole
     #expect(kept(history + [newer], lastOne) == ["newer"])
+  }
+
+  @Test func theLastOneWithALargeValueIsKeptForOneThatLacksIt() {
+    var history = (0..<6).map { snapshot("\($0)", daysAgo: Double($0)) }
+    // A is in all but the two newest, B in the oldest alone, C in none.
+    for place in 0...1 { history[place].lacks = ["A", "B", "C"] }
+    for place in 2...5 { history[place].holds = place == 5 ? ["A", "B"] : ["A"] }
+    history[2].proof = .failed
+    #expect(kept(history, lastOne) == ["0", "3", "5"])
+    #expect(reasons("3", history, lastOne) == ["holds-values"])
+    #expect(reasons("5", history, lastOne) == ["holds-values"])
+    // Records that no kept one refers to with have no part in it.
+    history[0].lacks = []
+    #expect(kept(history, lastOne) == ["0"])
   }
 
   @Test(arguments: [(29.9, false, true), (30.1, false, false), (29.9, true, false)])

@@ -34,7 +34,7 @@ extension FormatError {
   /// The error of a read that failed.
   public init(_ error: FileError) { self.init(.reading, because: error) }
 
-  static func cancelled(_ operation: String) -> FormatError {
+  package static func cancelled(_ operation: String) -> FormatError {
     FormatError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }

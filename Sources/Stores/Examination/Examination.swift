@@ -56,6 +56,9 @@ package struct Examination: Sendable {
   /// How many rows of a hierarchy's table were counted for no entity, because none has their number; by table.
   package var rowsOfNoEntity: [String: Int] = [:]
 
+  /// Whether SQLite refuses its schema, so that nothing can be said of what it lacks.
+  var isSchemaRefused = false
+
   /// Whether a repair refuses what the store lacks of its own model, as far as the look tells.
   var isBeyondRepair = false
 

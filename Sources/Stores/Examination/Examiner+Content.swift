@@ -15,6 +15,7 @@ extension Examiner {
         .damage("schema-damaged", "The list of tables on the store's first pages is damaged."))
     }
     try checkRoots(of: schema, in: database, examination: &examination)
+    try askSQLite(about: schema, of: database, &examination)
     let isCoreData = schema.table(named: "Z_PRIMARYKEY") != nil || schema.table(named: "Z_METADATA") != nil
     if isCoreData {
       examination.kind = .coreData

@@ -24,7 +24,11 @@ extension Examiner {
     // What visits the pages compares the indexes on the way.
     guard visitor == nil else { return }
     let total = Int(database.highestPage)
-    let compared = try database.compareIndexes(schema) { options.progress(total, total) }
+    var compared = try database.compareIndexes(schema) { options.progress(total, total) }
+    if !examination.isSchemaRefused {
+      try compared.askSQLite(about: schema, of: DatabaseContent(database)) { !options.progress(total, total) }
+      examination.noteUncompared(compared.uncompared)
+    }
     guard !compared.isSound else { return }
     distrustIndexes(&examination)
     examination.health.add(compared.findings)
@@ -159,6 +163,17 @@ extension Examiner {
 }
 
 extension Examination {
+  /// Notes the indexes whose entries nothing was compared with.
+  fileprivate mutating func noteUncompared(_ indexes: [String]) {
+    guard !indexes.isEmpty else { return }
+    let names = Self.list(indexes.sorted())
+    health.notes.append(
+      HealthNote(
+        Health.indexesUncompared, .note,
+        "the entries of \(counted(Int64(indexes.count), "index", "indexes")) could not be compared with the rows of their tables: \(names)"
+      ))
+  }
+
   /// Notes the rows that are counted for no entity.
   fileprivate mutating func noteRowsOfNoEntity() {
     for (table, count) in rowsOfNoEntity.sorted(by: { $0.key < $1.key }) {

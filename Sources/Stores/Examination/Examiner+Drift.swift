@@ -7,13 +7,14 @@ extension Examiner {
   /// Compares the store with the model that its metadata names: schema and bookkeeping, and of each table its first and
   /// last row.
   ///
-  /// Where the list of tables is damaged, nothing is said: what is missing may be there.
+  /// Where the list of tables is damaged, or SQLite refuses it, nothing is said: what is missing may be there.
   ///
   /// - Parameter cached: the model that the store carries, whether or not it is the one that its metadata names.
   func compare(
     _ database: Database, _ schema: Schema, cached: ManagedObjectModel?, _ examination: inout Examination
   ) throws(FormatError) {
-    guard !schema.findings.hasDamage, let model = examination.storeModel, let layout = Self.layout(of: model),
+    guard !schema.findings.hasDamage, !examination.isSchemaRefused, let model = examination.storeModel,
+      let layout = Self.layout(of: model),
       let hashes = examination.metadata?.versionHashes
     else { return }
     var outline = Self.outline(of: schema, layout)

@@ -12,8 +12,9 @@ package import SystemPackage
 
 /// Looks at a store without touching it: reads bytes, takes at most a reader's share of SQLite's lock, writes nothing.
 ///
-/// No SQLite is involved. What is read is what a reader would see: the file with the committed part of its write-ahead
-/// log, or with a hot journal undone.
+/// What is read is what a reader would see: the file with the committed part of its write-ahead log, or with a hot journal
+/// undone. SQLite has no part in it but to say whether it reads the schema, and to compare indexes that cannot be compared
+/// without it; it is given these pages, and no file (see ``SchemaReading``).
 package struct Examiner: Sendable {
   /// What to look for.
   package struct Options: Sendable {
@@ -226,6 +227,8 @@ package struct Examiner: Sendable {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoAsFarAsSeen)
     } else if !options.countsRecords {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUncounted)
+    } else if examination.health.notes.contains(where: { $0.code == Health.indexesUncompared }) {
+      examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUncompared)
     } else if examination.kind == .coreData {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUnlessRecords)
     }

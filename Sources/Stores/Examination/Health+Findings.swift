@@ -1,6 +1,9 @@
 import SQLiteFormat
 
 extension Health {
+  /// The code of the note that the entries of some indexes were compared with nothing.
+  package static let indexesUncompared = "indexes-uncompared"
+
   /// Adds findings of the page reader, those of one kind together; what is noted already is not noted twice.
   mutating func add(_ findings: Findings) {
     for (kind, count) in findings.counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {

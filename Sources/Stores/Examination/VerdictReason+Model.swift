@@ -20,6 +20,10 @@ extension VerdictReason {
   static let nothingToDoUncounted =
     "Nothing needs to be done, as far as its schema, its bookkeeping and its pages show; the records were not counted."
 
+  /// The same where the entries of some indexes could not be compared with the rows of their tables.
+  static let nothingToDoUncompared =
+    "Nothing needs to be done, as far as its schema, its bookkeeping and its pages show; the entries of some indexes could not be compared with rows."
+
   /// What is to be done about a sound store whose records contradict its model.
   static let repairRecords =
     "Its records contradict its model. lazaret repair --data puts references and records right on a copy; the original is kept."

@@ -14,7 +14,8 @@ struct BackupCreateCommand: ParsableCommand {
       written is read back and unpacked before the backup counts.
 
       A store that is damaged or encrypted is kept as its raw files, byte for byte, apart from the good backups; the exit \
-      code is 2 then. A file that is plainly no store is kept only with --evidence.
+      code is 2 then, and where files of large values that records refer to are missing. A file that is plainly no store is \
+      kept only with --evidence.
 
       Where an entity has less than half of the records that it had in the last backup, or none, that is reported, \
       and that backup is kept for thirty days, or until it is released. See: lazaret backup release
@@ -107,6 +108,7 @@ struct BackupCreateCommand: ParsableCommand {
       }
       // Evidence that was asked for is no surprise.
       if let check = backup.manifest?.check, !check.isSound { throw ExitStatus.doubtful }
+      if backup.manifest?.externalData?.missing.isEmpty == false { throw ExitStatus.doubtful }
     }
   }
 

@@ -17,7 +17,8 @@ struct BackupVerifyCommand: ParsableCommand {
 
       Of an encrypted backup the digests of its files are compared; with --identity it is restored and checked as any other.
 
-      Exits with 2 where a backup fails, or nothing certain can be said.
+      Exits with 2 where a backup fails, where large values that its records refer to are not in it, or nothing certain can \
+      be said.
 
       EXAMPLE
         lazaret backup verify --of Stores/App.sqlite --budget 2m
@@ -121,7 +122,7 @@ struct BackupVerifyCommand: ParsableCommand {
       } else {
         Terminal.standardOutput.write(report.text(home, source.storage))
       }
-      if report.failed + report.inconclusive > 0 { throw ExitStatus.doubtful }
+      if report.failed + report.inconclusive > 0 || report.isValueMissing { throw ExitStatus.doubtful }
     }
   }
 
@@ -162,6 +163,12 @@ struct BackupVerifyCommand: ParsableCommand {
 }
 
 extension BackupVerifyCommand.Report {
+  /// Whether a backup that is verified lacks large values that its records refer to.
+  fileprivate var isValueMissing: Bool {
+    let code = StoredBackup.Problem.Code.largeValueMissing.rawValue
+    return backups.contains { $0.warnings.contains { $0.code == code } }
+  }
+
   fileprivate mutating func warn(of place: FolderPlace) {
     let folder = printable(place.path.lastComponent?.string ?? "")
     let words = "store.json of \(folder) is not what was written, and counts as none; the next backup writes it anew"

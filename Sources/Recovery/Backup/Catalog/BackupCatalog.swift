@@ -206,6 +206,13 @@ package struct BackupCatalog: Sendable {
         file.role.isHelper || problem.code == .manifestCopyDamaged || problem.code == .seekTableDamaged
       if isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
     }
+    if let missing = backup.manifest?.externalData?.missing, !missing.isEmpty {
+      let verb = missing.count == 1 ? "is" : "are"
+      backup.warnings.append(
+        .init(
+          code: .largeValueMissing,
+          words: "\(counted(missing.count, "large value")) that records refer to \(verb) missing from it"))
+    }
     return backup
   }
 

@@ -40,7 +40,7 @@ extension StoredBackup: Encodable {
       "unverified": isUnverified ? true : nil, "kind": manifest.kind, "reason": manifest.reason, "tags": manifest.tags,
       "parent": manifest.parent, "depth": manifest.depth, "ratio": ratio,
       "modelVersion": manifest.model?.version ?? manifest.model?.identifiers.first,
-      "modelChecksum": manifest.model?.checksum, "entities": manifest.entities, "isSound": manifest.check.isSound,
+      "modelChecksum": manifest.model?.checksum, "entities": manifest.entities, "isSound": isSound,
       "check": manifest.check, "lineage": manifest.lineage,
       // Of an encrypted one only its key tells more.
       "contentBytes": manifest.isLocked ? nil : manifest.contentBytes,

@@ -27,6 +27,9 @@ package struct StoredBackup: Sendable, Hashable {
       /// A file has another length than the manifest says.
       case fileSizeWrong = "file-size-wrong"
 
+      /// Large values that records refer to are not in it: their files were not there when it was taken.
+      case largeValueMissing = "large-value-missing"
+
       /// The proof cannot be read, or is not what was written: it counts as none.
       case proofUnreadable = "proof-unreadable"
 
@@ -97,7 +100,8 @@ package struct StoredBackup: Sendable, Hashable {
   /// Why it is not whole; empty for one that is.
   package var problems: [Problem]
 
-  /// What is wrong with files that restoring does not need: the hashes of pages, the recovery kit, the proof.
+  /// What is wrong with files that restoring does not need (the hashes of pages, the recovery kit, the proof), and what it
+  /// does not have.
   package var warnings: [Problem] = []
 
   /// Whether a person has said that no fall of records keeps it any more.
@@ -108,6 +112,9 @@ package struct StoredBackup: Sendable, Hashable {
 
   /// Whether it is kept apart from the good ones: evidence, or of a store that was not sound.
   package var isApart: Bool { manifest.map { $0.kind == .evidence || !$0.check.isSound } ?? true }
+
+  /// Whether its store was sound when it was taken, and no verification has failed since.
+  package var isSound: Bool { manifest?.check.isSound == true && proof?.result != .failed }
 
   /// Whether nothing speaks for what its manifest says: an earlier version wrote it without a digest, or it was made of
   /// blocks alone, and it has not been restored and checked since.

@@ -68,7 +68,7 @@ struct BackupJob {
     else {
       throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
     }
-    let content = SnapshotContent(database)
+    let content = DatabaseContent(database)
     let parent = try request.isFull ? nil : self.parent(for: content, examination)
     let isWhole = isWholeCheckDue(parent)
     let check = StoreCheck(content, snapshot, of: self, scope: isWhole ? .whole : nil)
@@ -86,7 +86,7 @@ struct BackupJob {
   }
 
   private func pack(
-    _ content: SnapshotContent, _ snapshot: StoreSnapshot, _ examination: Examination, _ parent: StoredBackup?,
+    _ content: DatabaseContent, _ snapshot: StoreSnapshot, _ examination: Examination, _ parent: StoredBackup?,
     _ check: StoreCheck, isWhole: Bool
   ) throws(BackupError) -> Taken {
     let packer = BlockPacker(job: self, snapshot: snapshot, check: check)
@@ -133,7 +133,7 @@ struct BackupJob {
 
   /// Packs the pages that changed.
   private func pack(
-    _ content: SnapshotContent, _ comparison: ContentComparison, on parent: StoredBackup, _ packer: BlockPacker,
+    _ content: DatabaseContent, _ comparison: ContentComparison, on parent: StoredBackup, _ packer: BlockPacker,
     into manifest: inout BackupManifest
   ) throws(BackupError) -> any BackupUpload {
     let packed = try packer.pack(ChangedPages(content: content, runs: comparison.runs), as: .delta, hashes: nil)
@@ -147,7 +147,7 @@ struct BackupJob {
 
   /// Packs the whole database.
   private func pack(
-    _ content: SnapshotContent, _ packer: BlockPacker, _ hashes: HashedPages?, into manifest: inout BackupManifest
+    _ content: DatabaseContent, _ packer: BlockPacker, _ hashes: HashedPages?, into manifest: inout BackupManifest
   ) throws(BackupError) -> any BackupUpload {
     let packed = try packer.pack(content, as: .database, hashes: hashes)
     var file = packed.file
@@ -199,7 +199,7 @@ struct BackupJob {
   }
 
   /// The newest good backup that a delta can build on; nil where there is none.
-  private func parent(for content: SnapshotContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
+  private func parent(for content: DatabaseContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
     for backup in catalog.backups where backup.isWhole && !backup.isApart && backup.id < id {
       guard let manifest = backup.manifest, backup.proof?.result != .failed,
         manifest.database?.pageSize == content.pageSize, manifest.file(.pageHashes) != nil,

@@ -1,14 +1,15 @@
+import SQLiteFormat
 import StoreFiles
 
 /// The pages that a delta holds, one behind the other.
 struct ChangedPages: ByteSource {
-  private let content: SnapshotContent
+  private let content: DatabaseContent
   private let runs: [PageRun]
   /// Where each run begins among the pages that are held, in pages.
   private let starts: [Int64]
   let count: Int64
 
-  init(content: SnapshotContent, runs: [PageRun]) {
+  init(content: DatabaseContent, runs: [PageRun]) {
     self.content = content
     self.runs = runs
     var starts: [Int64] = []

@@ -1,3 +1,4 @@
+import SQLiteFormat
 import StoreFiles
 
 /// Pages that follow each other.
@@ -32,7 +33,7 @@ extension BlockPacker {
   ///
   /// - Parameter hashes: where the hashes of the database's own pages go.
   func compare(
-    _ content: SnapshotContent, with parent: StoredBackup, _ hashes: HashedPages
+    _ content: DatabaseContent, with parent: StoredBackup, _ hashes: HashedPages
   ) throws(BackupError) -> ContentComparison? {
     guard let known = try KeptPageHashes(parent, in: job.place) else { return nil }
     let (snapshot, pageSize) = (snapshot, content.pageSize)
@@ -100,7 +101,7 @@ struct KeptPageHashes: Sendable {
 
   /// Opens them; nil where they are not what the backup's manifest says.
   init?(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
-    guard backup.warnings.isEmpty,
+    guard !backup.warnings.contains(where: { $0.code != .largeValueMissing }),
       let manifest = backup.manifest, let file = manifest.file(.pageHashes), let database = manifest.database,
       let pageSize = database.pageSize, let pageCount = database.pageCount,
       file.bytes == Int64(PageHash.headerLength) + Int64(PageHash.length) * Int64(pageCount)

@@ -28,7 +28,7 @@ struct ExternalDataJob {
   ///   - model: the model it was written with, as far as it is known.
   /// - Throws: `changed-meanwhile` where files went away that the database refers to, as a writer may have removed them
   ///   since.
-  func run(_ content: SnapshotContent?, model: ManagedObjectModel?) throws(BackupError) -> Packed? {
+  func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws(BackupError) -> Packed? {
     let found = try wrapping(BackupError.init) { () throws(FileError) in try list() }
     let referenced = try content.flatMap { content throws(BackupError) in
       try model.map { model throws(BackupError) in try references(content, model) }
@@ -102,7 +102,7 @@ struct ExternalDataJob {
 
   /// The names of the files that records refer to.
   private func references(
-    _ content: SnapshotContent, _ model: ManagedObjectModel
+    _ content: DatabaseContent, _ model: ManagedObjectModel
   ) throws(BackupError) -> Set<String> {
     do throws(FormatError) {
       return try ReferencedValues(in: content, model: model).names

@@ -1,3 +1,4 @@
+import SQLiteFormat
 import StoreFiles
 
 /// The file with a hash of each page that is being written beside a backup.
@@ -8,7 +9,7 @@ final class HashedPages {
   private var digest = RunningDigest()
   private var bytes: Int64 = 0
 
-  init(_ id: BackupIdentifier, _ content: SnapshotContent, in place: any BackupPlace) throws(BackupError) {
+  init(_ id: BackupIdentifier, _ content: DatabaseContent, in place: any BackupPlace) throws(BackupError) {
     pageSize = content.pageSize
     name = "\(id)\(BackupManifest.File.Role.pageHashes.suffix)"
     upload = try place.begin(name)

@@ -37,7 +37,7 @@ final class StoreCheck: Sendable {
     var kit: [UInt8]?
   }
 
-  private let content: SnapshotContent
+  private let content: DatabaseContent
   private let snapshot: StoreSnapshot
   private let job: BackupJob
   private let state = Mutex(State())
@@ -57,7 +57,7 @@ final class StoreCheck: Sendable {
   /// Begins the check.
   ///
   /// - Parameter scope: which indexes are compared; nil where that is told later, by ``compare(_:)``.
-  init(_ content: SnapshotContent, _ snapshot: StoreSnapshot, of job: BackupJob, scope: Scope?) {
+  init(_ content: DatabaseContent, _ snapshot: StoreSnapshot, of job: BackupJob, scope: Scope?) {
     self.content = content
     self.snapshot = snapshot
     self.job = job
@@ -135,7 +135,12 @@ final class StoreCheck: Sendable {
     outcome.schema = schema
     let scope = waitForScope()
     guard let scope else { throw .cancelled("back up the store") }
-    let indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
+    var indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
+    do throws(FormatError) {
+      try indexes.askSQLite(about: report.schema, of: content) { !self.goesOn() }
+    } catch {
+      throw failure(error)
+    }
     outcome.uncompared = indexes.uncompared
     if !indexes.isSound { outcome.examination.condemnIndexes(indexes) }
     return outcome

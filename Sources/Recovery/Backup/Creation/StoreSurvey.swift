@@ -18,7 +18,7 @@ final class StoreSurvey: PageVisitor {
   }
 
   /// - Throws: what reading the store's schema says.
-  init(_ content: SnapshotContent, at date: Timestamp) throws(FormatError) {
+  init(_ content: DatabaseContent, at date: Timestamp) throws(FormatError) {
     let database = try Database(main: content)
     let rows = IndexedRows(database, try database.schema())
     var kit: KitGathering?

@@ -27,7 +27,7 @@ extension BackupExtraction {
   }
 
   /// The database of an original as a reader would see it: with its log, or with a hot journal undone.
-  func originalContent(_ manifest: BackupManifest) throws(BackupError) -> SnapshotContent {
+  func originalContent(_ manifest: BackupManifest) throws(BackupError) -> DatabaseContent {
     func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
       manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }
     }
@@ -36,7 +36,7 @@ extension BackupExtraction {
         throw FormatError(
           FileError(.notFound, operation: "read the original", path: FilePath("\(manifest.id)")))
       }
-      return SnapshotContent(
+      return DatabaseContent(
         try Database(
           main: main, writeAheadLog: source(.originalLog), rollbackJournal: source(.originalJournal)))
     } catch {

@@ -40,6 +40,7 @@ struct RetentionJudgement {
     }
     keepLastBeforeQuarantines(counted)
     keepLastBeforeFalls(counted)
+    keepLastWithValues(counted)
     keepWhatIsNeeded()
   }
 
@@ -130,6 +131,29 @@ struct RetentionJudgement {
         keep(last, because: .beforeFall(entities: falls.map(\.name).sorted(), in: history[place].identifier))
         // Without the one that shows the fall the next pruning would know nothing of it.
         keep(place, because: .showsFall(since: identifier))
+      }
+    }
+  }
+
+  // MARK: Large values
+
+  /// Keeps the last backup with each large value that the records of a kept one refer to and that this one lacks: nothing else
+  /// has it.
+  private mutating func keepLastWithValues(_ counted: [Int]) {
+    // The newest first, so that a value is told as lacking in the newest one.
+    var seen: Set<String> = []
+    for place in counted where !reasons[place].isEmpty {
+      let wanted = history[place].lacks.subtracting(seen)
+      guard !wanted.isEmpty else { continue }
+      seen.formUnion(wanted)
+      var found: [Int: Int] = [:]
+      for name in wanted {
+        let holders = counted.filter { history[$0].holds.contains(name) }
+        let last = holders.first { history[$0].proof == .proven } ?? holders.first
+        if let last { found[last, default: 0] += 1 }
+      }
+      for (last, count) in found.sorted(by: { $0.key < $1.key }) {
+        keep(last, because: .holdsValues(count: count, lackedBy: history[place].identifier))
       }
     }
   }

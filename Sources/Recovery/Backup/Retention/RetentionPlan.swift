@@ -8,6 +8,7 @@ package import StoreFiles
 /// - A proven one takes the place of no other one that was verified further.
 /// - The last proven one of each depth and the newest of all are kept.
 /// - The last one of before an entity lost more than half of its records is kept for thirty days, unless it is released.
+/// - The last one with a large value that the records of a kept one refer to, and that this one lacks, is kept.
 /// - What a kept delta cannot be restored without is kept.
 /// - The last good one of before the store was quarantined is kept for thirty days.
 /// - Nothing is dropped because of a clock: what is dated in the future, or before the backup it builds on, is kept and not

@@ -38,6 +38,9 @@ package enum RetentionReason: Sendable, Hashable {
   /// It is the last one of before entities lost more than half of their records, as another one shows.
   case beforeFall(entities: [String], in: String)
 
+  /// It is the last one that has large values which the records of another one that is kept refer to, and which that one lacks.
+  case holdsValues(count: Int, lackedBy: String)
+
   /// It shows that entities lost more than half of the records that another one has, which is kept because of it.
   case showsFall(since: String)
 
@@ -78,6 +81,7 @@ package enum RetentionReason: Sendable, Hashable {
     case .onlyHere: "only-here"
     case .beforeQuarantine: "before-quarantine"
     case .beforeFall: "before-fall"
+    case .holdsValues: "holds-values"
     case .showsFall: "shows-fall"
     case .unknown: "unknown"
     case .datedInTheFuture: "dated-in-the-future"
@@ -107,6 +111,8 @@ package enum RetentionReason: Sendable, Hashable {
     case .beforeFall(let entities, let later):
       "the last one before \(Self.list(entities)) lost more than half of the records, in \(later): kept for "
         + "\(RetentionJudgement.daysAfterFall) days, or until it is released"
+    case .holdsValues(let count, let later):
+      "the last one with \(counted(count, "large value")) that records in \(later) refer to, and that \(later) lacks"
     case .showsFall(let earlier): "it shows what was lost after \(earlier), which is kept because of that"
     case .unknown: "its manifest cannot be read, so that rules do not touch it"
     case .datedInTheFuture: "dated in the future: a clock is or was wrong"
@@ -134,8 +140,8 @@ package enum RetentionReason: Sendable, Hashable {
   package var isRule: Bool {
     switch self {
     case .policyIsEmpty, .tags, .within, .newest, .newestWithin: true
-    case .lastProven, .newestOfAll, .neededBy, .apart, .onlyHere, .beforeQuarantine, .beforeFall, .showsFall, .unknown,
-      .datedInTheFuture, .datedBeforeParent, .clockMayHaveJumped, .notProven, .noRule, .noProof:
+    case .lastProven, .newestOfAll, .neededBy, .apart, .onlyHere, .beforeQuarantine, .beforeFall, .holdsValues,
+      .showsFall, .unknown, .datedInTheFuture, .datedBeforeParent, .clockMayHaveJumped, .notProven, .noRule, .noProof:
       false
     }
   }
@@ -146,6 +152,7 @@ extension RetentionSnapshot.Verification {
   fileprivate var words: String {
     switch self {
     case .files: "whose files were read back; its store was not checked"
+    case .pages: "of which every page was checked; the entries of some indexes could not be compared"
     case .changed: "of which every page was checked, and the indexes of what had changed"
     case .whole: "of which every page and every index was checked"
     }

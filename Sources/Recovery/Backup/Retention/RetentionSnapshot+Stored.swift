@@ -1,3 +1,5 @@
+import StoreFiles
+
 extension RetentionSnapshot {
   /// What retention has to know of a backup that lies in a place.
   ///
@@ -28,7 +30,7 @@ extension RetentionSnapshot {
       identifier: backup.id.description, date: backup.id.date, tags: backup.manifest?.tags ?? [], proof: proof,
       needs: backup.needs.map(\.description), standing: standing, onlyHere: backup.onlyHere,
       lineage: backup.manifest?.lineage, verification: backup.verification, falls: backup.manifest?.falls ?? [],
-      isReleased: backup.isReleased)
+      isReleased: backup.isReleased, lacks: Set(backup.manifest?.externalData?.missing ?? []))
   }
 
   /// What retention has to know of all backups of a place.
@@ -41,8 +43,10 @@ extension RetentionSnapshot {
       let isFailed = backup.proof?.result == .failed || backup.needs.contains { failed.contains($0.description) }
       if isFailed { failed.insert(backup.id.description) }
     }
+    let lacking = backups.reduce(into: Set<String>()) { $0.formUnion($1.manifest?.externalData?.missing ?? []) }
     return backups.map { backup in
       var snapshot = RetentionSnapshot(backup)
+      if !lacking.isEmpty { snapshot.holds = backup.valueNames.intersection(lacking) }
       if failed.contains(snapshot.identifier) { snapshot.proof = .failed }
       return snapshot
     }
@@ -52,13 +56,21 @@ extension RetentionSnapshot {
 extension StoredBackup {
   /// How far it was verified, where its proof succeeded.
   package var verification: RetentionSnapshot.Verification {
+    let check = manifest?.check
+    // A restore checks no more of them.
+    if check?.uncompared?.isEmpty == false { return .pages }
     // What was restored and checked once has the same store in it still, as a later look at its files says.
     if let proof, proof.result == .proven, proof.lastRestored != nil { return .whole }
-    switch manifest?.check.depth {
+    switch check?.depth {
     case .whole: return .whole
     case .changed: return .changed
     case nil: return .files
     }
+  }
+
+  /// The names of the files of large values that it has, as records refer to them.
+  var valueNames: Set<String> {
+    Set((manifest?.externalData?.items ?? []).compactMap { $0.name.text.split(separator: "/").last.map(String.init) })
   }
 
   /// The backups that this one cannot be restored without, itself left out: its parent, and those that hold its large values.

@@ -22,6 +22,9 @@ package struct RetentionSnapshot: Sendable, Hashable {
     /// Its files are what was written; an earlier version of this software took it, and checked no store.
     case files
 
+    /// Every page, and not every index: the entries of some could not be compared with rows.
+    case pages
+
     /// Every page, and the indexes of the tables that had changed.
     case changed
 
@@ -62,6 +65,10 @@ package struct RetentionSnapshot: Sendable, Hashable {
   package var needs: [String]
   /// Whether the rules are for it.
   package var standing: Standing
+  /// The large values that its records refer to and that it has not, by the names of their files.
+  package var lacks: Set<String>
+  /// Those of the large values that any backup of the history lacks which it has.
+  package var holds: Set<String>
   /// The records that are only in it, so that it is kept until it is released; nil for one that nothing of the kind keeps.
   package var onlyHere: OnlyHereNote?
   /// Which store of several that had the same place it is of; nil where its manifest does not say.
@@ -71,7 +78,8 @@ package struct RetentionSnapshot: Sendable, Hashable {
   package init(
     identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, needs: [String] = [],
     standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil, lineage: StoreLineage? = nil,
-    verification: Verification = .whole, falls: [BackupManifest.Fall] = [], isReleased: Bool = false
+    verification: Verification = .whole, falls: [BackupManifest.Fall] = [], isReleased: Bool = false,
+    lacks: Set<String> = [], holds: Set<String> = []
   ) {
     self.identifier = identifier
     self.date = date
@@ -80,6 +88,8 @@ package struct RetentionSnapshot: Sendable, Hashable {
     self.verification = verification
     self.falls = falls
     self.isReleased = isReleased
+    self.lacks = lacks
+    self.holds = holds
     self.needs = needs
     self.standing = standing
     self.onlyHere = onlyHere

@@ -44,7 +44,7 @@ package enum StoreCopy {
       try snapshot.finish()
       return nil
     }
-    let content = SnapshotContent(database)
+    let content = DatabaseContent(database)
     let file = try surroundings.fileSystem.create(path, permissions: .ownerReadWrite, truncating: true)
     var offset: Int64 = 0
     while offset < content.count {

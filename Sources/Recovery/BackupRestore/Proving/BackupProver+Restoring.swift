@@ -71,7 +71,7 @@ extension BackupProver {
 
   private static func missing(_ count: Int) -> BackupProof.Problem {
     let words = "\(counted(count, "large value")) that records refer to \(count == 1 ? "is" : "are") not in the backup"
-    return .init(code: "large-value-missing", words: words)
+    return .init(code: StoredBackup.Problem.Code.largeValueMissing.rawValue, words: words)
   }
 
   /// The large values that records of the restored database refer to, and that the backup does not have.

@@ -141,6 +141,7 @@ package struct BackupProver: Sendable {
       }
       found.warnings += try mendedManifest(of: backup, in: catalog.place, found)
       if options.depth == .files, manifest.kind != .original {
+        found.warnings += backup.warnings.filter { $0.code == .largeValueMissing }.map { .init($0) }
         return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
       }
       for problem in try restored(backup, manifest, in: catalog, options, watched, &found)

@@ -1,4 +1,5 @@
 package import Backup
+import Examination
 import PersistentStore
 import SQLiteFormat
 package import Salvage
@@ -251,7 +252,7 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// Whether every page of the restored file is sound; false only where what is left of it may be salvaged.
+  /// Whether the restored file is sound; false only where what is left of it may be salvaged.
   private func isSound(
     _ path: FilePath, _ manifest: BackupManifest, _ options: Options
   ) throws(BackupError) -> Bool {
@@ -259,20 +260,19 @@ package struct BackupRestorer: Sendable {
       try check(path, manifest.id)
       return true
     } catch {
-      // Of an original there are no digests: its pages alone tell that it was damaged since.
-      guard error.kind == .verificationFailed, options.salvages, manifest.kind == .original else { throw error }
+      guard error.kind == .verificationFailed, options.salvages else { throw error }
       return false
     }
   }
 
-  /// Checks every page of the restored file.
+  /// Checks every page and every index of the restored file, and that SQLite reads its schema.
   func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
     let isSound: Bool
     do {
-      isSound = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10).isSound
-    } catch let error as FormatError {
-      if let fileError = error.fileError { throw BackupError(fileError) }
-      isSound = false
+      let examination = try Examiner(fileSystem: fileSystem).examine(
+        main: try fileSystem.open(path), log: nil, journal: nil, of: StoreFileSet(main: path), members: [],
+        options: .init(depth: .full, countsRecords: false))
+      isSound = examination.health.isRead && !examination.health.isDamaged
     } catch {
       throw BackupError(moving: error, path: path)
     }
@@ -280,7 +280,7 @@ package struct BackupRestorer: Sendable {
       throw BackupError(
         .verificationFailed, operation: "check the restored store", path: path,
         detail: "backup \(id) is of a store that was damaged",
-        hint: "Restore an earlier backup, or restore this one elsewhere and salvage it.")
+        hint: "Restore an earlier backup, or what is left of this one with --salvage.")
     }
   }
 

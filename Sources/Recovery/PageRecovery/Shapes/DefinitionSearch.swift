@@ -58,6 +58,7 @@ struct DefinitionSearch {
         remarks = repair.remarks
       }
     }
+    if schema.isWhole { remarks += IntegerKeys.restore(in: &entries, rows: rows) }
     let own = isCoreData || Self.listsCoreData(entries) ? try ownTables() : nil
     var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows, own: own)
     entries += list.trees.filter(\.isKnownByRows).compactMap { tree in

@@ -63,6 +63,16 @@ package enum EvidenceConnection {
     return try DatabaseQueue(path: address, configuration: configuration)
   }
 
+  /// Opens a virtual file, whose file system has no temporary files: what statements need besides is in memory.
+  package static func open(
+    _ file: VirtualFile, label: String, cacheKilobytes: Int = 2000,
+    prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+  ) throws -> DatabaseQueue {
+    var configuration = configuration(label, cacheKilobytes, 0, file.count, temporary: "MEMORY", prepare)
+    configuration.readonly = true
+    return try DatabaseQueue(path: file.address, configuration: configuration)
+  }
+
   /// Makes a file for what is taken out of a virtual one, which the connection attaches by its address.
   package static func open(
     new path: FilePath, label: String, cacheKilobytes: Int = 2000, attaching other: VirtualFile,
@@ -87,7 +97,7 @@ package enum EvidenceConnection {
   }
 
   private static func configuration(
-    _ label: String, _ cacheKilobytes: Int, _ attached: Int, _ bytes: Int64,
+    _ label: String, _ cacheKilobytes: Int, _ attached: Int, _ bytes: Int64, temporary: String = "FILE",
     _ prepare: @escaping @Sendable (Database) throws -> Void
   ) -> Configuration {
     var configuration = Configuration()
@@ -99,7 +109,7 @@ package enum EvidenceConnection {
       try harden(database, holding: bytes, attached: attached)
       try prepare(database)
       try database.execute(
-        sql: "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = 1; PRAGMA mmap_size = 0")
+        sql: "PRAGMA cache_size = -\(cacheKilobytes); PRAGMA temp_store = \(temporary); PRAGMA mmap_size = 0")
     }
     return configuration
   }
@@ -124,8 +134,8 @@ package enum EvidenceConnection {
   }
 
   /// The same limit for a virtual file; what its bytes let SQLite wait does not count.
-  package static func limit(for file: VirtualFile) -> StatementLimit {
-    StatementLimit(time: time(for: file.count), waited: file.waited)
+  package static func limit(for file: VirtualFile, isCancelled: (() -> Bool)? = nil) -> StatementLimit {
+    StatementLimit(time: time(for: file.count), isCancelled: isCancelled, waited: file.waited)
   }
 
   private static func time(for bytes: Int64) -> Duration { .seconds(30) + .milliseconds(min(bytes, 1 << 50) / 1000) }

@@ -1,18 +1,23 @@
-import SQLiteFormat
-import StoreFiles
+package import StoreFiles
 
-/// The database file that a snapshot folds up to: the main file with the committed frames of its log, or with a hot journal
+/// The database file that a store folds up to: the main file with the committed frames of its log, or with a hot journal
 /// undone, page by page under the same numbers.
-struct SnapshotContent: ByteSource {
-  let main: any ByteSource
-  let log: WriteAheadLog?
-  let journal: RollbackJournal?
-  let pageSize: Int
-  let pageCount: UInt32
+package struct DatabaseContent: ByteSource {
+  private let main: any ByteSource
+  private let log: WriteAheadLog?
+  private let journal: RollbackJournal?
 
-  var count: Int64 { Int64(pageSize) * Int64(pageCount) }
+  /// The page size in bytes.
+  package let pageSize: Int
 
-  init(_ database: Database) {
+  /// The number of pages that a reader counts.
+  package let pageCount: UInt32
+
+  /// The bytes of all pages.
+  package var count: Int64 { Int64(pageSize) * Int64(pageCount) }
+
+  /// The content of a database as a reader sees it.
+  package init(_ database: Database) {
     main = database.main
     log = database.isLogApplied ? database.writeAheadLog : nil
     journal = database.isJournalApplied ? database.rollbackJournal : nil
@@ -20,7 +25,8 @@ struct SnapshotContent: ByteSource {
     pageCount = database.pageCount
   }
 
-  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+  /// Reads bytes of the pages as a reader sees them.
+  package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
     let got = try main.read(at: offset, length: wanted, into: &buffer)
