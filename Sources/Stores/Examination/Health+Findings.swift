@@ -1,9 +1,10 @@
 import SQLiteFormat
+import StoreFiles
 
 extension Health {
   /// Adds findings of the page reader, those of one kind together; what is noted already is not noted twice.
   mutating func add(_ findings: Findings) {
-    for (kind, count) in findings.counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+    for (kind, count) in findings.counts.ordered(by: { $0.key.rawValue < $1.key.rawValue }) {
       let pages = findings.items.filter { $0.kind == kind }.compactMap(\.page)
       if let index = notes.firstIndex(where: { $0.code == kind.rawValue }) {
         notes[index].count = max(notes[index].count, count)

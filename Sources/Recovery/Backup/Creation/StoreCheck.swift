@@ -253,7 +253,7 @@ extension Examination {
   /// Gives the verdict of damage for what the comparison of indexes found.
   mutating func condemnIndexes(_ report: IndexReport) {
     let kinds = report.findings.damage
-    let words = kinds.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
+    let words = kinds.keys.ordered { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
     verdict = .damaged
     reason = VerdictReason(
       "indexes-damaged", words: "Its indexes are damaged: \(words).",

@@ -63,13 +63,13 @@ package enum EvidenceConnection {
     return try DatabaseQueue(path: address, configuration: configuration)
   }
 
-  /// Makes a file for what is taken out of a virtual one, which the connection attaches by its address.
+  /// Makes a file for what is taken out of a database of so many bytes, which the connection attaches by its address.
   package static func open(
-    new path: FilePath, label: String, cacheKilobytes: Int = 2000, attaching other: VirtualFile,
+    new path: FilePath, label: String, cacheKilobytes: Int = 2000, attachingBytes count: Int64,
     prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
   ) throws -> DatabaseQueue {
     try DatabaseQueue(
-      path: address(path, .new), configuration: configuration(label, cacheKilobytes, 1, other.count, prepare))
+      path: address(path, .new), configuration: configuration(label, cacheKilobytes, 1, count, prepare))
   }
 
   /// Opens a connection to nothing but the files that it attaches, by ``address(_:_:)``.
@@ -123,9 +123,11 @@ package enum EvidenceConnection {
     StatementLimit(time: time(for: content(of: files)), isCancelled: isCancelled)
   }
 
-  /// The same limit for a virtual file; what its bytes let SQLite wait does not count.
-  package static func limit(for file: VirtualFile) -> StatementLimit {
-    StatementLimit(time: time(for: file.count), waited: file.waited)
+  /// The same limit for so many bytes; what they let SQLite wait does not count.
+  package static func limit(
+    forBytes count: Int64, waited: @escaping @Sendable () -> Duration
+  ) -> StatementLimit {
+    StatementLimit(time: time(for: count), waited: waited)
   }
 
   private static func time(for bytes: Int64) -> Duration { .seconds(30) + .milliseconds(min(bytes, 1 << 50) / 1000) }

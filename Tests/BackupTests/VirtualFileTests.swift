@@ -1,3 +1,4 @@
+import EntityRestore
 import Foundation
 import GRDB
 import PersistentStore
@@ -33,7 +34,7 @@ struct VirtualFileTests {
   /// Attaches a file to a new database, and asks it something.
   private func ask<Value>(_ file: VirtualFile, _ body: (Database) throws -> Value) throws -> Value {
     let queue = try EvidenceConnection.open(
-      new: folder.appending("New-\(UUID().uuidString).sqlite"), label: "test", attaching: file)
+      new: folder.appending("New-\(UUID().uuidString).sqlite"), label: "test", attachingBytes: file.count)
     return try queue.writeWithoutTransaction { database in
       try database.execute(sql: "ATTACH DATABASE ? AS other", arguments: [file.address])
       return try body(database)

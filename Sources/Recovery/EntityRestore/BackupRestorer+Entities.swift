@@ -1,4 +1,5 @@
 package import Backup
+package import BackupRestore
 import GRDB
 package import ManagedObjectModel
 import PersistentStore
@@ -107,7 +108,7 @@ extension BackupRestorer {
   ) throws(BackupError) -> ExtractionReport {
     do {
       let queue = try EvidenceConnection.open(
-        new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attaching: backup
+        new: file, label: "Lazaret.Backup", cacheKilobytes: 8192, attachingBytes: backup.count
       ) { database in
         for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
       }
@@ -120,7 +121,7 @@ extension BackupRestorer {
         try database.execute(sql: "ATTACH DATABASE ? AS backup", arguments: [backup.address])
         var work: EntityExtraction?
         try database.inTransaction {
-          work = try EvidenceConnection.limit(for: backup).apply(to: database) {
+          work = try EvidenceConnection.limit(forBytes: backup.count, waited: backup.waited).apply(to: database) {
             let source = try ComparedStore(database, schema: "backup")
             let (layout, metadata) = try layout(of: source, database, model: model, for: selection)
             var fresh = metadata

@@ -1,6 +1,7 @@
 import Compatibility
 internal import Foundation
 internal import GRDBSQLite
+import PersistentStore
 package import StoreFiles
 
 /// A database that SQLite reads out of a byte source, as if it were a file: nothing needs to be unpacked or fetched that no
