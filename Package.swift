@@ -109,7 +109,7 @@ let package = Package(
     // Bundles of a broken store for support, beside it.
     .library(name: "LazaretSupport", targets: ["LazaretSupport"]),
     // Custom steps of migrations in Swift, beside it.
-    .library(name: "LazaretMigration", targets: ["Migration"]),
+    .library(name: "LazaretMigration", targets: ["Migration", "ModelReview"]),
     // Bundles on their way to support, for apps that send them themselves.
     .library(name: "LazaretSending", targets: ["Sending"]),
     .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
@@ -161,8 +161,12 @@ let package = Package(
     module("SQLiteFormat", on: .files, knows: ["Compatibility", "StoreFiles"]),
     module(
       "ManagedObjectModel", on: .stores, knows: ["CZlib", "StoreFiles", "PropertyLists", "Cryptography", systemPackage]),
+    // No part of the app library, as the other modules of which this is said: what only people and programs ask for.
     module(
-      "SwiftModelSources", on: .stores, knows: ["StoreFiles", "ManagedObjectModel", systemPackage] + swiftSyntax,
+      "ModelPresentation", on: .stores, knows: ["StoreFiles", "ManagedObjectModel", systemPackage]),
+    module(
+      "SwiftModelSources", on: .stores,
+      knows: ["StoreFiles", "ManagedObjectModel", "ModelPresentation", systemPackage] + swiftSyntax,
       linking: swiftSyntaxLinking),
     module(
       "PersistentStore", on: .stores,
@@ -170,6 +174,10 @@ let package = Package(
         "Compatibility", "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite,
         systemPackage,
       ]),
+    // No part of the app library.
+    module(
+      "StoreRecords", on: .stores,
+      knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb]),
     module(
       "Examination", on: .stores,
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
@@ -180,11 +188,13 @@ let package = Package(
         systemPackage,
         logging,
       ]),
+    // No part of the app library.
+    module("ModelReview", on: .recovery, knows: ["StoreFiles", "ManagedObjectModel", "Migration", systemPackage]),
     module(
       "LazaretTesting", on: .recovery,
       knows: [
-        "Compatibility", "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "Migration", grdb,
-        systemPackage,
+        "Compatibility", "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "StoreRecords",
+        "Migration", grdb, systemPackage,
       ]),
     module(
       "RecoveryKit", on: .recovery,
@@ -215,8 +225,15 @@ let package = Package(
     module(
       "BackupRestore", on: .recovery,
       knows: [
-        "Compatibility", "Archives", "Backup", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
+        "Archives", "Backup", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
         "Examination", "Migration", "Salvage", "RecoveryKit", grdb, systemPackage,
+      ]),
+    // No part of the app library.
+    module(
+      "EntityRestore", on: .recovery,
+      knows: [
+        "Compatibility", "Backup", "BackupRestore", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
+        "PersistentStore", grdb, systemPackage,
       ]),
     module("Zstandard", on: .recovery, knows: ["CZstd", "Backup"]),
     module(
@@ -226,11 +243,15 @@ let package = Package(
       "RecordBrowsing", on: .recovery,
       knows: [
         "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "PageRecovery", "Backup", grdb, systemPackage,
+        "PageRecovery", "Backup", grdb, grdbSQLite, systemPackage,
       ]),
     module(
       "SupportBundle", on: .recovery,
       knows: ["Compatibility", "AgeEncryption", "Archives", "StoreFiles", systemPackage]),
+    // No part of the product Lazaret.
+    module(
+      "BundleWriting", on: .recovery,
+      knows: ["AgeEncryption", "Archives", "SupportBundle", "StoreFiles", systemPackage]),
     module(
       "Damage", on: .recovery,
       knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
@@ -250,9 +271,10 @@ let package = Package(
       "StoreExport", on: .recovery,
       knows: [
         "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
+        "ModelPresentation",
         "PersistentStore",
-        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle", "Quarantine",
-        grdb, systemPackage,
+        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle",
+        "BundleWriting", "Quarantine", grdb, systemPackage,
       ]),
     module(
       "Sending", on: .recovery,
@@ -271,14 +293,15 @@ let package = Package(
     module(
       "ExportCoordination", on: .library,
       knows: [
-        "AgeEncryption", "Quarantine", "Scrubbing", "StoreCoordination", "StoreExport", "StoreFiles", systemPackage,
+        "AgeEncryption", "BundleWriting", "Quarantine", "Scrubbing", "StoreCoordination", "StoreExport", "StoreFiles",
+        systemPackage,
       ]),
     module(
       "Lazaret", on: .library,
       knows: [
         "Compatibility", "ManagedObjectModel", "Migration", "RecoveryKit", "StoreCoordination", systemPackage, logging,
       ]),
-    module("LazaretSupport", on: .library, knows: ["ExportCoordination", "Lazaret", systemPackage]),
+    module("LazaretSupport", on: .library, knows: ["BundleWriting", "ExportCoordination", "Lazaret", systemPackage]),
     module("LazaretGRDB", on: .library, knows: ["Lazaret", grdb, systemPackage]),
     module(
       "Inbox", on: .programs,
@@ -295,7 +318,8 @@ let package = Package(
     module(
       "Inspector", on: .programs,
       knows: [
-        "Compatibility", "Inbox", "Sending", "SupportBundle", "StoreFiles", "PropertyLists", "RecoveryKit",
+        "Compatibility", "BundleWriting", "Inbox", "ModelPresentation", "ModelReview", "Sending", "SupportBundle",
+        "StoreFiles", "PropertyLists", "RecoveryKit",
         "PageRecovery", "ExportCoordination", "StoreCoordination", "RecordBrowsing", "HTTPServer", logging,
       ]),
     module(
@@ -304,7 +328,7 @@ let package = Package(
         "Compatibility", "CLinux", "AgeEncryption", "ExportCoordination", "StoreCoordination", "Inbox",
         "InboxObjectStorage",
         "InboxPostgres", "Inspector", "HTTPServer",
-        "Backup",
+        "Backup", "BundleWriting", "EntityRestore", "ModelPresentation", "ModelReview",
         "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
         "ObjectStorage", "ObjectStorageBackup",
         argumentParser, grdb, logging,
@@ -330,7 +354,8 @@ let package = Package(
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
+        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "ModelPresentation", "BundleWriting",
+        "PersistentStore", "Examination",
         "Migration", "LazaretTesting", "Salvage", "Scrubbing", "Quarantine", "RecoveryKit", "HTTPServer",
         "AgeEncryption", "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
@@ -353,12 +378,15 @@ let package = Package(
       needs: ["AgeEncryption", "Backup", "BackupRestore", "ObjectStorage", "StorageServers", "StoreFiles", grdb]),
     tests(of: "PropertyLists"),
     tests(of: "SQLiteFormat", needs: [grdb]),
-    tests(of: "ManagedObjectModel", needs: ["PropertyLists", grdb]),
+    tests(of: "ManagedObjectModel", needs: ["ModelPresentation", "PropertyLists", grdb]),
     tests(of: "SwiftModelSources", needs: ["ManagedObjectModel", "StoreFiles"]),
-    tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
+    tests(of: "PersistentStore", needs: ["ManagedObjectModel", "StoreRecords", grdb]),
     tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
     tests(
-      of: "Migration", needs: ["ManagedObjectModel", "ModelMaking", "PersistentStore", "PropertyLists", grdb]),
+      of: "Migration",
+      needs: [
+        "ManagedObjectModel", "ModelMaking", "ModelReview", "PersistentStore", "PropertyLists", "StoreRecords", grdb,
+      ]),
     tests(
       of: "LazaretTesting", needs: ["Examination", "ModelMaking", grdb],
       leavingOut: ["Snapshots"]),
@@ -368,8 +396,7 @@ let package = Package(
       of: "Salvage",
       needs: [
         "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "RecoveryKit",
-        "SQLiteFormat",
-        grdb,
+        "SQLiteFormat", "StoreRecords", grdb,
       ]),
     tests(
       of: "RecoveryKit",
@@ -377,7 +404,8 @@ let package = Package(
     tests(
       of: "Backup",
       needs: [
-        "AgeEncryption", "BackupRestore", "LazaretTesting", "ManagedObjectModel", "PageRecovery", "PersistentStore",
+        "AgeEncryption", "BackupRestore", "EntityRestore", "LazaretTesting", "ManagedObjectModel", "PageRecovery",
+        "PersistentStore",
         "Zstandard", grdb,
       ],
       leavingOut: ["Recorded"]),
@@ -396,7 +424,7 @@ let package = Package(
     tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),
     tests(of: "TusProtocol"),
     tests(of: "Archives", needs: ["StoreFiles"]),
-    tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "StoreFiles"]),
+    tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "BundleWriting", "StoreFiles"]),
     tests(of: "Quarantine"),
     tests(
       of: "Inbox",
@@ -415,7 +443,9 @@ let package = Package(
       ]),
     tests(
       of: "Sending",
-      needs: ["AgeEncryption", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol"]),
+      needs: [
+        "AgeEncryption", "BundleWriting", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol",
+      ]),
     tests(of: "Compatibility", needs: ["StoreFiles"]),
     tests(
       of: "StoreCoordination",

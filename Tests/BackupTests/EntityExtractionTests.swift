@@ -1,5 +1,6 @@
 import Backup
 import BackupRestore
+import EntityRestore
 import GRDB
 import LazaretTesting
 import ManagedObjectModel

@@ -1,5 +1,6 @@
 import Backup
 import BackupRestore
+import EntityRestore
 import Foundation
 import LazaretTesting
 import StoreFiles

@@ -1,6 +1,7 @@
 import Backup
 import BackupRestore
 import Compatibility
+import EntityRestore
 import LazaretTesting
 import StoreFiles
 import SystemPackage

@@ -1,5 +1,6 @@
 import AgeEncryption
 import Archives
+import BundleWriting
 import Cryptography
 import Foundation
 import HTTPServer

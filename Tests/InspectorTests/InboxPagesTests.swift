@@ -1,4 +1,5 @@
 import AgeEncryption
+import BundleWriting
 import Foundation
 import HTTPServer
 import Inbox

@@ -1,5 +1,6 @@
 import GRDB
 import LazaretTesting
+import StoreRecords
 import TestSupport
 import Testing
 

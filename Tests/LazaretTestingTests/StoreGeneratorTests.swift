@@ -1,6 +1,7 @@
 import Examination
 import GRDB
 import LazaretTesting
+import StoreRecords
 import TestSupport
 import Testing
 

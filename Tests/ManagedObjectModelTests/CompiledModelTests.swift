@@ -1,5 +1,6 @@
 import Foundation
 import ManagedObjectModel
+import ModelPresentation
 import PropertyLists
 import StoreFiles
 import TestSupport

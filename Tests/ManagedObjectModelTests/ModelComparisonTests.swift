@@ -1,4 +1,5 @@
 import ManagedObjectModel
+import ModelPresentation
 import TestSupport
 import Testing
 

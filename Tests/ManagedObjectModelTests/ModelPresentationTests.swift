@@ -1,5 +1,6 @@
 import Foundation
 import ManagedObjectModel
+import ModelPresentation
 import TestSupport
 import Testing
 

@@ -3,11 +3,12 @@ import ManagedObjectModel
 import Migration
 import PersistentStore
 import StoreFiles
+import StoreRecords
 import SystemPackage
 import TestSupport
 import Testing
 
-import struct PersistentStore.Record
+import struct StoreRecords.Record
 
 /// Stores that Core Data itself has migrated, beside their originals: ours equal them record by record.
 ///

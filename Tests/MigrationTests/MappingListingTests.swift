@@ -1,5 +1,6 @@
 import ManagedObjectModel
 import Migration
+import ModelReview
 import Testing
 
 /// What people read of a mapping.

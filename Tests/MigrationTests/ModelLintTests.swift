@@ -1,6 +1,7 @@
 import Foundation
 import ManagedObjectModel
 import Migration
+import ModelReview
 import StoreFiles
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import ManagedObjectModel
 import Migration
+import ModelReview
 import StoreFiles
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@ import ManagedObjectModel
 import Migration
 import PersistentStore
 import StoreFiles
+import StoreRecords
 import Synchronization
 import SystemPackage
 import TestSupport

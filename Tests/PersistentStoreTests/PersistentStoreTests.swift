@@ -3,6 +3,7 @@ import GRDB
 import ManagedObjectModel
 import PersistentStore
 import StoreFiles
+import StoreRecords
 import Synchronization
 import SystemPackage
 import Testing

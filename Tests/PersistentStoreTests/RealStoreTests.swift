@@ -1,6 +1,7 @@
 import GRDB
 import ManagedObjectModel
 import PersistentStore
+import StoreRecords
 import SystemPackage
 import Testing
 

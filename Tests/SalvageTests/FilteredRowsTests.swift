@@ -4,6 +4,7 @@ import Migration
 import PersistentStore
 import Salvage
 import StoreFiles
+import StoreRecords
 import TestSupport
 import Testing
 

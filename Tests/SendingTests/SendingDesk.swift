@@ -1,4 +1,5 @@
 import AgeEncryption
+import BundleWriting
 import Sending
 import StoreFiles
 import SupportBundle

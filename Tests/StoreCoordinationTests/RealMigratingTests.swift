@@ -1,5 +1,6 @@
 import GRDB
 import StoreCoordination
+import StoreRecords
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Damage
 import GRDB
 import StoreCoordination
+import StoreRecords
 import Synchronization
 import TestSupport
 import Testing

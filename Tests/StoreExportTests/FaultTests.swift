@@ -1,3 +1,4 @@
+import BundleWriting
 import StoreExport
 import StoreFiles
 import SupportBundle

@@ -1,3 +1,4 @@
+import BundleWriting
 import Damage
 import Foundation
 import StoreExport

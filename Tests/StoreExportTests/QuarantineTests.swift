@@ -1,4 +1,5 @@
 import AgeEncryption
+import BundleWriting
 import ExportCoordination
 import Foundation
 import StoreCoordination

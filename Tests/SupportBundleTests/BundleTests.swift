@@ -1,5 +1,6 @@
 import AgeEncryption
 import Archives
+import BundleWriting
 import StoreFiles
 import SupportBundle
 import SystemPackage

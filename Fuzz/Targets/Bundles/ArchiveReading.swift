@@ -1,4 +1,5 @@
 internal import Archives
+internal import BundleWriting
 internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage

@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import ModelPresentation
 internal import PersistentStore
 internal import PropertyLists
 internal import StoreFiles

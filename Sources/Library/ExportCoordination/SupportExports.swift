@@ -1,4 +1,5 @@
 package import AgeEncryption
+import BundleWriting
 import Quarantine
 package import StoreCoordination
 package import StoreExport

@@ -1,3 +1,4 @@
+internal import BundleWriting
 internal import ExportCoordination
 public import Foundation
 public import Lazaret

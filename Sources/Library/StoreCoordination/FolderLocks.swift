@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// The locks of every folder that a move between two of them concerns; held until this value ends.
 ///
 /// Taken in the order of the folders' paths, so that two processes cannot wait for each other.
@@ -14,7 +16,7 @@ struct FolderLocks: ~Copyable {
     for folder in folders where try fileSystem.status(of: folder)?.kind == .directory {
       real.insert(try fileSystem.realPath(folder))
     }
-    var waiting = real.sorted { $0.string < $1.string }[...]
+    var waiting = real.ordered { $0.string < $1.string }[...]
     func next() throws(FileError) -> FolderLock? {
       guard let folder = waiting.popFirst() else { return nil }
       return try FolderLock(folder, in: fileSystem)

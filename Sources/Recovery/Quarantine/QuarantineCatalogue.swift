@@ -51,7 +51,7 @@ package struct QuarantineCatalogue: Sendable {
     var folders = try listed(content)
     for parent in (content.parents ?? []).compactMap(\.path) {
       guard try isFolder(parent) else { continue }
-      let paths = try fileSystem.entries(of: parent).sorted { $0.string < $1.string }
+      let paths = try fileSystem.entries(of: parent).ordered { $0.string < $1.string }
         .map { parent.appending($0).appending(QuarantineFolder.name) }
       folders += try paths.filter(isFolder).map { QuarantineFolder($0, surroundings: surroundings) }
     }
@@ -116,7 +116,7 @@ package struct QuarantineCatalogue: Sendable {
 
   /// Every quarantined store of the home, newest first.
   package func stores() throws -> [QuarantinedStore] {
-    try folders().flatMap { try $0.stores() }.sorted { QuarantineFolder.isNewer($0.id, $1.id) }
+    try folders().flatMap { try $0.stores() }.ordered { QuarantineFolder.isNewer($0.id, $1.id) }
   }
 
   private func content() throws -> Content {

@@ -56,7 +56,7 @@ extension QuarantineFolder {
       }
     }
     return try ids.filter { !names.contains(".\($0).moving") && !names.contains(".\($0).discarding") }
-      .sorted(by: Self.isNewer).map { try store($0) }
+      .ordered(by: Self.isNewer).map { try store($0) }
   }
 
   /// The store of that name.

@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// The accounts that two results of salvaging one quarantined store have of the same records.
 struct SalvageAccountPair {
   /// The name of the entity; that of the table where the results have other entities in it.
@@ -42,7 +44,7 @@ struct SalvageAccountPair {
         SalvageAccountPair(name: (after ?? before)?.name ?? table, table: table, earlier: before, later: after)
       ]
     }
-    return zip(earlier.sorted { $0.name < $1.name }, later.sorted { $0.name < $1.name }).map { before, after in
+    return zip(earlier.ordered { $0.name < $1.name }, later.ordered { $0.name < $1.name }).map { before, after in
       SalvageAccountPair(name: after.name, table: table, earlier: before, later: after)
     }
   }

@@ -74,7 +74,7 @@ public struct KitFolder: Sendable {
         guard let date = Timestamp(name.stem) else { continue }
         kits.append((path.appending(name), date))
       }
-      return kits.sorted { $0.date > $1.date }
+      return kits.ordered { $0.date > $1.date }
     }
   }
 

@@ -167,7 +167,7 @@ struct KitSurvey {
     collected.table.groups = collected.entities.indices.map { place in
       RecoveryKit.Group(
         entity: collected.entities[place], rows: collected.counts[place], keys: isListed ? collected.keys[place] : nil)
-    }.sorted { $0.entity < $1.entity }
+    }.ordered { $0.entity < $1.entity }
     kit?.tables.append(collected.table)
   }
 

@@ -26,7 +26,7 @@ extension RecoveryKit {
     writer.number(Int64(date.secondsSince1970))
     writer.text(storeUUID)
     writer.count(versionHashes.count)
-    for (name, hash) in versionHashes.sorted(by: { $0.key < $1.key }) {
+    for (name, hash) in versionHashes.ordered(by: { $0.key < $1.key }) {
       writer.text(name)
       writer.count(hash.count)
       writer.bytes += hash

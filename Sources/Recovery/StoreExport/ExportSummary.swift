@@ -1,6 +1,7 @@
+package import BundleWriting
 package import Scrubbing
 package import StoreFiles
-package import SupportBundle
+internal import SupportBundle
 
 /// A bundle that was made of a store.
 package struct ExportSummary: Sendable, Hashable, Codable {

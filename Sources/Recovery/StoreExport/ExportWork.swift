@@ -1,3 +1,4 @@
+internal import BundleWriting
 internal import Examination
 internal import Foundation
 internal import ManagedObjectModel

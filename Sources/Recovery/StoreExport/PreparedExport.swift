@@ -1,4 +1,5 @@
 package import AgeEncryption
+internal import BundleWriting
 internal import Quarantine
 internal import StoreFiles
 internal import SupportBundle

@@ -94,7 +94,7 @@ extension SupportBundleError {
   }
 
   /// Any error of the floors below, told as one of this module.
-  static func told(_ error: any Error, operation: String, path: FilePath?) -> SupportBundleError {
+  package static func told(_ error: any Error, operation: String, path: FilePath?) -> SupportBundleError {
     switch error {
     case let error as SupportBundleError: error
     case let error as FileError: SupportBundleError(error)
@@ -108,7 +108,7 @@ extension SupportBundleError {
   }
 
   /// The caller asked to stop.
-  static func cancelled(_ operation: String) -> SupportBundleError {
+  package static func cancelled(_ operation: String) -> SupportBundleError {
     SupportBundleError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }

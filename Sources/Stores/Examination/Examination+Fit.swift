@@ -1,3 +1,4 @@
+internal import StoreFiles
 package import SystemPackage
 
 extension Examination {
@@ -29,6 +30,6 @@ extension Examiner {
         return (model, 0, index)
       }
     }
-    return fits.sorted { ($1.fit, $0.index) < ($0.fit, $1.index) }.map { ($0.model, $0.fit) }
+    return fits.ordered { ($1.fit, $0.index) < ($0.fit, $1.index) }.map { ($0.model, $0.fit) }
   }
 }

@@ -158,7 +158,7 @@ extension Examiner {
         countings.append(Counting(name: table.name, table: table.name))
       }
     }
-    return countings.sorted { $0.name < $1.name }
+    return countings.ordered { $0.name < $1.name }
   }
 }
 
@@ -176,7 +176,7 @@ extension Examination {
 
   /// Notes the rows that are counted for no entity.
   fileprivate mutating func noteRowsOfNoEntity() {
-    for (table, count) in rowsOfNoEntity.sorted(by: { $0.key < $1.key }) {
+    for (table, count) in rowsOfNoEntity.ordered(by: { $0.key < $1.key }) {
       let rows = count == 1 ? "1 row" : "\(grouped(count)) rows"
       health.notes.append(
         HealthNote(

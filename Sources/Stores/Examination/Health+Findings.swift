@@ -1,4 +1,5 @@
 import SQLiteFormat
+import StoreFiles
 
 extension Health {
   /// The code of the note that the entries of some indexes were compared with nothing.
@@ -6,7 +7,7 @@ extension Health {
 
   /// Adds findings of the page reader, those of one kind together; what is noted already is not noted twice.
   mutating func add(_ findings: Findings) {
-    for (kind, count) in findings.counts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+    for (kind, count) in findings.counts.ordered(by: { $0.key.rawValue < $1.key.rawValue }) {
       let pages = findings.items.filter { $0.kind == kind }.compactMap(\.page)
       if let index = notes.firstIndex(where: { $0.code == kind.rawValue }) {
         notes[index].count = max(notes[index].count, count)

@@ -1,5 +1,6 @@
 import PersistentStore
 import SQLiteFormat
+import StoreFiles
 
 /// What an app's schema has and a plain SQLite store lacks.
 enum SchemaLacks {
@@ -12,7 +13,7 @@ enum SchemaLacks {
 
   private static func columns(_ expected: SQLSchema, in found: Schema) -> [String] {
     var result: [String] = []
-    for (name, table) in expected.tables.sorted(by: { $0.key < $1.key }) {
+    for (name, table) in expected.tables.ordered(by: { $0.key < $1.key }) {
       guard let entry = found.table(named: name), let definition = entry.tableDefinition else {
         result.append(name)
         continue

@@ -1,10 +1,11 @@
+import StoreFiles
 extension ManagedObjectModel {
   /// The entities and properties that none of some other models has, as `Car` and `Car.owner`, renames considered.
   ///
   /// A store whose model has any is taken for one of a newer version, and is left alone.
   package func surplus(over others: [ManagedObjectModel]) -> [String] {
     var result: [String] = []
-    for (name, entity) in entities.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (name, entity) in entities.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
       let counterparts = others.flatMap { other in
         other.entities.values.filter { Self.isSame(entity.names, $0.names) }.map { other.properties(of: $0.name) }
       }
@@ -16,7 +17,7 @@ extension ManagedObjectModel {
       result += entity.properties.values
         .filter { $0.isStored }
         .filter { property in !known.contains { Self.isSame(property.traits.names, $0) } }
-        .map(\.name).sorted(by: precedesByCodeUnit).map { "\(name).\($0)" }
+        .map(\.name).inCodeUnitOrder().map { "\(name).\($0)" }
     }
     return result
   }

@@ -1,6 +1,6 @@
 internal import PropertyLists
 public import StoreFiles
-internal import SystemPackage
+package import SystemPackage
 
 /// A model that cannot be read, written or used.
 public typealias ModelError = Failure<ModelErrorKind>
@@ -85,7 +85,7 @@ public enum ModelErrorKind: String, FailureKind {
 
 extension ModelError {
   /// An error about an entity or a property, with the usual hint unless another is given.
-  init(
+  package init(
     _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
     entityName: String?, propertyName: String? = nil
   ) {

@@ -141,7 +141,7 @@ package struct ModelCarrier: Sendable {
     func files(_ folder: FilePath, _ ending: String) throws(FileError) -> [FilePath] {
       guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
       return try fileSystem.entries(of: folder).filter { $0.extension == ending }
-        .sorted { precedesByCodeUnit($0.string, $1.string) }.prefix(Self.maximumModels).map { folder.appending($0) }
+        .ordered { precedesByCodeUnit($0.string, $1.string) }.prefix(Self.maximumModels).map { folder.appending($0) }
     }
     if let compiled = try files(data.appending("model").appending("store"), "mom").first {
       return try ModelBundle.load(path: compiled, fileSystem: fileSystem).current.model

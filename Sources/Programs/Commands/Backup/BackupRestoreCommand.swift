@@ -1,4 +1,5 @@
 import ArgumentParser
+import EntityRestore
 import ObjectStorageBackup
 import Salvage
 import StoreCoordination

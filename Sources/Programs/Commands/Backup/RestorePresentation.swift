@@ -1,3 +1,4 @@
+import EntityRestore
 import Salvage
 import StoreCoordination
 

@@ -1,3 +1,4 @@
+import BundleWriting
 import ExportCoordination
 import StoreCoordination
 

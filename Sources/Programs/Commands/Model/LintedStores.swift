@@ -1,4 +1,5 @@
 import Migration
+import ModelReview
 import StoreCoordination
 import SwiftModelSources
 

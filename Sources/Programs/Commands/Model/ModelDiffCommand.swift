@@ -1,5 +1,6 @@
 import ArgumentParser
 import Migration
+import ModelReview
 import StoreCoordination
 
 /// `lazaret model diff`: what a migration from one version to another would do.

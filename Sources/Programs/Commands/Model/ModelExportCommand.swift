@@ -1,4 +1,5 @@
 import ArgumentParser
+import ModelPresentation
 import StoreCoordination
 
 /// `lazaret model export`: a version of a model as a file of its own.

@@ -1,6 +1,8 @@
 import ArgumentParser
 import Foundation
 import Migration
+import ModelPresentation
+import ModelReview
 import StoreCoordination
 import SwiftModelSources
 

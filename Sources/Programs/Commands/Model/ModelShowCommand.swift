@@ -1,4 +1,5 @@
 import ArgumentParser
+import ModelPresentation
 import StoreCoordination
 import SwiftModelSources
 

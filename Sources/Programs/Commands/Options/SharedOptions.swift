@@ -1,5 +1,6 @@
 import ArgumentParser
 import Migration
+import ModelReview
 import StoreCoordination
 import SwiftModelSources
 

@@ -1,5 +1,7 @@
 import ArgumentParser
 import Foundation
+import ModelPresentation
+import ModelReview
 import StoreCoordination
 import SwiftModelSources
 

@@ -1,3 +1,4 @@
+import ModelPresentation
 import StoreCoordination
 
 /// The version of an app's model that comes nearest to a store of none of them, with what differs.

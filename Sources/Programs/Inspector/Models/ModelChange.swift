@@ -1,5 +1,6 @@
 import Compatibility
 import HTTPServer
+import ModelReview
 import StoreCoordination
 
 /// What one version of a model changes against the one before.

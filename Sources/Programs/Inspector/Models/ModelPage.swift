@@ -1,4 +1,5 @@
 import HTTPServer
+import ModelPresentation
 import StoreCoordination
 
 /// The versions of a model with what each changes in a word, and the entities of the current one.

@@ -39,7 +39,7 @@ package struct BackupCatalog: Sendable {
     }
     let onTheirWay = try Self.onTheirWay(&groups, place, section)
     var named: [(id: BackupIdentifier, objects: [BackupObject])] = []
-    for (id, objects) in groups.sorted(by: { $0.key < $1.key }) {
+    for (id, objects) in groups.ordered(by: { $0.key < $1.key }) {
       let (own, others) = Self.sorted(objects, of: id)
       strays += others
       if !own.isEmpty { named.append((id, own)) }
@@ -67,9 +67,9 @@ package struct BackupCatalog: Sendable {
       }
     }
     byIdentifier = found
-    backups = found.values.filter { own.contains($0.id) }.sorted { $0.id > $1.id }
-    others = found.values.filter { !own.contains($0.id) }.sorted { $0.id > $1.id }
-    self.strays = strays.sorted { $0.name < $1.name }
+    backups = found.values.filter { own.contains($0.id) }.ordered { $0.id > $1.id }
+    others = found.values.filter { !own.contains($0.id) }.ordered { $0.id > $1.id }
+    self.strays = strays.ordered { $0.name < $1.name }
   }
 
   /// The backup of that name.
@@ -128,7 +128,7 @@ package struct BackupCatalog: Sendable {
   package func descendants(of id: BackupIdentifier) -> [StoredBackup] {
     var needed: Set<BackupIdentifier> = [id]
     // A child is newer than its parent, so that one pass from the oldest on finds all.
-    let all = all.sorted { $0.id > $1.id }
+    let all = all.ordered { $0.id > $1.id }
     for backup in all.reversed() {
       if let parent = backup.manifest?.parent, needed.contains(parent) { needed.insert(backup.id) }
     }

@@ -26,7 +26,7 @@ extension SealedPlace {
     try add(.manifest, nil, "\(id)\(Self.manifestSuffix)")
     var label = BackupManifest(
       id: id, kind: manifest.kind, reason: manifest.reason, store: .init(path: PathText(""), kind: "unknown"),
-      files: files.sorted { $0.name < $1.name }, check: .init(isSound: manifest.check.isSound),
+      files: files.ordered { $0.name < $1.name }, check: .init(isSound: manifest.check.isSound),
       versions: .init(library: "", operatingSystem: ""))
     label.encryption = .init()
     label.version = label.neededVersion

@@ -141,7 +141,7 @@ struct SealedPlace: BackupPlace {
     for object in objects where object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
       if let id = BackupCatalog.identifier(of: object.name) { sealed[id, default: []].append(object.name) }
     }
-    let groups = sealed.sorted { $0.key < $1.key }
+    let groups = sealed.ordered { $0.key < $1.key }
     let open = try atOnce(groups) { (id, names) throws(BackupError) in
       let manifest = "\(id)\(Self.manifestSuffix)"
       for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest }).sorted()

@@ -168,7 +168,7 @@ extension BackupPlaces {
 
   private static func sorted(_ paths: Set<FilePath>) -> [PathText]? {
     let texts = paths.map { PathText($0) }
-    return texts.isEmpty ? nil : texts.sorted { ($0.text, $0.bytes ?? "") < ($1.text, $1.bytes ?? "") }
+    return texts.isEmpty ? nil : texts.ordered { ($0.text, $0.bytes ?? "") < ($1.text, $1.bytes ?? "") }
   }
 
   /// Makes a folder of backups that lie in another one, and of what they need; they lie in both then.

@@ -113,7 +113,7 @@ package struct BackupPruner: Sendable {
       found[next] = backup
       waiting += backup.needs
     }
-    return found.values.sorted { $0.id < $1.id }
+    return found.values.ordered { $0.id < $1.id }
   }
 
   /// Brings a backup back out of the trash, with what it cannot be restored without.

@@ -39,7 +39,7 @@ package struct BackupTrash: Sendable {
     for ((id, _), record) in zip(records, read) {
       found[id, default: TrashedBackup(id: id, objects: [])].record = record
     }
-    return found.values.sorted { $0.id > $1.id }
+    return found.values.ordered { $0.id > $1.id }
   }
 
   // MARK: Dropping

@@ -11,7 +11,7 @@ struct RetentionJudgement {
   private(set) var isClockTrusted = true
 
   init(_ history: [RetentionSnapshot], policy: RetentionPolicy, now: Timestamp) {
-    self.history = history.sorted { ($0.date, $0.identifier) > ($1.date, $1.identifier) }
+    self.history = history.ordered { ($0.date, $0.identifier) > ($1.date, $1.identifier) }
     rules = RetentionRules(policy)
     self.now = now
     places = Dictionary(self.history.enumerated().map { ($1.identifier, $0) }) { first, _ in first }

@@ -1,4 +1,4 @@
-import StoreFiles
+internal import StoreFiles
 
 extension RetentionSnapshot {
   /// What retention has to know of a backup that lies in a place.
@@ -39,7 +39,7 @@ extension RetentionSnapshot {
   package static func history(of backups: [StoredBackup]) -> [RetentionSnapshot] {
     var failed: Set<String> = []
     // What is needed is older than what needs it.
-    for backup in backups.sorted(by: { $0.id < $1.id }) {
+    for backup in backups.ordered(by: { $0.id < $1.id }) {
       let isFailed = backup.proof?.result == .failed || backup.needs.contains { failed.contains($0.description) }
       if isFailed { failed.insert(backup.id.description) }
     }

@@ -44,7 +44,10 @@ extension BackupRestorer {
     }
   }
 
-  func privateFolder(in temporary: FilePath?, or alternative: FilePath? = nil) throws(BackupError) -> PrivateFolder {
+  /// A folder that nobody else may look into, in the one for temporary files or in another.
+  package func privateFolder(
+    in temporary: FilePath?, or alternative: FilePath? = nil
+  ) throws(BackupError) -> PrivateFolder {
     do throws(FileError) {
       return try PrivateFolder(
         in: temporary, or: alternative ?? (place as? FolderPlace)?.path, needing: 0, to: "restore the backup",

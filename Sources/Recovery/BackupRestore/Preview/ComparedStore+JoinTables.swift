@@ -2,6 +2,7 @@ import Backup
 import GRDB
 import ManagedObjectModel
 import PersistentStore
+import StoreFiles
 
 extension ComparedStore {
   /// A join table, with the relationship that its pairs are of.
@@ -74,7 +75,7 @@ extension ComparedStore {
   ) throws -> [JoinTable] {
     let layout = try model(database, models)
     let named = layout.map { Dictionary($0.joinTables.map { ($0.name.lowercased(), $0) }) { $1 } }
-    return tables.filter { Self.isJoinTable($0.key) && !taken.contains($0.key) }.sorted { $0.key < $1.key }.map {
+    return tables.filter { Self.isJoinTable($0.key) && !taken.contains($0.key) }.ordered { $0.key < $1.key }.map {
       name, table in
       named?[name].flatMap { Self.joinTable(table, $0, layout?.model) }
         ?? JoinTable(
@@ -94,7 +95,7 @@ extension ComparedStore {
     let sides = [
       (key: layout.relationship, column: source, place: column(layout.destinationOrderColumn)),
       (key: layout.inverse, column: destination, place: column(layout.sourceOrderColumn)),
-    ].sorted { ($0.key.entityName, $0.key.name) < ($1.key.entityName, $1.key.name) }
+    ].ordered { ($0.key.entityName, $0.key.name) < ($1.key.entityName, $1.key.name) }
     let names = sides.map { "\($0.key.entityName).\($0.key.name)" }
     let identifiers = sides.map { side in
       let entity = model?.entities[side.key.entityName]

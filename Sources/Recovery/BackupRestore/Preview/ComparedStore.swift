@@ -1,43 +1,50 @@
 import Backup
-import GRDB
-import PersistentStore
+package import GRDB
+package import PersistentStore
 
 /// One of two stores that are compared, by its own lists of tables and entities; no model is needed.
-struct ComparedStore {
+package struct ComparedStore {
   /// A table.
-  struct Table {
-    let name: String
+  package struct Table {
+    /// Its name.
+    package let name: String
 
     /// The columns in order, with the place of each in the primary key, from 1; 0 for those that are not in it.
-    let columns: [(name: String, key: Int)]
+    package let columns: [(name: String, key: Int)]
 
     /// Whether it has rowids.
-    let hasRowid: Bool
+    package let hasRowid: Bool
   }
 
   /// An entity that has records.
-  struct Entity {
-    let name: String
-    let number: Int64
-    let table: String
+  package struct Entity {
+    /// Its name.
+    package let name: String
+
+    /// Its number.
+    package let number: Int64
+
+    /// The table of its hierarchy.
+    package let table: String
   }
 
   /// The name under which the file is attached.
-  let schema: String
+  package let schema: String
 
   /// The tables by their names in lower case; views and virtual tables are left out.
-  let tables: [String: Table]
+  package let tables: [String: Table]
 
   /// The entities by name; empty for a plain store.
-  let entities: [String: Entity]
+  package let entities: [String: Entity]
 
   /// Its metadata; nil for a plain store, and where they cannot be read.
-  let metadata: StoreMetadata?
+  package let metadata: StoreMetadata?
 
   /// The most entities and tables that any store has; more are hostile.
   private static let limit = 20_000
 
-  init(_ database: Database, schema: String) throws {
+  /// Reads the lists of a store that is attached.
+  package init(_ database: Database, schema: String) throws {
     self.schema = schema
     var tables: [String: Table] = [:]
     let names = try Row.fetchAll(
@@ -58,7 +65,7 @@ struct ComparedStore {
   }
 
   /// The table of that name, as it stands in SQL.
-  func sql(_ table: Table) -> String { "\(schema).\(SQLText.quotedIdentifier(table.name))" }
+  package func sql(_ table: Table) -> String { "\(schema).\(SQLText.quotedIdentifier(table.name))" }
 
   private static func metadata(
     _ database: Database, _ schema: String, _ tables: [String: Table]
@@ -76,7 +83,7 @@ struct ComparedStore {
   }
 
   /// The model that the store carries (format section 3.4); nil where it carries none.
-  func modelCache(_ database: Database) throws -> [UInt8]? {
+  package func modelCache(_ database: Database) throws -> [UInt8]? {
     guard let table = tables["z_modelcache"], table.columns.contains(where: { $0.name.lowercased() == "z_content" })
     else {
       return nil

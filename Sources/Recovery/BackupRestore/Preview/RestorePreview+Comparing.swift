@@ -74,7 +74,7 @@ extension RestorePreview.Version {
 
 extension BackupError {
   /// What SQLite reports of a private copy; its words may hold values, so that only its code is told.
-  init(database error: any Error, operation: String, path: FilePath) {
+  package init(database error: any Error, operation: String, path: FilePath) {
     if let error = error as? BackupError {
       self = error
       return

@@ -128,7 +128,7 @@ struct StoreDifference {
   }
 
   private func numbers(from one: ComparedStore, to other: ComparedStore, table: String) -> Numbering {
-    let own = one.entities.values.filter { $0.table.lowercased() == table }.sorted { $0.number < $1.number }
+    let own = one.entities.values.filter { $0.table.lowercased() == table }.ordered { $0.number < $1.number }
     let pairs = own.compactMap { entity in other.entities[entity.name].map { (from: entity.number, to: $0.number) } }
     // What a damaged store has lost of its list is taken to be as in the other.
     let isSame = pairs.allSatisfy { $0.from == $0.to } && (pairs.count == own.count || other.entities.isEmpty)
@@ -346,7 +346,7 @@ struct StoreDifference {
   /// The columns, as they stand in SQL, that tell the rows of both tables apart; nil where there are none.
   private static func key(_ new: ComparedStore.Table, _ old: ComparedStore.Table) -> [String]? {
     func declared(_ table: ComparedStore.Table) -> [String] {
-      table.columns.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map { $0.name.lowercased() }
+      table.columns.filter { $0.key > 0 }.ordered { $0.key < $1.key }.map { $0.name.lowercased() }
     }
     let (one, other) = (declared(new), declared(old))
     if !one.isEmpty, one == other { return one.map(SQLText.quotedIdentifier) }

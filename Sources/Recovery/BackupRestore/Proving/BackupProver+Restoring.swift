@@ -53,7 +53,7 @@ extension BackupProver {
   }
 
   private static func problems(_ result: BackupExtraction.Result) -> [BackupProof.Problem] {
-    var problems = result.damage.sorted { $0.key < $1.key }.map { BackupProof.Problem.damaged($0.value, $0.key) }
+    var problems = result.damage.ordered { $0.key < $1.key }.map { BackupProof.Problem.damaged($0.value, $0.key) }
     if problems.isEmpty, !result.lostBlocks.isEmpty {
       problems.append(
         .init(

@@ -92,7 +92,7 @@ package struct BackupProver: Sendable {
 
   /// The order in which to prove backups: those never restored first, then those longest ago; newest first among equals.
   package static func order(_ backups: [StoredBackup]) -> [StoredBackup] {
-    backups.sorted { left, right in
+    backups.ordered { left, right in
       let dates = (left.proof?.lastRestored ?? "", right.proof?.lastRestored ?? "")
       return dates.0 == dates.1 ? left.id > right.id : dates.0 < dates.1
     }

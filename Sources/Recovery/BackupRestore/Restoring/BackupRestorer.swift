@@ -33,8 +33,11 @@ package struct BackupRestorer: Sendable {
   /// The place.
   package let place: any BackupPlace
 
-  let surroundings: Surroundings
-  var fileSystem: FileSystem { surroundings.fileSystem }
+  /// The clock, the file system and the identifiers.
+  package let surroundings: Surroundings
+
+  /// The file system of its surroundings.
+  package var fileSystem: FileSystem { surroundings.fileSystem }
 
   /// A restorer of a place's backups.
   package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
@@ -170,7 +173,7 @@ package struct BackupRestorer: Sendable {
     let missing = isEvidence ? [] : try missingValues(of: folder.store)
     try synchronize(folder.store)
     let damage = (isContentRight ? [:] : losses.damage).merging(values.damage) { first, _ in first }
-    let lost = damage.sorted { $0.key < $1.key }.flatMap { file, blocks in
+    let lost = damage.ordered { $0.key < $1.key }.flatMap { file, blocks in
       blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
     }
     return RestoreReport(
@@ -187,7 +190,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// The large values that records of a restored store refer to and whose files are not beside it.
-  func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
+  package func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
     let referenced = try referencedValues(of: store.main)
     return try wrapping(BackupError.init) { () throws(FileError) in
       try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
@@ -197,7 +200,7 @@ package struct BackupRestorer: Sendable {
   /// The large values that records of a restored store refer to.
   ///
   /// - Parameter seeksAll: whether names that are possible are looked for too.
-  func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
+  package func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
     do {
       return try ReferencedValues(in: try fileSystem.open(path), seeksAll: seeksAll)
     } catch let error as FormatError {
@@ -208,7 +211,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// How many files of large values are beside a restored store.
-  func valueCount(of store: StoreFileSet) throws(BackupError) -> Int {
+  package func valueCount(of store: StoreFileSet) throws(BackupError) -> Int {
     try wrapping(BackupError.init) { () throws(FileError) in
       let folder = store.path(of: .externalData)
       guard try fileSystem.status(of: folder)?.kind == .directory else { return 0 }
@@ -266,7 +269,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Checks every page and every index of the restored file, and that SQLite reads its schema.
-  func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
+  package func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
     let isSound: Bool
     do {
       let examination = try Examiner(fileSystem: fileSystem).examine(
@@ -286,11 +289,13 @@ package struct BackupRestorer: Sendable {
 
   // MARK: The place
 
-  func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
+  /// The files of a store, wherever its links lead.
+  package func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
     do throws(FileError) { return try StoreFileSet.locate(path, in: fileSystem) } catch { throw BackupError(error) }
   }
 
-  func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
+  /// Refuses a place where files of a store are.
+  package func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
     do throws(FileError) {
       guard let member = try target.members(in: fileSystem).first else { return }
       throw FileError(
@@ -322,7 +327,8 @@ package struct BackupRestorer: Sendable {
   /// Puts what is whole in a hidden folder into its place.
   ///
   /// - Parameter report: what was restored; nil for a store of some of the backup's records.
-  func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws(BackupError) {
+  package func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws(BackupError)
+  {
     let lock = try lockFolder(of: folder.target)
     try folder.markReady(id, report)
     try folder.install()
@@ -348,7 +354,7 @@ package struct BackupRestorer: Sendable {
   }
 
   /// Runs a restore; where it fails, what it left goes.
-  func removingLeftovers<Value>(
+  package func removingLeftovers<Value>(
     of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     do throws(BackupError) {

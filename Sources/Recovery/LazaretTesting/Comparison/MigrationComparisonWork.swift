@@ -2,6 +2,7 @@ internal import ManagedObjectModel
 internal import Migration
 internal import PersistentStore
 internal import StoreFiles
+internal import StoreRecords
 
 /// The work in progress on a comparison of a migrated store with its source.
 struct MigrationComparisonWork {

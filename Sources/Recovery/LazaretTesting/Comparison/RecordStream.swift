@@ -1,4 +1,5 @@
 internal import PersistentStore
+internal import StoreRecords
 
 /// The records of one entity, without those of its sub-entities, in the order of their primary keys.
 struct RecordStream {

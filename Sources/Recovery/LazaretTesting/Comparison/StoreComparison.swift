@@ -1,5 +1,6 @@
 internal import ManagedObjectModel
 public import PersistentStore
+internal import StoreRecords
 
 /// The comparison of two stores, record by record.
 ///

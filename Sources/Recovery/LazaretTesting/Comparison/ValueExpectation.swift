@@ -1,6 +1,7 @@
 internal import ManagedObjectModel
 internal import Migration
 internal import PersistentStore
+internal import StoreRecords
 
 /// What one attribute of a migrated record must hold, worked out from the record it was made of.
 struct ValueExpectation {

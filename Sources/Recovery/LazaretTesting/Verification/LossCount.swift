@@ -1,6 +1,7 @@
 internal import ManagedObjectModel
 internal import Migration
 internal import PersistentStore
+internal import StoreRecords
 
 /// How much of what a step loses was in the generated stores.
 struct LossCount: Sendable {

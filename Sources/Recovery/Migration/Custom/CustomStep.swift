@@ -38,7 +38,7 @@ struct CustomStep {
   private static func assignRanges(_ routes: inout [CustomRoute], _ layout: StepLayout) -> [KeyRange] {
     var primary: Set<String> = []
     for route in layout.routes where route.goesOn(in: layout.mapping) { primary.insert(route.mapping.name) }
-    let order = routes.indices.sorted { first, second in
+    let order = routes.indices.ordered { first, second in
       let (one, other) = (primary.contains(routes[first].mapping.name), primary.contains(routes[second].mapping.name))
       return one != other ? one : first < second
     }

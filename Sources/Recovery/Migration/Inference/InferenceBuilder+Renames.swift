@@ -14,7 +14,7 @@ extension InferenceBuilder {
       else { continue }
       found[last, default: []].append(name)
     }
-    for (last, names) in found.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (last, names) in found.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
       // Two that become one are no rename.
       guard names.count == 1, let name = names.first else { continue }
       origins[last] = name
@@ -42,7 +42,7 @@ extension InferenceBuilder {
       else { continue }
       found[heir.path, default: []].append(property)
     }
-    for (path, properties) in found.sorted(by: { precedesByCodeUnit($0.key.description, $1.key.description) }) {
+    for (path, properties) in found.ordered(by: { precedesByCodeUnit($0.key.description, $1.key.description) }) {
       guard properties.count == 1, let property = properties.first else { continue }
       pair.sources[path] = property
       carried.append(

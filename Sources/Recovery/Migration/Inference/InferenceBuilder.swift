@@ -170,7 +170,7 @@ struct InferenceBuilder {
 
   private mutating func identified(_ side: InferenceSide, _ word: String) -> [String: String] {
     var result: [String: String] = [:]
-    for name in side.names.sorted(by: precedesByCodeUnit) {
+    for name in side.names.inCodeUnitOrder() {
       guard let entity = side.entity(name) else { continue }
       guard let other = result[entity.renamingIdentifier] else {
         result[entity.renamingIdentifier] = name
@@ -271,11 +271,11 @@ struct InferenceBuilder {
       // The first of a group is its topmost, because ancestors come first.
       if groups[after]?[before] == nil { groups[after, default: [:]][before] = name }
     }
-    for root in groups.keys.sorted(by: precedesByCodeUnit) {
+    for root in groups.keys.inCodeUnitOrder() {
       guard let group = groups[root], group.count > 1 else { continue }
       let home = origins[root].flatMap { source.roots[$0] } ?? group.keys.min(by: precedesByCodeUnit) ?? ""
       let keeper = group[home] ?? root
-      for other in group.keys.sorted(by: precedesByCodeUnit) where other != home {
+      for other in group.keys.inCodeUnitOrder() where other != home {
         guard let moved = group[other] else { continue }
         refuse(
           MigrationRefusal(

@@ -1,5 +1,6 @@
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 
 /// One of the two models of an inference, with what is looked up in it again and again.
 struct InferenceSide {
@@ -21,7 +22,7 @@ struct InferenceSide {
     self.model = model
     var children: [String: [String]] = [:]
     var tops: [String] = []
-    for name in model.entities.keys.sorted(by: precedesByCodeUnit) {
+    for name in model.entities.keys.inCodeUnitOrder() {
       if let parent = model.entities[name]?.parentName, model.entities[parent] != nil {
         children[parent, default: []].append(name)
       } else {
@@ -45,7 +46,7 @@ struct InferenceSide {
       }
     }
     // Entities that inherit from each other in a circle hang below no top; each stands for itself.
-    for name in model.entities.keys.sorted(by: precedesByCodeUnit) where ranges[name] == nil {
+    for name in model.entities.keys.inCodeUnitOrder() where ranges[name] == nil {
       ranges[name] = names.count...names.count
       roots[name] = name
       names.append(name)
@@ -56,7 +57,7 @@ struct InferenceSide {
     var properties: [String: [StoredProperty]] = [:]
     for name in names {
       let inherited = model.properties(of: name)
-      properties[name] = inherited.keys.sorted(by: precedesByCodeUnit)
+      properties[name] = inherited.keys.inCodeUnitOrder()
         .compactMap { inherited[$0] }.flatMap { StoredProperty.properties(of: $0) }
     }
     self.properties = properties

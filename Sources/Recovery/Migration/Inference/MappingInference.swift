@@ -1,4 +1,5 @@
 public import ManagedObjectModel
+public import StoreFiles
 
 /// What Core Data would infer between two models: the mapping, and every reason why there is none.
 ///
@@ -46,10 +47,17 @@ public struct MappingInference: Sendable {
     mapping = MappingModel(
       inferredBy: builder, source: builder.source.model, destination: builder.destination.model)
     carriedRenames = builder.carried
-    refusals = builder.refusals.sorted { first, second in
+    refusals = builder.refusals.ordered { first, second in
       if first.entityName != second.entityName { return precedesByCodeUnit(first.entityName, second.entityName) }
       return precedesByCodeUnit(first.property?.description ?? "", second.property?.description ?? "")
     }
+  }
+
+  /// Infers the mapping between two versions as if their hashes differed, since entities of equal ones go on as themselves.
+  package init(disregardingHashesFrom before: ModelVersion, to after: ModelVersion) {
+    self.init(
+      InferenceBuilder(
+        from: before.model, to: after.model, hashes: .init(source: before.versionHashes, destination: [:])))
   }
 
   /// The mapping, where it can be carried out.

@@ -65,7 +65,7 @@ public struct UnusedMapping: Sendable, Hashable {
 
   /// The entities whose hashes differ, in the order of their names.
   static func differing(_ first: [String: VersionHash], _ second: [String: VersionHash]) -> [String] {
-    Set(first.keys).union(second.keys).filter { first[$0] != second[$0] }.sorted(by: precedesByCodeUnit)
+    Set(first.keys).union(second.keys).filter { first[$0] != second[$0] }.inCodeUnitOrder()
   }
 
   /// Why it is not used, in one sentence without a full stop.

@@ -1,4 +1,5 @@
 public import ManagedObjectModel
+internal import StoreFiles
 public import SystemPackage
 
 /// How a store of one model becomes a store of another: a mapping for every entity of either.
@@ -71,7 +72,7 @@ public struct MappingModel: Sendable, Hashable {
     self.destination = destination
     sourceHashes = source.versionHashes()
     destinationHashes = destination.versionHashes()
-    self.entityMappings = entityMappings.sorted(by: Self.precedes)
+    self.entityMappings = entityMappings.ordered(by: Self.precedes)
     self.conditions = conditions
     self.losses = losses
     self.carriedRenames = carriedRenames
@@ -84,7 +85,7 @@ public struct MappingModel: Sendable, Hashable {
     self.destination = destination
     sourceHashes = builder.hashes.source
     destinationHashes = builder.hashes.destination
-    entityMappings = builder.mappings.sorted(by: Self.precedes)
+    entityMappings = builder.mappings.ordered(by: Self.precedes)
     conditions = builder.conditions
     losses = builder.losses
     carriedRenames = builder.carried

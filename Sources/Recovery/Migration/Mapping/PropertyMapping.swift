@@ -101,6 +101,24 @@ public struct PropertyMapping: Sendable, Hashable {
   }
 }
 
+extension PropertyMapping.Value {
+  /// The word that stands for it in JSON.
+  package var word: String {
+    switch self {
+    case .copy: "copy"
+    case .convert: "convert"
+    case .externalize: "externalize"
+    case .defaultValue: "default"
+    case .null: "null"
+    case .recompute: "recompute"
+    case .relationship: "relationship"
+    case .inverse: "inverse"
+    case .destinations: "destinations"
+    case .expression: "expression"
+    }
+  }
+}
+
 /// An expression of a custom mapping, as it was written.
 public enum MappingExpression: Sendable, Hashable {
   /// An SQL expression over the attributes of the source, by their names in the model.

@@ -39,7 +39,7 @@ extension MappingModel {
       }
     }
     // The order among equals stays that of the paths.
-    let ranked = result.mappings.enumerated().sorted { first, second in
+    let ranked = result.mappings.enumerated().ordered { first, second in
       let (one, other) = (first.element.loadingRank, second.element.loadingRank)
       return one == other ? first.offset < second.offset : one.lexicographicallyPrecedes(other)
     }

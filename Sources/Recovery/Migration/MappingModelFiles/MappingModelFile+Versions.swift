@@ -105,7 +105,7 @@ extension MappingModelFile {
     }
     let named = bundle.versions.first { $0.name == side(end).versionName }
     let closest = named ?? bundle.versions.min { differing($0).count < differing($1).count } ?? bundle.current
-    let wrong = differing(closest).map(\.name).sorted(by: precedesByCodeUnit)
+    let wrong = differing(closest).map(\.name).inCodeUnitOrder()
     let first = wrong.first ?? ""
     let more = wrong.count > 1 ? " (and \(wrong.count - 1) more)" : ""
     let version = "version \"\(printable(closest.name))\""

@@ -60,6 +60,6 @@ struct MappingModelFiles {
         }
       }
     }
-    return result.sorted { precedesNaturally($0.string, $1.string) }
+    return result.ordered { precedesNaturally($0.string, $1.string) }
   }
 }

@@ -57,7 +57,7 @@ struct MappingModelSourceReader {
       }
       numbered.append((object.text("mappingnumber").flatMap { Int($0) } ?? 0, try entityMapping(object)))
     }
-    file.entityMappings = numbered.sorted { $0.number < $1.number }.map(\.record)
+    file.entityMappings = numbered.ordered { $0.number < $1.number }.map(\.record)
     try file.finish()
     return file
   }

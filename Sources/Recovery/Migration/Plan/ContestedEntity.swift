@@ -30,7 +30,7 @@ struct ContestedEntity {
           continue
         }
         let names = [name, loss.sourceEntityName, entity.renamingIdentifier]
-        let namesake = last.entities.values.map(\.name).sorted(by: precedesByCodeUnit).first { other in
+        let namesake = last.entities.values.map(\.name).inCodeUnitOrder().first { other in
           names.contains(other) || last.entities[other].map { names.contains($0.renamingIdentifier) } == true
         }
         if let namesake { result.append(ContestedEntity(step: step.name, name: name, namesake: namesake)) }

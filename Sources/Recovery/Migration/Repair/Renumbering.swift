@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// The entity numbers that the records of a hierarchy get.
 package struct Renumbering: Hashable {
   /// The new number of each number that the records have and the model gives to another entity, or to none.
@@ -19,7 +21,7 @@ package struct Renumbering: Hashable {
   func sql(of column: String, isOwn: Bool) -> String {
     if isOwn, let sole { return "\(sole)" }
     guard !numbers.isEmpty else { return column }
-    let cases = numbers.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
+    let cases = numbers.ordered { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
     return "CASE \(column) \(cases) ELSE \(column) END"
   }
 

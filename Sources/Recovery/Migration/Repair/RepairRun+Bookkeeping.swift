@@ -120,7 +120,7 @@ extension RepairRun {
       }
       found[number] = row
     }
-    for (number, row) in found.sorted(by: { $0.key < $1.key }) {
+    for (number, row) in found.ordered(by: { $0.key < $1.key }) {
       try database.execute(
         sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
         arguments: [number, row.name, row.parent, row.highest])

@@ -119,7 +119,7 @@ extension RepairRun {
       else { continue }
       numbers[literal, default: []].append(entity.number)
     }
-    return numbers.sorted { $0.key < $1.key }.map { literal, numbers in
+    return numbers.ordered { $0.key < $1.key }.map { literal, numbers in
       Filling(table: table.name, column: column.name, expression: literal, numbers: numbers)
     }
   }

@@ -114,7 +114,7 @@ extension RepairRun {
 
   /// Gives records, and the references that name an entity by number, the model's numbers.
   mutating func renumberRecords() throws {
-    for (name, renumbering) in renumberings.sorted(by: { $0.key < $1.key }) {
+    for (name, renumbering) in renumberings.ordered(by: { $0.key < $1.key }) {
       let changed = try renumber("Z_ENT", of: name, renumbering, isOwn: true)
       note(
         .entityNumbers, in: name, layout.table(named: name)?.rootEntityName ?? name, rows: changed,

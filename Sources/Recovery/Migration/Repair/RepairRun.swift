@@ -199,7 +199,7 @@ struct RepairRun {
 
   /// Makes the triggers again that were there, word by word.
   private func restore(_ triggers: [String: String]) throws {
-    for (name, statement) in triggers.sorted(by: { $0.key < $1.key }) {
+    for (name, statement) in triggers.ordered(by: { $0.key < $1.key }) {
       do {
         // One statement alone: a file may hold more in the place of one.
         try database.makeStatement(sql: statement).execute()

@@ -130,7 +130,7 @@ struct InPlaceStep {
     let name = SQLText.identifier(table.name.new)
     // All new columns of an entity in one go, because every record is rewritten.
     let together = Dictionary(grouping: table.fillings.filter { !$0.replacesNil }, by: \.numbers)
-    for (numbers, fillings) in together.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+    for (numbers, fillings) in together.ordered(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
       let values = fillings.map { "\(SQLText.identifier($0.column)) = \($0.literal)" }.joined(separator: ", ")
       try database.execute(sql: "UPDATE \(name) SET \(values) WHERE Z_ENT IN \(numbers.sqlList)")
     }

@@ -17,16 +17,16 @@ extension Migrator {
     parts += options.stages.map { stage in
       "stage \(stage.source ?? "") \(stage.destination ?? "") \(stage.willMigrate != nil) \(stage.didMigrate != nil)"
     }
-    parts += options.userInfo.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+    parts += options.userInfo.ordered { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
     return FileDigest(of: Array(parts.joined(separator: "\n").utf8)).hexadecimal
   }
 
   /// What version hashes do not say of a model and what decides about values all the same: renaming identifiers, defaults.
   private static func unhashed(_ model: ManagedObjectModel) -> String {
     var parts: [String] = []
-    for entity in model.entities.values.sorted(by: { precedesByCodeUnit($0.name, $1.name) }) {
+    for entity in model.entities.values.ordered(by: { precedesByCodeUnit($0.name, $1.name) }) {
       if let identifier = entity.explicitRenamingIdentifier { parts.append("\(entity.name)=\(identifier)") }
-      for property in entity.properties.values.sorted(by: { precedesByCodeUnit($0.name, $1.name) }) {
+      for property in entity.properties.values.ordered(by: { precedesByCodeUnit($0.name, $1.name) }) {
         let identifier = property.traits.explicitRenamingIdentifier
         let value = property.attribute?.defaultValue?.plainText
         guard identifier != nil || value != nil else { continue }
@@ -45,10 +45,10 @@ extension Migrator {
       parts.append(
         "\(entity.name) \(entity.kind) \(entity.sourceEntityName ?? "") \(entity.destinationEntityName ?? "") "
           + "\(entity.policyClassName ?? "") \(entity.sourceFilter.map { "\($0)" } ?? "")")
-      parts += entity.userInfo.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+      parts += entity.userInfo.ordered { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
       for property in entity.propertyMappings {
         parts.append("\(property.destination) \(property.value) \(property.replacesNilWithDefault)")
-        parts += property.userInfo.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        parts += property.userInfo.ordered { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
       }
     }
     return parts

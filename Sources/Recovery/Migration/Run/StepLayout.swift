@@ -1,5 +1,6 @@
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 
 /// A mapping together with the tables of both sides, for writing SQL.
 struct StepLayout {
@@ -48,7 +49,7 @@ struct StepLayout {
       routes.append(Route(mapping: entity, source: old, destination: new))
     }
     isCustom = mapping.isCustom
-    self.routes = routes.enumerated().sorted { first, second in
+    self.routes = routes.enumerated().ordered { first, second in
       let (one, other) = (first.element, second.element)
       if one.source.number != other.source.number { return one.source.number < other.source.number }
       let (goesOn, otherGoesOn) = (one.goesOn(in: mapping), other.goesOn(in: mapping))

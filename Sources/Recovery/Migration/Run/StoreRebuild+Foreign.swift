@@ -11,7 +11,7 @@ extension StoreRebuild {
   /// The tables that are none of the model's, in the order of their names.
   static func foreignTables(_ contents: SourceContents, _ layout: StoreLayout) -> [SQLTable] {
     let own = Set(layout.tableNames.map { $0.uppercased() })
-    return contents.schema.tables.values.filter { !own.contains($0.name.uppercased()) }.sorted { $0.name < $1.name }
+    return contents.schema.tables.values.filter { !own.contains($0.name.uppercased()) }.ordered { $0.name < $1.name }
   }
 
   /// Copies persistent history and the app's own tables, with their indexes.
@@ -36,7 +36,7 @@ extension StoreRebuild {
         try custom?.moveHistory()
         try renumberHistory(database, &account)
       }
-      for index in contents.schema.indexes.values.filter({ $0.tableName == table.name }).sorted(by: {
+      for index in contents.schema.indexes.values.filter({ $0.tableName == table.name }).ordered(by: {
         $0.name < $1.name
       }) {
         if let statement = contents.indexStatements[index.name] { try database.execute(sql: statement) }
@@ -103,7 +103,7 @@ extension StoreRebuild {
   static func make(
     _ statements: [(name: String, sql: String)], _ database: Database, _ account: inout StepAccount
   ) throws {
-    for (name, statement) in statements.sorted(by: { $0.0 < $1.0 }) {
+    for (name, statement) in statements.ordered(by: { $0.0 < $1.0 }) {
       do {
         try database.execute(sql: statement)
       } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {

@@ -2,6 +2,7 @@ internal import Foundation
 internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 
 extension StoreRebuild {
   /// Gives the changes in the history the new numbers of their entities, and the bits of their changed properties their
@@ -57,7 +58,7 @@ struct ChangedProperties: Sendable {
 
   init(_ route: StepLayout.Route, _ layout: StepLayout) {
     func names(_ model: ManagedObjectModel, _ entity: String) -> [String] {
-      model.properties(of: entity).keys.sorted(by: precedesByCodeUnit)
+      model.properties(of: entity).keys.inCodeUnitOrder()
     }
     let old = names(layout.source.model, route.source.name)
     let new = names(layout.destination.model, route.destination.name)

@@ -41,7 +41,7 @@ struct InPlaceCount: Sendable {
           entity: route.destination.name, source: route.source.name, rows: rows[route.destination.number] ?? 0)
       }
     }
-    return entities.sorted { $0.key < $1.key }.map(\.value)
+    return entities.ordered { $0.key < $1.key }.map(\.value)
   }
 
   private static func unknownRecords(

@@ -43,7 +43,7 @@ public indirect enum KitSource: Sendable {
         remarks.append("the recovery kit \(quoted(path)) was not used: \(error.detail)")
       }
     }
-    return (kits.sorted { $0.date > $1.date }, remarks)
+    return (kits.ordered { $0.date > $1.date }, remarks)
   }
 
   /// Stops where the environment is at fault; what lies there and is no kit is only remarked upon.

@@ -1,4 +1,5 @@
 internal import SQLiteFormat
+internal import StoreFiles
 
 extension CauseSearch {
   /// What is wrong with pages, by what stands in their places.
@@ -99,7 +100,7 @@ extension CauseSearch {
       .randomPages, .likely, groups.random, ("holds", "hold"),
       " bytes without any pattern: overwritten by encrypted or compressed data of something else, or by a "
         + "failing disk.")
-    for (what, pages) in groups.foreign.sorted(by: { $0.key < $1.key }) {
+    for (what, pages) in groups.foreign.ordered(by: { $0.key < $1.key }) {
       add(.overwritten, .certain, pages, ("was", "were"), " overwritten: there is \(what).")
     }
     add(

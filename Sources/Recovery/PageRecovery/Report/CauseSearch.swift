@@ -58,7 +58,7 @@ struct CauseSearch {
     if causes.isEmpty, outcome.tallies.contains(where: { $0.lost > 0 }) {
       add(.unknown, .possible, words: "Something is lost, and nothing about the pages tells why.")
     }
-    return causes.enumerated().sorted { left, right in
+    return causes.enumerated().ordered { left, right in
       let (one, other) = (Self.rank(left.element), Self.rank(right.element))
       return one == other ? left.offset < right.offset : one < other
     }.map(\.element)

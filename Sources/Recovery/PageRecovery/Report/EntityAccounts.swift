@@ -1,6 +1,7 @@
 internal import PersistentStore
 internal import RecoveryKit
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// Draws up the accounts of all entities, each by its own number where several share a table.
 struct EntityAccounts {
@@ -216,7 +217,7 @@ struct EntityAccounts {
     let total = weights.reduce(0.0) { $0 + Double($1) }
     let exact = weights.map { Double(count) * Double($0) / total }
     var parts = exact.map { Int64($0) }
-    let order = exact.indices.sorted { exact[$0] - exact[$0].rounded(.down) > exact[$1] - exact[$1].rounded(.down) }
+    let order = exact.indices.ordered { exact[$0] - exact[$0].rounded(.down) > exact[$1] - exact[$1].rounded(.down) }
     var rest = count - parts.reduce(0, +)
     for place in order where rest > 0 {
       parts[place] += 1

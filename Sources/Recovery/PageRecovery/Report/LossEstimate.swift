@@ -1,6 +1,7 @@
 internal import PersistentStore
 internal import RecoveryKit
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// Estimates how many rows were on pages that are lost.
 ///
@@ -199,7 +200,7 @@ struct LossEstimate {
   /// Overlapping ranges as one.
   private static func united(_ gaps: [Tree.Gap]) -> [Tree.Gap] {
     var result: [Tree.Gap] = []
-    for gap in gaps.sorted(by: { ($0.above, $0.upTo) < ($1.above, $1.upTo) }) {
+    for gap in gaps.ordered(by: { ($0.above, $0.upTo) < ($1.above, $1.upTo) }) {
       if let last = result.last, gap.above < last.upTo {
         result[result.count - 1].upTo = max(last.upTo, gap.upTo)
         result[result.count - 1].isLeaf = false

@@ -176,7 +176,7 @@ extension RecoveryCount {
   /// The reasons, that of most records first.
   public var reasonsByCount: [DoubtReason] {
     DoubtReason.allCases.filter { (doubtReasons[$0] ?? 0) > 0 }
-      .sorted { (doubtReasons[$0] ?? 0, $1.rawValue) > (doubtReasons[$1] ?? 0, $0.rawValue) }
+      .ordered { (doubtReasons[$0] ?? 0, $1.rawValue) > (doubtReasons[$1] ?? 0, $0.rawValue) }
   }
 
   /// How many are lost and what that stands on, in a sentence; nil where none is.

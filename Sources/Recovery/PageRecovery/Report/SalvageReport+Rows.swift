@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 extension SalvageReport {
   /// The report on the rows as they were found.
   init(
@@ -5,7 +7,7 @@ extension SalvageReport {
     isJournalForeign: Bool, kit: KitEvidence?
   ) throws(SalvageError) {
     entities = try EntityAccounts(outcome: outcome, list: list, kit: kit).all()
-      .sorted { ($0.name, $0.table) < ($1.name, $1.table) }
+      .ordered { ($0.name, $0.table) < ($1.name, $1.table) }
     isCoreData = list.isCoreData
     pages = PageStates(outcome)
     mayLackTables = !isSchemaWhole && !outcome.crawl.hasAllTables || outcome.crawl.lacksUnknownTable

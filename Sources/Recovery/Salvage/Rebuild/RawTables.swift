@@ -1,5 +1,6 @@
 internal import GRDB
 internal import PersistentStore
+internal import StoreFiles
 
 /// The tables of a raw salvage, attached as `raw`, found without regard to the case of their names.
 struct RawTables {
@@ -53,7 +54,7 @@ struct RawTables {
   subscript(name: String) -> Table? { tables[name.lowercased()] }
 
   /// All of them, by name.
-  var all: [Table] { tables.values.sorted { $0.name < $1.name } }
+  var all: [Table] { tables.values.ordered { $0.name < $1.name } }
 }
 
 extension RawTables.Table {

@@ -1,13 +1,14 @@
 internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
+internal import StoreFiles
 
 extension StoreAssembly {
   /// Computes the derived attributes anew, because what they are derived from may be gone; those that hold a time are kept.
   func computeDerivedValues() throws {
     for entity in layout.entities {
       let properties = layout.model.entities[entity.name]?.properties ?? [:]
-      for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
+      for (name, property) in properties.ordered(by: { $0.key < $1.key }) {
         guard let attribute = property.attribute, !attribute.traits.isTransient,
           case .attribute(let columns) = layout.storage(of: name, in: entity.name), let column = columns.first,
           let value = layout.derivedValue(of: attribute, entity, isTimeWanted: false)

@@ -15,7 +15,7 @@ extension StoreAssembly {
   mutating func countMissingFiles(in folder: FilePath, _ fileSystem: FileSystem) throws {
     for entity in layout.entities {
       let properties = layout.model.entities[entity.name]?.properties ?? [:]
-      for (name, property) in properties.sorted(by: { $0.key < $1.key }) {
+      for (name, property) in properties.ordered(by: { $0.key < $1.key }) {
         guard let attribute = property.attribute, !attribute.traits.isTransient,
           attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
           case .attribute(let columns) = layout.storage(of: name, in: entity.name), let column = columns.first

@@ -275,7 +275,7 @@ struct StoreAssembly {
     let name = SQLText.identifier(table.name)
     for entity in layout.entities where entity.tableName == table.name {
       guard layout.model.entities[entity.name]?.isAbstract != true else { continue }
-      for (property, inherited) in layout.model.properties(of: entity.name).sorted(by: { $0.key < $1.key }) {
+      for (property, inherited) in layout.model.properties(of: entity.name).ordered(by: { $0.key < $1.key }) {
         guard let attribute = inherited.property.attribute, !attribute.traits.isOptional,
           !attribute.traits.isTransient, !attribute.isDerived, attribute.type != .composite,
           case .attribute(let columns) = layout.storage(of: property, in: entity.name), columns.count == 1,

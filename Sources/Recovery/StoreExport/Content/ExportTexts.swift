@@ -1,3 +1,4 @@
+internal import BundleWriting
 internal import Examination
 internal import ManagedObjectModel
 internal import PageRecovery

@@ -1,5 +1,7 @@
+internal import BundleWriting
 internal import Examination
 internal import ManagedObjectModel
+internal import ModelPresentation
 internal import PersistentStore
 internal import StoreFiles
 internal import SupportBundle

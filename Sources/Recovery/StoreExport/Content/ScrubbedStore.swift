@@ -1,3 +1,4 @@
+internal import BundleWriting
 internal import Examination
 internal import PageRecovery
 internal import Scrubbing

@@ -1,3 +1,4 @@
+internal import BundleWriting
 internal import StoreFiles
 internal import SupportBundle
 

@@ -3,25 +3,26 @@ internal import Compatibility
 /// The list of a bag's files with their sums: `manifest-sha256.txt`, as `sha256sum -c` reads it.
 ///
 /// Source: RFC 8493, section 2.1.3. Carriage returns, line feeds and percent signs in names are percent-encoded.
-struct BagManifest: Sendable, Hashable {
+package struct BagManifest: Sendable, Hashable {
   /// The sum of each file in hexadecimal digits, by its path within the bag.
-  private(set) var sums: [String: String] = [:]
+  package private(set) var sums: [String: String] = [:]
 
   /// The most bytes of a list that is read.
-  static let lengthLimit = 16 << 20
+  package static let lengthLimit = 16 << 20
 
-  init() {}
+  /// Nothing yet.
+  package init() {}
 
   /// Adds a file.
-  mutating func add(_ path: String, sha256: String) { sums[path] = sha256 }
+  package mutating func add(_ path: String, sha256: String) { sums[path] = sha256 }
 
   /// The list, by name.
-  var text: String {
+  package var text: String {
     sums.sorted { $0.key < $1.key }.map { "\($0.value)  \(Self.encoded($0.key))\n" }.joined()
   }
 
   /// A list as it was written; nil where it is none, or names a file twice.
-  init?(_ bytes: [UInt8]) {
+  package init?(_ bytes: [UInt8]) {
     guard let text = String(utf8: bytes) else { return nil }
     for line in text.split(omittingEmptySubsequences: true, whereSeparator: \.isNewline) {
       let digits = line.prefix(64)

@@ -59,7 +59,7 @@ struct UnpackedBag {
       date: info["Lazaret-Date"].flatMap(Timestamp.init), identifier: info["External-Identifier"] ?? "",
       isEncrypted: isEncrypted, sha256: sha256, bytes: bytes,
       files: content.map { ReceivedBundle.File(name: String($0.key.dropFirst(5)), bytes: $0.value.bytes) }
-        .sorted { $0.name < $1.name })
+        .ordered { $0.name < $1.name })
   }
 
   private func content(_ name: String) throws -> [UInt8] {

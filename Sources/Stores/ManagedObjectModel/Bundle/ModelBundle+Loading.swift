@@ -56,7 +56,7 @@ private struct ModelBundleLoader {
     }
     guard
       let bundle = ModelBundle(
-        name: path.stem ?? "", path: path, versions: versions.sorted { precedesNaturally($0.name, $1.name) },
+        name: path.stem ?? "", path: path, versions: versions.ordered { precedesNaturally($0.name, $1.name) },
         isOrdered: false, unreadableVersions: unreadable)
     else { throw ModelError(.noVersions, path: path, detail: "the bundle holds no version that can be read") }
     return try order.map { names throws(ModelError) in try bundle.ordered(names) } ?? bundle

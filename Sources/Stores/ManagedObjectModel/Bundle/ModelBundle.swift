@@ -1,3 +1,4 @@
+public import StoreFiles
 public import SystemPackage
 
 /// All versions of an app's model, oldest first.
@@ -72,7 +73,7 @@ public struct ModelBundle: Sendable {
   }
 
   /// Names of versions in the order in which people count: `V2` before `V10`.
-  public static func namesInOrder(_ names: [String]) -> [String] { names.sorted(by: precedesNaturally) }
+  public static func namesInOrder(_ names: [String]) -> [String] { names.ordered(by: precedesNaturally) }
 
   /// The version of that name.
   public func version(named name: String) -> ModelVersion? {

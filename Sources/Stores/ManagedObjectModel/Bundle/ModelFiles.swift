@@ -41,7 +41,7 @@ struct ModelFiles {
           .tooLarge, operation: "read the model", path: path,
           detail: "the folder has more than \(Self.maximumEntries) entries")
       }
-      return names.sorted(by: precedesByCodeUnit)
+      return names.inCodeUnitOrder()
     } catch {
       throw ModelError(error)
     }

@@ -1,3 +1,5 @@
+import StoreFiles
+
 /// One version of an app's model.
 public struct ModelVersion: Sendable, Hashable {
   /// The name of the version: that of its file or folder, without extension.
@@ -40,6 +42,6 @@ public struct ModelVersion: Sendable, Hashable {
   public var mismatchedEntityNames: [String] {
     guard let storedHashes else { return [] }
     return Set(storedHashes.keys).union(versionHashes.keys)
-      .filter { storedHashes[$0] != versionHashes[$0] }.sorted(by: precedesByCodeUnit)
+      .filter { storedHashes[$0] != versionHashes[$0] }.inCodeUnitOrder()
   }
 }

@@ -1,3 +1,5 @@
+import StoreFiles
+
 /// What is known of the order in which a bundle's versions came about.
 ///
 /// Names tell little: a draft, a branch or `Model Old` may sort after the current version. So an order is only known where
@@ -28,7 +30,7 @@ public struct VersionOrder: Sendable, Hashable {
   ///   - names: the names of all versions.
   ///   - given: the names of those whose order is known, oldest first; nil where nothing but the names tells.
   public init(names: [String], given: [String]? = nil) {
-    natural = Self.places(names.sorted(by: precedesNaturally))
+    natural = Self.places(names.ordered(by: precedesNaturally))
     self.given = given.map { Self.places($0) }
   }
 
@@ -103,12 +105,12 @@ public struct VersionOrder: Sendable, Hashable {
   /// Names in this order, oldest first.
   public func sorted(_ names: [String]) -> [String] {
     if let given {
-      return names.sorted { first, second in
+      return names.ordered { first, second in
         (given[first] ?? .max, natural[first] ?? 0) < (given[second] ?? .max, natural[second] ?? 0)
       }
     }
     // By name, but each only once everything that is known to come before it has come.
-    var waiting = names.sorted { (natural[$0] ?? 0) < (natural[$1] ?? 0) }
+    var waiting = names.ordered { (natural[$0] ?? 0) < (natural[$1] ?? 0) }
     guard !later.isEmpty else { return waiting }
     var result: [String] = []
     while !waiting.isEmpty {

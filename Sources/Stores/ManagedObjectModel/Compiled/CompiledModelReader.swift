@@ -56,7 +56,7 @@ struct CompiledModelReader {
     var model = ManagedObjectModel(
       entities: entities,
       versionIdentifiers: (root.object("NSVersionIdentifiers")?.elements ?? []).compactMap(\.string)
-        .sorted(by: precedesByCodeUnit),
+        .inCodeUnitOrder(),
       configurations: configurations(root), fetchRequests: fetchRequests(root))
     // A model that contradicts itself is refused before anything walks its hierarchy.
     try model.requireSoundStructure()
@@ -69,7 +69,7 @@ struct CompiledModelReader {
     for (name, members) in root.object("NSConfigurations")?.entries ?? [] {
       // The elements are the entities themselves; in some archives they are their names.
       let names = (members.elements ?? []).compactMap { $0.string ?? $0.string("NSEntityName") }
-      result[name] = names.sorted(by: precedesByCodeUnit)
+      result[name] = names.inCodeUnitOrder()
     }
     return result
   }

@@ -1,4 +1,5 @@
 internal import PropertyLists
+internal import StoreFiles
 
 /// Writes a model as the keyed archive that Core Data keeps in a store's model cache.
 ///
@@ -29,11 +30,11 @@ struct CompiledModelWriter {
 
   private init(_ model: ManagedObjectModel) {
     self.model = model
-    names = model.entities.keys.sorted(by: precedesByCodeUnit)
+    names = model.entities.keys.inCodeUnitOrder()
     root = archive.reserve()
     for name in names {
       entities[name] = archive.reserve()
-      for property in model.properties(of: name).keys.sorted(by: precedesByCodeUnit) {
+      for property in model.properties(of: name).keys.inCodeUnitOrder() {
         properties[name, default: [:]][property] = archive.reserve()
       }
     }
@@ -49,7 +50,7 @@ struct CompiledModelWriter {
     ]
     if !model.configurations.isEmpty {
       var entries: [(String, Reference)] = []
-      for name in model.configurations.keys.sorted(by: precedesByCodeUnit) {
+      for name in model.configurations.keys.inCodeUnitOrder() {
         let members = (model.configurations[name] ?? []).compactMap { entities[$0] }
         entries.append((name, archive.set(members)))
       }
@@ -61,7 +62,7 @@ struct CompiledModelWriter {
   private mutating func fetchRequestTemplates() -> Reference {
     guard !model.fetchRequests.isEmpty else { return .null }
     var entries: [(String, Reference)] = []
-    for name in model.fetchRequests.keys.sorted(by: precedesByCodeUnit) {
+    for name in model.fetchRequests.keys.inCodeUnitOrder() {
       if let request = model.fetchRequests[name] { entries.append((name, fetchRequest(request))) }
     }
     return archive.dictionary(entries, isMutable: true)
@@ -72,13 +73,13 @@ struct CompiledModelWriter {
   private mutating func writeEntity(_ name: String) {
     guard let entity = model.entities[name], let reference = entities[name] else { return }
     let inherited = model.properties(of: name)
-    let own = inherited.keys.sorted(by: precedesByCodeUnit)
+    let own = inherited.keys.inCodeUnitOrder()
     for property in own {
       if let inherited = inherited[property], let place = properties[name]?[property] {
         write(inherited, at: place, of: reference)
       }
     }
-    let children = model.childNames(of: name).sorted(by: precedesByCodeUnit)
+    let children = model.childNames(of: name).inCodeUnitOrder()
     let subentities = archive.dictionary(children.map { ($0, entities[$0] ?? .null) }, isMutable: true)
     let list = archive.dictionary(own.map { ($0, properties[name]?[$0] ?? .null) }, isMutable: true)
     let userInfo = userInfo(entity.userInfo)
@@ -107,7 +108,7 @@ struct CompiledModelWriter {
   }
 
   private mutating func userInfo(_ entries: [String: String]) -> Reference {
-    let keys = entries.keys.sorted(by: precedesByCodeUnit)
+    let keys = entries.keys.inCodeUnitOrder()
     return archive.dictionary(keys.map { ($0, archive.string(entries[$0])) })
   }
 

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import StoreFiles
 
 extension ManagedObjectModel {
   /// The version hash of every entity, by name; equal to what Core Data computes, bit for bit.
@@ -45,10 +46,10 @@ extension ManagedObjectModel {
     for ancestor in lineage(of: entity.name).reversed() {
       for name in ancestor.properties.keys { all[name] = digests[ancestor.name]?[name] }
     }
-    for (_, digest) in all.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) { message += digest }
+    for (_, digest) in all.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) { message += digest }
     message += Array((entity.versionHashModifier ?? "").utf8)
     let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ".") }
-    for constraint in constraints.sorted(by: precedesByCodeUnit) { message += Array(constraint.utf8) }
+    for constraint in constraints.inCodeUnitOrder() { message += Array(constraint.utf8) }
     return VersionHash(of: message)
   }
 
@@ -78,7 +79,7 @@ extension ManagedObjectModel {
     }
     if attribute.type == .composite, !attribute.compositeElements.isEmpty {
       let leaves = Self.leaves(of: attribute).filter { !$0.traits.isTransient }
-      let message = leaves.sorted { precedesByCodeUnit($0.name, $1.name) }.flatMap { attributeDigest($0) }
+      let message = leaves.ordered { precedesByCodeUnit($0.name, $1.name) }.flatMap { attributeDigest($0) }
       return VersionHash(of: message).bytes
     }
     var message = baseDigest(attribute.traits)
@@ -138,7 +139,7 @@ extension ManagedObjectModel {
   /// The digest of version hashes that are known already.
   public static func versionHashesDigest(of hashes: [String: VersionHash]) -> String {
     var message: [UInt8] = []
-    for (name, hash) in hashes.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) {
+    for (name, hash) in hashes.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
       message += Array(name.utf8) + hash.bytes
     }
     return Base64.text(of: Array(SHA512.hash(data: message)))
@@ -147,7 +148,7 @@ extension ManagedObjectModel {
   /// The checksum of version hashes that are known already.
   public static func versionChecksum(of hashes: [String: VersionHash]) -> String {
     var message: [UInt8] = []
-    for (_, hash) in hashes.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) { message += hash.bytes }
+    for (_, hash) in hashes.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) { message += hash.bytes }
     return VersionHash(of: message).base64
   }
 }

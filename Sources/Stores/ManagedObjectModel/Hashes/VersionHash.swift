@@ -53,3 +53,8 @@ enum Base64 {
 package func precedesByCodeUnit(_ first: String, _ second: String) -> Bool {
   first.utf16.lexicographicallyPrecedes(second.utf16)
 }
+
+extension Sequence<String> {
+  /// The names in the order of their code units, sorted by code that is compiled once.
+  package func inCodeUnitOrder() -> [String] { sorted(by: precedesByCodeUnit) }
+}

@@ -141,7 +141,7 @@ func quotedFormat(_ text: String) -> String {
 }
 
 /// A number in its shortest form, whole numbers without a fraction.
-func numberFormat(_ value: Double) -> String {
+package func numberFormat(_ value: Double) -> String {
   if let whole = Int64(exactly: value), abs(whole) < 1 << 53 { return String(whole) }
   return value.description
 }

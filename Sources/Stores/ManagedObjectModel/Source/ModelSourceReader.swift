@@ -58,7 +58,7 @@ struct ModelSourceReader {
     }
     return ManagedObjectModel(
       entities: entities, versionIdentifiers: [root["userDefinedModelVersionIdentifier"] ?? ""],
-      configurations: configurations.mapValues { $0.sorted(by: precedesByCodeUnit) }, fetchRequests: requests)
+      configurations: configurations.mapValues { $0.inCodeUnitOrder() }, fetchRequests: requests)
   }
 
   private mutating func entity(_ element: XMLTree.Element) throws(ModelError) -> Entity {

@@ -4,10 +4,10 @@ extension ManagedObjectModel {
   /// Everything in the model that contradicts itself or leads nowhere, in the order of the entities' names.
   public func validate() -> [ModelFinding] {
     var findings: [ModelFinding] = []
-    for name in entities.keys.sorted(by: precedesByCodeUnit) {
+    for name in entities.keys.inCodeUnitOrder() {
       guard let entity = entities[name] else { continue }
       findings += hierarchyFindings(entity)
-      for property in entity.properties.keys.sorted(by: precedesByCodeUnit) {
+      for property in entity.properties.keys.inCodeUnitOrder() {
         if let property = entity.properties[property] { findings += propertyFindings(property, of: entity) }
       }
       findings += listFindings(entity)
@@ -17,7 +17,7 @@ extension ManagedObjectModel {
   }
 
   /// The first structural finding as an error; nothing where the model can be used.
-  func requireSoundStructure() throws(ModelError) {
+  package func requireSoundStructure() throws(ModelError) {
     try requireBoundedSize()
     guard let finding = validate().first(where: \.isStructural) else { return }
     throw ModelError(
@@ -31,7 +31,7 @@ extension ManagedObjectModel {
       throw ModelError(.tooLarge, detail: "it has more than \(limits.entities) entities")
     }
     var total = 0
-    for name in entities.keys.sorted(by: precedesByCodeUnit) {
+    for name in entities.keys.inCodeUnitOrder() {
       // Walked here and not with `lineage`, so that a chain of thousands of levels is left at once.
       var levels = 0
       var next: String? = name
@@ -162,7 +162,7 @@ extension ManagedObjectModel {
 
   private func namingFindings() -> [ModelFinding] {
     var findings: [ModelFinding] = []
-    for name in configurations.keys.sorted(by: precedesByCodeUnit) {
+    for name in configurations.keys.inCodeUnitOrder() {
       for entity in configurations[name] ?? [] where entities[entity] == nil {
         findings.append(
           ModelFinding(
@@ -171,7 +171,7 @@ extension ManagedObjectModel {
               "configuration \"\(printable(name))\" names \"\(printable(entity))\", which is not in the model"))
       }
     }
-    for name in fetchRequests.keys.sorted(by: precedesByCodeUnit) {
+    for name in fetchRequests.keys.inCodeUnitOrder() {
       guard let entity = fetchRequests[name]?.entityName, entities[entity] == nil else { continue }
       findings.append(
         ModelFinding(
@@ -179,7 +179,7 @@ extension ManagedObjectModel {
           detail: "fetch request \"\(printable(name))\" fetches \"\(printable(entity))\", which is not in the model"))
     }
     var identifiers: [String: String] = [:]
-    for name in entities.keys.sorted(by: precedesByCodeUnit) {
+    for name in entities.keys.inCodeUnitOrder() {
       guard let entity = entities[name] else { continue }
       if let other = identifiers.updateValue(name, forKey: entity.renamingIdentifier) {
         findings.append(

@@ -1,5 +1,6 @@
 package import GRDB
 internal import ManagedObjectModel
+internal import StoreFiles
 
 extension StoreOutline {
   /// Reads the outline of an open Core Data store through SQL: every row's entity number is looked at.
@@ -75,7 +76,7 @@ extension StoreOutline {
       Index(
         name: index.name, tableName: index.tableName, isUnique: index.isUnique, isPartial: index.isPartial,
         columns: index.columns.map { $0.isEmpty ? nil : $0 })
-    }.sorted { $0.name < $1.name }
+    }.ordered { $0.name < $1.name }
   }
 
   /// The columns of a table, and the one that is the rowid by another name.

@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import StoreFiles
 
 extension LayoutBuilder {
   /// Builds the indexes of relationships, hierarchies, join tables, fetch indexes and uniqueness constraints (format
@@ -84,7 +85,7 @@ extension LayoutBuilder {
         names.insert(name)
       }
     }
-    return names.sorted(by: NameOrder.byCodeUnits)
+    return names.ordered(by: NameOrder.byCodeUnits)
   }
 
   private func isOfRelationship(_ index: FetchIndex, _ entity: EntityLayout) -> Bool {

@@ -65,7 +65,7 @@ extension LayoutBuilder {
   /// The entity's own properties, sorted by name as columns are: by code unit (925 of 925 groups of columns in real stores).
   func sortedProperties(of entityName: String) -> [Property] {
     guard let properties = model.entities[entityName]?.properties else { return [] }
-    return properties.keys.sorted(by: NameOrder.byCodeUnits).compactMap { properties[$0] }
+    return properties.keys.ordered(by: NameOrder.byCodeUnits).compactMap { properties[$0] }
   }
 
   /// Adds the columns of one entity's own properties to its table.

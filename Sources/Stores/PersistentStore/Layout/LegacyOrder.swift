@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// The order in which Core Data walks the properties of an entity: that of two historic hash tables, one filled from the
 /// other (format section 3.6.1).
 ///
@@ -8,7 +10,7 @@ package enum LegacyOrder {
   ///
   /// Beyond 1,364 keys, where the sizes of the second table are not known, the order is that of the code units.
   package static func ordered(_ keys: [String]) -> [String] {
-    let sorted = Set(keys).sorted(by: NameOrder.byCodeUnits)
+    let sorted = Set(keys).ordered(by: NameOrder.byCodeUnits)
     guard let limit = sizes.last, sorted.count <= limit.capacity else { return sorted }
     let first = firstTable(sorted)
     guard let size = sizes.first(where: { $0.capacity >= first.count })?.buckets else { return sorted }

@@ -48,7 +48,7 @@ extension SQLSchema {
     let expectedTables = Self.byKey(tables)
     let foundTables = Self.byKey(found.tables)
     var result: [SchemaDifference] = []
-    for (key, expected) in expectedTables.sorted(by: { $0.key < $1.key }) {
+    for (key, expected) in expectedTables.ordered(by: { $0.key < $1.key }) {
       guard let other = foundTables[key] else {
         result.append(.missingTable(expected.name))
         continue
@@ -58,7 +58,7 @@ extension SQLSchema {
         between: indexes.values.filter { Self.key($0.tableName) == key },
         and: found.indexes.values.filter { Self.key($0.tableName) == key }, table: expected.name)
     }
-    for (key, other) in foundTables.sorted(by: { $0.key < $1.key }) where expectedTables[key] == nil {
+    for (key, other) in foundTables.ordered(by: { $0.key < $1.key }) where expectedTables[key] == nil {
       result.append(.unexpectedTable(other.name))
     }
     return result
@@ -101,7 +101,7 @@ extension SQLSchema {
         })
     }
     func ordered(_ shapes: Set<Shape>) -> [Shape] {
-      shapes.sorted {
+      shapes.ordered {
         ($0.columns.joined(separator: ","), $0.isUnique ? 1 : 0) < (
           $1.columns.joined(separator: ","), $1.isUnique ? 1 : 0
         )

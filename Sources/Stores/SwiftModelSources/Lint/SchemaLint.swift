@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import ModelPresentation
 
 /// Finds in the sources of SwiftData models what makes stores in the field unknown to the app, or costs their data.
 ///

@@ -79,7 +79,7 @@ extension MappingFileBuilder {
             declaredBy: property.declaringEntityName, property: property.path))
       }
     }
-    return result.sorted { first, second in
+    return result.ordered { first, second in
       if first.sourceEntityName != second.sourceEntityName {
         return precedesByCodeUnit(first.sourceEntityName, second.sourceEntityName)
       }

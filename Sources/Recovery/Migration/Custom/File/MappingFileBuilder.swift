@@ -94,14 +94,14 @@ struct MappingFileBuilder {
 
   private mutating func removeWhatIsLeft(_ inference: MappingInference) {
     let read = Set(mappings.compactMap(\.sourceEntityName))
-    for name in source.entities.keys.sorted(by: precedesByCodeUnit) where !read.contains(name) {
+    for name in source.entities.keys.inCodeUnitOrder() where !read.contains(name) {
       mappings.append(EntityMapping(name: "IEM_Remove_\(name)", kind: .remove, source: name, destination: nil))
       if source.entities[name]?.isAbstract == false {
         losses[name] = [[MigrationLoss(.removedEntity, source: name)]]
       }
     }
     let made = Set(mappings.compactMap(\.destinationEntityName))
-    for name in destination.entities.keys.sorted(by: precedesByCodeUnit) where !made.contains(name) {
+    for name in destination.entities.keys.inCodeUnitOrder() where !made.contains(name) {
       mappings.append(EntityMapping(name: "IEM_Add_\(name)", kind: .add, source: nil, destination: name))
     }
   }

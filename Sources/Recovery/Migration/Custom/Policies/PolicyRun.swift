@@ -41,7 +41,7 @@ final class PolicyRun {
   func entityNames(madeBy route: CustomRoute) -> [String] { made[route.number]?.keys.sorted() ?? [] }
 
   func noteDeletion(of id: MigrationRecord.ID) throws {
-    for (number, counts) in made.sorted(by: { $0.key < $1.key }) {
+    for (number, counts) in made.ordered(by: { $0.key < $1.key }) {
       if let count = counts[id.entityName], count > 0 {
         made[number]?[id.entityName] = count - 1
         return
@@ -53,7 +53,7 @@ final class PolicyRun {
   /// Adds what the policies have made to the account.
   func count(_ account: inout StepAccount) {
     for (route, _) in routes {
-      for (entity, rows) in (made[route.number] ?? [:]).sorted(by: { $0.key < $1.key }) {
+      for (entity, rows) in (made[route.number] ?? [:]).ordered(by: { $0.key < $1.key }) {
         account.entities.append(.init(entity: entity, source: route.source?.name, rows: rows))
       }
     }

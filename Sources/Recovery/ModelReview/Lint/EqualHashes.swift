@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import Migration
 internal import StoreFiles
 
 /// What two versions with equal hashes say differently, although nothing runs between them.
@@ -8,11 +9,7 @@ enum EqualHashes {
   /// Version hashes say nothing of renaming identifiers (format section 4.2), so that a store of the one version counts as one
   /// of the other: it is opened as it is.
   static func findings(from before: ModelVersion, to after: ModelVersion) -> [LintFinding] {
-    // As if the hashes differed, since entities of equal ones go on as themselves.
-    let mapping = MappingInference(
-      InferenceBuilder(
-        from: before.model, to: after.model, hashes: .init(source: before.versionHashes, destination: [:]))
-    ).mapping
+    let mapping = MappingInference(disregardingHashesFrom: before, to: after).mapping
     let place = "\(before.name) → \(after.name)"
     var findings: [LintFinding] = []
     for entity in mapping.entityMappings {

@@ -1,5 +1,6 @@
 internal import Foundation
 public import ManagedObjectModel
+public import Migration
 public import StoreFiles
 public import SystemPackage
 

@@ -1,3 +1,4 @@
+public import ManagedObjectModel
 internal import StoreFiles
 
 /// A model as text for people, in 100 columns or the width given.
@@ -47,21 +48,21 @@ public struct ModelListing: Sendable {
     let identifiers = model.versionIdentifiers.filter { !$0.isEmpty }.map(printable)
     let suffix = identifiers.isEmpty ? "" : ", identifier \(identifiers.joined(separator: ", "))"
     add("Version \(printable(version.name))\(version.isCurrent ? " (current)" : "")\(suffix)")
-    let roots = model.entities.values.filter { $0.parentName == nil }.map(\.name).sorted(by: precedesByCodeUnit)
+    let roots = model.entities.values.filter { $0.parentName == nil }.map(\.name).inCodeUnitOrder()
     // Depth first, every hierarchy together.
     var waiting = roots.reversed().map { (name: $0, depth: 0) }
     while let (name, depth) = waiting.popLast() {
       guard let entity = model.entities[name] else { continue }
       add("")
       add(entity, depth: depth, hash: version.versionHashes[name], in: model)
-      waiting += model.childNames(of: name).sorted(by: precedesByCodeUnit).reversed().map { ($0, depth + 1) }
+      waiting += model.childNames(of: name).inCodeUnitOrder().reversed().map { ($0, depth + 1) }
     }
     if !model.configurations.isEmpty { add("") }
-    for name in model.configurations.keys.sorted(by: precedesByCodeUnit) {
+    for name in model.configurations.keys.inCodeUnitOrder() {
       wrap("Configuration \(printable(name)): ", (model.configurations[name] ?? []).map(printable), indent: 2)
     }
     if !model.fetchRequests.isEmpty { add("") }
-    for name in model.fetchRequests.keys.sorted(by: precedesByCodeUnit) {
+    for name in model.fetchRequests.keys.inCodeUnitOrder() {
       guard let request = model.fetchRequests[name] else { continue }
       add("Fetch request \(printable(name)): \(Self.text(request))")
     }
@@ -83,7 +84,7 @@ public struct ModelListing: Sendable {
     let short = String((hash?.hex ?? "").prefix(12))
     let gap = width - title.count - short.count
     add(gap >= 2 ? title + String(repeating: " ", count: gap) + short : title + "  " + short)
-    let properties = entity.properties.values.sorted { precedesByCodeUnit($0.name, $1.name) }
+    let properties = entity.properties.values.ordered { precedesByCodeUnit($0.name, $1.name) }
     let column = min(32, (properties.map { printable($0.name).count }.max() ?? 0) + 2)
     for attribute in properties.compactMap(\.attribute) { add(attribute, indent + "  ", column) }
     for relationship in properties.compactMap(\.relationship) {
@@ -100,7 +101,7 @@ public struct ModelListing: Sendable {
     for names in entity.compoundIndexes {
       add("\(indent)  compound index (\(names.map(printable).joined(separator: ", ")))")
     }
-    for key in entity.userInfo.keys.sorted(by: precedesByCodeUnit) {
+    for key in entity.userInfo.keys.inCodeUnitOrder() {
       add("\(indent)  info \(printable(key)) = \(printable(entity.userInfo[key] ?? ""))")
     }
   }

@@ -1,4 +1,5 @@
 package import Backup
+package import BackupRestore
 import GRDB
 package import ManagedObjectModel
 import PersistentStore

@@ -1,4 +1,5 @@
 internal import GRDB
+public import PersistentStore
 internal import StoreFiles
 
 extension PersistentStore {

@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+package import Migration
 package import StoreFiles
 
 extension MappingInference {
@@ -52,23 +53,5 @@ extension MigrationRefusal {
       "kind": kind.rawValue, "coreDataCode": coreDataCode, "entity": entityName, "property": property?.description,
       "reason": reason, "detail": detail, "wayRound": wayRound,
     ]
-  }
-}
-
-extension PropertyMapping.Value {
-  /// The word that stands for it in JSON.
-  package var word: String {
-    switch self {
-    case .copy: "copy"
-    case .convert: "convert"
-    case .externalize: "externalize"
-    case .defaultValue: "default"
-    case .null: "null"
-    case .recompute: "recompute"
-    case .relationship: "relationship"
-    case .inverse: "inverse"
-    case .destinations: "destinations"
-    case .expression: "expression"
-    }
   }
 }

@@ -1,6 +1,7 @@
 public import AgeEncryption
 internal import Archives
 public import StoreFiles
+public import SupportBundle
 public import SystemPackage
 
 /// Writes a bundle: a BagIt bag, in a tar archive, packed with gzip, encrypted where recipients are given.

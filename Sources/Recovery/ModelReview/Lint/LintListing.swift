@@ -1,3 +1,4 @@
+internal import Migration
 internal import StoreFiles
 
 /// The findings about a model as text for people: what `model lint` prints.

@@ -1,3 +1,4 @@
+internal import SupportBundle
 public import SystemPackage
 
 /// One file of a bundle.

@@ -1,5 +1,6 @@
 internal import GRDB
 internal import ManagedObjectModel
+internal import PersistentStore
 
 /// The reading of an entity's records: the query, and what each of its columns is.
 struct RecordReader {

@@ -1,3 +1,5 @@
+public import PersistentStore
+
 /// A record of a Core Data store.
 public struct Record: Sendable, Hashable {
   /// The entity it is of: the one asked for or one that inherits from it.

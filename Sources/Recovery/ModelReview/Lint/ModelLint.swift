@@ -1,4 +1,5 @@
 public import ManagedObjectModel
+internal import Migration
 internal import StoreFiles
 
 /// Checks a model's versions for what would hurt the people who have stores of them.

@@ -1,3 +1,4 @@
+package import ManagedObjectModel
 package import StoreFiles
 
 extension ModelBundle {
@@ -24,7 +25,7 @@ extension ModelBundle {
       return [
         "name": version.name, "current": version.isCurrent, "checksum": missing.isEmpty ? version.checksum : "",
         "entities": version.versionHashes.filter { !missing.contains($0.key) }.mapValues(\.hex),
-        "incomplete": missing.isEmpty ? nil : missing.sorted(by: precedesByCodeUnit),
+        "incomplete": missing.isEmpty ? nil : missing.inCodeUnitOrder(),
       ]
     }
     return ["versions": versions]
@@ -33,7 +34,7 @@ extension ModelBundle {
 
 extension ModelVersion {
   fileprivate var payload: JSON.Object {
-    let entities = model.entities.values.sorted { precedesByCodeUnit($0.name, $1.name) }
+    let entities = model.entities.values.ordered { precedesByCodeUnit($0.name, $1.name) }
     return [
       "name": name, "current": isCurrent, "checksum": checksum, "identifiers": model.versionIdentifiers,
       "entities": entities.map { JSON.Object($0.payload, ["hash": versionHashes[$0.name]?.hex ?? ""]) },
@@ -44,7 +45,7 @@ extension ModelVersion {
 
 extension Entity {
   fileprivate var payload: JSON.Object {
-    let sorted = properties.values.sorted { precedesByCodeUnit($0.name, $1.name) }
+    let sorted = properties.values.ordered { precedesByCodeUnit($0.name, $1.name) }
     let fetched = sorted.compactMap { property -> JSON.Object? in
       guard case .fetchedProperty(let fetched) = property else { return nil }
       return ["name": fetched.traits.name, "fetchRequest": fetched.fetchRequest?.payload]

@@ -1,3 +1,6 @@
+public import ManagedObjectModel
+import StoreFiles
+
 /// How one model differs from another in what is stored, entity by entity and property by property, matched by name.
 ///
 /// What does not enter version hashes (defaults, delete rules, indexes …) is not compared.
@@ -38,9 +41,9 @@ public struct ModelDifference: Sendable, Hashable, Codable {
   /// Compares two models.
   public init(from first: ManagedObjectModel, to second: ManagedObjectModel) {
     let (left, right) = (first.versionHashes(), second.versionHashes())
-    let common = Set(left.keys).intersection(right.keys).sorted(by: precedesByCodeUnit)
-    addedEntities = right.keys.filter { left[$0] == nil }.sorted(by: precedesByCodeUnit)
-    removedEntities = left.keys.filter { right[$0] == nil }.sorted(by: precedesByCodeUnit)
+    let common = Set(left.keys).intersection(right.keys).inCodeUnitOrder()
+    addedEntities = right.keys.filter { left[$0] == nil }.inCodeUnitOrder()
+    removedEntities = left.keys.filter { right[$0] == nil }.inCodeUnitOrder()
     changedEntities = common.filter { left[$0] != right[$0] }
     var added: [PropertyDifference] = []
     var removed: [PropertyDifference] = []
@@ -48,7 +51,7 @@ public struct ModelDifference: Sendable, Hashable, Codable {
     var entityChanges: [String: [String]] = [:]
     for name in changedEntities {
       guard let old = first.entities[name], let new = second.entities[name] else { continue }
-      for property in Set(old.properties.keys).union(new.properties.keys).sorted(by: precedesByCodeUnit) {
+      for property in Set(old.properties.keys).union(new.properties.keys).inCodeUnitOrder() {
         let (before, after) = (old.properties[property], new.properties[property])
         switch (before, after) {
         case (nil, .some): added.append(PropertyDifference(entity: name, property: property, changes: []))
@@ -82,7 +85,7 @@ public struct ModelDifference: Sendable, Hashable, Codable {
     note("hash modifier", old.versionHashModifier ?? "none", new.versionHashModifier ?? "none", &changes)
     func list(_ entity: Entity) -> String {
       let names = entity.uniquenessConstraints.map { "(" + $0.joined(separator: ", ") + ")" }
-      return names.isEmpty ? "none" : names.sorted(by: precedesByCodeUnit).joined(separator: " ")
+      return names.isEmpty ? "none" : names.inCodeUnitOrder().joined(separator: " ")
     }
     note("uniqueness constraints", list(old), list(new), &changes)
     return changes

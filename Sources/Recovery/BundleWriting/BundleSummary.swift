@@ -1,4 +1,5 @@
 public import StoreFiles
+public import SupportBundle
 
 /// A bundle that was written: what is sent is this file and no other.
 public struct BundleSummary: Sendable, Hashable, Codable {

@@ -1,3 +1,4 @@
+public import ManagedObjectModel
 public import StoreFiles
 
 /// Writes a model as source: the XML of `.xcdatamodel/contents` (section 1.2 of the format).
@@ -26,7 +27,7 @@ struct ModelSourceWriter {
     // What is read back must hash alike; a model that source cannot say in full is not written as another one.
     let back = try ManagedObjectModel(source: bytes).versionHashes()
     let wanted = model.versionHashes()
-    let names = Set(wanted.keys).union(back.keys).sorted(by: precedesByCodeUnit)
+    let names = Set(wanted.keys).union(back.keys).inCodeUnitOrder()
     if let other = names.first(where: { wanted[$0] != back[$0] }) {
       throw unwritable("entity \"\(printable(other))\" would get another hash", entity: other)
     }
@@ -51,14 +52,14 @@ struct ModelSourceWriter {
     if model.versionIdentifiers.count > 1 {
       omissions.append("\(model.versionIdentifiers.count - 1) more version identifiers")
     }
-    for name in model.entities.keys.sorted(by: precedesByCodeUnit) {
+    for name in model.entities.keys.inCodeUnitOrder() {
       if let entity = model.entities[name] { try write(entity) }
     }
-    for name in model.fetchRequests.keys.sorted(by: precedesByCodeUnit) {
+    for name in model.fetchRequests.keys.inCodeUnitOrder() {
       guard let request = model.fetchRequests[name] else { continue }
       try element("fetchRequest", "    ", Self.attributes(of: request, name: name))
     }
-    for name in model.configurations.keys.sorted(by: precedesByCodeUnit) {
+    for name in model.configurations.keys.inCodeUnitOrder() {
       try open("configuration", "    ", [("name", name)])
       for member in model.configurations[name] ?? [] { try element("memberEntity", "        ", [("name", member)]) }
       lines.append("    </configuration>")
@@ -78,7 +79,7 @@ struct ModelSourceWriter {
         ("elementID", Self.identifier(entity.explicitRenamingIdentifier, entity.name)),
         ("versionHashModifier", entity.versionHashModifier), ("syncable", "YES"),
       ])
-    for name in entity.properties.keys.sorted(by: precedesByCodeUnit) {
+    for name in entity.properties.keys.inCodeUnitOrder() {
       switch entity.properties[name] {
       case .attribute(let attribute)?: try write(attribute, "        ", entity, depth: 0)
       case .relationship(let relationship)?: try write(relationship)
@@ -123,7 +124,7 @@ struct ModelSourceWriter {
   private mutating func writeUserInfo(_ entries: [String: String], _ indent: String) throws(ModelError) {
     guard !entries.isEmpty else { return }
     lines.append("\(indent)<userInfo>")
-    for key in entries.keys.sorted(by: precedesByCodeUnit) {
+    for key in entries.keys.inCodeUnitOrder() {
       try element("entry", "\(indent)    ", [("key", key), ("value", entries[key])])
     }
     lines.append("\(indent)</userInfo>")
@@ -340,7 +341,7 @@ extension ManagedObjectModel {
     let bytes = try compiledBytes()
     let back = try ManagedObjectModel(compiled: bytes).versionHashes()
     let wanted = versionHashes()
-    guard let other = wanted.keys.sorted(by: precedesByCodeUnit).first(where: { wanted[$0] != back[$0] }) else {
+    guard let other = wanted.keys.inCodeUnitOrder().first(where: { wanted[$0] != back[$0] }) else {
       return bytes
     }
     throw ModelError(

@@ -1,3 +1,5 @@
+internal import Migration
+
 /// Something about a model's versions that would hurt the people who have stores of them.
 public struct LintFinding: Sendable, Hashable {
   /// The rule that is broken; raw values are part of the command line's contract.

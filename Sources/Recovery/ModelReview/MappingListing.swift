@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+public import Migration
 internal import StoreFiles
 
 /// A mapping as text for people, in 100 columns or the width given: what `model diff` prints.

@@ -1,4 +1,5 @@
 package import Backup
+package import BackupRestore
 internal import StoreFiles
 package import SystemPackage
 

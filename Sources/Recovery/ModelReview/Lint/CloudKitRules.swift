@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import Migration
 internal import StoreFiles
 
 /// What CloudKit's mirroring asks of a model (format section 5.6).

@@ -1,4 +1,5 @@
 internal import ManagedObjectModel
+internal import Migration
 internal import StoreFiles
 
 /// Finds removals and additions that are probably one rename.

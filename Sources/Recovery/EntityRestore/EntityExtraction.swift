@@ -1,4 +1,5 @@
 import Backup
+import BackupRestore
 import Foundation
 import GRDB
 import ManagedObjectModel

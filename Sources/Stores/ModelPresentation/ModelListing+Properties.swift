@@ -1,3 +1,4 @@
+internal import ManagedObjectModel
 internal import StoreFiles
 
 extension ModelListing {
@@ -63,7 +64,7 @@ extension ModelListing {
     if traits.allowsCloudEncryption { notes.append("encrypted in the cloud") }
     if let identifier = traits.explicitRenamingIdentifier { notes.append("was \(printable(identifier))") }
     if let modifier = traits.versionHashModifier { notes.append("hash modifier \(printable(modifier))") }
-    for key in traits.userInfo.keys.sorted(by: precedesByCodeUnit) {
+    for key in traits.userInfo.keys.inCodeUnitOrder() {
       notes.append("info \(printable(key)) = \(printable(traits.userInfo[key] ?? ""))")
     }
     return notes

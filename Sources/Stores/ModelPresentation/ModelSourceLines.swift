@@ -1,3 +1,4 @@
+public import ManagedObjectModel
 public import StoreFiles
 public import SystemPackage
 
