@@ -15,7 +15,7 @@ import tempfile
 import urllib.parse
 
 import axe_playwright_python
-from marionette_driver import By
+from marionette_driver import By, errors
 from marionette_driver.keys import Keys
 from marionette_driver.marionette import Marionette
 from marionette_driver.wait import Wait
@@ -117,10 +117,12 @@ def use(firefox, origin, seen, failures):
     field.clear()
     field.send_keys("SELECT 6 * 7 AS answer")
     field.send_keys(Keys.CONTROL, Keys.ENTER)
+    # The page goes while the answer comes, and its elements with it.
+    wait = Wait(driver, timeout=20, ignored_exceptions=[errors.StaleElementException])
     try:
-        Wait(driver, timeout=20).until(lambda driver: "42" in driver.find_element(By.TAG_NAME, "main").text)
-    except Exception:
-        failures.add("the console", "does not answer")
+        wait.until(lambda driver: "42" in driver.find_element(By.TAG_NAME, "main").text)
+    except errors.MarionetteException as error:
+        failures.add("the console", f"does not answer: {type(error).__name__}")
 
 
 def main():
