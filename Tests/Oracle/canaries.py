@@ -2,7 +2,8 @@
 
 SQLite makes each store, with values that are known: in rows in use, deleted, dropped, in indexes of every kind, as keys, in full-text
 indexes, in Core Data's metadata and history, in files beside the store. No bundle may hold one of them, in UTF-8, in UTF-16 of either
-order, as decimal digits, or as the bytes of a number. The scrubbed store must be what the original is, too: `PRAGMA integrity_check`
+order, as decimal digits, or as the bytes of a number; nor the name of a file beside the store, nor the SHA-256 of any of its files, as a
+receipt of a quarantine has them: a store with such files is exported from quarantine, too. The scrubbed store must be what the original is, too: `PRAGMA integrity_check`
 prints the same lines, and a salvage finds as much. Damage is done here, by bytes, and the search shares nothing with the tool.
 
 Each store is tried sound in one encoding and damaged in one way; all of them in every encoding and way with --all. Other arguments: words of
@@ -10,6 +11,8 @@ the names of the stores to try, and
   --seed N    the seed of values and damage (1)
 """
 
+import base64
+import hashlib
 import os
 import plistlib
 import random
@@ -330,6 +333,10 @@ def external(db, v, folder):
         db.execute("INSERT INTO ZPERSON VALUES (?,1,1,NULL,?,?,?,?)", (
             i + 1, 5e8 + i, v.mail(), v.number(), b"\x02" + name.encode() + b"\0"))
     v.rows.append("files")
+    # Files that Core Data knows nothing of, under names that a user gave.
+    for stray in (place / f"{v.text()}.pdf", place.parent / v.text() / f"{v.text()}.txt"):
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_bytes(v.blob(700))
 
 
 @store("words of our own")
@@ -623,7 +630,7 @@ def compare(path, scrubbed, folder, v, kind):
         return faults
     for question in v.rows:
         if question == "files":
-            names = {one.name for one in (scrubbed.parent / ".Store_SUPPORT" / "_EXTERNAL_DATA").iterdir()}
+            names = {one.name for one in (scrubbed.parent / ".Store_SUPPORT" / "_EXTERNAL_DATA").iterdir() if len(one.name) == 36}
             told = {row[0][1:-1].decode() for row in answers(scrubbed, folder, "SELECT ZPICTURE FROM ZPERSON")}
             if names != told:
                 faults.append("references do not lead to the files")
@@ -635,6 +642,44 @@ def compare(path, scrubbed, folder, v, kind):
                     faults.append(f"{same} of {len(pairs)} numbers stay: {sql}")
         elif answers(path, folder, question) != answers(scrubbed, folder, question):
             faults.append(f"another answer: {question}")
+    return faults
+
+
+def sums(folder):
+    """The SHA-256 of every file below a folder, whole and the beginning, in the ways it is written."""
+    found = {}
+    for path in (one for one in folder.rglob("*") if one.is_file()):
+        digest = hashlib.sha256(path.read_bytes())
+        for form in (digest.digest()[:8], digest.hexdigest()[:16].encode(), digest.hexdigest()[:16].upper().encode(),
+                     base64.b64encode(digest.digest())[:20]):
+            found[form] = f"the SHA-256 of {path.name}"
+    return found
+
+
+def quarantined(path, folder, wanted):
+    """What is wrong with the bundles of a copy of a store that is put into quarantine, salvaged, and exported twice."""
+    faults, copy = [], folder / "quarantined"
+    shutil.copytree(path.parent, copy)
+    store, home = copy / path.name, folder / "home of quarantine"
+    wanted = wanted | sums(copy)
+    lazaret("quarantine", "add", store, "--home", home, "--reason", "a word of the owner's", "--json")
+    stores = lazaret("quarantine", "list", "--home", home, "--json").data.get("stores") or lazaret(
+        "quarantine", "list", "--home", copy, "--json").data.get("stores") or []
+    if len(stores) != 1:
+        return ["the store is not in quarantine"]
+    identifier = stores[0]["store"]
+    lazaret("quarantine", "salvage", identifier, "--home", home, "--json")
+    for number, level in enumerate(("facts", "scrubbed", "facts", "scrubbed")):
+        bundle = folder / f"q{number}.tgz"
+        done = lazaret("export", identifier, "--level", level, "--yes", "-o", bundle, "--home", home)
+        if not bundle.exists():
+            faults.append(f"no bundle at the level {level} from quarantine: {done}")
+            continue
+        with tarfile.open(bundle) as archive:
+            parts = [one.name.encode() for one in archive]
+            parts += [archive.extractfile(one).read() for one in archive if one.isfile()]
+        hits = search(b"\n".join(parts), wanted)
+        faults += [f"{len(hits)} forms are found at the level {level} from quarantine, such as {wanted[sorted(hits)[0]]}"] if hits else []
     return faults
 
 
@@ -655,7 +700,7 @@ def cell(name, encoding, kind, seed):
             parts = [one.name.encode() for one in archive]
             parts += [archive.extractfile(one).read() for one in archive if one.isfile()]
             archive.extractall(unpacked, filter="data")
-        wanted = needles(v)
+        wanted = needles(v) | sums(path.parent)
         hits = search(b"\n".join(parts), wanted)
         faults = [f"{len(hits)} of {len(wanted)} forms are found, such as {wanted[sorted(hits)[0]]}"] if hits else []
         for level in ("facts",) if kind == "sound" or encoding == "UTF-8" else ():
@@ -666,6 +711,8 @@ def cell(name, encoding, kind, seed):
                 faults += [f"{len(hits)} forms are found at the level {level}, such as {wanted[sorted(hits)[0]]}"] if hits else []
             else:
                 faults.append(f"no bundle at the level {level}")
+        if (path.parent / ".Store_SUPPORT").exists():
+            faults += quarantined(path, folder, wanted)
         scrubbed = next(one for one in unpacked.rglob("*.sqlite"))
         left = {one for suffix, bytes_ in sound.items() if Path(f"{scrubbed}{suffix}").exists()
                 for one in left_in_place(bytes_, Path(f"{scrubbed}{suffix}").read_bytes(), wanted, encoding)}

@@ -290,4 +290,27 @@ struct StandingTests {
     #expect(others.count == 1 && others != [name])
     #expect(references == others.map { Data([2] + Array($0.utf8) + [0]) })
   }
+
+  @Test("Names that a user gave to files and folders beside a store become others, each another one")
+  func namesOfFiles() throws {
+    let scene = try Self.scene(["CREATE TABLE t (id INTEGER PRIMARY KEY)"])
+    let folder = StoreFileSet(main: scene.store).path(of: .externalData)
+    let names = [
+      "Quirinus/letter.pdf", "Quirinus/Ä.pdf", "Quirinus/Ö.pdf", "Quirinus/Ü/a", "Quirinus/Ü/b", "Quirinus/Ü/c",
+    ]
+    for name in names {
+      let path = folder.pushing(FilePath(name))
+      try FileSystem().makeDirectory(path.removingLastComponent())
+      try FileSystem().writeAtomically(Array("a large value".utf8), to: path, replacing: false)
+    }
+    let (scrubbed, _) = try scene.scrubbed()
+    let target = StoreFileSet(main: scrubbed.store).path(of: .externalData)
+    let found = try FileSystem().descendants(of: target)
+    #expect(found.files.count == names.count && found.folders.count == 2)
+    #expect(Set(found.files.map { $0.relative.map(\.string).joined(separator: "/") }).count == names.count)
+    for file in found.files {
+      let path = file.relative.map(\.string).joined(separator: "/")
+      #expect(!["Quirinus", "letter", "Ä", "Ö", "Ü"].contains { path.contains($0) }, "\(path)")
+    }
+  }
 }

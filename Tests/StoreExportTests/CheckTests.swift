@@ -66,6 +66,32 @@ struct CheckTests {
     #expect(check.leaks(in: Array(before.utf8), named: "log.txt") == nil)
   }
 
+  @Test func aNameAndASumOfAFileAreFound() throws {
+    let name = "Letter to Quirinus.pdf"
+    // That of "abc", as FIPS 180-2 has it.
+    let digits = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    let sum = stride(from: 0, to: 64, by: 2).compactMap { UInt8(digits.dropFirst($0).prefix(2), radix: 16) }
+    #expect(sum.count == 32)
+    var check = ExportCheck(nil, marks: FileMarks(names: [name], sums: [sum]), names: [])
+    let line = Array("{\"bytes\": 7, \"sha256\": \"".utf8)
+    let forms = [
+      Array(digits.utf8), Array(digits.uppercased().utf8), Array(digits.prefix(16).utf8), sum,
+      Array(Data(sum).base64EncodedString().utf8), Array(name.utf8), Array(Data(name.utf8).base64EncodedString().utf8),
+    ]
+    for isOthers in [false, true] {
+      for form in forms {
+        let leaks = check.leaks(in: line + form + Array("\"}\n".utf8), named: "receipt.json", isOthers: isOthers)
+        #expect(leaks?.count == 1, "\(String(decoding: form, as: UTF8.self))")
+      }
+      let other = Array(String(repeating: "0123456789abcdef", count: 4).utf8)
+      #expect(check.leaks(in: line + other, named: "receipt.json", isOthers: isOthers) == nil)
+    }
+    // A name that the text would have without the file too is none of its; a sum always is.
+    for form in [digits, name] { check.know(line + Array(form.utf8), named: "receipt.json") }
+    #expect(check.leaks(in: line + Array(name.utf8), named: "receipt.json") == nil)
+    #expect(check.leaks(in: line + Array(digits.utf8), named: "receipt.json") != nil)
+  }
+
   @Test func namesSumsTimesAndMembersOfJSONAreNoLeaks() throws {
     let check = try check(
       ["ZCAR", "Car.name", "2026-11-21", "0123456789abcdef", "damaged", "words"],

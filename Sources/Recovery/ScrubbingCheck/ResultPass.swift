@@ -193,7 +193,10 @@ struct ResultPass {
       // The name of the file may be a value.
       let name = PathText(FilePath(folder.lastComponent?.string ?? ""))
       stream = nil
-      waiting = Array((file.relative.last?.string ?? "").utf8) + [0]
+      waiting = []
+      for component in file.relative where component != CheckedStore.ownFolder {
+        waiting += Array(component.string.utf8) + [0]
+      }
       carried = waiting.count
       waitingImages = []
       var offset: Int64 = 0

@@ -212,8 +212,11 @@ struct ValueReading: Sendable {
   private mutating func readExternal(_ folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
     guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return }
     for file in try fileSystem.descendants(of: folder).files where file.status.kind == .regular {
-      let name = Array((file.relative.last?.string ?? "").utf8)
-      fingerprints.insert(text: name.span, 0..<name.count)
+      for component in file.relative where component != CheckedStore.ownFolder {
+        let name = Array(component.string.utf8)
+        fingerprints.insert(text: name.span, 0..<name.count)
+      }
+      var digest = RunningDigest()
       let source = try fileSystem.open(file.path)
       var offset: Int64 = 0
       while offset < source.count {
@@ -224,7 +227,12 @@ struct ValueReading: Sendable {
         } else {
           fingerprints.insertPieces(bytes.span, 0..<bytes.count, isText: false)
         }
+        digest.add(bytes)
         offset += Int64(bytes.count)
+      }
+      // Who has the file could find out by its sum that it was there.
+      if offset > 0, let sum = [UInt8](hexadecimal: digest.hexadecimal) {
+        fingerprints.insert(blob: sum.span, 0..<sum.count)
       }
     }
   }

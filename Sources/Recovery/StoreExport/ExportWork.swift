@@ -61,7 +61,7 @@ struct ExportWork: Sendable {
     let scrubbing = isBeside ? try ScrubBeside.begin(self, evidence, in: folder) : nil
     let analysis = try ExportAnalysis.make(
       evidence, of: source, options, home: home, in: folder, surroundings, progress)
-    let texts = try texts(of: evidence, analysis, in: folder, date: date)
+    let texts = try texts(of: evidence, analysis, source.receipt, in: folder, date: date)
     let pages = try DamagedPages(analysis.report?.pages, analysis.pages, of: evidence)
     var sizing = ExportSizing(fileSystem: fileSystem)
 
@@ -85,9 +85,13 @@ struct ExportWork: Sendable {
     case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     }
     items += texts.items(options.level)
-    let scanner = try scrubbed?.scanner ?? factsScanner(evidence, analysis)
-    if let scanner, options.level == .facts || options.level == .scrubbed {
-      items = try checked(items, by: scanner, scrubbed?.search, analysis) { [scrubbed] in
+    if options.level == .facts || options.level == .scrubbed {
+      let check = ExportCheck(
+        try scrubbed?.scanner ?? factsScanner(evidence, analysis), search: scrubbed?.search,
+        marks: try FileMarks(evidence, source.receipt, in: fileSystem) { !progress(.checking, 0, Int64(items.count)) },
+        names: names(in: items, analysis))
+      items = try checked(items, by: check) { [scrubbed] in
+        guard evidence.hasMain else { return [] }
         let scrubbed = try scrubbed ?? ScrubbedStore(self, evidence, in: folder.path)
         return try knownTexts(from: scrubbed.files, in: folder, date: date)
       }
@@ -135,7 +139,8 @@ struct ExportWork: Sendable {
 
   /// The texts that are made of a store and of what was found out about it.
   private func texts(
-    of evidence: ExportEvidence, _ analysis: ExportAnalysis, in folder: ExportFolder, date: Timestamp
+    of evidence: ExportEvidence, _ analysis: ExportAnalysis, _ receipt: Receipt?, in folder: ExportFolder,
+    date: Timestamp
   ) throws -> ExportTexts {
     var log = OpeningLog(now: now)
     log.add("info", "export", "lazaret \(LibraryVersion.current), SQLite \(SQLiteLibrary.version)")
@@ -147,11 +152,12 @@ struct ExportWork: Sendable {
     }
     for remark in evidence.remarks { log.add("info", "export", remark) }
     try open(evidence, in: folder, &log)
-    let reduction = PathReduction(knowing: [
-      source.originalPath, evidence.files.main, home, folder.path, FilePath(NSHomeDirectory()).appending("x"),
-      FilePath(NSTemporaryDirectory()).appending("x"),
-    ])
-    return try ExportTexts(self, evidence, analysis, reduction, date: date, &log)
+    let reduction = PathReduction(
+      knowing: [
+        source.originalPath, evidence.files.main, home, folder.path, FilePath(NSHomeDirectory()).appending("x"),
+        FilePath(NSTemporaryDirectory()).appending("x"),
+      ], tellingOnlyMonths: options.level == .scrubbed)
+    return try ExportTexts(self, evidence, analysis, receipt, reduction, date: date, &log)
   }
 
   /// The texts as they come out of a scrubbed copy, in which no value is: what both have was known without the store's values.
@@ -160,7 +166,9 @@ struct ExportWork: Sendable {
     let quiet: ExportProgress = { [progress] _, done, total in progress(.checking, done, total) }
     let analysis = try ExportAnalysis.make(
       evidence, of: source, options, home: home, in: folder, surroundings, usesReport: false, quiet)
-    return try texts(of: evidence, analysis, in: folder, date: date).items(options.level)
+    // A receipt is not made of the store's files, so that what it says of these is taken out by itself.
+    return try texts(of: evidence, analysis, source.receipt?.withoutTexts, in: folder, date: date)
+      .items(options.level)
   }
 
   // MARK: Opening a copy
@@ -184,22 +192,23 @@ struct ExportWork: Sendable {
       || ["README.txt", "system.json", "schema.sql", "scrub.json"].contains(name)
   }
 
-  /// Looks for values of the store in files that are to hold none; gives the files without any.
+  /// Looks in files that are to hold none for values of the store, and for what tells of its files; gives those without.
   ///
   /// Where a value is also a word of this software's, the same texts are made of a scrubbed copy, in which no value is: lines that
   /// are the same hold none, and a text with others is replaced by the one of the copy as a whole.
   ///
   /// - Parameter known: makes the texts of a scrubbed copy.
   private func checked(
-    _ items: [BundleItem], by scanner: ValueScanner, _ search: ValueSearch?, _ analysis: ExportAnalysis,
-    known: () throws -> [BundleItem]
+    _ items: [BundleItem], by check: ExportCheck, known: () throws -> [BundleItem]
   ) throws -> [BundleItem] {
-    var check = ExportCheck(scanner, search: search, names: names(in: items, analysis))
+    var check = check
     var suspects: [(place: Int, bytes: [UInt8])] = []
     for (number, item) in items.enumerated() {
       guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
-      guard !Self.isOthers(item.name), case .bytes(let bytes) = item.content else { continue }
-      if check.leaks(in: bytes, named: item.name) != nil { suspects.append((number, bytes)) }
+      guard case .bytes(let bytes) = item.content else { continue }
+      if check.leaks(in: bytes, named: item.name, isOthers: Self.isOthers(item.name)) != nil {
+        suspects.append((number, bytes))
+      }
     }
     guard !suspects.isEmpty else { return items }
     let texts = try known()
@@ -209,8 +218,9 @@ struct ExportWork: Sendable {
     var items = items
     for suspect in suspects {
       let item = items[suspect.place]
-      guard let (count, first) = check.leaks(in: suspect.bytes, named: item.name) else { continue }
-      guard let text = texts.first(where: { $0.name == item.name }) else {
+      let isOthers = Self.isOthers(item.name)
+      guard let (count, first) = check.leaks(in: suspect.bytes, named: item.name, isOthers: isOthers) else { continue }
+      guard !isOthers, let text = texts.first(where: { $0.name == item.name }) else {
         throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
       }
       items[suspect.place] = BundleItem(

@@ -16,12 +16,12 @@ enum SupportBundleErrors {
     SupportBundleError(.store, operation: operation, path: path, detail: detail)
   }
 
-  /// Values that were to stay are in what was to leave.
+  /// Values, names or sums that were to stay are in what was to leave.
   static func notScrubbed(_ path: FilePath, count: Int, in name: String, at offset: Int64) -> SupportBundleError {
     SupportBundleError(
       .notScrubbed, operation: operation, path: path,
       detail:
-        "\(count) values of records were found in what was to be written, the first in \(printable(name)) at byte "
-        + "\(offset)")
+        "\(count) values of records, or names or sums of files, were found in what was to be written, the first in "
+        + "\(printable(name)) at byte \(offset)")
   }
 }

@@ -3,6 +3,9 @@ internal import SystemPackage
 
 /// The original as this check reads it: where page images are in its files, and which tree a page belongs to.
 struct CheckedStore: Sendable {
+  /// The folder of large values that Core Data itself makes, whose name stays.
+  static let ownFolder: FilePath.Component = "_EXTERNAL_DATA"
+
   /// A page image in one of the files.
   struct Image: Sendable {
     /// The page.

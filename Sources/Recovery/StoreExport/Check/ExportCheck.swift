@@ -4,15 +4,20 @@ internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage
 
-/// Looks for values of the store in the texts of a bundle.
+/// Looks for values of the store, for the names of its large values and for the sums of its files in the texts of a bundle.
 ///
 /// A value that is found is no leak where it is a name of the schema or the model, the name of a member of JSON, part of a sum
 /// or a time, or where the same line was made of a scrubbed copy of the store: the text would be the same without the record.
+/// The same is true of a name that is found. A sum that is found always is a leak.
 package struct ExportCheck {
-  private let scanner: ValueScanner
+  /// What looks for values; nil where the store has none that can be read.
+  private let scanner: ValueScanner?
 
   /// What looks for values as the check of a scrubbed store does; nil where there is none.
   private let search: ValueSearch?
+
+  /// What tells that a file was among the store's.
+  private let marks: FileMarks
 
   private let names: Set<String>
 
@@ -32,9 +37,13 @@ package struct ExportCheck {
   private static let overlap = 128
 
   /// - Parameter names: texts with the names of the schema and the model.
-  package init(_ scanner: ValueScanner, search: ValueSearch? = nil, names texts: [String]) {
+  package init(
+    _ scanner: ValueScanner?, search: ValueSearch? = nil, marks: FileMarks = FileMarks(names: [], sums: []),
+    names texts: [String]
+  ) {
     self.scanner = scanner
     self.search = search
+    self.marks = marks
     var names = Set<String>()
     for text in texts {
       if text.utf8.count < 100 { names.insert(text.lowercased()) }
@@ -57,20 +66,27 @@ package struct ExportCheck {
     return Array(line)
   }
 
-  /// The values found in a text that must not be there: how many, and the first.
-  package func leaks(in bytes: [UInt8], named name: String) -> (count: Int, first: Leak)? {
+  /// What is found in a text that must not be there: how many values, names and sums, and the first.
+  ///
+  /// - Parameter isOthers: whether the text is made of nothing that is a record's, so that only names and sums are looked for.
+  package func leaks(in bytes: [UInt8], named name: String, isOthers: Bool = false) -> (count: Int, first: Leak)? {
     var (count, first) = (0, Leak?.none)
     var seen = Set<Int64>()
-    for offset in found(bytes, name) where seen.insert(offset).inserted {
+    let marked =
+      places(of: marks.sums, in: bytes) { _ in false } + places(of: marks.names, in: bytes) { isOwn(bytes, $0, name) }
+    let values = isOthers ? [] : search.map { places(of: $0, in: bytes) { isOwn(bytes, $0, name) } } ?? []
+    for offset in (marked + values).sorted() where seen.insert(offset).inserted {
       count += 1
       if first == nil { first = Leak(name: name, offset: offset) }
     }
     // One look is enough where nothing at all is found.
-    guard !scanner.scan(bytes, named: FilePath(name)).isEmpty else { return first.map { (count, $0) } }
+    guard let scanner, !isOthers, !scanner.scan(bytes, named: FilePath(name)).isEmpty else {
+      return first.map { (count, $0) }
+    }
     var start = 0
     while start < bytes.count {
       let end = min(bytes.count, start + Self.piece + Self.overlap)
-      for place in places(bytes, start..<end) where seen.insert(place.offset).inserted {
+      for place in places(scanner, bytes, start..<end) where seen.insert(place.offset).inserted {
         let range = Int(place.offset)..<min(bytes.count, Int(place.offset) + place.length)
         if isOwn(bytes, range, name) { continue }
         count += 1
@@ -81,25 +97,28 @@ package struct ExportCheck {
     return first.map { (count, $0) }
   }
 
-  /// The places of values that are nothing of our own, in each line the first, by the search of the check.
-  private func found(_ bytes: [UInt8], _ name: String) -> [Int64] {
-    guard var search, search.first(in: bytes) != nil else { return [] }
+  /// The places of what a search finds that are nothing of our own, in each line the first.
+  private func places(of search: ValueSearch, in bytes: [UInt8], isOwn: (Range<Int>) -> Bool) -> [Int64] {
+    var search = search
+    guard search.first(in: bytes) != nil else { return [] }
     var places: [Int64] = []
     for line in bytes.split(separator: 0x0a) {
       guard let hit = search.first(in: Array(line)) else { continue }
       let range = (line.startIndex + hit.lowerBound)..<(line.startIndex + hit.upperBound)
-      if !isOwn(bytes, range, name) { places.append(Int64(range.lowerBound)) }
+      if !isOwn(range) { places.append(Int64(range.lowerBound)) }
     }
     return places
   }
 
   /// Every place where a value is, in parts small enough that none is left unlisted.
-  private func places(_ bytes: [UInt8], _ range: Range<Int>) -> [(offset: Int64, length: Int)] {
+  private func places(
+    _ scanner: ValueScanner, _ bytes: [UInt8], _ range: Range<Int>
+  ) -> [(offset: Int64, length: Int)] {
     let findings = scanner.scan(Array(bytes[range]), named: "text")
     if findings.count > findings.places.count, range.count > 2 * Self.overlap {
       let middle = range.lowerBound + range.count / 2
-      return places(bytes, range.lowerBound..<min(range.upperBound, middle + Self.overlap))
-        + places(bytes, middle..<range.upperBound)
+      return places(scanner, bytes, range.lowerBound..<min(range.upperBound, middle + Self.overlap))
+        + places(scanner, bytes, middle..<range.upperBound)
     }
     return findings.places.map { (Int64(range.lowerBound) + $0.offset, $0.length) }
   }

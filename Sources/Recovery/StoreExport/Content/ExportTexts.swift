@@ -14,19 +14,17 @@ struct ExportTexts {
   private let facts: [BundleLevel: BundleItem]
   private let readmes: [BundleLevel: BundleItem]
 
+  /// What each level says of the receipt of a quarantined store.
+  private let receipts: [BundleLevel: [BundleItem]]
+
   init(
-    _ work: ExportWork, _ evidence: ExportEvidence, _ analysis: ExportAnalysis, _ reduction: PathReduction,
-    date: Timestamp, _ log: inout OpeningLog
+    _ work: ExportWork, _ evidence: ExportEvidence, _ analysis: ExportAnalysis, _ receipt: Receipt?,
+    _ reduction: PathReduction, date: Timestamp, _ log: inout OpeningLog
   ) throws {
     let fileSystem = work.fileSystem
     var items: [BundleItem] = []
     func add(_ name: String, _ bytes: [UInt8], _ words: String) {
       items.append(BundleItem(name, .bytes(bytes), words: words))
-    }
-    if let receipt = work.source.receipt?.withoutOwnersWords {
-      add(
-        "receipt.json", try reduction.json(receipt), "the receipt of the quarantine, without the names of folders")
-      add("timeline.json", try reduction.json(receipt.history), "what happened to the store, and when")
     }
     add("salvage.json", try analysis.salvage(reduction), "what can be recovered, what not, and the likely causes")
     let examination = JSON.Object(analysis.examination, ["path": PathText(FilePath(work.source.name))])
@@ -50,6 +48,14 @@ struct ExportTexts {
     add("log.txt", Array(text.utf8), "the log of looking at the store and of opening a copy of it")
     shared = items
 
+    var receipts: [BundleLevel: [BundleItem]] = [:]
+    if let receipt {
+      let shared = try Self.receipt(SharedReceipt(receipt), reduction)
+      for level in BundleLevel.allCases {
+        receipts[level] = level == .full ? try Self.receipt(whole: receipt.withoutOwnersWords, reduction) : shared
+      }
+    }
+    self.receipts = receipts
     var facts: [BundleLevel: BundleItem] = [:]
     var readmes: [BundleLevel: BundleItem] = [:]
     for level in BundleLevel.allCases {
@@ -69,7 +75,27 @@ struct ExportTexts {
 
   /// The files for a level.
   func items(_ level: BundleLevel) -> [BundleItem] {
-    shared + [facts[level], readmes[level]].compactMap(\.self)
+    shared + (receipts[level] ?? []) + [facts[level], readmes[level]].compactMap(\.self)
+  }
+
+  private static func receipt(_ receipt: SharedReceipt, _ reduction: PathReduction) throws -> [BundleItem] {
+    [
+      BundleItem(
+        "receipt.json", .bytes(try reduction.json(receipt)),
+        words: "the receipt of the quarantine in numbers and codes, without the names and sums of files"),
+      BundleItem(
+        "timeline.json", .bytes(try reduction.json(receipt.timeline)), words: "what happened to the store, and when"),
+    ]
+  }
+
+  private static func receipt(whole receipt: Receipt, _ reduction: PathReduction) throws -> [BundleItem] {
+    [
+      BundleItem(
+        "receipt.json", .bytes(try reduction.json(receipt)),
+        words: "the receipt of the quarantine, without the names of folders"),
+      BundleItem(
+        "timeline.json", .bytes(try reduction.json(receipt.history)), words: "what happened to the store, and when"),
+    ]
   }
 
   private static func facts(
@@ -86,7 +112,9 @@ struct ExportTexts {
     let versions = SoftwareVersions(examination, app: work.options.appVersion ?? receipt?.versions.app)
     return BundleFacts(
       level: level, date: date, app: work.options.app, store: work.source.name,
-      quarantineID: work.source.quarantineID, verdict: examination.verdict.rawValue,
+      // Its name tells when it was quarantined, which is about as old as the newest date of the store.
+      quarantineID: level == .scrubbed ? receipt?.lineage?.generation : work.source.quarantineID,
+      verdict: examination.verdict.rawValue,
       reason: receipt?.reason.code ?? examination.reason.code, cause: analysis.report?.causes.first?.code.rawValue,
       pageStates: Dictionary(uniqueKeysWithValues: (pages?.counts ?? [:]).map { ($0.key.rawValue, Int64($0.value)) }),
       damagedTables: damaged.sorted(), pageSize: pages?.pageSize ?? examination.health.pageSize,

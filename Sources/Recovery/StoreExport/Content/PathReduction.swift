@@ -3,12 +3,18 @@ internal import StoreFiles
 internal import SystemPackage
 
 /// Takes the folders out of paths in JSON, since their names tell of the user: of each path the last component stays.
+///
+/// Where a bundle tells only months, it leaves no more than these of dates, too.
 struct PathReduction {
+  /// Whether of dates and times only the month stays.
+  private let tellsOnlyMonths: Bool
+
   /// Folders that may be named within sentences, the longest first.
   private let folders: [String]
 
   /// A reduction that knows some folders and files; every other absolute path is told by its looks.
-  init(knowing paths: [FilePath]) {
+  init(knowing paths: [FilePath], tellingOnlyMonths tellsOnlyMonths: Bool) {
+    self.tellsOnlyMonths = tellsOnlyMonths
     var known = Set<String>()
     for path in paths {
       var folder = path.folder
@@ -45,6 +51,11 @@ struct PathReduction {
 
   /// Text with the folders of its paths left out.
   func reduced(_ text: String) -> String {
+    let text = withoutKnownFolders(text)
+    return tellsOnlyMonths ? Timestamp.inMonths(text) : text
+  }
+
+  private func withoutKnownFolders(_ text: String) -> String {
     if text.hasPrefix("/"), !text.contains("\n") {
       return FilePath(text).lastComponent?.string ?? "/"
     }
