@@ -187,7 +187,9 @@ struct BackupCommandTests {
     let apart = try #require(listed.first { $0["state"] as? String == "apart" }?["id"] as? String)
     let damaged = try desk.lazaret("backup", "restore", apart, "--home", "Kept", "--to", "Damaged.sqlite")
     #expect(damaged.status == 2, "\(damaged.output)\(damaged.errors)")
-    #expect(damaged.output.contains("It is damaged, as it was") && damaged.output.contains("lazaret salvage"))
+    #expect(
+      damaged.output.contains("It is as it was when it was backed up, not sound")
+        && damaged.output.contains("lazaret salvage"))
     let told = try desk.lazaret("backup", "restore", apart, "--home", "Kept", "--to", "Again.sqlite", "--json")
     #expect(told.status == 2)
     let damage = (try json(told.output) as? [String: Any])?["damage"] as? [String: Any]

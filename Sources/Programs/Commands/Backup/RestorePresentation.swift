@@ -18,8 +18,8 @@ extension RestoreReport {
       ])
   }
 
-  /// What was damaged of the store when it was backed up, and is so in what was restored; nil where that is sound, was salvaged, or
-  /// nothing tells.
+  /// Why the store was not sound when it was backed up, as what was restored is not; nil where that is, was salvaged, or nothing
+  /// tells.
   func damage(_ backup: StoredBackup) -> (code: String, words: String)? { salvage == nil ? backup.damage : nil }
 
   private var salvageCommand: String { "lazaret salvage \(shellQuoted(path)) -o OUT" }
@@ -30,7 +30,7 @@ extension RestoreReport {
     lines += values > 0 ? ", \(counted(Int64(values), "large value"))\n" : "\n"
     if let damage = damage(backup) {
       lines +=
-        "  It is damaged, as it was when it was backed up: \(printable(damage.words)) [\(printable(damage.code))]\n"
+        "  It is as it was when it was backed up, not sound: \(printable(damage.words)) [\(printable(damage.code))]\n"
       lines += "  Salvage it with: \(salvageCommand)\n"
     }
     if let quarantined { lines += "  What was there is in quarantine as \(quarantined.id).\n" }
