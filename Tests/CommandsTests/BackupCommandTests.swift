@@ -182,6 +182,20 @@ struct BackupCommandTests {
     let sound = try ChildProcess.run(
       "sqlite3", ["Good.sqlite", "PRAGMA integrity_check; SELECT count(*) FROM t"], in: desk.folder.path)
     #expect(sound.output == "ok\n2000\n")
+    // The other one gives the damaged store back, and says so.
+    let listed = try backups(try desk.lazaret("backup", "list", "--home", "Kept", "--json").output)
+    let apart = try #require(listed.first { $0["state"] as? String == "apart" }?["id"] as? String)
+    let damaged = try desk.lazaret("backup", "restore", apart, "--home", "Kept", "--to", "Damaged.sqlite")
+    #expect(damaged.status == 2, "\(damaged.output)\(damaged.errors)")
+    #expect(
+      damaged.output.contains("It is as it was when it was backed up, not sound")
+        && damaged.output.contains("lazaret salvage"))
+    let told = try desk.lazaret("backup", "restore", apart, "--home", "Kept", "--to", "Again.sqlite", "--json")
+    #expect(told.status == 2)
+    let damage = (try json(told.output) as? [String: Any])?["damage"] as? [String: Any]
+    #expect((damage?["code"] as? String)?.isEmpty == false)
+    #expect((damage?["hint"] as? String)?.contains("Again.sqlite") == true)
+    #expect(try FileSystem().contents(of: desk.folder.appending("Damaged.sqlite"), limit: 1 << 28) == bytes)
   }
 
   @Test func aFallOfRecordsIsToldAndReleased() throws {

@@ -28,6 +28,38 @@ struct SalvagingCommandTests {
     #expect(keys(of: event).isSuperset(of: ["salvage", "timeline", "entities", "score"]))
   }
 
+  @Test func aStoreWhoseFilesAreGoneIsListedAsSuch() throws {
+    let desk = try Desk()
+    let broken = try desk.makeBrokenStore()
+    #expect(try desk.lazaret("open", broken, "--model", desk.model, "--on-damage", "later").status == 2)
+    let id = try desk.quarantinedID()
+    func listed() throws -> [String: Any]? {
+      let list = try json(try desk.lazaret("quarantine", "list", "--json").output) as? [String: Any]
+      return (list?["stores"] as? [[String: Any]])?.first
+    }
+    let whole = try listed()
+    let evidence = try #require(whole?["evidence"] as? [String: Any])
+    #expect(evidence["checked"] as? String == "size" && evidence["missing"] as? Bool == false)
+    let shown = try desk.lazaret("quarantine", "show", id)
+    #expect(shown.output.contains("Its files are as they were quarantined."), "\(shown.output)")
+    let store = FilePath(try #require(whole?["store"] as? String))
+    for member in try StoreFileSet(main: store).members(in: FileSystem()) {
+      #expect(try ChildProcess.run("rm", ["-rf", member.path.string], in: desk.folder.path).status == 0)
+    }
+    let gone = try #require(try listed()?["evidence"] as? [String: Any])
+    #expect(gone["missing"] as? Bool == true)
+    #expect((gone["hint"] as? String)?.contains("quarantine discard") == true)
+    #expect(try desk.lazaret("quarantine", "list").output.contains("\(id): Its files are missing"))
+    for verb in ["show", "salvage", "release"] {
+      let refused = try desk.run(["quarantine", verb, id])
+      #expect(refused.status == 1 && refused.errors.contains("[evidence-missing]"), "\(verb): \(refused.errors)")
+    }
+    let export = try desk.lazaret("export", id, "-o", "Never.tar.gz", "--yes")
+    #expect(export.status == 1 && export.errors.contains("[evidence-missing]"), "\(export.errors)")
+    #expect(try desk.lazaret("quarantine", "discard", id, "--yes").status == 0)
+    #expect(try listed() == nil)
+  }
+
   @Test func salvageLaterAndInstall() throws {
     let desk = try Desk()
     let broken = try desk.makeBrokenStore()

@@ -162,6 +162,64 @@ struct QuarantineFolderTests {
     #expect(try set.members(in: system).isEmpty)
   }
 
+  @Test func whatIsNoLongerAsQuarantinedIsTold() throws {
+    let stored = try quarantine().add(try makeStore(), because: Self.facts)
+    func check(_ depth: EvidenceCheck.Depth) throws -> EvidenceCheck {
+      try #require(try quarantine().check(evidenceOf: stored, depth))
+    }
+    let whole = try check(.content)
+    #expect(whole.differences.isEmpty && !whole.isMissing && whole.words == nil)
+    #expect(try check(.size).differences.isEmpty)
+    try folder.write("MAIN", to: "Incompatible/\(stored.id).sqlite")
+    // Of other content a look at sizes says nothing.
+    #expect(try check(.size).differences.isEmpty)
+    #expect(try check(.size).digest == nil)
+    let changed = try check(.content)
+    #expect(changed.differences.map(\.kind) == [.content])
+    #expect(changed.differences.first?.name.text == "\(stored.id).sqlite")
+    #expect(changed.digest != whole.digest)
+    try folder.write("longer", to: "Incompatible/\(stored.id).sqlite")
+    try system.unlink(stored.files.path(of: .journal))
+    let kinds = Dictionary(uniqueKeysWithValues: try check(.size).differences.map { ($0.name.text, $0.kind) })
+    #expect(kinds == ["\(stored.id).sqlite": .size, "\(stored.id).sqlite-journal": .missing])
+  }
+
+  @Test func aLogThatCameLaterIsNoEvidence() throws {
+    try folder.write("main", to: "App.sqlite")
+    let stored = try quarantine().add(StoreFileSet(main: folder.appending("App.sqlite")), because: Self.facts)
+    try folder.write("later", to: "Incompatible/\(stored.id).sqlite-wal")
+    let check = try #require(try quarantine().check(evidenceOf: stored, .size))
+    #expect(check.differences.map(\.kind) == [.added])
+    let error = #expect(throws: QuarantineError.self) { try quarantine().release(stored.id) }
+    #expect(error?.code == "evidence-changed")
+  }
+
+  @Test func aStoreWhoseFilesAreGoneIsListedByItsReceipt() throws {
+    let stored = try quarantine().add(try makeStore(), because: Self.facts)
+    for part in [StoreFileSet.Part.main, .wal, .sharedMemory, .journal] {
+      try system.unlink(stored.files.path(of: part))
+    }
+    try system.removeTree(stored.files.path(of: .externalData))
+    #expect(try quarantine().stores().isEmpty)
+    let listed = try quarantine().stores(includingMissing: true)
+    #expect(listed.map(\.id) == [stored.id])
+    #expect(listed.first?.receipt == stored.receipt)
+    #expect(try quarantine().check(evidenceOf: stored, .size)?.isMissing == true)
+    let error = #expect(throws: QuarantineError.self) { try quarantine().store(named: stored.id) }
+    #expect(error?.code == "evidence-missing")
+    let release = #expect(throws: QuarantineError.self) { try quarantine().release(stored.id) }
+    #expect(release?.code == "evidence-missing")
+    try quarantine().discard(stored.id)
+    #expect(try quarantine().stores(includingMissing: true).isEmpty)
+    #expect(!(try system.entries(of: folder.appending("Incompatible"))).contains { $0.string.hasPrefix(stored.id) })
+  }
+
+  @Test func aReleasedStoreIsNotMissing() throws {
+    let stored = try quarantine().add(try makeStore(), because: Self.facts)
+    _ = try quarantine().release(stored.id)
+    #expect(try quarantine().stores(includingMissing: true).isEmpty)
+  }
+
   @Test func discardRemovesEverythingOfThatStoreOnly() throws {
     let first = try quarantine().add(try makeStore(), because: Self.facts)
     let second = try quarantine().add(try makeStore(content: "second"), because: Self.facts)

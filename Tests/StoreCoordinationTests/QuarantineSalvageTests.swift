@@ -45,6 +45,30 @@ struct QuarantineSalvageTests {
     #expect(try scene.leftovers().isEmpty)
   }
 
+  @Test func changedEvidenceIsNeverTheSameEvidence() throws {
+    let (scene, stored) = try quarantined()
+    let quarantines = quarantines(scene)
+    let model = try scene.scene.appModel()
+    let first = try quarantines.salvage(stored.files.main, model: model)
+    #expect(first.result.evidence?.changes == nil && first.result.evidence?.digest != nil)
+    // One byte of free space or of a value; the size stays.
+    var bytes = try scene.scene.system.contents(of: stored.files.main, limit: 1 << 26)
+    bytes[bytes.count - 1] ^= 0xFF
+    try scene.scene.system.writeAtomically(bytes, to: stored.files.main, replacing: true)
+    let second = try quarantines.salvage(stored.files.main, model: model)
+    let name = try #require(stored.files.main.lastComponent?.string)
+    #expect(second.result.evidence?.changes?.map(\.name.text) == [name])
+    #expect(second.result.evidence?.changes?.map(\.kind) == [.content])
+    #expect(!second.result.isComplete && !second.report.isComplete)
+    #expect(second.report.remarks.contains { $0.contains(name) })
+    let comparison = try #require(second.comparison)
+    #expect(!comparison.evidence.isEmpty && !comparison.words.contains("same evidence"))
+    #expect(comparison.evidence.contains { $0.contains(name) })
+    // A third one reads the same changed files, and says that they are not what was quarantined.
+    let third = try quarantines.salvage(stored.files.main, model: model)
+    #expect(third.comparison?.words.contains("same evidence") == false)
+  }
+
   @Test func aFailureKeepsTheEarlierResult() throws {
     let (scene, stored) = try quarantined()
     let model = try scene.scene.appModel()

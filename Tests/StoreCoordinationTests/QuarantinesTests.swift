@@ -82,6 +82,23 @@ struct QuarantinesTests {
     #expect(try FolderContents(of: scene.folder.path) == before)
   }
 
+  @Test func aStoreWhoseFilesAreGoneIsNamedByItsReceipt() throws {
+    let scene = try Scene()
+    try scene.makeDamagedStore()
+    let quarantines = quarantines(scene)
+    let stored = try quarantines.add(scene.store())
+    for member in try stored.files.members(in: FileSystem()) { try FileSystem().removeTree(member.path) }
+    #expect(try quarantines.stores().isEmpty)
+    #expect(try quarantines.stores(includingMissing: true).map(\.id) == [stored.id])
+    #expect(try quarantines.undo(of: stored) == nil)
+    for name in [FilePath(stored.id), stored.files.main] {
+      let error = #expect(throws: QuarantineError.self) { try quarantines.salvage(name) }
+      #expect(error?.kind == .evidenceMissing)
+    }
+    _ = try quarantines.discard(FilePath(stored.id))
+    #expect(try quarantines.stores(includingMissing: true).isEmpty)
+  }
+
   @Test func aFailedReleasePutsBackWhatMadeRoomForIt() throws {
     let rehearsal = Trouble(.death, atStep: 0)
     for step in 0...200 {

@@ -15,7 +15,8 @@ extension EvidenceScope {
     }
     if files.folder.lastComponent == QuarantineFolder.name, let id = files.main.stem {
       do {
-        self = try QuarantineFolder(files.folder, surroundings: surroundings).store(named: id).evidence
+        self = try QuarantineFolder(files.folder, surroundings: surroundings)
+          .store(named: id, includingMissing: true).evidence
         return
       } catch let error as FileError where error.isEnvironmental {
         throw error

@@ -25,11 +25,13 @@ extension QuarantinedStore {
 
 extension Quarantines {
   /// The command that puts a quarantined store back where it came from, as things are now; nil where its receipt does not
-  /// say where that is.
+  /// say where that is, and where no file of it is there any more.
   ///
   /// - Throws: `FileError` where the home cannot be looked at.
   package func undo(of stored: QuarantinedStore) throws -> String? {
-    guard let place = stored.receipt?.originalPath.path else { return nil }
+    guard let place = stored.receipt?.originalPath.path, try !stored.files.members(in: fileSystem).isEmpty else {
+      return nil
+    }
     let isTaken: Bool
     do throws(FileError) {
       isTaken = try !StoreFileSet(main: place).members(in: fileSystem).isEmpty

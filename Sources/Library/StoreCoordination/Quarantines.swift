@@ -22,28 +22,49 @@ package struct Quarantines: Sendable {
   private var catalogue: QuarantineCatalogue { QuarantineCatalogue(home: home, surroundings: surroundings) }
 
   /// The quarantined stores that the home's catalogue knows, newest first.
-  package func stores() throws -> [QuarantinedStore] { try catalogue.stores() }
+  ///
+  /// - Parameter includingMissing: whether those are among them of which no file is there any more.
+  package func stores(includingMissing: Bool = false) throws -> [QuarantinedStore] {
+    try catalogue.stores(includingMissing: includingMissing)
+  }
 
   /// The quarantined stores beside a store, or in a folder called `Incompatible`, or of a folder that holds one.
-  package func stores(at path: FilePath) throws -> [QuarantinedStore] { try folder(at: path).stores() }
+  ///
+  /// - Parameter includingMissing: whether those are among them of which no file is there any more.
+  package func stores(at path: FilePath, includingMissing: Bool = false) throws -> [QuarantinedStore] {
+    try folder(at: path).stores(includingMissing: includingMissing)
+  }
 
   /// The quarantined store of a name, or at a path.
   ///
-  /// - Throws: `not-in-quarantine`, or `ambiguous-id` where two folders have one of that name.
-  package func store(_ name: FilePath) throws -> QuarantinedStore { try find(name).store }
+  /// - Parameter includingMissing: whether one is found, too, of which no file is there any more.
+  /// - Throws: `not-in-quarantine`, `evidence-missing` where only a receipt is left of it, or `ambiguous-id` where two folders
+  ///   have one of that name.
+  package func store(_ name: FilePath, includingMissing: Bool = false) throws -> QuarantinedStore {
+    try find(name, includingMissing: includingMissing).store
+  }
+
+  /// How the files of a quarantined store are, compared with its receipt; nil where it has none.
+  package func check(evidenceOf store: QuarantinedStore, _ depth: EvidenceCheck.Depth) throws -> EvidenceCheck? {
+    try QuarantineFolder(store.files.folder, surroundings: surroundings).check(evidenceOf: store, depth)
+  }
 
   /// The same, and the folder that it is in.
-  package func find(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
+  package func find(
+    _ name: FilePath, includingMissing: Bool = false
+  ) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
     guard let last = name.lastComponent else { throw Self.notFound(name) }
     if name.components.count > 1 || name.isAbsolute {
       let folder = QuarantineFolder(try fileSystem.realPath(name.folder), surroundings: surroundings)
       // The path of any of its files will do: the name begins with the time.
       let id = last.string.split(separator: ".").first.map(String.init) ?? last.string
-      return (folder, try folder.store(named: id))
+      return (folder, try folder.store(named: id, includingMissing: includingMissing))
     }
     var found: [(QuarantineFolder, QuarantinedStore)] = []
     for folder in try catalogue.folders() {
-      found += try folder.stores().filter { $0.id == last.string }.map { (folder, $0) }
+      let stores = try folder.stores(includingMissing: true).filter { $0.id == last.string }
+      // What is left of one says why it cannot be used.
+      found += try stores.map { (folder, try folder.store(named: $0.id, includingMissing: includingMissing)) }
     }
     guard let first = found.first else { throw Self.notFound(name) }
     guard found.count == 1 else {
@@ -165,13 +186,13 @@ package struct Quarantines: Sendable {
 
   /// What discarding a quarantined store would remove.
   package func discarding(_ name: FilePath) throws -> Discarding {
-    let (folder, store) = try find(name)
+    let (folder, store) = try find(name, includingMissing: true)
     return try folder.discarding(store)
   }
 
   /// Removes a quarantined store for good.
   package func discard(_ name: FilePath) throws -> QuarantinedStore {
-    let (folder, store) = try find(name)
+    let (folder, store) = try find(name, includingMissing: true)
     let locks = try lockFolders(of: store, in: folder, and: nil)
     try folder.discard(store.id)
     _ = consume locks

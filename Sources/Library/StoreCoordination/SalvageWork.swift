@@ -78,11 +78,17 @@ struct SalvageWork {
       observer.progress(clock.progress($0, $1, $2))
       return !observer.isCancelled()
     }
-    let report = try Salvager(surroundings: surroundings).salvage(
+    var report = try Salvager(surroundings: surroundings).salvage(
       stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging, migration: migration)
     // What was unpacked goes now.
     withExtendedLifetime(backup) {}
     observer.progress(clock.progress(0.95, nil))
+    let check = try folder.check(evidenceOf: stored, .content)
+    if let words = EvidenceCheck.words(check?.differences ?? []) {
+      // What was there when the store was quarantined is no longer all here.
+      report.isComplete = false
+      report.remarks.append("the quarantined store was changed: \(words)")
+    }
     if observer.isCancelled() { throw LazaretError.cancelledSalvage(stored.files.main) }
     let setAside = report.rebuild?.setAsideFile == nil ? nil : made.main.sibling(suffix: "-set-aside")
     for path in [made.main, setAside].compactMap(\.self) {
@@ -100,7 +106,7 @@ struct SalvageWork {
       pairs: report.pairs.isEmpty ? nil : report.pairs.map { Receipt.Salvage.Entity($0) },
       mayLackTables: report.mayLackTables ? true : nil,
       valuesSetAside: report.count.valuesSetAside == 0 ? nil : report.count.valuesSetAside,
-      migrationLosses: migrationLosses(of: report), evidence: basis(of: report))
+      migrationLosses: migrationLosses(of: report), evidence: basis(of: report, check))
     let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
     var told = report
     told.store = PathText(stored.files.main)
@@ -139,10 +145,11 @@ struct SalvageWork {
   }
 
   /// What a report says that it stands on.
-  private func basis(of report: SalvageReport) -> Receipt.Salvage.Evidence {
+  private func basis(of report: SalvageReport, _ files: EvidenceCheck?) -> Receipt.Salvage.Evidence {
     Receipt.Salvage.Evidence(
       kit: report.kit.map { Timestamp($0.date)?.fileName ?? $0.date },
-      backup: report.backup.map { $0.id ?? $0.date }, deleted: options.findsDeleted, library: LibraryVersion.current)
+      backup: report.backup.map { $0.id ?? $0.date }, deleted: options.findsDeleted, library: LibraryVersion.current,
+      files: files)
   }
 
   /// The status of the main file, or where that is missing of a log or a journal that may have pages of it.

@@ -33,6 +33,9 @@ public struct Salvager: Sendable {
     /// Where a recovery kit of the store is looked for.
     public var kit: KitSource
 
+    /// Whether the recovery kit was noted of the very state that is salvaged, as the one in a backup is of that backup.
+    package var isKitOfThisState = false
+
     /// Which recovery kits say something of the store, by generation and date; nil for all that are the store's.
     public var scope: EvidenceScope?
 

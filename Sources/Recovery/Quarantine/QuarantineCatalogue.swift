@@ -115,8 +115,12 @@ package struct QuarantineCatalogue: Sendable {
   }
 
   /// Every quarantined store of the home, newest first.
-  package func stores() throws -> [QuarantinedStore] {
-    try folders().flatMap { try $0.stores() }.ordered { QuarantineFolder.isNewer($0.id, $1.id) }
+  ///
+  /// - Parameter includingMissing: whether those are among them of which no file is there any more.
+  package func stores(includingMissing: Bool = false) throws -> [QuarantinedStore] {
+    try folders().flatMap { try $0.stores(includingMissing: includingMissing) }.ordered {
+      QuarantineFolder.isNewer($0.id, $1.id)
+    }
   }
 
   private func content() throws -> Content {

@@ -11,6 +11,7 @@ package enum QuarantineErrorKind: String, FailureKind {
   case placeTaken = "place-taken"
   case receiptUnreadable = "receipt-unreadable"
   case evidenceChanged = "evidence-changed"
+  case evidenceMissing = "evidence-missing"
   case catalogueUnreadable = "catalogue-unreadable"
   case notSalvaged = "not-salvaged"
   case salvageUnusable = "salvage-unusable"
@@ -29,6 +30,8 @@ package enum QuarantineErrorKind: String, FailureKind {
     case .receiptUnreadable:
       "The store beside it is not affected; it can be examined, salvaged and released without its receipt."
     case .evidenceChanged: "Copy the files elsewhere by hand if you want them as they are now."
+    case .evidenceMissing:
+      "Put its files back from a copy, under their names; what is left of it is removed with: lazaret quarantine discard ID"
     case .catalogueUnreadable:
       "Move it away; the quarantined stores themselves are not affected, and the next quarantine makes a new one."
     case .notSalvaged: "Salvage it first."

@@ -48,26 +48,24 @@ extension QuarantineFolder {
   }
 
   /// Compares every file with the receipt; nothing to compare where there is none.
+  ///
+  /// - Throws: `evidence-changed` for the first file that is not what the receipt says.
   package func verify(_ store: QuarantinedStore) throws {
-    guard let receipt = store.receipt else { return }
-    for file in receipt.files {
-      guard let name = file.name.path, name.isRelative, !name.components.contains(where: { $0.kind != .regular }) else {
-        continue
+    guard let difference = try check(evidenceOf: store, .content)?.differences.first else { return }
+    let detail =
+      switch difference.kind {
+      case .missing: "it is missing since it was quarantined"
+      case .size, .content: "its content has changed since it was quarantined"
+      case .added: "it was not there when the store was quarantined"
       }
-      let path = path.pushing(name)
-      let digest = try FileDigest(of: fileSystem.open(path))
-      guard digest.hexadecimal == file.sha256 else {
-        throw QuarantineError(
-          .evidenceChanged, operation: "check the quarantined store", path: path,
-          detail: "its content has changed since it was quarantined",
-          hint: "It was changed here. Copy the files elsewhere by hand if you want them as they are now.")
-      }
-    }
+    throw QuarantineError(
+      .evidenceChanged, operation: "check the quarantined store", path: difference.name.path.map { path.pushing($0) },
+      detail: detail, hint: "It was changed here. Copy the files elsewhere by hand if you want them as they are now.")
   }
 
   /// Removes a quarantined store for good, with its receipt and what was salvaged out of it.
   package func discard(_ id: String) throws {
-    let store = try store(named: id)
+    let store = try store(named: id, includingMissing: true)
     let salvaging = try salvageLock()
     let lock = try StoreLock(on: store.files, in: fileSystem)
     // The mark says that the rest is to go too, should this be cut short.

@@ -185,11 +185,11 @@ extension QuarantineFolder {
   /// - Returns: the store with its receipt as it is now.
   @discardableResult
   package func update(_ id: String, _ change: (inout Receipt) -> Void) throws -> QuarantinedStore {
-    let stored = try store(named: id)
+    let stored = try store(id)
     guard var receipt = stored.receipt else { return stored }
     change(&receipt)
     if receipt == stored.receipt { return stored }
     try fileSystem.writeAtomically(try receipt.json(), to: stored.receiptPath, replacing: true)
-    return try store(named: id)
+    return try store(id)
   }
 }

@@ -40,7 +40,9 @@ extension QuarantineFolder {
   ///
   /// A store whose receipt is missing or unreadable is listed without one; an interrupted move is not listed until it has
   /// been finished.
-  package func stores() throws -> [QuarantinedStore] {
+  ///
+  /// - Parameter includingMissing: whether those are listed, too, of which no file is there any more and only a receipt tells.
+  package func stores(includingMissing: Bool = false) throws -> [QuarantinedStore] {
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
     let names = Set(try fileSystem.entries(of: path).map(\.string))
     var ids: Set<String> = []
@@ -54,6 +56,10 @@ extension QuarantineFolder {
         let id = String(name.dropFirst().dropLast("_SUPPORT".count))
         if Self.isID(id) { ids.insert(id) }
       }
+      if includingMissing, name.hasSuffix(".json") {
+        let id = String(name.dropLast(".json".count))
+        if try hasMissingStore(id) { ids.insert(id) }
+      }
     }
     return try ids.filter { !names.contains(".\($0).moving") && !names.contains(".\($0).discarding") }
       .ordered(by: Self.isNewer).map { try store($0) }
@@ -61,9 +67,16 @@ extension QuarantineFolder {
 
   /// The store of that name.
   ///
-  /// - Throws: `not-in-quarantine` where there is none.
-  package func store(named id: String) throws -> QuarantinedStore {
+  /// - Parameter includingMissing: whether one is found, too, of which no file is there any more.
+  /// - Throws: `not-in-quarantine` where there is none; `evidence-missing` where there is a receipt and no file of the store.
+  package func store(named id: String, includingMissing: Bool = false) throws -> QuarantinedStore {
     guard Self.isID(id), !(try files(of: id).members(in: fileSystem)).isEmpty else {
+      if try hasMissingStore(id) {
+        if includingMissing { return try store(id) }
+        throw QuarantineError(
+          .evidenceMissing, operation: "find the quarantined store", path: files(of: id).main,
+          detail: "its files are gone from where it was quarantined, and only its receipt is left")
+      }
       throw QuarantineError(
         .notFound, operation: "find the quarantined store", path: path, detail: "no store \(printable(id)) lies here",
         hint: "List what is there with: lazaret quarantine list")
@@ -71,7 +84,18 @@ extension QuarantineFolder {
     return try store(id)
   }
 
-  private func store(_ id: String) throws -> QuarantinedStore {
+  /// Whether a receipt tells of a store here of which no file is there any more.
+  private func hasMissingStore(_ id: String) throws -> Bool {
+    guard Self.isID(id), try fileSystem.status(of: receiptPath(of: id))?.kind == .regular,
+      try files(of: id).members(in: fileSystem).isEmpty
+    else { return false }
+    // What is being moved or removed is not missing.
+    for mark in [journalPath(of: id), discardMark(of: id)] where try fileSystem.status(of: mark) != nil { return false }
+    return try store(id).receipt != nil
+  }
+
+  /// The store of that name as its receipt tells of it, whether any file of it is there or not.
+  func store(_ id: String) throws -> QuarantinedStore {
     var receipt: Receipt?
     do {
       if try fileSystem.status(of: receiptPath(of: id)) != nil {

@@ -146,12 +146,20 @@ extension Receipt.Salvage {
     /// The version of this software.
     package var library: String
 
+    /// The SHA-256 over the quarantined files as they were then; nil in receipts of earlier versions of this software.
+    package var digest: String?
+
+    /// The files that were not as they were quarantined; nil for none, and in receipts of earlier versions of this software.
+    package var changes: [EvidenceCheck.Difference]?
+
     /// The evidence of a result.
-    package init(kit: String?, backup: String?, deleted: Bool, library: String) {
+    package init(kit: String?, backup: String?, deleted: Bool, library: String, files: EvidenceCheck? = nil) {
       self.kit = kit
       self.backup = backup
       self.deleted = deleted
       self.library = library
+      digest = files?.digest
+      changes = files.flatMap { $0.differences.isEmpty ? nil : $0.differences }
     }
   }
 

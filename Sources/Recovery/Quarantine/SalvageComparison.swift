@@ -65,7 +65,7 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
     _ earlier: Receipt.Salvage.Evidence?, _ later: Receipt.Salvage.Evidence?
   ) -> [String] {
     guard let earlier, let later else { return ["What one of them stands on is not known."] }
-    var sentences: [String] = []
+    var sentences = fileDifferences(earlier, later)
     func add(_ what: String, _ before: String?, _ after: String?) {
       guard before != after else { return }
       if let before { sentences.append("Only the earlier one used the \(what) \(printable(before)).") }
@@ -81,6 +81,27 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
         "Lazaret \(printable(earlier.library)) made the earlier one, \(printable(later.library)) the later one.")
     }
     return sentences
+  }
+
+  /// Whether both read the same bytes of the quarantined store, in a sentence where they did not, or nothing tells.
+  private static func fileDifferences(
+    _ earlier: Receipt.Salvage.Evidence, _ later: Receipt.Salvage.Evidence
+  ) -> [String] {
+    guard let before = earlier.digest, let after = later.digest else {
+      return ["Whether the quarantined files were the same is not known."]
+    }
+    guard before != after else {
+      return EvidenceCheck.words(later.changes ?? []).map {
+        ["For both the files were no longer what was quarantined: \($0)."]
+      } ?? []
+    }
+    func words(_ name: String, _ evidence: Receipt.Salvage.Evidence) -> String? {
+      EvidenceCheck.words(evidence.changes ?? []).map {
+        "For the \(name) one they were no longer what was quarantined: \($0)."
+      }
+    }
+    return ["The quarantined files were changed between the two."]
+      + [words("earlier", earlier), words("later", later)].compactMap(\.self)
   }
 }
 

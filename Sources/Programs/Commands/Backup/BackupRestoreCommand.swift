@@ -21,7 +21,9 @@ struct BackupRestoreCommand: ParsableCommand {
       With --entity the records of an entity, or with --records some of them, are put into a new store of the same model; \
       references to records that are left out are cut and counted.
 
-      Exits with 2 where a part of the backup was lost, a large value that records refer to is not in it, references were \
+      A backup of a damaged store gives that back as it was, damaged; it says so, and how to salvage it.
+
+      Exits with 2 where the store was damaged when it was backed up, a part of the backup was lost, a large value that records refer to is not in it, references were \
       cut, or --preview shows that something would change or be lost, or could not compare everything.
 
       EXAMPLES
@@ -173,8 +175,8 @@ struct BackupRestoreCommand: ParsableCommand {
   ) throws {
     try output.print(
       home.told(report.payload(quarantined: quarantined, before: before, choice, in: home)),
-      report.text(quarantined: quarantined, before: before) + choice.text)
-    if !report.isComplete { throw ExitStatus.doubtful }
+      report.text(quarantined: quarantined, before: before, choice.backup) + choice.text)
+    if !report.isComplete || report.damage(choice.backup) != nil { throw ExitStatus.doubtful }
   }
 
   private func show(

@@ -12,13 +12,27 @@ extension RestoreReport {
       [
         "quarantined": quarantined.map { $0.payload(undo: $0.undo(home: home.pathBesidesStore, replacing: true)) },
         "backupBefore": before?.id, "passedOver": choice.passedOver,
+        "damage": damage(choice.backup).map {
+          ["code": $0.code, "words": $0.words, "hint": "Salvage it with: \(salvageCommand)"] as JSON.Object
+        },
       ])
   }
 
+  /// Why the store was not sound when it was backed up, as what was restored is not; nil where that is, was salvaged, or nothing
+  /// tells.
+  func damage(_ backup: StoredBackup) -> (code: String, words: String)? { salvage == nil ? backup.damage : nil }
+
+  private var salvageCommand: String { "lazaret salvage \(shellQuoted(path)) -o OUT" }
+
   /// The same in words.
-  func text(quarantined: QuarantinedStore?, before: StoredBackup?) -> String {
+  func text(quarantined: QuarantinedStore?, before: StoredBackup?, _ backup: StoredBackup) -> String {
     var lines = "Backup \(id) is restored at \(printable(path.string)): \(readableSize(bytes))"
     lines += values > 0 ? ", \(counted(Int64(values), "large value"))\n" : "\n"
+    if let damage = damage(backup) {
+      lines +=
+        "  It is as it was when it was backed up, not sound: \(printable(damage.words)) [\(printable(damage.code))]\n"
+      lines += "  Salvage it with: \(salvageCommand)\n"
+    }
     if let quarantined { lines += "  What was there is in quarantine as \(quarantined.id).\n" }
     if let before { lines += "  It was backed up before as \(before.id).\n" }
     lines += lostText(blocks: lostBlocks, isSalvaged: !isContentRight, values: lostValues)

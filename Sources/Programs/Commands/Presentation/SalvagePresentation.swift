@@ -25,7 +25,7 @@ struct SalvageText {
     if let kit = report.kit {
       lines +=
         "  A recovery kit of \(kit.date) was used"
-        + (kit.isCurrent ? "; nothing was written to the store since\n" : "; the store was written to since\n")
+        + "; \(Self.words(writtenSince: kit.isCurrent ? false : kit.writtenSince))\n"
     }
     let states = PageStates.State.allCases.compactMap { state in
       report.pages.counts[state].map { "\(grouped($0)) \(state.rawValue)" }
@@ -34,6 +34,14 @@ struct SalvageText {
     if let rebuild = report.rebuild { lines += Self.words(rebuild, of: report) }
     lines += "\n" + Self.next(report, output, place)
     text = lines
+  }
+
+  private static func words(writtenSince isWritten: Bool?) -> String {
+    switch isWritten {
+    case false?: "nothing was written to the store since"
+    case true?: "the store was written to since"
+    case nil: "whether the store was written to since cannot be known"
+    }
   }
 
   /// What came out and what is lost, entity by entity, with what is to be said of it; for a restore.

@@ -55,7 +55,7 @@ struct QuarantineAddCommand: ParsableCommand {
       line.clear()
       try output.print(
         home.told(stored.payload(in: quarantines)),
-        QuarantinedStoreText(stored, undo: try quarantines.undo(of: stored)).text)
+        QuarantinedStoreText(stored, nil, undo: try quarantines.undo(of: stored)).text)
     }
   }
 }

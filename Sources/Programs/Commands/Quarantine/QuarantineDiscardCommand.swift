@@ -30,7 +30,9 @@ struct QuarantineDiscardCommand: ParsableCommand {
       let home = try home.of(quarantined: id.path)
       home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
-      let store = try home.finding(quarantined: id.path, forBackup: "backup prune") { try quarantines.store(id.path) }
+      let store = try home.finding(quarantined: id.path, forBackup: "backup prune") {
+        try quarantines.store(id.path, includingMissing: true)
+      }
       let discarding = try quarantines.discarding(store.files.main)
       let size = readableSize(discarding.bytes)
       if !yes {

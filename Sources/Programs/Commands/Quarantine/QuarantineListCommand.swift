@@ -8,7 +8,8 @@ struct QuarantineListCommand: ParsableCommand {
     usage: "lazaret quarantine list [<place>] [--home <dir>] [<options>]",
     discussion: """
       Without a place, lists what the home's catalogue knows and what lies in Incompatible/ of the home; with a store or a \
-      folder, what lies in Incompatible/ beside or in it.
+      folder, what lies in Incompatible/ beside or in it. One whose files are missing is listed by its receipt. Of \
+      the others it compares the sizes with those in the receipt, and no content.
 
       EXAMPLE
         lazaret quarantine list --home Stores
@@ -27,13 +28,16 @@ struct QuarantineListCommand: ParsableCommand {
       let home = try place.map { try self.home.of(place: $0.path) } ?? self.home.current()
       home.tell(json: output.json)
       let quarantines = Quarantines(home: try home.existing(to: "list the quarantined stores").path)
-      let stores = try place.map { try quarantines.stores(at: $0.path) } ?? quarantines.stores()
+      let stores =
+        try place.map { try quarantines.stores(at: $0.path, includingMissing: true) }
+        ?? quarantines.stores(includingMissing: true)
+      let checks = try stores.map { try quarantines.check(evidenceOf: $0, .size) }
       // The store itself may be gone, but not the folder in which quarantined ones would lie as well.
       if let path = place?.path, stores.isEmpty, try FileSystem().status(of: path) == nil {
         throw FileError(.notFound, operation: "list the quarantined stores", path: path)
       }
       if output.json {
-        let payloads = try stores.map { try $0.payload(in: quarantines) }
+        let payloads = try zip(stores, checks).map { try $0.payload(in: quarantines, $1) }
         try Terminal.standardOutput.write(json: home.listed(["stores": payloads]))
       } else if stores.isEmpty {
         Terminal.standardOutput.write(
@@ -51,6 +55,10 @@ struct QuarantineListCommand: ParsableCommand {
           ])
         }
         Terminal.standardOutput.write(table.text(indent: "") + (place == nil ? "\nHome: \(home.words)\n" : ""))
+        for (store, check) in zip(stores, checks) {
+          guard let check, let hint = check.hint(on: store) else { continue }
+          Terminal.standardOutput.write("\n\(store.id): \(check.sentence)\n  \(hint)\n")
+        }
         for store in stores {
           guard let place = try quarantines.interruptedInstallation(of: store) else { continue }
           Terminal.standardOutput.write(

@@ -7,6 +7,8 @@ struct QuarantineShowCommand: ParsableCommand {
     commandName: "show", abstract: "Shows the receipt of a quarantined store.",
     usage: "lazaret quarantine show <id> [--home <dir>] [--all] [<options>]",
     discussion: """
+      Reads every file, and compares its SHA-256 with that in the receipt.
+
       EXAMPLE
         lazaret quarantine show 2026-11-21-10-11-12 --home Stores
 
@@ -28,9 +30,10 @@ struct QuarantineShowCommand: ParsableCommand {
       let store = try home.finding(quarantined: id.path, forBackup: "backup verify ID") {
         try quarantines.store(id.path)
       }
+      let check = try quarantines.check(evidenceOf: store, .content)
       try output.print(
-        home.told(store.payload(in: quarantines)),
-        QuarantinedStoreText(store, undo: try quarantines.undo(of: store)).text)
+        home.told(store.payload(in: quarantines, check)),
+        QuarantinedStoreText(store, check, undo: try quarantines.undo(of: store)).text)
     }
   }
 }
@@ -39,8 +42,10 @@ struct QuarantineShowCommand: ParsableCommand {
 struct QuarantinedStoreText {
   let text: String
 
-  /// - Parameter undo: the command that puts it back where it came from; nil where that is not known.
-  init(_ store: QuarantinedStore, undo: String?) {
+  /// - Parameters:
+  ///   - check: what a look at its files found; nil where nothing was compared.
+  ///   - undo: the command that puts it back where it came from; nil where that is not known.
+  init(_ store: QuarantinedStore, _ check: EvidenceCheck?, undo: String?) {
     var lines = "\(store.id)\n  lies in    \(printable(store.files.main.string))\n"
     guard let receipt = store.receipt else {
       text = lines + "  Its receipt is missing or cannot be read; the store itself is not affected.\n"
@@ -64,6 +69,10 @@ struct QuarantinedStoreText {
     lines += "\n"
     for file in receipt.files {
       lines += "  \(printable(file.name.text)): \(counted(file.bytes, "byte"))\n    SHA-256 \(printable(file.sha256))\n"
+    }
+    if let check {
+      lines += "  \(check.sentence)\n"
+      if let hint = check.hint(on: store) { lines += "  \(hint)\n" }
     }
     if let entities = receipt.entities, !entities.isEmpty {
       var table = TextTable(

@@ -226,7 +226,10 @@ struct BackupActions: Sendable {
       let without =
         lost > 0
         ? " \(Words.counted(lost, "large value")) that its records refer to \(lost == 1 ? "is" : "are") lost." : ""
-      return JobOutcome("Backup \(backup.id) is restored at \(printable(path.string)).\(without)\(before)")
+      let damaged =
+        restored.report.salvage == nil && backup.damage != nil
+        ? " It is as it was when it was backed up, not sound: salvage it." : ""
+      return JobOutcome("Backup \(backup.id) is restored at \(printable(path.string)).\(damaged)\(without)\(before)")
     }
     return .running(job)
   }

@@ -113,6 +113,13 @@ package struct StoredBackup: Sendable, Hashable {
   /// Whether it is kept apart from the good ones: evidence, or of a store that was not sound.
   package var isApart: Bool { manifest.map { $0.kind == .evidence || !$0.check.isSound } ?? true }
 
+  /// Why its store was not sound when it was taken, as what is restored of it is not; nil where that was sound, or nothing
+  /// tells.
+  package var damage: (code: String, words: String)? {
+    guard let check = manifest?.check, !check.isSound else { return nil }
+    return (check.code ?? "damaged", check.words ?? "The store is damaged.")
+  }
+
   /// Whether its store was sound when it was taken, and no verification has failed since.
   package var isSound: Bool { manifest?.check.isSound == true && proof?.result != .failed }
 

@@ -24,6 +24,7 @@ extension BackupRestorer {
       return true
     }
     var salvaging = Salvager.Options(migrates: false, kit: kit.map { .kit($0) } ?? .none)
+    salvaging.isKitOfThisState = true
     salvaging.standIn = try standIn(for: folder.remains, manifest, options, folder.target.folder)
     var report: SalvageReport
     do throws(SalvageError) {

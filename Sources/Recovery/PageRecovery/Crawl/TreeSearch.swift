@@ -175,7 +175,8 @@ struct TreeSearch {
     var schema = try SchemaSearch.find(reader, map)
     var identity = try StoreIdentity.find(reader, map, schema.entries)
     var kitRemarks = identity.take(options.standIn)
-    let kit = try KitEvidence.choose(from: kits, options.scope, reader, identity, schema, &kitRemarks)
+    let kit = try KitEvidence.choose(
+      from: kits, isOfThisState: options.isKitOfThisState, options.scope, reader, identity, schema, &kitRemarks)
     if let kit {
       identity.notedHashes = kit.versionHashes
       if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }

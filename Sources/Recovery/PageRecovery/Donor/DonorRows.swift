@@ -146,9 +146,10 @@ struct DonorRows {
     let holes = try estimate.holeKeys(of: index, numbers: numbers)
     let listed = kit?.keys(ofTable: tree.name)
     let isCurrent = kit?.use.isCurrent == true
+    let isAsNoted = kit?.isAsNoted == true
     var places = try estimate.places(of: index, numbers: numbers)
-    // Where nothing was written since, whatever the kit lists and is not there is lost, wherever it was.
-    if isCurrent, let listed {
+    // Where the files are as the kit noted them, whatever it lists and is not there is lost, wherever it was.
+    if isAsNoted, let listed {
       places = listed
     } else if let missing = try estimate.countedKeys(of: index) {
       // An index that is whole has every row that there was, and no other.

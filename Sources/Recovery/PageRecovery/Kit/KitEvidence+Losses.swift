@@ -5,8 +5,8 @@ internal import SQLiteFormat
 extension KitEvidence {
   /// The rows of a table that are lost; nil where the kit does not know.
   ///
-  /// Where nothing was written to the store since, each row that the kit lists and that is not there is lost. Where
-  /// something was, a row that is not there may have been deleted: only those count that were where pages are lost.
+  /// Where nothing was written to the store since, each row that the kit lists and that is not there is lost; where the files
+  /// are as it noted them and a log of later changes may be missing, about as many. Where something was written, a row that is not there may have been deleted: only those count that were where pages are lost.
   func losses(
     of index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
   ) throws(SalvageError) -> EntityAccounts.Losses? {
@@ -29,7 +29,7 @@ extension KitEvidence {
       if !keys.isEmpty { missing[group.entity] = keys }
     }
     var newer: Int64 = 0
-    if !use.isCurrent {
+    if !isAsNoted {
       guard !tree.isComplete || outcome.tallies[index].destroyed > 0 else { return EntityAccounts.Losses() }
       let lost = try estimate.places(of: index, numbers: numbers)
       missing = missing.mapValues { $0.intersection(lost) }.filter { !$0.value.isEmpty }

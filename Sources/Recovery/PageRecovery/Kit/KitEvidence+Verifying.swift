@@ -20,7 +20,10 @@ extension KitEvidence {
   mutating func verify(_ outcome: RowOutcome, _ evidence: Evidence) throws(SalvageError) {
     let differences = try compare(outcome)
     let isLogMode = outcome.reader.layout.header?.usesWriteAheadLog ?? kit.file.usesWriteAheadLog
-    use.isCurrent = try isUntouched(outcome, evidence, isLogMode: isLogMode, differences)
+    let standing = try standing(outcome, evidence, isLogMode: isLogMode, differences)
+    use.isCurrent = standing.writtenSince == false
+    use.writtenSince = standing.writtenSince
+    isAsNoted = standing.isAsNoted
     for difference in differences {
       if let bit = difference.bit {
         try mark(difference, outcome, reason: "a single bit of its page is not as the recovery kit noted it") {
@@ -67,29 +70,74 @@ extension KitEvidence {
     return differences
   }
 
-  /// Whether nothing was written to the store since the kit was made.
+  /// What is known of the time since the kit was made.
+  private struct Standing {
+    /// Whether something was written to the store; nil where that cannot be known.
+    var writtenSince: Bool?
+
+    /// Whether the files that are here are as the kit noted them, but for what is damaged.
+    var isAsNoted: Bool
+  }
+
+  /// Whether something was written to the store since the kit was made.
   ///
-  /// With a rollback journal the counter in the header tells. In write-ahead log mode not every transaction changes that;
-  /// there the pages themselves must be as the kit noted them, but for those that are visibly damaged.
-  private func isUntouched(
+  /// With a rollback journal the counter in the header tells. In write-ahead log mode not every transaction changes that:
+  /// there the log must be the one that the kit noted, to its end, and the pages as it noted them. A log that is not there may
+  /// have been checkpointed, or may have been lost with changes that no page has; then nothing tells, and so without a header.
+  private func standing(
     _ outcome: RowOutcome, _ evidence: Evidence, isLogMode: Bool, _ differences: [Difference]
-  ) throws(SalvageError) -> Bool {
+  ) throws(SalvageError) -> Standing {
+    if isOfThisState { return Standing(writtenSince: false, isAsNoted: true) }
     if let header = outcome.reader.layout.header {
       guard header.changeCounter == kit.file.changeCounter, header.schemaCookie == kit.file.schemaCookie else {
-        return false
+        // SQLite writes the counter twice: where the two differ it is damaged. A smaller one is an older copy's.
+        let isLater = Int32(bitPattern: header.changeCounter &- kit.file.changeCounter) > 0
+        return Standing(
+          writtenSince: isLater && header.versionValidFor == header.changeCounter ? true : nil, isAsNoted: false)
       }
-      if !isLogMode, !kit.file.usesWriteAheadLog, evidence.log == nil { return true }
+      if !isLogMode, !kit.file.usesWriteAheadLog, evidence.log == nil {
+        return Standing(writtenSince: false, isAsNoted: true)
+      }
     }
+    var hasSameLog = false
     if let source = evidence.log, outcome.reader.overlay?.source == .log {
       let log: WriteAheadLog
       do throws(FormatError) { log = try WriteAheadLog(source) } catch { throw SalvageError(error) }
       let mark = log.header.map {
         RecoveryKit.LogMark(salt1: $0.salt1, salt2: $0.salt2, frames: UInt32(clamping: log.committedFrameCount))
       }
-      guard mark == kit.file.log else { return false }
+      guard mark == kit.file.log else {
+        // The same log with fewer frames than were noted was cut off.
+        let isCutOff =
+          mark?.salt1 == kit.file.log?.salt1 && mark?.salt2 == kit.file.log?.salt2
+          && (mark?.frames ?? 0) < (kit.file.log?.frames ?? 0)
+        return Standing(writtenSince: isCutOff ? nil : true, isAsNoted: false)
+      }
+      do throws(FileError) { hasSameLog = try Self.endsWithCommit(log) } catch { throw SalvageError(error) }
     }
-    return kit.hasSums && use.pagesConfirmed > 0 && differences.allSatisfy { $0.bit != nil }
+    let isAsNoted = kit.hasSums && use.pagesConfirmed > 0 && differences.allSatisfy { $0.bit != nil }
+    let isKnown = isAsNoted && hasSameLog && outcome.reader.layout.header != nil
+    return Standing(writtenSince: isKnown ? false : nil, isAsNoted: isAsNoted)
   }
+
+  /// Whether nothing was written to a log behind its last commit.
+  ///
+  /// The file ends there, or goes on with frames of before the log was restarted, the first salt of which was smaller. Anything
+  /// else may be what is left of later transactions.
+  private static func endsWithCommit(_ log: WriteAheadLog) throws(FileError) -> Bool {
+    guard let header = log.header, let frameLength = log.frameLength,
+      log.committedFrameCount + log.staleFrameCount == log.frameCount,
+      (log.source.count - Int64(WriteAheadLog.Header.length)).isMultiple(of: Int64(frameLength))
+    else { return false }
+    guard let next = log.pageOffset(ofFrame: log.committedFrameCount + 1) else { return true }
+    let head = try log.source.bytes(
+      at: next - Int64(WriteAheadLog.frameHeaderLength), length: WriteAheadLog.frameHeaderLength)
+    guard let salt = head.span.uint32(at: 8) else { return false }
+    return (1...maximumRestarts).contains(Int32(bitPattern: header.salt1 &- salt))
+  }
+
+  /// The most restarts of a log that a stale frame is believed to be from before.
+  private static let maximumRestarts: Int32 = 1 << 20
 
   /// Marks the live rows of a page whose cells are concerned.
   private func mark(

@@ -11,14 +11,22 @@ struct KitEvidence {
   /// How it served, for the report.
   var use: SalvageReport.KitUse
 
+  /// Whether it was noted of the very state that is salvaged, so that no log of that can be missing.
+  let isOfThisState: Bool
+
+  /// Whether the files that are here are as it notes them, but for what is damaged: what it lists and is not there is lost
+  /// of these files, though changes may be lost too where it is not known to be current.
+  var isAsNoted = false
+
   /// The first of some kits that is the store's; says of the others why they are not used.
   ///
   /// - Parameters:
   ///   - kits: the newest first.
+  ///   - isOfThisState: whether they were noted of the very state that is salvaged.
   ///   - scope: which of them say something of the store; nil for all.
   ///   - remarks: what is to be said is added to it.
   static func choose(
-    from kits: [RecoveryKit], _ scope: EvidenceScope?, _ reader: PageReader,
+    from kits: [RecoveryKit], isOfThisState: Bool, _ scope: EvidenceScope?, _ reader: PageReader,
     _ identity: StoreIdentity, _ schema: SchemaSearch,
     _ remarks: inout [String]
   ) throws(SalvageError) -> KitEvidence? {
@@ -31,7 +39,7 @@ struct KitEvidence {
         remarks.append("the recovery kit of \(kit.date.rfc3339) is another store's, and was not used")
         continue
       }
-      return KitEvidence(kit: kit, use: SalvageReport.KitUse(date: kit.date.rfc3339, isCurrent: false))
+      return KitEvidence(kit: kit, use: SalvageReport.KitUse(date: kit.date.rfc3339), isOfThisState: isOfThisState)
     }
     return nil
   }

@@ -168,8 +168,12 @@ public struct SalvageReport: Sendable, Hashable {
     /// When it was made, in RFC 3339.
     public var date: String
 
-    /// Whether nothing was written to the store since, so that what it says is exact.
+    /// Whether it is known that nothing was written to the store since, so that what it says is exact.
     public var isCurrent: Bool
+
+    /// Whether something was written to the store since; nil where that cannot be known, and in reports of earlier versions of
+    /// this software.
+    public var writtenSince: Bool?
 
     /// Pages that are, byte for byte, those that the kit knows.
     public var pagesConfirmed: Int
@@ -178,9 +182,9 @@ public struct SalvageReport: Sendable, Hashable {
     public var pagesWithFlippedBit: Int
 
     /// A kit of a date.
-    init(date: String, isCurrent: Bool) {
+    init(date: String) {
       self.date = date
-      self.isCurrent = isCurrent
+      isCurrent = false
       pagesConfirmed = 0
       pagesWithFlippedBit = 0
     }
