@@ -27,6 +27,31 @@ struct BatchTests {
         evidence: library.map { .init(kit: nil, backup: nil, deleted: false, library: $0) }))
   }
 
+  @Test func whatWasSetAsideIsKept() throws {
+    let result = Receipt.Salvage.Result(
+      name: PathText(FilePath("a")), report: PathText(FilePath("b")), setAside: nil, date: time(0), bytes: 1,
+      sha256: "",
+      version: nil, isUsable: true, isComplete: false, score: nil,
+      entities: [
+        .init(name: "Car", table: "ZCAR", recovered: 8, doubtful: 0, setAside: 2, lost: 0, lostIsExact: true)
+      ],
+      pairs: [
+        .init(name: "Z_1TAGS", table: "Z_1TAGS", recovered: 3, doubtful: 0, setAside: 1, lost: 4, lostIsExact: true)
+      ],
+      unplacedRows: 41)
+    let told = RecoveryCount(result)
+    #expect(told.unplaced == 41 && told.words.hasSuffix("41 rows besides fit no table that is known."))
+    let count = SalvageCount(result)
+    #expect(count.entities.map(\.setAside) == [2] && count.pairs?.map(\.lost) == [4])
+    #expect(count.pairs?.map(\.setAside) == [1] && count.unplacedRows == 41)
+    let data = try JSONEncoder().encode(count)
+    #expect(try JSONDecoder().decode(SalvageCount.self, from: data) == count)
+    let old = Data(#"{"entities":[{"name":"Car","recovered":8,"doubtful":0,"lost":0}],"isUsable":true}"#.utf8)
+    let earlier = try JSONDecoder().decode(SalvageCount.self, from: old)
+    #expect(earlier.recovered == 8 && earlier.pairs == nil && earlier.unplacedRows == nil)
+    #expect(earlier.entities.map(\.setAside) == [nil])
+  }
+
   @Test func whatIsBetterAndWhatIsWorse() {
     let base = count("1", ["Car": (10, 2, 5), "Owner": (4, 0, 0)])
     func change(_ entities: [String: (Int64, Int64, Int64)], isUsable: Bool = true) -> SalvageChange {

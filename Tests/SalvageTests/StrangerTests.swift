@@ -81,6 +81,63 @@ struct StrangerTests {
     #expect(!result.report.isComplete)
   }
 
+  // MARK: The list of tables
+
+  /// A store whose list of tables takes several pages, with a table of as many columns as the list has, and those pages.
+  private static func listed() throws -> (scene: PlainScene, list: [UInt32]) {
+    let five = "CREATE TABLE five (id INTEGER PRIMARY KEY, kind INTEGER, version INTEGER, weight REAL, name TEXT)"
+    let others = (1...40).map { "CREATE TABLE table\($0) (id INTEGER PRIMARY KEY, text TEXT, number INTEGER)" }
+    let schema = ([five] + others).joined(separator: ";\n")
+    let scene = try PlainScene(pragmas: "PRAGMA page_size = 1024", schema: schema) { db in
+      for index in 1...40 { try db.execute(sql: "INSERT INTO table\(index) (text) VALUES ('one')") }
+      for index in 1...12 {
+        try db.execute(
+          sql: "INSERT INTO five VALUES (?, 7, 1, ?, ?)", arguments: [index, Double(index) + 0.5, "name \(index)"])
+      }
+    }
+    let page = Array(scene.main[0..<1024])
+    func number(at offset: Int, _ length: Int) -> UInt32 {
+      page[offset..<(offset + length)].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+    try #require(page[100] == 5)
+    let list = (0..<Int(number(at: 103, 2))).map { number(at: Int(number(at: 112 + 2 * $0, 2)), 4) }
+    return (scene, list + [number(at: 108, 4)])
+  }
+
+  @Test(
+    "Over the first page of the file, which is no table's: nothing of the page that it is a copy of is missing",
+    arguments: ["five", "table7", "first of the list", "last of the list"], [true, false])
+  func firstPage(name: String, withModel: Bool) throws {
+    let (scene, list) = try Self.listed()
+    let page: UInt32?
+    switch name {
+    case "first of the list": page = list.first
+    case "last of the list": page = list.last
+    default: page = try root(name, scene)
+    }
+    let damaged = copying(try #require(page), over: 1, scene)
+    let result = try damaged.salvage(withModel: withModel)
+    #expect(scene.missingRows(result) == 0 && scene.falseRows(result) == 0)
+    #expect(result.report.unplacedRows == 0 && result.report.recovered == 52 && !result.report.isComplete)
+    #expect(result.report.pages.runs.first?.state == .damaged && result.report.pages.runs.first?.owner == nil)
+    #expect(result.report.causes.map(\.code).contains(.staleFirstPage))
+  }
+
+  @Test("Over a page of the list of tables: the rows are those of the table, or fit none that is known")
+  func listPage() throws {
+    let (scene, list) = try Self.listed()
+    for page in list {
+      let damaged = try copying(root("five", scene), over: page, scene)
+      let known = try damaged.salvage(withModel: true)
+      #expect(known.rows["five"] == scene.truth["five"] && scene.falseRows(known) == 0, "page \(page)")
+      let result = try damaged.salvage(withModel: false)
+      #expect(result.rows["five"] == scene.truth["five"] || result.report.unplacedRows >= 12, "page \(page)")
+      #expect(!known.report.isComplete && !result.report.isComplete && result.report.mayLackTables)
+    }
+  }
+
+  // MARK: Trees
+
   @Test("The root of a tree over that of another of the same shape")
   func innerRoot() throws {
     let scene = try PlainScene(

@@ -7,6 +7,7 @@ extension RecoveryCount {
     self.init(result.entities, pairs: result.pairs, isComplete: result.isComplete)
     if result.mayLackTables == true { noteUnknownTables() }
     valuesSetAside = max(0, result.valuesSetAside ?? 0)
+    unplaced = max(0, result.unplacedRows ?? 0)
     for loss in result.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
@@ -15,6 +16,7 @@ extension RecoveryCount {
     self.init(salvage.entities, pairs: salvage.pairAccounts, isComplete: salvage.isComplete)
     if salvage.mayLackTables == true { noteUnknownTables() }
     valuesSetAside = max(0, salvage.valuesSetAside ?? 0)
+    unplaced = max(0, salvage.unplacedRows ?? 0)
     for loss in salvage.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 

@@ -106,6 +106,7 @@ struct SalvageWork {
       pairs: report.pairs.isEmpty ? nil : report.pairs.map { Receipt.Salvage.Entity($0) },
       mayLackTables: report.mayLackTables ? true : nil,
       valuesSetAside: report.count.valuesSetAside == 0 ? nil : report.count.valuesSetAside,
+      unplacedRows: report.count.unplaced == 0 ? nil : report.count.unplaced,
       migrationLosses: migrationLosses(of: report), evidence: basis(of: report, check))
     let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
     var told = report

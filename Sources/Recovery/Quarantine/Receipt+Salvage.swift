@@ -212,6 +212,10 @@ extension Receipt.Salvage {
     /// versions of this software.
     package var valuesSetAside: Int64?
 
+    /// Rows that were found and fit no table, which are kept beside it; nil for none, and in receipts of earlier versions of this
+    /// software.
+    package var unplacedRows: Int64?
+
     /// What the migration to the app's version left out; nil for nothing, and in receipts of earlier versions of this software.
     package var migrationLosses: [MigrationLoss]?
 
@@ -233,6 +237,7 @@ extension Receipt.Salvage {
       case pairs = "relationships"
       case mayLackTables
       case valuesSetAside
+      case unplacedRows
       case migrationLosses
       case evidence
     }
@@ -242,7 +247,8 @@ extension Receipt.Salvage {
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
       version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity], pairs: [Entity]? = nil,
       mayLackTables: Bool? = nil,
-      valuesSetAside: Int64? = nil, migrationLosses: [MigrationLoss]? = nil, evidence: Evidence? = nil
+      valuesSetAside: Int64? = nil, unplacedRows: Int64? = nil, migrationLosses: [MigrationLoss]? = nil,
+      evidence: Evidence? = nil
     ) {
       self.name = name
       self.report = report
@@ -258,6 +264,7 @@ extension Receipt.Salvage {
       self.pairs = pairs
       self.mayLackTables = mayLackTables
       self.valuesSetAside = valuesSetAside
+      self.unplacedRows = unplacedRows
       self.migrationLosses = migrationLosses
       self.evidence = evidence
     }

@@ -59,6 +59,9 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Values of recovered records that were set aside, because the salvaged store has no column for them; nil for none.
   package var valuesSetAside: Int64?
 
+  /// Rows that were found and fit no table, which are kept beside the salvaged store; nil for none.
+  package var unplacedRows: Int64?
+
   /// What the migration to the app's version left out; nil for nothing.
   package var migrationLosses: [Receipt.Salvage.MigrationLoss]?
 
@@ -85,6 +88,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case pairAccounts = "relationships"
     case mayLackTables
     case valuesSetAside
+    case unplacedRows
     case migrationLosses
     case failure
   }
@@ -116,6 +120,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     pairAccounts = result?.pairs
     mayLackTables = result?.mayLackTables
     valuesSetAside = result?.valuesSetAside
+    unplacedRows = result?.unplacedRows
     migrationLosses = result?.migrationLosses
     let isWaiting = salvage.state == .salvaged && result?.isUsable != true
     failure = salvage.state == .failed || isWaiting ? salvage.failure : nil

@@ -8,6 +8,12 @@ package struct SalvageCount: Sendable, Hashable, Codable {
   /// The accounts, by name; at most ``BundleAccount/maximumEntities``.
   package var entities: [BundleAccount.Entity]
 
+  /// The pairs of many-to-many relationships, by table; nil for none, or where an earlier version did not note it.
+  package var pairs: [BundleAccount.Entity]?
+
+  /// Rows that fit no table; nil for none, or where an earlier version did not note it.
+  package var unplacedRows: Int64?
+
   /// Whether what came out was seen to open.
   package var isUsable: Bool
 
@@ -21,11 +27,15 @@ package struct SalvageCount: Sendable, Hashable, Codable {
   package init(_ result: Receipt.Salvage.Result) {
     func bounded(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
     library = result.evidence.map { String($0.library.prefix(100)) }
-    entities = result.entities.prefix(BundleAccount.maximumEntities).map { entity in
+    func account(_ entity: Receipt.Salvage.Entity) -> BundleAccount.Entity {
       BundleAccount.Entity(
         name: String(entity.name.prefix(500)), recovered: bounded(entity.recovered),
-        doubtful: bounded(entity.doubtful), lost: bounded(entity.lost), lostIsExact: entity.lostIsExact)
+        doubtful: bounded(entity.doubtful), lost: bounded(entity.lost), lostIsExact: entity.lostIsExact,
+        setAside: entity.setAside.map(bounded))
     }
+    entities = result.entities.prefix(BundleAccount.maximumEntities).map(account)
+    pairs = result.pairs.map { $0.prefix(BundleAccount.maximumEntities).map(account) }
+    unplacedRows = result.unplacedRows.map(bounded)
     isUsable = result.isUsable
   }
 
@@ -40,10 +50,14 @@ package struct SalvageCount: Sendable, Hashable, Codable {
 
   /// Whether it keeps to the limits that a worker keeps to which nothing has taken over.
   var isPlausible: Bool {
-    entities.count <= BundleAccount.maximumEntities && (library?.utf8.count ?? 0) <= 1000
-      && entities.allSatisfy { entity in
+    let pairs = pairs ?? []
+    return max(entities.count, pairs.count) <= BundleAccount.maximumEntities && (library?.utf8.count ?? 0) <= 1000
+      && (0...Self.maximumNumber).contains(unplacedRows ?? 0)
+      && (entities + pairs).allSatisfy { entity in
         entity.name.utf8.count <= 10_000
-          && [entity.recovered, entity.doubtful, entity.lost].allSatisfy { (0...Self.maximumNumber).contains($0) }
+          && [entity.recovered, entity.doubtful, entity.lost, entity.setAside ?? 0].allSatisfy {
+            (0...Self.maximumNumber).contains($0)
+          }
       }
   }
 }

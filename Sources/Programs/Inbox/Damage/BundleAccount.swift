@@ -18,6 +18,10 @@ package struct BundleAccount: Sendable, Hashable, Codable {
 
     /// Whether the number of lost records is exact, and no estimate; nil where an earlier version did not note it.
     package var lostIsExact: Bool?
+
+    /// Records that were found whole and are not in the salvaged store; nil where there are none, or an earlier version did not
+    /// note it.
+    package var setAside: Int64?
   }
 
   /// Pages in one state, one behind the other.
@@ -38,6 +42,12 @@ package struct BundleAccount: Sendable, Hashable, Codable {
   /// The entities; at most ``maximumEntities``.
   package var entities: [Entity]
 
+  /// The pairs of many-to-many relationships, by table; nil for none, or where an earlier version did not note it.
+  package var pairs: [Entity]?
+
+  /// Rows that fit no table; nil for none, or where an earlier version did not note it.
+  package var unplacedRows: Int64?
+
   /// What most likely happened, a sentence each.
   package var causes: [String]
 
@@ -54,11 +64,15 @@ package struct BundleAccount: Sendable, Hashable, Codable {
     func bounded(_ text: String) -> String { String(text.prefix(500)) }
     func number(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
     words = bounded(report.count.words)
-    entities = report.records.prefix(Self.maximumEntities).map { entity in
+    func account(_ entity: SalvageReport.Entity) -> Entity {
       Entity(
         name: bounded(entity.name), recovered: number(entity.recovered), doubtful: number(entity.doubtful),
-        lost: number(entity.lost), lostIsExact: entity.isLostExact)
+        lost: number(entity.lost), lostIsExact: entity.isLostExact,
+        setAside: entity.setAside > 0 ? number(entity.setAside) : nil)
     }
+    entities = report.records.prefix(Self.maximumEntities).map(account)
+    pairs = report.pairs.isEmpty ? nil : report.pairs.prefix(Self.maximumEntities).map(account)
+    unplacedRows = report.unplacedRows > 0 ? number(report.unplacedRows) : nil
     causes = report.causes.prefix(Self.maximumCauses).map { bounded($0.words) }
     var runs: [Run] = []
     for run in report.pages.runs {
@@ -78,9 +92,10 @@ extension BundleAccount.Entity {
   /// The numbers as pages show them.
   package var count: RecoveryCount {
     let isUnknown = lost == 0 && lostIsExact == false
-    var count = RecoveryCount(isComplete: lost == 0 && !isUnknown && doubtful == 0)
+    var count = RecoveryCount(isComplete: lost == 0 && !isUnknown && doubtful == 0 && setAside ?? 0 == 0)
     count.add(
-      recovered: recovered, doubtful: doubtful, reasons: [:], lost: lost, isExact: lostIsExact ?? true,
+      recovered: recovered, doubtful: doubtful, reasons: [:], setAside: setAside ?? 0, lost: lost,
+      isExact: lostIsExact ?? true,
       basis: isUnknown ? .unknown : nil)
     return count
   }

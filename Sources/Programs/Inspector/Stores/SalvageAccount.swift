@@ -34,20 +34,13 @@ struct SalvageAccount: Sendable, Encodable {
     let count = report.count
     guard !isSalvaged else { return count.words }
     guard count.total > 0 else {
-      return ["No record can be read in tables of its own.", unplaced].compactMap(\.self).joined(separator: " ")
+      return ["No record can be read in tables of its own.", count.unplacedWords].compactMap(\.self).joined(
+        separator: " ")
     }
     let line =
       "\(grouped(count.recovered)) of \(count.roughly)\(counted(count.total, "record")) can be read (\(count.share))"
     let first = [line, count.doubtWords].compactMap(\.self).joined(separator: ", ") + "."
-    return ([first] + count.detailWords + [unplaced].compactMap(\.self)).joined(separator: " ")
-  }
-
-  /// How many rows fit no table, in a sentence; nil for none.
-  private var unplaced: String? {
-    guard report.unplacedRows > 0 else { return nil }
-    return report.unplacedRows == 1
-      ? "One row besides fits no table that is known."
-      : "\(grouped(report.unplacedRows)) rows besides fit no table that is known."
+    return ([first] + count.detailWords).joined(separator: " ")
   }
 
   /// The records of an entity: of the salvaged store, or as they were found.

@@ -146,7 +146,7 @@ struct Crawl {
     _ page: UInt32, tree: Int, above low: Int64, upTo high: Int64, depth: Int
   ) throws(SalvageError) {
     guard page > 0, page <= map.pageCount, map.fate(page) == .unclaimed, depth < Self.maximumDepth,
-      !strangers.contains(page, in: tree)
+      page > 1 || !map.isFirstPageMisplaced, !strangers.contains(page, in: tree)
     else {
       noteContest(page, tree: tree, above: low, upTo: high)
       trees[tree].gaps.append(Tree.Gap(page: page, above: low, upTo: high))

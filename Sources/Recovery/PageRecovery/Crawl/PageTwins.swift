@@ -35,6 +35,19 @@ struct PageTwins {
     self.pages = pages.sorted { (Key($0, map), $0) < (Key($1, map), $1) }
   }
 
+  /// The page with the very bytes of one that stands where the first page should be; nil where there is none.
+  static func twinOfFirst(_ map: PageMap, _ reader: PageReader) throws(SalvageError) -> UInt32? {
+    guard map.isFirstPageMisplaced, map.pageCount >= 2 else { return nil }
+    var first = reader.makeBuffer()
+    guard try reader.readPlace(1, into: &first) else { return nil }
+    var other = reader.makeBuffer()
+    let key = Key(1, map)
+    for page in 2...map.pageCount where Key(page, map) == key {
+      if try reader.readPlace(page, into: &other), other == first { return page }
+    }
+    return nil
+  }
+
   /// The pages with the very bytes of a page.
   func twins(of page: UInt32, in crawl: Crawl) throws(SalvageError) -> [UInt32] {
     let key = Key(page, crawl.map)

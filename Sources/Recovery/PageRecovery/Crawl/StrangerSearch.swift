@@ -64,6 +64,7 @@ struct StrangerSearch {
   }
 
   private mutating func run() throws(SalvageError) {
+    try lookAtListOfTables()
     for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].kind != .index && crawl.trees[tree].isListed {
       for page in crawl.trees[tree].leaves where crawl.map.fieldCount(page) > 0 { try lookAt(page, of: tree) }
     }
@@ -73,6 +74,18 @@ struct StrangerSearch {
   private mutating func note(_ page: UInt32, in tree: Int, copyOf twin: UInt32? = nil) {
     _ = found.pages[tree, default: PageSet()].insert(page)
     if let twin { found.copies[page] = twin }
+  }
+
+  // MARK: Pages of the list of tables
+
+  /// Notes the pages of the list of tables whose rows are no entries of it.
+  private mutating func lookAtListOfTables() throws(SalvageError) {
+    for page in crawl.trees[0].leaves where page > 1 && crawl.map.fieldCount(page) > 0 {
+      guard try crawl.reader.readPlace(page, into: &buffer),
+        PageScore.score(buffer.span, start: 0, crawl.trees[0].shape, geometry: crawl.reader.geometry) == nil
+      else { continue }
+      note(page, in: 0, copyOf: try twins(of: page, outside: 0).first)
+    }
   }
 
   // MARK: Pages of tables

@@ -65,6 +65,12 @@ struct PageMap {
   /// Whether two overflow pages lead where the other one should: they have changed places.
   var hasCrossedLinks = false
 
+  /// Whether the first page of the file is one of another place: it begins as a page does that no header stands on.
+  var isFirstPageMisplaced = false
+
+  /// The page that the first one of the file is a copy of; 0 for none.
+  var twinOfFirst: UInt32 = 0
+
   /// Pages that more than one cell or page leads to as to the next one of a long value.
   var contested = PageSet()
 

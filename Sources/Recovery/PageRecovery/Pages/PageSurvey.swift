@@ -21,7 +21,14 @@ enum PageSurvey {
       if map.look(page) == .linked, let next = buffer.span.uint32(at: 0), next > 2 {
         if next == page &+ 1 { followers += 1 } else if links.count < Self.maximumLinks { links[page] = next }
       }
-      addClaims(buffer.span, page: page, reader, map, to: &claims)
+      if page > 1 { addClaims(buffer.span, page: page, reader, map, to: &claims) }
+    }
+    if let twin = try PageTwins.twinOfFirst(map, reader) {
+      // No table has the first page: it is that one which is void, and never its twin.
+      map.twinOfFirst = twin
+      map.claim(1, .damaged)
+    } else if try reader.readPlace(1, into: &buffer) {
+      addClaims(buffer.span, page: 1, reader, map, to: &claims)
     }
     map.contested = claims.contested
     // Pages of a chain mostly follow one another, so each tells the number of the one whose content it has.
@@ -56,6 +63,7 @@ enum PageSurvey {
     // A page behind which the header is gone may be a copy of another one.
     if page == 1, bytes[start] != 5, bytes[start] != 13, PageKind(rawValue: bytes[0]) != nil {
       if let kind = PageKind(rawValue: bytes[0]), isPossible(bytes, kind, 0, reader.usableSize) {
+        map.isFirstPageMisplaced = true
         map.setLook(page, look(of: kind))
         setKeys(bytes, page: page, kind, 0, reader, &map)
         return

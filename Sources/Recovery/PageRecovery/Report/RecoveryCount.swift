@@ -22,7 +22,7 @@ public struct RecoveryCount: Sendable, Hashable {
   public package(set) var pairs = PairCount()
 
   /// Rows that were found and fit no table, which are none of the above.
-  public internal(set) var unplaced: Int64 = 0
+  public package(set) var unplaced: Int64 = 0
 
   /// Values of recovered records that were set aside, because the salvaged store has no column for them.
   public package(set) var valuesSetAside: Int64 = 0
@@ -138,7 +138,15 @@ extension RecoveryCount {
 
   /// What is lost, what was set aside, and what was left out of the records, a sentence each.
   package var detailWords: [String] {
-    [lossWords, setAsideWords, pairs.words, valueWords, leftOutWords].compactMap(\.self)
+    [lossWords, setAsideWords, pairs.words, valueWords, leftOutWords, total > 0 ? unplacedWords : nil]
+      .compactMap(\.self)
+  }
+
+  /// How many rows besides fit no table, in a sentence; nil where there are none.
+  package var unplacedWords: String? {
+    guard unplaced > 0 else { return nil }
+    return unplaced == 1
+      ? "One row besides fits no table that is known." : "\(grouped(unplaced)) rows besides fit no table that is known."
   }
 
   /// How many records were set aside, in a sentence; nil where none was.

@@ -36,7 +36,7 @@ struct StoreIdentity {
     var attempts = 0
     var scratch = map
     var buffer = reader.makeBuffer()
-    for page in 1...map.pageCount where map.look(page) == .tableLeaf {
+    for page in 1...map.pageCount where map.look(page) == .tableLeaf && map.fate(page) != .damaged {
       let fields = map.fieldCount(page)
       guard fields == 1 || fields == 3 else { continue }
       try identity.look(page, reader, &buffer, &scratch, &attempts)

@@ -177,6 +177,9 @@ package struct StoreSurvey {
     crawl.map.owner(page).flatMap { $0 < trees.count ? $0 : nil }
   }
 
+  /// The page that the first one of the file is a copy of, which is then no table's; nil where it is none.
+  package var twinOfFirstPage: UInt32? { crawl.map.twinOfFirst > 0 ? crawl.map.twinOfFirst : nil }
+
   /// Where in the file the page is that belongs at the place of another one.
   package func place(of page: UInt32) -> UInt32 { crawl.reader.moved.isEmpty ? page : crawl.reader.moved[page] ?? page }
 

@@ -3,10 +3,16 @@ internal import SQLiteFormat
 internal import StoreFiles
 
 extension ScrubRun {
+  /// The page whose content an image has: its own, and where the first page of the file is a copy of another one, that one.
+  func contentPage(of image: PageImage) -> UInt32 {
+    if case .main(1) = image, let twin = survey.twinOfFirstPage { return twin }
+    return images.page(of: image)
+  }
+
   /// What leads to the rows of a page's image.
   func standing(of image: PageImage, tree: Int?) -> RowStanding {
     guard let tree else { return .left }
-    let number = images.page(of: image)
+    let number = contentPage(of: image)
     guard survey.owner(ofPage: number) == tree || number == 1 && tree == 0 else { return .left }
     let part: StoreFileSet.Part =
       switch image {
@@ -23,7 +29,7 @@ extension ScrubRun {
 
   /// The tree whose root leads to a page of a sound store, whatever its few rows look like.
   func reachedTree(_ image: PageImage) -> Int? {
-    let number = images.page(of: image)
+    let number = contentPage(of: image)
     guard !survey.isDamaged, let tree = survey.owner(ofPage: number), standing(of: image, tree: tree) == .reached else {
       return nil
     }

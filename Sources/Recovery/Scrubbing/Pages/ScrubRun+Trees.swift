@@ -23,7 +23,7 @@ extension ScrubRun {
     var page: [UInt8] = []
     swap(&page, &output)
     page.withReplacedContent(bytes)
-    let number = images.page(of: image)
+    let number = contentPage(of: image)
     let tree = reachedTree(image) ?? survey.owner(of: bytes.span, page: number, kind: kind, start: start)
     if start > 0 { mask.mark(0..<start, PageMask.kept) }
     let standing = standing(of: image, tree: tree)
@@ -37,7 +37,9 @@ extension ScrubRun {
       for cell in cells(bytes.span, at: pointers, count: count, kind: kind) {
         if kind == .tableLeaf {
           rowid(cell.rowid, cell.rowidRange, &page, tree: tree, standing)
-          if standing == .reached, !isReplacing, let tree { pseudonyms.domains.noteRow(rules.rowids[tree].domain) }
+          if standing == .reached, !isReplacing, number == images.page(of: image), let tree {
+            pseudonyms.domains.noteRow(rules.rowids[tree].domain)
+          }
         }
         if try cellContent(image, bytes, &page, cell, tree: tree, kind: kind, standing) {
           covered.append(cell.start..<cell.end)
@@ -51,7 +53,7 @@ extension ScrubRun {
     }
     if isReplacing { tally.pages.rewritten += 1 }
     var isSure = tree != nil
-    if case .main(let number) = image { isSure = survey.standing(of: number) == .live }
+    if case .main = image { isSure = survey.standing(of: number) == .live }
     try finish(image, &page, present: present, isSure: isSure)
     output = page
   }
@@ -218,7 +220,7 @@ extension ScrubRun {
     // Fields are counted from the beginning of the record from here on.
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
-    let rowTree = rowTree(tree, standing, isRoot: images.page(of: image) == 1)
+    let rowTree = rowTree(tree, standing, isRoot: contentPage(of: image) == 1)
     treatFields(before: end, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)

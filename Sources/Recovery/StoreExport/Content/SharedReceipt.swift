@@ -74,6 +74,7 @@ struct SharedReceipt: Encodable {
     var relationships: [Account]?
     var mayLackTables: Bool?
     var valuesSetAside: Int64?
+    var unplacedRows: Int64?
     var migrationLosses: [Loss]?
     var usedKit: Bool
     var usedBackup: Bool
@@ -169,6 +170,7 @@ struct SharedReceipt: Encodable {
       complete: result.isComplete, entities: result.entities.map(Account.init),
       relationships: result.pairs?.map(Account.init),
       mayLackTables: result.mayLackTables, valuesSetAside: result.valuesSetAside,
+      unplacedRows: result.unplacedRows,
       migrationLosses: result.migrationLosses?.map { Loss(entity: $0.entity, property: $0.property, count: $0.count) },
       usedKit: result.evidence?.kit != nil, usedBackup: result.evidence?.backup != nil,
       deleted: result.evidence?.deleted, library: result.evidence?.library)
