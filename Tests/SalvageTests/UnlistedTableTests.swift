@@ -93,6 +93,30 @@ struct UnlistedTableTests {
     }
   }
 
+  @Test(
+    "Of a table of pairs that is gone nothing tells how many are lost, but none are where a side never had a record")
+  func droppedPairs() throws {
+    let scene = try SalvageScene(seed: 93, books: 60)
+    for (highest, isLost) in [(200, true), (0, false)] {
+      let damaged = try executing(
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = 60 WHERE Z_NAME = 'Book'",
+        "UPDATE Z_PRIMARYKEY SET Z_MAX = \(highest) WHERE Z_NAME = 'Reader'", "DROP TABLE Z_1READERS", on: scene.main)
+      let report = try scene.changing { $0.main = damaged }.salvage().report
+      #expect(report.count.pairs.isLostExact == !isLost && report.count.pairs.lost == 0, "\(highest)")
+      if isLost { #expect(!report.isComplete && report.count.percent != 100, "\(report.count.words)") }
+    }
+  }
+
+  @Test("An entity whose table and whose note of its keys are gone has unknown losses")
+  func unnoted() throws {
+    let scene = try SalvageScene(seed: 94, books: 60)
+    let damaged = try executing(
+      "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Reader'", "DROP TABLE ZREADER", on: scene.main)
+    let report = try scene.changing { $0.main = damaged }.salvage().report
+    let account = try #require(report.entities.first { $0.name == "Reader" })
+    #expect(!account.isLostExact && !report.isComplete && report.count.percent == nil)
+  }
+
   @Test("A sound store whose free pages have the rows of a dropped table is complete", arguments: [true, false])
   func sound(deleted: Bool) throws {
     let scene = try plain()

@@ -83,12 +83,16 @@ struct EntityAccounts {
     return losses
   }
 
-  /// Whether a table of the model's that a list of tables without any other damage lacks had rows, of which none was found:
-  /// Core Data noted that it gave them keys.
+  /// Whether a table of the model's that a list of tables without any other damage lacks may have had rows, of which none was
+  /// found: nothing says that Core Data gave no record a key, or for pairs, none of either side.
   private func isUnlisted(_ index: Int, _ estimate: LossEstimate) throws(SalvageError) -> Bool {
     let tree = outcome.crawl.trees[index]
     guard list.isWhole, !tree.isListed, !tree.isDropped, outcome.tallies[index].recovered == 0 else { return false }
-    return try estimate.hasGivenKeys(toAnyOf: list.entityNames(ofTable: tree.name).map(\.name))
+    let sides = list.sides(ofJoinTable: tree.name)
+    for names in sides.isEmpty ? [list.entityNames(ofTable: tree.name).map(\.name)] : sides {
+      if try !estimate.mayHaveGivenKeys(to: names) { return false }
+    }
+    return true
   }
 
   /// The rowids of rows of which only a part is left, and which are in no live table.

@@ -240,19 +240,23 @@ struct LossEstimate {
     )
   }
 
-  /// Whether Core Data noted that it gave keys to records of any of several entities, by their names.
-  func hasGivenKeys(toAnyOf names: [String]) throws(SalvageError) -> Bool {
-    guard isCoreData, !names.isEmpty,
+  /// Whether Core Data may have given keys to records of a table's entities, by their names: it noted so, or its note on the
+  /// first of them, which all others inherit from, is gone.
+  func mayHaveGivenKeys(to names: [String]) throws(SalvageError) -> Bool {
+    guard isCoreData, let root = names.first else { return false }
+    guard
       let keys = crawl.trees.indices.first(where: {
         isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && outcome.live[$0] != nil
       }), let definition = crawl.trees[keys].definition, definition.column(named: "Z_MAX") != nil,
       definition.column(named: "Z_NAME") != nil
-    else { return false }
+    else { return true }
+    let table = SQLText.quotedIdentifier(crawl.trees[keys].name)
     let list = names.map { SQLText.literal($0) }.joined(separator: ",")
-    let count = try outcome.database.number(
-      "SELECT count(*) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) "
-        + "WHERE typeof(Z_MAX) = 'integer' AND Z_MAX > 0 AND Z_NAME IN (\(list))")
-    return count ?? 0 > 0
+    let given = try outcome.database.number(
+      "SELECT count(*) FROM \(table) WHERE typeof(Z_MAX) = 'integer' AND Z_MAX > 0 AND Z_NAME IN (\(list))")
+    let noted = try outcome.database.number(
+      "SELECT count(*) FROM \(table) WHERE typeof(Z_MAX) = 'integer' AND Z_NAME = \(SQLText.literal(root))")
+    return given ?? 0 > 0 || noted ?? 0 == 0
   }
 
   /// Whether the end of the file is missing, so that the last pages of a growing table are.

@@ -181,6 +181,21 @@ struct TreeList {
     expected?.entities(ofTable: name) ?? []
   }
 
+  /// The names of the entities of either side's table of a many-to-many relationship; none where a table is not that of its
+  /// pairs, or the store has such tables by other names.
+  func sides(ofJoinTable name: String) -> [[String]] {
+    guard let layout = expected?.layout, let join = layout.joinTables.first(where: { isSame($0.name, name) }),
+      !trees.contains(where: { tree in
+        tree.isListed && tree.kind != .index && tree.name.uppercased().hasPrefix("Z_")
+          && tree.name.dropFirst(2).first?.isWholeNumber == true
+          && !layout.joinTables.contains { isSame($0.name, tree.name) }
+      })
+    else { return [] }
+    return [join.relationship, join.inverse].compactMap { key in
+      layout.entity(named: key.entityName).map { entityNames(ofTable: $0.tableName).map(\.name) }
+    }
+  }
+
   /// The place of a table in the list.
   func table(named name: String) -> Int? {
     trees.firstIndex { $0.kind != .index && isSame($0.name, name) }
