@@ -116,6 +116,26 @@ struct LossTruthTests {
     #expect(result.report.count.percent ?? 100 < 100)
   }
 
+  @Test("Where a leaf lies over the root of its table and over other leaves, the rows of those are counted, about")
+  func overwrittenRoot() throws {
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024", schema: "CREATE TABLE word (id INTEGER PRIMARY KEY, body TEXT)"
+    ) { db in
+      for id in 1...1500 { try db.execute(sql: "INSERT INTO word VALUES (?, ?)", arguments: [id, "the word \(id)"]) }
+    }
+    // The root is page 2; the leaves come one after another.
+    let copy = scene.changing { changed in
+      for page: UInt32 in [2, 9, 10, 11, 15] {
+        changed.main.replaceSubrange(scene.range(of: page), with: scene.main[scene.range(of: 5)])
+      }
+    }
+    let result = try copy.salvage(withModel: false)
+    let missing = scene.missingRows(result)
+    let account = try #require(result.report.entities.first { $0.name == "word" })
+    #expect(missing > 100 && !account.isLostExact && !result.report.isComplete)
+    #expect(abs(account.lost - Int64(missing)) <= Int64(missing / 2), "\(account.lost), \(missing)")
+  }
+
   @Test("Where the list of tables is damaged and no model has them, no share is told")
   func unknownTables() throws {
     let tables = (1...40).map { "CREATE TABLE table\($0) (id INTEGER PRIMARY KEY, text TEXT, number INTEGER)" }

@@ -82,8 +82,12 @@ struct LossEstimate {
       total += missing
     }
     if isUnknown, total == 0 { return nil }
+    // Nothing tells how many pages the tree led to.
+    if isLedAstray(index) { return Int64(total.rounded(.up)) }
     let most = mean ?? maximumRows(of: tree)
-    return Int64(min(total, max(most, most * Double(lostPages))).rounded(.up))
+    // A page that is no tree's, though whole, may stand in the place of a lost one.
+    let pages = Double(lostPages.addingClamped(Int64(crawl.dead.count)))
+    return Int64(min(total, max(most, most * pages)).rounded(.up))
   }
 
   /// A range of rowids of which no page is known.
@@ -105,7 +109,9 @@ struct LossEstimate {
   func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
     let tree = crawl.trees[index]
     var gaps = tree.gaps.filter { outcome.reader.moved[$0.page] == nil }
-    if !tree.isWalked, strayPages > 0 { gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max)) }
+    if !tree.isWalked && strayPages > 0 || isLedAstray(index) {
+      gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max))
+    }
     guard !gaps.isEmpty else { return [] }
     let map = crawl.map
     let pages = map.sorted(
@@ -148,6 +154,14 @@ struct LossEstimate {
       if high > low { holes.append(Hole(above: low, upTo: high, isBounded: isBounded, isBetweenPages: isBetweenPages)) }
     }
     return holes
+  }
+
+  /// Whether a tree that seems whole does not lead to all pages of its table: others were found by their content, so that the
+  /// page that led to them is another one now.
+  private func isLedAstray(_ index: Int) -> Bool {
+    let tree = crawl.trees[index]
+    return tree.isListed && tree.isWalked && tree.hasRowids && tree.isComplete
+      && tree.leaves.contains { crawl.isByContent($0) }
   }
 
   /// The rowids between which pages are lost.
