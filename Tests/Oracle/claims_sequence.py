@@ -434,8 +434,9 @@ class Sequence:
                 # An estimate may be wrong, but not beyond all measure.
                 self.claim("lost-estimated-far-off", lost <= 5 * most + 25 and 5 * lost + 25 >= least, told, said, so)
             if self.knows_before and least == most:
+                # With a log that may be lost a kit's counts are right of what was noted, and no more is known.
                 self.claim(
-                    "kit-counts", lost == most and account.exact.get(name, True), told,
+                    "kit-counts", lost == most, told,
                     f"{'' if account.exact.get(name, True) else 'about '}{lost} of {name} lost", f"{most} are, as the kit tells")
             if self.damaged.bounds_doubt and not self.damaged.may_doubt_columns(table):
                 suspects = total - len(self.damaged.certain[table])
@@ -496,6 +497,9 @@ class Sequence:
         right = f"{recovered:,} of {'' if account.is_exact else 'about '}{account.total:,} records (… %)"
         found = HEADLINE.search(told.out)
         is_rough = not account.is_exact or "nothing tells how many records it held" in told.out
+        if self.knows_before and found and not found.group(2):
+            # The text is told of a copy that has no kit, of which indexes can count what a kit with a lost log cannot.
+            is_rough = False
         holds = bool(found) and (found.group(1), bool(found.group(2)), found.group(3)) == (
             f"{recovered:,}", is_rough, f"{account.total:,}") and (
                 is_rough and account.total == recovered if found.group(4) is None

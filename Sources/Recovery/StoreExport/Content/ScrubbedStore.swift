@@ -54,9 +54,14 @@ struct ScrubbedStore: Sendable {
     var items = StoreItems.items(
       of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
       "every value replaced")
+    // The name of a quarantined store has the second of its quarantine.
+    var told = result.report
+    if let stem = evidence.files.main.stem, let bundled = FilePath(work.bundledName).stem {
+      for index in told.files.indices { told.files[index].name.replace(stem, with: bundled) }
+    }
     items.append(
       BundleItem(
-        "scrub.json", .bytes(try JSON.bytes(of: result.report, to: "export the store")),
+        "scrub.json", .bytes(try JSON.bytes(of: told, to: "export the store")),
         words: "what was replaced, and what was overwritten because it could not be read"))
     self.items = items
   }
