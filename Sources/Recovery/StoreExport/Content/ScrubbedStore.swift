@@ -57,7 +57,10 @@ struct ScrubbedStore: Sendable {
     // The name of a quarantined store has the second of its quarantine.
     var told = result.report
     if let stem = evidence.files.main.stem, let bundled = FilePath(work.bundledName).stem {
-      for index in told.files.indices { told.files[index].name.replace(stem, with: bundled) }
+      for index in told.files.indices {
+        let name = told.files[index].name.text
+        told.files[index].name = PathText(FilePath(name.replacing(stem, with: bundled)))
+      }
     }
     items.append(
       BundleItem(
