@@ -271,10 +271,8 @@ let package = Package(
       "StoreExport", on: .recovery,
       knows: [
         "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
-        "ModelPresentation",
-        "PersistentStore",
-        "Examination", "RecoveryKit", "PageRecovery", "Scrubbing", "ScrubbingCheck", "SupportBundle",
-        "BundleWriting", "Quarantine", grdb, systemPackage,
+        "ModelPresentation", "PersistentStore", "Examination", "RecoveryKit", "PageRecovery", "Scrubbing",
+        "ScrubbingCheck", "SupportBundle", "BundleWriting", "Quarantine", grdb, systemPackage,
       ]),
     module(
       "Sending", on: .recovery,
@@ -405,8 +403,7 @@ let package = Package(
       of: "Backup",
       needs: [
         "AgeEncryption", "BackupRestore", "EntityRestore", "LazaretTesting", "ManagedObjectModel", "PageRecovery",
-        "PersistentStore",
-        "Zstandard", grdb,
+        "PersistentStore", "Zstandard", grdb,
       ],
       leavingOut: ["Recorded"]),
     tests(

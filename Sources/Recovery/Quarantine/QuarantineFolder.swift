@@ -56,10 +56,11 @@ extension QuarantineFolder {
         let id = String(name.dropFirst().dropLast("_SUPPORT".count))
         if Self.isID(id) { ids.insert(id) }
       }
-      if includingMissing, name.hasSuffix(".json") {
-        let id = String(name.dropLast(".json".count))
-        if try hasMissingStore(id) { ids.insert(id) }
-      }
+    }
+    if includingMissing {
+      // Most receipts are of stores that are there.
+      let receipts = Set(names.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(".json".count)) })
+      ids.formUnion(try receipts.subtracting(ids).filter(hasMissingStore))
     }
     return try ids.filter { !names.contains(".\($0).moving") && !names.contains(".\($0).discarding") }
       .ordered(by: Self.isNewer).map { try store($0) }

@@ -23,7 +23,8 @@ struct BackupRestoreCommand: ParsableCommand {
 
       A backup of a damaged store gives that back as it was, damaged; it says so, and how to salvage it.
 
-      Exits with 2 where the store was damaged when it was backed up, a part of the backup was lost, a large value that records refer to is not in it, references were \
+      Exits with 2 where the store was damaged when it was backed up, a part of the backup was lost, a large value that \
+      records refer to is not in it, references were \
       cut, or --preview shows that something would change or be lost, or could not compare everything.
 
       EXAMPLES

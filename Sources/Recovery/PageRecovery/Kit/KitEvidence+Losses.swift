@@ -6,7 +6,8 @@ extension KitEvidence {
   /// The rows of a table that are lost; nil where the kit does not know.
   ///
   /// Where nothing was written to the store since, each row that the kit lists and that is not there is lost; where the files
-  /// are as it noted them and a log of later changes may be missing, about as many. Where something was written, a row that is not there may have been deleted: only those count that were where pages are lost.
+  /// are as it noted them and a log of later changes may be missing, about as many. Where something was written, a row that is
+  /// not there may have been deleted: only those count that were where pages are lost.
   func losses(
     of index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
   ) throws(SalvageError) -> EntityAccounts.Losses? {
