@@ -12,6 +12,8 @@ struct SelectionTests {
     "A list of records is a query in SQL that gives the same rows in the same order",
     arguments: [
       ("Ship", [], ["1", "2", "3", "4", "5"]), ("Ship", [("name__contains", "o")], ["1", "4"]),
+      ("Ship", [("name__contains", "0% S")], ["5"]), ("Ship", [("name__contains", "0_")], []),
+      ("Ship", [("_search", "R_")], []), ("Ship", [("_search", "R\\")], []), ("Ship", [("_search", "ROSSO")], ["4"]),
       ("Ship", [("name__startswith", "100%")], ["5"]), ("Ship", [("name__endswith", "o_")], []),
       ("Ship", [("tons__lte", "100"), ("name__notnull", "1")], ["1", "5"]),
       ("Ship", [("id", "00112233-4455-6677-8899-aabbccddeeff")], ["1"]), ("Ship", [("launched", "2001-01-02")], ["1"]),

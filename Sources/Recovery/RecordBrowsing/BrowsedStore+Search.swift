@@ -13,25 +13,25 @@ extension BrowsedStore {
   ///   - perCollection: the most finds of one collection.
   package func search(_ text: String, perCollection: Int = 20) throws(RecordBrowsingError) -> StoreSearch {
     guard !text.isEmpty else { throw .badQuery("there is nothing to look for", hint: "Type a word.") }
-    let part = RecordFilter.folded(text)
+    let sought = SoughtText(text)
     var result = StoreSearch(finds: [])
     for collection in collections where collection.entityNumbers == nil {
       let texts = collection.columns.filter(\.isText)
       guard !texts.isEmpty else { continue }
-      let found = try finds(of: text, part, in: collection, texts, limit: perCollection)
+      let found = try finds(of: text, sought, in: collection, texts, limit: perCollection)
       if !found.records.isEmpty || found.isCut { result.finds.append(found) }
     }
     return result
   }
 
   private func finds(
-    of text: String, _ part: DatabaseValue, in collection: RecordCollection, _ texts: [RecordColumn], limit: Int
+    of text: String, _ sought: SoughtText, in collection: RecordCollection, _ texts: [RecordColumn], limit: Int
   ) throws(RecordBrowsingError) -> StoreSearch.Finds {
     let entity = collection.isEntity ? "Z_ENT" : "NULL"
-    let which = texts.enumerated().map { "WHEN \(RecordFilter.contains($1.sql, "?1")) THEN \($0)" }
+    let which = texts.enumerated().map { "WHEN \(sought.condition(on: $1.sql, isNumbered: true)) THEN \($0)" }
       .joined(separator: " ")
     let own = collection.condition.map { "\($0) AND " } ?? ""
-    let any = texts.map { RecordFilter.contains($0.sql, "?1") }.joined(separator: " OR ")
+    let any = texts.map { sought.condition(on: $0.sql, isNumbered: true) }.joined(separator: " OR ")
     let sql = """
       SELECT \(collection.keySQL.joined(separator: ", ")), \(entity), CASE \(which) END, \
       \(texts.map(\.sql).joined(separator: ", ")) FROM \(collection.tableSQL) WHERE \(own)(\(any))
@@ -44,7 +44,7 @@ extension BrowsedStore {
       let gathered = Gathered()
       defer { result.records = gathered.finds }
       try read(limits.search) { database in
-        let cursor = try database.wholeCursor(sql, [part])
+        let cursor = try database.wholeCursor(sql, sought.arguments)
         while let row = try cursor.next() {
           guard gathered.finds.count < limit else {
             gathered.hasMore = true

@@ -64,14 +64,12 @@ struct EntityAccounts {
     of index: Int, numbers: [Int64], _ estimate: LossEstimate
   ) throws(SalvageError) -> Losses {
     let tally = outcome.tallies[index]
-    if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) { return known }
-    if try isUnlisted(index, estimate) { return Losses(basis: .unknown) }
-    if tally.isCounted {
-      guard tally.lost > 0 else { return Losses() }
-      // An index of another time may list rows that were deleted.
-      guard !tally.isDisputed else { return Losses(count: tally.lost, basis: .estimate) }
-      return Losses(count: tally.lost, basis: .index, keys: try estimate.listedKeys(of: index))
+    let counted = try countedByIndex(index, estimate)
+    if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) {
+      return counted.flatMap { better($0, than: known, of: kit) } ?? known
     }
+    if try isUnlisted(index, estimate) { return Losses(basis: .unknown) }
+    if let counted { return counted }
     let onPages = try estimate.rowsOnLostPages(of: index, numbers: numbers)
     var keys = try keysOfRemains(of: index)
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
@@ -81,6 +79,31 @@ struct EntityAccounts {
     var losses = Losses(count: count, basis: isCounted ? .cells : .estimate, keys: keys)
     if onPages != 0 { losses.take(likely: try estimate.keysOfLostEnd(of: index, numbers: numbers)) }
     return losses
+  }
+
+  /// The rows that whole indexes of a table list and that are nowhere; nil where none is whole.
+  private func countedByIndex(_ index: Int, _ estimate: LossEstimate) throws(SalvageError) -> Losses? {
+    let tally = outcome.tallies[index]
+    guard tally.isCounted else { return nil }
+    guard tally.lost > 0 else { return Losses() }
+    // An index of another time may list rows that were deleted.
+    guard !tally.isDisputed else { return Losses(count: tally.lost, basis: .estimate) }
+    return Losses(count: tally.lost, basis: .index, keys: try estimate.listedKeys(of: index))
+  }
+
+  /// What a whole index counts, where a kit only estimates; nil where the kit knows more.
+  ///
+  /// An index has what was written since the kit was made. A kit that lists more rows knows of a log that the files may have
+  /// lost, and nothing but a kit tells entities apart.
+  private func better(_ counted: Losses, than known: Losses, of kit: KitEvidence) -> Losses? {
+    guard !kit.use.isCurrent, counted.basis != .estimate, counted.count >= known.count || !kit.isAsNoted else {
+      return nil
+    }
+    guard let byEntity = known.byEntity else { return counted }
+    guard known.keys == counted.keys else { return nil }
+    var counted = counted
+    counted.byEntity = byEntity
+    return counted
   }
 
   /// Whether a table of the model's that a list of tables without any other damage lacks may have had rows, of which none was

@@ -80,24 +80,15 @@ package struct RecordFilter: Sendable, Hashable {
       sql = "hex(\(column.sql))"
       value = value.filter { $0 != "-" }
     }
-    let part = Self.folded(value)
+    let sought = SoughtText(value)
+    let part = sought.folded.databaseValue
     switch comparison {
     case .startsWith: return ("instr(lower(\(sql)), ?) = 1", [part])
     case .endsWith where !value.isEmpty:
       let bytes = "CAST(? AS BLOB)"
       return ("substr(CAST(lower(\(sql)) AS BLOB), -length(\(bytes))) = \(bytes)", [part, part])
     case .contains, .endsWith, .exact, .not, .greater, .greaterOrEqual, .less, .lessOrEqual, .isNull, .isNotNull:
-      return (Self.contains(sql), [part])
+      return (sought.condition(on: sql), sought.arguments)
     }
-  }
-
-  /// The condition that text which ``folded(_:)`` gives is in a column's, in either case of the letters of ASCII.
-  static func contains(_ sql: String, _ parameter: String = "?") -> String {
-    "instr(lower(\(sql)), \(parameter)) > 0"
-  }
-
-  /// Text with the letters of ASCII in lower case, as SQLite's `lower` has them.
-  static func folded(_ text: String) -> DatabaseValue {
-    String(decoding: text.utf8.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self).databaseValue
   }
 }

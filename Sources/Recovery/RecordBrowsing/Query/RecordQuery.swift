@@ -154,9 +154,9 @@ package struct RecordQuery: Sendable, Hashable {
     }
     if let search {
       let texts = collection.columns.filter(\.isText)
-      let part = RecordFilter.folded(search)
-      parts.append(texts.isEmpty ? "0" : "(\(texts.map { RecordFilter.contains($0.sql) }.joined(separator: " OR ")))")
-      arguments += texts.map { _ in part }
+      let sought = SoughtText(search)
+      parts.append(texts.isEmpty ? "0" : "(\(texts.map { sought.condition(on: $0.sql) }.joined(separator: " OR ")))")
+      arguments += texts.flatMap { _ in sought.arguments }
     }
     return (parts, arguments)
   }
