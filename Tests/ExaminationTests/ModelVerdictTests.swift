@@ -136,6 +136,19 @@ struct ModelVerdictTests {
     #expect(try examiner().look(path).storeModel?.versionHashes() == Models.first.versionHashes())
   }
 
+  @Test("Rows of a table without rowids are counted, on inner pages too", arguments: Examination.Depth.allCases)
+  func withoutRowids(depth: Examination.Depth) throws {
+    let folder = try TemporaryFolder()
+    let path = try Specimen.plain(
+      "CREATE TABLE pairs (a TEXT, b INTEGER, c TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID",
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+      INSERT INTO pairs SELECT hex(i * 7919 % 4096), i, printf('%.80c', 'x') FROM n
+      """
+    ).place(in: folder)
+    #expect(try examiner().look(path, nil, depth).counts == ["pairs in pairs: 2500"])
+  }
+
   static let wanted = "CREATE TABLE cars(id INTEGER PRIMARY KEY, name TEXT NOT NULL); CREATE TABLE owners(id INTEGER)"
 
   @Test(

@@ -96,8 +96,8 @@ extension Examiner {
   private func counts(
     of table: SchemaEntry, _ byEntity: Bool, _ database: Database, _ health: inout Health
   ) throws(FormatError) -> [Int64?: Int]? {
-    // Such a table is an index b-tree; its records are the framework's all the same, and SQLite counts them.
-    if table.tableDefinition?.isWithoutRowid == true { return nil }
+    // Such a table is an index b-tree, whose columns stand in another order: its rows are counted, and not told apart.
+    if byEntity, table.tableDefinition?.isWithoutRowid == true { return nil }
     let trees = health.integrity?.isSound == true ? health.integrity?.trees ?? [] : []
     if let tree = trees.first(where: { $0.root == table.rootPage }) {
       return byEntity ? tree.counts : [nil: tree.rows]
