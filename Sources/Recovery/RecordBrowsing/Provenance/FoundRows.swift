@@ -23,7 +23,7 @@ struct FoundRows {
     try queue.writeWithoutTransaction { database in
       try database.execute(
         sql: """
-          PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8000;
+          PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -3072;
           PRAGMA foreign_keys = OFF
           """)
       try database.inTransaction {
