@@ -45,9 +45,12 @@ struct ExportText {
   private static func words(_ scrub: ScrubReport) -> String {
     var table = TextTable(["column", "replaced", "shifted", "kept", "dropped"], numericColumns: [1, 2, 3, 4])
     let columns = scrub.columns.filter { $0.counts.replaced + $0.counts.shifted + $0.counts.dropped > 0 }
+    var told: Set<String> = []
     for column in columns.prefix(40) {
+      let name = column.name.contains(".") ? column.name : "\(column.table).\(column.name)"
       table.append([
-        printable(column.name.contains(".") ? column.name : "\(column.table).\(column.name)"),
+        // The table's own comes first, and its copies in indexes after it.
+        printable(told.insert(name).inserted ? name : "\(name) in \(column.table)"),
         grouped(column.counts.replaced), grouped(column.counts.shifted), grouped(column.counts.kept),
         grouped(column.counts.dropped),
       ])
