@@ -120,7 +120,7 @@ struct EvidenceTests {
     #expect(more["state"] as? String == "not salvaged")
     let id = try browser.id("quarantined", "More.sqlite")
     let page = try DamagedStoreTests.settled(browser, "/stores/\(id)").text
-    #expect(page.contains("It is no longer what was quarantined: \(store.id).sqlite-wal is missing."))
+    #expect(page.contains("<strong>It is no longer what was quarantined: \(store.id).sqlite-wal is missing.</strong>"))
     for action in ["salvage", "export", "release", "discard"] {
       #expect(page.contains("href=\"/stores/\(id)/\(action)\""), "\(action)")
     }

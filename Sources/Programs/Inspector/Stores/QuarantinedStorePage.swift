@@ -84,6 +84,9 @@ struct QuarantinedStorePage: InspectorPage {
       """
   }
 
+  /// Whether its files were seen not to be as they were quarantined.
+  private var hasChanged: Bool { summary.check?.hint(on: stored) != nil }
+
   /// That its files are not as they were quarantined, what was compared, and what to do; empty where nothing was found.
   private var evidence: HTML {
     if let problem = summary.evidence?.problem { return problem.note }
@@ -102,9 +105,7 @@ struct QuarantinedStorePage: InspectorPage {
 
   /// What else can be done with a store that only lacked something of its own model.
   private var repairable: HTML {
-    guard receipt?.reason.code == VerdictReason.repairableCode, summary.check?.differences.isEmpty != false else {
-      return .empty
-    }
+    guard receipt?.reason.code == VerdictReason.repairableCode, !hasChanged else { return .empty }
     return .note(
       .plain,
       """
@@ -227,7 +228,7 @@ struct QuarantinedStorePage: InspectorPage {
       ("Quarantined", Words.time(receipt.date, now: frame.now)),
       ("It was at", "<code>\(printable(receipt.originalPath.text))</code>"),
       (store.isMissing ? "Its files were at" : "It is at", "<code>\(printable(stored.files.main.string))</code>"),
-      ("Its files now", summary.check.map { HTML(escaping: $0.sentence) }),
+      ("Its files now", hasChanged ? nil : summary.check.map { HTML(escaping: $0.sentence) }),
       ("Generation", receipt.lineage.map { "<code>\(printable($0.generation))</code>" }),
       ("Reason", "<code>\(printable(receipt.reason.code))</code>"),
       ("Errors", error.isEmpty ? nil : HTML(escaping: error)),
