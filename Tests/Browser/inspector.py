@@ -13,6 +13,7 @@ import hashlib
 import json
 import pathlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -409,6 +410,46 @@ def act(visit):
             visit.failures.add(path, f"an action without a token answers {answer.status}")
 
 
+def evidence(visit, options):
+    """A quarantined store whose file has grown since, and one of which only the receipt is left."""
+    stores = pathlib.Path(visit.server.home) / "Stores"
+
+    def quarantine(name):
+        path = stores / name
+        subprocess.run(
+            [options.lazaret, "damage", str(stores / "Healthy.sqlite"), "-o", str(path), "--kind", "zero:8", "--seed", "8"],
+            capture_output=True, timeout=60, check=True)
+        added = subprocess.run(
+            [options.lazaret, "quarantine", "add", str(path), "--home", visit.server.home, "--json"],
+            capture_output=True, text=True, timeout=60, check=True)
+        return pathlib.Path(json.loads(added.stdout)["store"])
+
+    page = visit.page
+    with open(quarantine("Grown.sqlite"), "ab") as file:
+        file.write(b"more")
+    gone = quarantine("Gone.sqlite")
+    for path in gone.parent.glob(f"{gone.name}*"):
+        path.unlink()
+    shutil.rmtree(gone.parent / f".{gone.stem}_SUPPORT", ignore_errors=True)
+    visit.go("/stores")
+    visit.look("stores-with-changed-evidence")
+    page.locator("section", has_text="In quarantine").get_by_role("link", name="Grown.sqlite").first.click()
+    ready(page)
+    expect(page.locator("main")).to_contain_text("It is no longer what was quarantined")
+    visit.look("a-store-with-changed-evidence")
+    visit.go("/stores")
+    page.locator("section", has_text="In quarantine").get_by_role("link", name="Gone.sqlite").first.click()
+    expect(page.locator("main")).to_contain_text("only its receipt is left")
+    if page.locator("nav[aria-label=Actions] a").all_inner_texts() != ["Discard …"]:
+        visit.failures.add("a store whose files are missing", "offers more than to discard it")
+    visit.look("a-store-whose-files-are-missing")
+    store = urllib.parse.urlsplit(page.url).path
+    visit.twin(store)
+    answer = visit.context.request.get(visit.server.origin + store + "/map.json")
+    if answer.status != 404 or answer.json().get("code") != "evidence-missing":
+        visit.failures.add(store + "/map", f"answers {answer.status}")
+
+
 def damaged(browser, visit, options):
     """A damaged store that is still in its place: its map, its damage, its salvage, and a tab that was left open meanwhile."""
     page = visit.page
@@ -650,7 +691,7 @@ def main():
                 failures.add("evidence", "looking changed it")
             steps = {
                 "walk": lambda: walk(visit), "query": lambda: query(visit), "damaged": lambda: damaged(browser, visit, options), "act": lambda: act(visit), "repair": lambda: repair(visit),
-                "support": lambda: support(browser, visit, inbox, failures, artifacts),
+                "support": lambda: support(browser, visit, inbox, failures, artifacts), "evidence": lambda: evidence(visit, options),
             }
             for name, step in steps.items():
                 try:

@@ -191,13 +191,26 @@ struct StoreFacilityTests {
     #expect(preview.isHarmless)
     let restored = try await store.backups.restore()
     #expect(restored.backup == backup.id)
-    #expect(restored.isComplete && restored.quarantined != nil)
+    #expect(restored.isComplete && restored.quarantined != nil && restored.damage == nil)
     #expect(try scene.names() == ["Car 1", "Car 2", "Car 3"])
     let all = try await store.backups.all()
     #expect(all.contains { $0.id == backup.id && $0.tags == ["nightly"] && $0.isProvenGood })
     let copy = scene.url("Copy.sqlite")
     try await store.backups.restore(backup, to: copy)
     #expect(try scene.names(copy) == ["Car 1", "Car 2", "Car 3"])
+  }
+
+  @Test func whatIsRestoredOfADamagedStoreIsSaidNotToBeSound() async throws {
+    let scene = try AppScene()
+    try await scene.make(cars: 400)
+    try scene.damage()
+    let store = try scene.store(home: scene.home)
+    let backup = try await store.backups.create()
+    #expect(backup.isApart)
+    let restored = try await store.backups.restore(backup)
+    #expect(restored.damage?.isEmpty == false)
+    #expect(restored.quarantined != nil)
+    #expect(try await store.examine().verdict == .damaged)
   }
 
   @Test func aQuarantinedStoreIsPutBack() async throws {

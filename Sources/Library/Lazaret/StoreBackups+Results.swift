@@ -197,6 +197,12 @@ extension StoreBackups {
     /// Whether everything in it was restored, and no large value that its records refer to is lost.
     public let isComplete: Bool
 
+    /// Why the restored store is not sound, in a plain sentence; nil where it is, or nothing tells.
+    ///
+    /// The store was not when it was backed up, and is as it was then: ``Backup/isApart`` is true of such a backup. The next
+    /// opening examines it like any other store, and the policy says whether it is salvaged.
+    public let damage: String?
+
     /// The store that was there before, in quarantine; nil where there was none.
     public let quarantined: URL?
 
@@ -210,6 +216,7 @@ extension StoreBackups {
     init(_ restored: Backups.Restored) {
       backup = restored.report.id.description
       isComplete = restored.report.isComplete
+      damage = restored.damage?.words
       quarantined = restored.quarantined.map { URL(file: $0.files.main) }
       earlierBackup = restored.backup?.id.description
       passedOver = restored.passedOver.map { "\($0.id) \($0.words)." }

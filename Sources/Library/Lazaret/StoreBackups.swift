@@ -131,6 +131,8 @@ public struct StoreBackups: Sendable {
   }
 
   /// Restores a backup to another place, where nothing may be.
+  ///
+  /// A backup that is kept apart (``Backup/isApart``) gives back what was backed up, damaged as it was.
   public func restore(
     _ backup: Backup, to url: URL, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws {

@@ -50,6 +50,10 @@ extension Backups {
 
     /// The newer backups that were not restored, and why; empty where the backup was named.
     package var passedOver: [BackupChoice.PassedOver] = []
+
+    /// Why what was restored is not sound, as the store was not when it was backed up; nil where it is, was salvaged, or nothing
+    /// tells.
+    package var damage: (code: String, words: String)?
   }
 
   /// Restores a backup over a store: the present one is quarantined, as it is, and the restored one takes its place.
@@ -93,14 +97,18 @@ extension Backups {
       staged = report
       let quarantined = try exchange(store, folder, report, restored)
       _ = consume working
-      return Restored(report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver)
+      return Restored(
+        report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver,
+        damage: report.damage(backup))
     } catch {
       // The present store may be half-way into quarantine: that is brought to its end, and then the restored one has its
       // place, or goes. What cannot be ended now stays for the next opening, and the first error is the one to report.
       if let staged, (try? finishInterrupted(store)) == .some(chosen) {
         let quarantined = try QuarantineFolder(beside: store, surroundings: surroundings).stores()
           .first { $0.receipt?.originalPath.path == store.main }
-        return Restored(report: staged, quarantined: quarantined, backup: present, passedOver: choice.passedOver)
+        return Restored(
+          report: staged, quarantined: quarantined, backup: present, passedOver: choice.passedOver,
+          damage: staged.damage(backup))
       }
       if staged == nil { try? folder.removeUnlessInstalling() }
       throw error

@@ -18,10 +18,6 @@ extension RestoreReport {
       ])
   }
 
-  /// Why the store was not sound when it was backed up, as what was restored is not; nil where that is, was salvaged, or nothing
-  /// tells.
-  func damage(_ backup: StoredBackup) -> (code: String, words: String)? { salvage == nil ? backup.damage : nil }
-
   private var salvageCommand: String { "lazaret salvage \(shellQuoted(path)) -o OUT" }
 
   /// The same in words.

@@ -106,6 +106,7 @@ struct QuarantinedStoreText {
     var lines = ""
     if let kit = evidence.kit { lines += "  kit        \(printable(kit))\n" }
     if let backup = evidence.backup { lines += "  backup     \(printable(backup))\n" }
+    if let words = evidence.changeWords { lines += "  \(words)\n" }
     return lines
   }
 

@@ -227,8 +227,7 @@ struct BackupActions: Sendable {
         lost > 0
         ? " \(Words.counted(lost, "large value")) that its records refer to \(lost == 1 ? "is" : "are") lost." : ""
       let damaged =
-        restored.report.salvage == nil && backup.damage != nil
-        ? " It is as it was when it was backed up, not sound: salvage it." : ""
+        restored.damage == nil ? "" : " It is as it was when it was backed up, not sound: salvage it."
       return JobOutcome("Backup \(backup.id) is restored at \(printable(path.string)).\(damaged)\(without)\(before)")
     }
     return .running(job)

@@ -7,8 +7,12 @@ struct QuarantineActions: Sendable {
 
   init(_ parts: InspectorParts) { self.parts = parts }
 
-  private func stored(_ store: ListedStore) throws -> QuarantinedStore {
+  /// The quarantined store that something is done to.
+  ///
+  /// - Parameter includingMissing: whether that can be done where only its receipt is left.
+  private func stored(_ store: ListedStore, includingMissing: Bool = false) throws -> QuarantinedStore {
     guard let stored = store.quarantined else { throw Refusal(.notFound, "this is no quarantined store") }
+    if !includingMissing { try store.requireFiles() }
     return stored
   }
 
@@ -212,11 +216,10 @@ struct QuarantineActions: Sendable {
   ]
 
   @Sendable func discardForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
-    let stored = try stored(store)
+    let stored = try stored(store, includingMissing: true)
     let discarding = try parts.quarantines.discarding(stored.files.main)
-    var does = [
-      "Removes the quarantined store, its receipt, and everything that was salvaged of it. Nothing brings them back."
-    ]
+    let what = store.isMissing ? "the receipt" : "the quarantined store, its receipt"
+    var does = ["Removes \(what), and everything that was salvaged of it. Nothing brings them back."]
     does += discarding.items.map { "\(printable($0.name.text)): \(Words.size($0.bytes))" }
     does += ["\(Words.size(discarding.bytes)) in all.", discarding.words]
     var form = ActionForm("Discard", of: store, "discard", does: does, button: "Discard for good")
@@ -228,7 +231,7 @@ struct QuarantineActions: Sendable {
   }
 
   func discard(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
-    let stored = try stored(store)
+    let stored = try stored(store, includingMissing: true)
     guard form["understood"] == "yes" else {
       throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
     }

@@ -28,9 +28,8 @@ struct ExportActions: Sendable {
 
   /// The page on which an export is chosen, shown, and agreed to.
   func page(_ store: ListedStore, _ query: Query) throws -> ExportPage {
-    guard let files = store.files else {
-      throw Refusal(.conflict, "a backup is not exported; restore it aside, and export that")
-    }
+    let files = try store.files(
+      orRefuse: Refusal(.conflict, "a backup is not exported; restore it aside, and export that"))
     var form = ActionForm(
       "Export for support", of: store, "export",
       does: [
@@ -64,7 +63,7 @@ struct ExportActions: Sendable {
   }
 
   func prepare(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
-    guard let files = store.files else { throw Refusal(.conflict, "a backup is not exported") }
+    let files = try store.files(orRefuse: Refusal(.conflict, "a backup is not exported"))
     let level = try level(form["level"])
     var recipients: [AgeRecipient] = []
     for text in Self.words(form.fields.all("recipients")) {

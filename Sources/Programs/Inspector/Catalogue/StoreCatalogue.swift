@@ -4,6 +4,7 @@ import StoreCoordination
 
 /// The stores of a home: those in quarantine, the live ones beside them, and the backups.
 ///
+/// A quarantined store whose files are missing is among them as long as its receipt is there.
 /// It is the only way from an address to a file: an identifier is compared with those of the stores that are there.
 package struct StoreCatalogue: Sendable {
   private let home: FilePath
@@ -84,7 +85,7 @@ package struct StoreCatalogue: Sendable {
     let folder = InboxFolders(home: home).bundle(bundle).appending(QuarantineFolder.name)
     guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
     let quarantine = QuarantineFolder(try fileSystem.realPath(folder), surroundings: surroundings)
-    return try quarantine.stores().map { store in
+    return try quarantine.stores(includingMissing: true).map { store in
       try listed(store, in: quarantine, as: StoreID(bundle: bundle, name: store.id))
     }
   }
@@ -105,7 +106,7 @@ package struct StoreCatalogue: Sendable {
   private func quarantined(in folders: [QuarantineFolder]) throws -> [ListedStore] {
     try Self.sorted(
       folders.flatMap { folder in
-        try folder.stores().map {
+        try folder.stores(includingMissing: true).map {
           try listed($0, in: folder, as: StoreID(kind: "q", name: $0.id, in: folder.path))
         }
       })
@@ -115,10 +116,16 @@ package struct StoreCatalogue: Sendable {
     let name =
       store.receipt?.originalPath.path?.lastComponent?.string ?? store.files.main.lastComponent?.string ?? store.id
     // What is there counts, and not what a receipt says.
-    let bytes = try store.files.members(in: fileSystem).reduce(Int64(0)) { $0 &+ $1.status.size }
+    let members = try store.files.members(in: fileSystem)
+    var isOnlyReceipt = members.isEmpty
+    if isOnlyReceipt, let salvaged = folder.result(of: store)?.store.main {
+      isOnlyReceipt = try fileSystem.status(of: salvaged, followingLinks: false) == nil
+    }
     return ListedStore(
       id: id, kind: .quarantined(store, folder),
-      name: printable(name), date: Timestamp(String(store.id.prefix(19))), bytes: bytes)
+      name: printable(name), date: Timestamp(String(store.id.prefix(19))),
+      bytes: members.reduce(Int64(0)) { $0 &+ $1.status.size }, isMissing: members.isEmpty,
+      isOnlyReceipt: isOnlyReceipt)
   }
 
   /// The live stores: in the home, in its folder `Stores`, and beside each quarantine.

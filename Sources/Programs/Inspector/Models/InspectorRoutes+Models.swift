@@ -31,6 +31,7 @@ extension InspectorRoutes {
       query: [.init("model", "The name of the model; the first that was given if left out.")]
     ) { request, id in
       let store = try parts.catalogue.store(id)
+      if store.isOnlyReceipt { try store.requireFiles() }
       let name = request.query["model"]
       let model = try name.map { name in
         guard let model = parts.models.first(where: { $0.name == name }) else {

@@ -73,8 +73,8 @@ package struct Problem: Sendable, Hashable {
   private static func status(_ error: any ReportableError) -> Status {
     if error.isEnvironmental { return .serviceUnavailable }
     switch error.code {
-    case "not-in-quarantine", "not-in-inbox", "no-such-backup", "unknown-entity", "unknown-property", "unknown-record",
-      "file-not-found":
+    case "not-in-quarantine", "evidence-missing", "not-in-inbox", "no-such-backup", "unknown-entity",
+      "unknown-property", "unknown-record", "file-not-found":
       return .notFound
     case "bad-query": return .badRequest
     case "inbox-not-now", "locked", "in-use", "place-taken", "ambiguous-id", "evidence-changed": return .conflict

@@ -31,6 +31,7 @@ struct ComparisonChoicePage: InspectorPage {
     func side(_ name: String) throws -> SideName? {
       guard let text = query[name], !text.isEmpty else { return nil }
       let side = SideName(text)
+      if side == .original { try store.requireFiles() }
       if let side, usable.contains(side) { return side }
       // A backup has an earlier name besides, by which it is found all the same.
       guard case .backup? = side else { throw Refusal(.badRequest, "the store has no such version") }
@@ -92,7 +93,7 @@ struct ComparisonChoicePage: InspectorPage {
     guard let chosen else {
       return """
         <h1>Compare \(store.name)</h1>\(StoreTab.bar(store, .compare))
-        <div class="empty"><p>There is only one version of this store. Salvage it, or back it up, to have another.</p></div>
+        <div class="empty"><p>\(Self.nothing(store))</p></div>
         """
     }
     return """
@@ -103,6 +104,12 @@ struct ComparisonChoicePage: InspectorPage {
       \(picker("first", "From", chosen.first))\(picker("second", "To", chosen.second))<button class="main">Compare</button></form>
       \(result.html(shown))
       """
+  }
+
+  private static func nothing(_ store: ListedStore) -> String {
+    store.isMissing
+      ? "There are no two versions of this store that could be compared."
+      : "There is only one version of this store. Salvage it, or back it up, to have another."
   }
 
   private func picker(_ name: String, _ label: String, _ current: SideName) -> HTML {

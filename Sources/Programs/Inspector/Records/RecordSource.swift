@@ -56,7 +56,7 @@ final class RecordSource: Sendable {
   func sideNames(of store: ListedStore) throws -> [SideName] {
     switch store.kind {
     case .quarantined(let quarantined, _):
-      var names: [SideName] = [.original]
+      var names: [SideName] = store.isMissing ? [] : [.original]
       if let salvage = store.salvage {
         if try fileSystem.status(of: salvage.store.main) != nil { names.append(.salvaged) }
         if try fileSystem.status(of: salvage.setAside) != nil { names.append(.setAside) }
@@ -74,6 +74,7 @@ final class RecordSource: Sendable {
   /// A side of a store, with the names of all its sides, if it can be had soon.
   func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
     let (store, names) = try store(id)
+    if name == .original { try store.requireFiles() }
     guard try names.contains(name) || isBackup(name, of: store), let side = try storeSide(of: store, name) else {
       throw Refusal(.notFound, "this store has no such version")
     }
@@ -132,11 +133,10 @@ final class RecordSource: Sendable {
 
   // MARK: Bytes
 
-  /// The bytes of a store as they lie in its files; none of a backup, which has to be unpacked.
+  /// The bytes of a store as they lie in its files; none of a backup, which has to be unpacked, and none where they are missing.
   func pages(of store: ListedStore) throws -> EvidencePages {
-    guard let files = store.files else {
-      throw Refusal(.notFound, "a backup is packed, and has no pages of its own")
-    }
+    let files = try store.files(
+      orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
     let facts = try files.members(in: fileSystem).map { member in
       "\(member.path) \(member.status.size) \(member.status.identity) \(member.status.modified)"
     }

@@ -46,14 +46,13 @@ extension InspectorParts {
   /// Every page of one of which nothing was salvaged is looked at, in the background; the store itself is only read.
   ///
   /// - Parameter isAsked: whether it is looked at however large it is.
-  /// - Throws: ``Refusal`` 404 for a backup, ``SalvageError``, `FileError`.
+  /// - Throws: ``Refusal`` 404 for a backup, `evidence-missing`, ``SalvageError``, `FileError`.
   func damage(of store: ListedStore, isAsked: Bool = false) throws -> DamageLook {
     if let salvage = store.salvage {
       return .salvaged(try SalvageReport.read(salvage.report, in: surroundings.fileSystem))
     }
-    guard let files = store.files else {
-      throw Refusal(.notFound, "a backup is packed, and has no pages of its own")
-    }
+    let files = try store.files(
+      orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
     guard isAsked || store.bytes <= Self.largestLook else { return .notLooked }
     let sums = store.quarantined?.receipt?.files.map(\.sha256) ?? []
     // What the store was a moment ago is not what it is now.

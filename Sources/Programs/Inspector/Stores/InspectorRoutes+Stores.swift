@@ -27,12 +27,16 @@ extension InspectorRoutes {
     page(
       "/stores/{id}/map", about: "The state of each page of a store, and whose it is.", .store, query: [look]
     ) { request, id in
-      PageMapPage(try parts.catalogue.store(id), parts, isAsked: request.query["look"] == "yes")
+      let store = try parts.catalogue.store(id)
+      try store.requireFiles()
+      return PageMapPage(store, parts, isAsked: request.query["look"] == "yes")
     }
     page(
       "/stores/{id}/losses", about: "What of a store is lost, in the words of its owner.", .store, query: [look]
     ) { request, id in
-      LossesPage(try parts.catalogue.store(id), parts, isAsked: request.query["look"] == "yes")
+      let store = try parts.catalogue.store(id)
+      if store.isOnlyReceipt { try store.requireFiles() }
+      return LossesPage(store, parts, isAsked: request.query["look"] == "yes")
     }
     page("/work", about: "What is running, and what has ended since the inspector began.") { _ in
       WorkPage(jobs: parts.work.jobs)

@@ -178,16 +178,21 @@ struct LossesPage: InspectorPage {
           "<li>There is no backup of this store here. Another device, or a copy somewhere else, may have what is missing.</li>"
       }
       let day = newest.date.map(Words.date) ?? "an earlier time"
+      let backup: HTML = "<a href=\"\(RequestTarget.store(newest.id))\">backup of \(day)</a>"
+      guard !store.isMissing else { return "<li>There is a \(backup), which may have what is missing.</li>" }
       return """
-        <li>There is a <a href="\(RequestTarget.store(newest.id))">backup of \(day)</a>. What is missing can be taken from it \
+        <li>There is a \(backup). What is missing can be taken from it \
         when you <a href="\(RequestTarget.store(store.id, "salvage"))">salvage\(isSalvaged ? " again" : " it")</a>.</li>
         """
     }
-    return """
-      <h2>What you can do</h2><ul class="plain-words">\(first)\(found)\
-      <li>Keep the \(report.showsDamage ? "damaged store" : "store as it was") until you are sure that nothing is missing; it lies \
-      there as it was found.</li></ul>
+    let kept: HTML =
+      store.isMissing
+      ? .empty
+      : """
+      <li>Keep the \(report.showsDamage ? "damaged store" : "store as it was") until you are sure that nothing is missing.</li>
       """
+    guard found != .empty || kept != .empty || first != .empty else { return .empty }
+    return "<h2>What you can do</h2><ul class=\"plain-words\">\(first)\(found)\(kept)</ul>"
   }
 
   /// Whether a backup is the one that the salvage took lost records from.

@@ -48,12 +48,12 @@ struct QuarantinedStorePage: InspectorPage {
     let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
     return """
       <div\(events)>
-      <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(summary.state.words, summary.state.tone)) \
+      <div class="head"><div><h1>\(title)</h1><p>\(summary.tags) \
       <span class="soft">quarantined as</span> <code>\(stored.id)</code></p></div>\(actions(frame))</div>
       \(StoreTab.bar(store, .overview))
       \(job?.html(frame, isLinked: false) ?? .empty)
       \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
-      \(repairable)\(failure)
+      \(evidence)\(repairable)\(failure)\(salvagedFiles)
       <div class="columns"><div>\(damage)\(entities)</div>
       <div>\(recovered)\(others(frame))\(timeline(frame))\(facts(frame))</div></div>
       </div>
@@ -62,6 +62,8 @@ struct QuarantinedStorePage: InspectorPage {
 
   private func actions(_ frame: PageFrame) -> HTML {
     guard frame.allowsActions else { return .empty }
+    let discard: HTML = "<a class=\"button\" href=\"\(RequestTarget.store(store.id, "discard"))\">Discard …</a>"
+    guard !store.isMissing else { return "<nav class=\"row no-print\" aria-label=\"Actions\">\(discard)</nav>" }
     let isUsable = receipt?.salvage?.result?.isUsable == true && store.salvage != nil
     // What was installed and is there is not installed again: the app has worked with it since.
     let isInstalled = receipt?.salvage?.state == .installed && successor != nil
@@ -78,13 +80,32 @@ struct QuarantinedStorePage: InspectorPage {
       <a class="button\(style)" href="\(RequestTarget.store(store.id, "salvage"))">\(salvage) …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
       <a class="button" href="\(RequestTarget.store(store.id, "release"))">Release …</a>\
-      <a class="button" href="\(RequestTarget.store(store.id, "discard"))">Discard …</a></nav>
+      \(discard)</nav>
       """
+  }
+
+  /// Whether its files were seen not to be as they were quarantined.
+  private var hasChanged: Bool { summary.check?.hint(on: stored) != nil }
+
+  /// That its files are not as they were quarantined, what was compared, and what to do; empty where nothing was found.
+  private var evidence: HTML {
+    if let problem = summary.evidence?.problem { return problem.note }
+    guard let check = summary.check, let hint = check.hint(on: stored) else { return .empty }
+    let compared: HTML = check.isMissing ? .empty : " Sizes were compared, and no content."
+    return .note(
+      check.isMissing ? .bad : .warn,
+      "<p><strong>\(check.sentence)</strong>\(compared)</p><p class=\"soft\">\(hint)</p>")
+  }
+
+  /// That the salvage whose result is shown did not read what was quarantined, as a comparison of the contents told.
+  private var salvagedFiles: HTML {
+    guard !store.isOnlyReceipt, let words = receipt?.salvage?.result?.evidence?.changeWords else { return .empty }
+    return .note(.warn, "<p><strong>What was salvaged.</strong> \(words)</p>")
   }
 
   /// What else can be done with a store that only lacked something of its own model.
   private var repairable: HTML {
-    guard receipt?.reason.code == VerdictReason.repairableCode else { return .empty }
+    guard receipt?.reason.code == VerdictReason.repairableCode, !hasChanged else { return .empty }
     return .note(
       .plain,
       """
@@ -99,6 +120,8 @@ struct QuarantinedStorePage: InspectorPage {
   }
 
   private var damage: HTML {
+    // What there is to say is said above.
+    guard !store.isOnlyReceipt else { return .empty }
     let nothing: HTML =
       store.salvage == nil
       ? .note(
@@ -112,13 +135,19 @@ struct QuarantinedStorePage: InspectorPage {
         if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
         guard let report = look.report else { return .empty }
         let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
-        return HTML.panel(
-          "Page map",
-          PageMapDrawing(report: report, store: store.id).html
-            + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>")
-          + DamageByPage(report: report, store: store).html
-          + .panel("What most likely happened", account.causes)
+        let causes = HTML.panel("What most likely happened", account.causes)
+        return store.isMissing ? causes : pages(report) + causes
       }
+  }
+
+  /// The states of its pages, which lead to their bytes.
+  private func pages(_ report: SalvageReport) -> HTML {
+    let map = RequestTarget.store(store.id, "map")
+    return .panel(
+      "Page map",
+      PageMapDrawing(report: report, store: store.id).html
+        + "<p><a href=\"\(map)\">The map with its tables</a></p>")
+      + DamageByPage(report: report, store: store).html
   }
 
   private var entities: HTML {
@@ -198,7 +227,8 @@ struct QuarantinedStorePage: InspectorPage {
     let list = HTML.facts([
       ("Quarantined", Words.time(receipt.date, now: frame.now)),
       ("It was at", "<code>\(printable(receipt.originalPath.text))</code>"),
-      ("It is at", "<code>\(printable(stored.files.main.string))</code>"),
+      (store.isMissing ? "Its files were at" : "It is at", "<code>\(printable(stored.files.main.string))</code>"),
+      ("Its files now", hasChanged ? nil : summary.check.map { HTML(escaping: $0.sentence) }),
       ("Generation", receipt.lineage.map { "<code>\(printable($0.generation))</code>" }),
       ("Reason", "<code>\(printable(receipt.reason.code))</code>"),
       ("Errors", error.isEmpty ? nil : HTML(escaping: error)),

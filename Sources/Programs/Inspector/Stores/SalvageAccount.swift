@@ -66,7 +66,7 @@ struct SalvageAccount: Sendable, Encodable {
       "referencesCut": report.referencesCut,
       "unplacedRows": report.unplacedRows, "unplacedEntries": report.unplacedEntries, "entities": report.entities,
       "causes": report.causes, "remarks": report.remarks.map(printable), "rebuild": report.rebuild, "kit": report.kit,
-      "map": RequestTarget.store(store.id, "map").twin,
+      "map": store.isMissing ? nil : RequestTarget.store(store.id, "map").twin,
     ])
   }
 
@@ -85,7 +85,8 @@ struct SalvageAccount: Sendable, Encodable {
         }
       let first: HTML =
         cause.pages.first.map { run in
-          " <a href=\"\(RequestTarget.store(store.id, "pages", String(run.first)))\">page \(run.first)</a>"
+          guard store.files != nil else { return " page \(run.first)" }
+          return " <a href=\"\(RequestTarget.store(store.id, "pages", String(run.first)))\">page \(run.first)</a>"
         } ?? .empty
       return "<li>\(sure) \(printable(cause.words))\(first)</li>"
     }

@@ -8,6 +8,9 @@ struct StoreSummary: Sendable, Encodable {
   /// The examination of a live store; nil for any other, and while it goes on.
   let examination: PagePart<Examination>?
 
+  /// How the sizes of a quarantined store's files are, compared with its receipt; nil for any other, and without a receipt.
+  let evidence: PagePart<EvidenceCheck?>?
+
   /// A live store is looked at; any other tells by its receipt or manifest.
   ///
   /// - Parameter end: when the page no longer waits for that; nil to wait however long it takes.
@@ -18,7 +21,17 @@ struct StoreSummary: Sendable, Encodable {
     } else {
       examination = nil
     }
+    evidence = Self.evidence(of: store)
   }
+
+  /// Compares the sizes of a quarantined store's files with its receipt; no content is read.
+  private static func evidence(of store: ListedStore) -> PagePart<EvidenceCheck?>? {
+    guard case .quarantined(let stored, let folder) = store.kind, stored.receipt != nil else { return nil }
+    return PagePart { try folder.check(evidenceOf: stored, .size) }
+  }
+
+  /// What the comparison of a quarantined store's files with its receipt found; nil where nothing was compared.
+  var check: EvidenceCheck? { evidence?.value ?? nil }
 
   /// Whether it is a live store that is still being looked at.
   var isChecking: Bool {
@@ -53,6 +66,7 @@ struct StoreSummary: Sendable, Encodable {
   /// Its state in a word, with the tone of it.
   var state: (words: String, tone: HTML.Tone) {
     switch store.kind {
+    case .quarantined where store.isMissing: ("its files are missing", .bad)
     case .quarantined(let stored, _): Self.state(of: stored.receipt?.salvage)
     case .live where isChecking: ("being checked", .accent)
     case .live:
@@ -81,10 +95,17 @@ struct StoreSummary: Sendable, Encodable {
     }
   }
 
+  /// That its files are not as they were quarantined, in a few words; nil where nothing was found, and where its state says it.
+  private var change: String? {
+    if store.isMissing { return nil }
+    if evidence?.problem != nil { return "its files could not be compared" }
+    return check?.differences.isEmpty == false ? "its files have changed" : nil
+  }
+
   /// Whether a text is found in its names or words, whatever the case of its letters.
   func matches(_ text: String) -> Bool {
     let text = text.lowercased()
-    let words = [store.name, store.id.text, why, model ?? "", state.words]
+    let words = [store.name, store.id.text, why, model ?? "", state.words, change ?? ""]
     return text.isEmpty || words.contains { $0.lowercased().contains(text) }
   }
 
@@ -103,7 +124,8 @@ struct StoreSummary: Sendable, Encodable {
       "model": model, "state": state.words, "verdict": examination?.value?.verdict, "score": result?.score,
       "recovered": count?.recovered, "doubtful": count?.doubtful, "lost": count?.lost,
       "lostIsExact": count.map { !$0.isEstimate }, "total": count?.total, "percent": count?.percent,
-      "recordsSetAside": count?.setAside, "pairs": count?.pairs.known,
+      "recordsSetAside": count?.setAside, "pairs": count?.pairs.known, "unplacedRows": count?.unplaced,
+      "evidence": store.quarantined.flatMap { stored in evidence?.map { $0?.payload(on: stored) } },
       "error": examination?.problem, "location": RequestTarget.store(store.id),
     ])
   }
@@ -120,14 +142,21 @@ struct StoreSummary: Sendable, Encodable {
       """
   }
 
+  /// Its state, and whether its files have changed, as tags.
+  var tags: HTML {
+    let state = state
+    let more: HTML = change.map { " \(HTML.tag($0, .warn))" } ?? .empty
+    return HTML.tag(state.words, state.tone) + more
+  }
+
   /// The state, and how much was recovered.
   private var account: HTML {
-    let state = state
-    guard let result = store.quarantined?.receipt?.salvage?.result else { return .tag(state.words, state.tone) }
+    guard !store.isOnlyReceipt, let count = store.quarantined?.receipt?.salvage?.result?.count else { return tags }
+    let rest: HTML = count.unplacedWords.map { "<p class=\"soft\">\($0)</p>" } ?? .empty
     return """
-      <p class="share-number"><b>\(result.count.share)</b><span class="soft">recovered</span></p>\
-      \(HTML.bar(result.count, setAside: result.count.setAside))\
-      <p>\(HTML.tag(state.words, state.tone))</p>
+      <p class="share-number"><b>\(count.share)</b><span class="soft">recovered</span></p>\
+      \(HTML.bar(count, setAside: count.setAside))\(rest)\
+      <p>\(tags)</p>
       """
   }
 }

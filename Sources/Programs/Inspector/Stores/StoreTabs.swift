@@ -40,6 +40,10 @@ package enum StoreTab: String, Sendable, CaseIterable {
   private func target(_ store: ListedStore, isDamaged: Bool) -> RequestTarget? {
     switch (self, store.kind) {
     case (.overview, _): .store(store.id)
+    case (.map, _) where store.isMissing: nil
+    case (.losses, _) where store.isOnlyReceipt, (.records, _) where store.isOnlyReceipt,
+      (.query, _) where store.isOnlyReceipt, (.plan, _) where store.isOnlyReceipt:
+      nil
     case (.losses, .quarantined): .store(store.id, "losses")
     case (.losses, .live): isDamaged ? .store(store.id, "losses") : nil
     case (.losses, .backup): nil

@@ -48,6 +48,14 @@ package struct RestoreReport: Sendable, Hashable, Encodable {
   /// Whether everything is as it was when the backup was taken.
   package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
 
+  /// Why the store was not sound when it was backed up, as what was restored is not; nil where that is, was salvaged, or nothing
+  /// tells.
+  ///
+  /// - Parameter backup: the one that was restored.
+  package func damage(_ backup: StoredBackup) -> (code: String, words: String)? {
+    salvage == nil ? backup.damage : nil
+  }
+
   /// Writes the report of a restore, with `complete`.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
