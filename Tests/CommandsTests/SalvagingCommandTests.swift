@@ -28,6 +28,44 @@ struct SalvagingCommandTests {
     #expect(keys(of: event).isSuperset(of: ["salvage", "timeline", "entities", "score"]))
   }
 
+  @Test func theReasonsAreToldWhereNoNumberTellsThem() throws {
+    let desk = try Desk()
+    let path = try desk.makeOldStore()
+    var bytes = try FileSystem().contents(of: FilePath(path), limit: 1 << 24)
+    bytes.replaceSubrange(0..<4096, with: [UInt8](repeating: 0, count: 4096))
+    try FileSystem().writeAtomically(bytes, to: FilePath(path), replacing: true)
+    let opened = try desk.lazaret("open", path, "--model", desk.model)
+    #expect(opened.status == 2)
+    let id = try desk.quarantinedID()
+    let shown = try desk.lazaret("quarantine", "show", id)
+    for text in [opened.output, shown.output] where !text.contains(" lost") || text.contains("(100 %)") {
+      #expect(text.contains("Not beyond doubt: "), "\(text)")
+    }
+    #expect(!opened.output.contains("in part") && !opened.output.contains("missing"), "\(opened.output)")
+    let receipt = try json(try desk.lazaret("quarantine", "show", id, "--json").output) as? [String: Any]
+    let salvage = (receipt?["receipt"] as? [String: Any])?["salvage"] as? [String: Any]
+    let result = try #require(salvage?["result"] as? [String: Any])
+    #expect((result["incompleteBecause"] as? [String])?.isEmpty == false)
+    #expect(shown.output.firstMatch(of: /when       \d{4}-\d\d-\d\d \d\d:\d\d UTC\n/) != nil, "\(shown.output)")
+  }
+
+  @Test func hintsNameTheCommandAndTheOption() throws {
+    let desk = try Desk()
+    let broken = try desk.makeBrokenStore()
+    #expect(try desk.lazaret("inspect", broken).output.contains("lazaret open STORE --model MODEL"))
+    let refused = try desk.lazaret("open", broken, "--model", desk.model, "--on-damage", "refuse")
+    #expect(refused.errors.contains("--on-damage salvage") && !refused.errors.contains("STORE"), "\(refused.errors)")
+  }
+
+  @Test func nothingIsCountedBeforeTheSalvage() throws {
+    let desk = try Desk()
+    let opened = try desk.lazaret(
+      "open", try desk.makeBrokenStore(), "--model", desk.model, "--on-damage", "later", "--json")
+    let events = (try json(opened.output) as? [String: Any])?["events"] as? [[String: Any]]
+    let salvage = try #require(events?.compactMap { $0["salvage"] as? [String: Any] }.first)
+    #expect(Set(salvage.keys) == ["state", "complete"], "\(salvage)")
+  }
+
   @Test func aStoreWhoseFilesAreGoneIsListedAsSuch() throws {
     let desk = try Desk()
     let broken = try desk.makeBrokenStore()

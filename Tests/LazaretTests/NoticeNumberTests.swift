@@ -18,15 +18,17 @@ struct NoticeNumberTests {
   }
 
   private func account(
-    lost: Int = 0, basis: String = "none", doubtful: Int = 0, valuesSetAside: Int? = nil, losses: String? = nil
+    lost: Int = 0, basis: String = "none", doubtful: Int = 0, valuesSetAside: Int? = nil, losses: String? = nil,
+    lacksDetails: Bool? = nil
   ) -> String {
-    """
-    {"state": "installed", "complete": false, "recovered": 90, "doubtful": \(doubtful), "lost": \(lost),
-    "lostIsExact": true, "total": \(90 + lost), "percent": 90, "doubtfulReasons": {}, "entities": [{"name": "Car",
-    "table": "ZCAR", "recovered": 90, "doubtful": \(doubtful), "lost": \(lost), "lostIsExact": true,
-    "lostBasis": "\(basis)"}]\(valuesSetAside.map { ", \"valuesSetAside\": \($0)" } ?? "")\(losses.map {
+    let details = lacksDetails.map { "\"lacksDetails\": \($0), " } ?? ""
+    return """
+      {\(details)"state": "installed", "complete": false, "recovered": 90, "doubtful": \(doubtful), "lost": \(lost),
+      "lostIsExact": true, "total": \(90 + lost), "percent": 90, "doubtfulReasons": {}, "entities": [{"name": "Car",
+      "table": "ZCAR", "recovered": 90, "doubtful": \(doubtful), "lost": \(lost), "lostIsExact": true,
+      "lostBasis": "\(basis)"}]\(valuesSetAside.map { ", \"valuesSetAside\": \($0)" } ?? "")\(losses.map {
       ", \"migrationLosses\": [\($0)]" } ?? "")}
-    """
+      """
   }
 
   private func numbers(_ text: String) -> Set<String> {
@@ -51,6 +53,19 @@ struct NoticeNumberTests {
         let message = notice.translated(into: language).message
         #expect(numbers(message).isSuperset(of: wanted), "\(language): \(message)")
       }
+    }
+  }
+
+  @Test func nothingIsCalledMissingWhereNothingIs() throws {
+    let whole = try notice(account(lacksDetails: false))
+    #expect(whole.key == "lazaret.notice.salvaged-unconfirmed" && whole.title == "Your data was recovered")
+    #expect(whole.message.contains("could not be confirmed") && whole.message.contains("90 records"))
+    for word in ["missing", "lost", "in part"] { #expect(!whole.message.contains(word), "\(whole.message)") }
+    #expect(
+      whole.translated(into: .german).message.contains("90 Datensätze wurden wiederhergestellt. Es ließ sich nicht"))
+    #expect(whole.translated(into: .french).title == "Vos données ont été récupérées")
+    for other in [account(lacksDetails: true), account(), account(lost: 1, basis: "cells", lacksDetails: false)] {
+      #expect(try notice(other).key == "lazaret.notice.salvaged-with-losses")
     }
   }
 

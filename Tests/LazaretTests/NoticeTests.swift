@@ -61,6 +61,15 @@ struct NoticeTests {
     #expect(notice.translated(into: .french).title == "Vos données ont été récupérées en partie")
   }
 
+  @Test func nothingIsCountedBeforeTheSalvage() async throws {
+    let scene = try AppScene()
+    try scene.makeNonsense()
+    var store = try scene.store()
+    store.policy.whenDamaged = .salvageLater
+    let salvage = try #require(try await store.open().salvage)
+    #expect(!salvage.isLostExact && salvage.percent == nil && salvage.words == "It was not salvaged yet.")
+  }
+
   @Test func everyActionThatIsOfferedHasWordsInTheCatalogue() async throws {
     let scene = try AppScene()
     try scene.makeNonsense()

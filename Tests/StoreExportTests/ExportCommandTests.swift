@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import StoreFiles
+import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing
@@ -41,6 +42,70 @@ struct ExportCommandTests {
     #expect(mistyped.status == 64 && mistyped.errors.contains("age-recipient"))
     #expect(try scene.system.entries(of: scene.out).isEmpty)
     try scene.expectTidy()
+  }
+
+  @Test func theStoresFolderIsLeftAlone() throws {
+    let scene = try ExportScene.plain()
+    // Nothing can be made under this name, as in a folder that cannot be written.
+    let name = ".lazaret-exporting"
+    try scene.folder.write("in the way", to: "Stores/\(name)")
+    let dead = "\(name)-0F0E0D0C-0B0A-4908-8706-050403020100"
+    try scene.folder.write("of a killed export", to: "Out/\(dead)/evidence/App.sqlite")
+    let before = try FolderContents(of: scene.stores)
+    for arguments in [["--dry-run"], ["-o", scene.out.string, "--yes"]] {
+      let result = try ChildProcess.run(
+        ChildProcess.tool, ["export", scene.store.string, "--level", "facts"] + arguments, in: scene.folder.path)
+      #expect(result.status == 0, "\(result.errors)")
+      #expect(try FolderContents(of: scene.stores) == before)
+    }
+    #expect(try scene.system.entries(of: scene.out).allSatisfy { !$0.string.hasPrefix(".") })
+  }
+
+  @Test func whatAKilledExportLeftInTheHomeGoes() throws {
+    let scene = try ExportScene.plain()
+    let dead = ".lazaret-exporting/0F0E0D0C-0B0A-4908-8706-050403020100"
+    try scene.folder.write("of a killed export", to: "Home/\(dead)/evidence/App.sqlite")
+    #expect(try lazaret(scene, "export", scene.store.string, "--level", "facts", "--dry-run").status == 0)
+    try scene.expectTidy()
+  }
+
+  @Test func valuesThatAreKeptAndStandElsewhereAreTheLikelyCause() throws {
+    let scene = try ExportScene()
+    let queue = try DatabaseQueue(path: scene.store.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT, tag TEXT)")
+      for number in 1...40 {
+        try database.execute(
+          sql: "INSERT INTO notes VALUES (?, ?, ?)",
+          arguments: [number, "Meeting about cars \(number)", "meeting about cars \(number)"])
+      }
+    }
+    try queue.close()
+    let failed = try lazaret(scene, "export", scene.store.string, "--keep", "notes.title", "--dry-run")
+    #expect(failed.status == 1 && failed.errors.contains("[bundle-not-scrubbed]"), "\(failed.errors)")
+    #expect(failed.errors.contains("likely because of --keep notes.title"), "\(failed.errors)")
+    #expect(failed.errors.contains("Keep the other columns with these values too"), "\(failed.errors)")
+    let both = try lazaret(
+      scene, "export", scene.store.string, "--keep", "notes.title", "--keep", "notes.tag", "--dry-run")
+    #expect(both.status == 0, "\(both.errors)")
+  }
+
+  @Test func tablesThatLostRowsAreDamaged() throws {
+    let scene = try ExportScene.plain(log: false)
+    // Every page of the table but its first ones.
+    var bytes = try scene.system.contents(of: scene.store, limit: 1 << 24)
+    let queue = try DatabaseQueue(path: scene.store.string)
+    let leaves = try queue.read { database in
+      try Int.fetchAll(database, sql: "SELECT pageno FROM dbstat WHERE name = 'cars' AND pagetype = 'leaf' LIMIT 5")
+    }
+    try queue.close()
+    for page in leaves {
+      bytes.replaceSubrange((page - 1) * 1024..<page * 1024, with: [UInt8](repeating: 0, count: 1024))
+    }
+    try scene.system.writeAtomically(bytes, to: scene.store, replacing: true)
+    let (_, received) = try scene.export(.facts)
+    let facts = try scene.json("facts.json", of: received)
+    #expect((facts["damagedTables"] as? [String])?.contains("cars") == true, "\(facts)")
   }
 
   @Test func keysAreMade() throws {

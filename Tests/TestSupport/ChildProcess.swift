@@ -72,6 +72,22 @@ package final class ChildProcess {
     return false
   }
 
+  /// Waits until it has written a text to standard error.
+  ///
+  /// - Returns: false where it has not done so in thirty seconds.
+  package func waits(forError text: String) throws -> Bool {
+    for _ in 0..<3000 {
+      if try errors().contains(text) { return true }
+      if !process.isRunning { return try errors().contains(text) }
+      Thread.sleep(forTimeInterval: 0.01)
+    }
+    return false
+  }
+
+  private func errors() throws -> String {
+    String(decoding: try FileSystem().contents(of: folder.appending("errors"), limit: 1 << 28), as: UTF8.self)
+  }
+
   /// Gives it a text to read.
   package func tell(_ text: String) { input.fileHandleForWriting.write(Data(text.utf8)) }
 
@@ -84,12 +100,16 @@ package final class ChildProcess {
   /// Ends its input and waits for its end.
   package func finish() throws -> Result {
     try input.fileHandleForWriting.close()
+    return try wait()
+  }
+
+  /// Waits for its end, with its input open.
+  package func wait() throws -> Result {
     process.waitUntilExit()
     let status = process.terminationStatus
     return Result(
       status: process.terminationReason == .uncaughtSignal ? 128 + status : status, output: try output(),
-      errors: String(decoding: try FileSystem().contents(of: folder.appending("errors"), limit: 1 << 28), as: UTF8.self)
-    )
+      errors: try errors())
   }
 
   /// Runs a program to its end.

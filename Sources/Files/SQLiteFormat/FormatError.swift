@@ -21,7 +21,7 @@ public enum FormatErrorKind: String, FailureKind {
   public var usualHint: String {
     switch self {
     case .notADatabase: "Check that it is the right file."
-    case .cancelled: "Run it again when there is time."
+    case .cancelled: "Run the same command again at any time."
     case .reading: "Check the path and its permissions."
     }
   }

@@ -18,11 +18,15 @@ package import SystemPackage
 package struct SupportExports: Sendable {
   /// The folder with the catalogue of quarantined stores and the scrubbing key.
   package let home: FilePath
+
+  /// Where everything is made ready.
+  private let place: ExportFolder.Place
   private let surroundings: Surroundings
 
-  /// Exports of a home.
-  package init(home: FilePath, surroundings: Surroundings = .machine) {
+  /// Exports of a home; everything is made ready in it unless another place is given.
+  package init(home: FilePath, place: ExportFolder.Place = .home, surroundings: Surroundings = .machine) {
     self.home = home
+    self.place = place
     self.surroundings = surroundings
   }
 
@@ -36,7 +40,8 @@ package struct SupportExports: Sendable {
     _ name: FilePath, _ options: ExportOptions = ExportOptions(),
     progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
-    try StoreExporter(try source(name), home: home, surroundings: surroundings).prepare(options, progress: progress)
+    try StoreExporter(try source(name), home: home, place: place, surroundings: surroundings)
+      .prepare(options, progress: progress)
   }
 
   /// Makes a bundle ready of what an opening has quarantined, or of the store itself where it has quarantined nothing.

@@ -64,6 +64,8 @@ extension Notice {
     case "lazaret.notice.salvaged": return cause + [part("all-recovered"), part("old-kept")]
     case "lazaret.notice.salvaged-nothing":
       return cause + [part("none-recovered")] + losses + [part("start-empty"), part("old-kept"), part("support")]
+    case "lazaret.notice.salvaged-unconfirmed":
+      return cause + [part("recovered", counts.recovered), part("unconfirmed"), part("old-kept"), part("support")]
     case "lazaret.notice.salvaged-with-losses":
       var numbers = [part("recovered", counts.recovered)]
       if counts.doubtful > 0 { numbers.append(part("doubtful", counts.doubtful)) }

@@ -80,6 +80,8 @@ extension NoticeWords {
     "lazaret.notice.empty.title": same("Your file was empty", "Ihre Datei war leer", "Votre fichier était vide"),
     "lazaret.notice.salvaged.title": same(
       "Your data was recovered", "Ihre Daten wurden wiederhergestellt", "Vos données ont été récupérées"),
+    "lazaret.notice.salvaged-unconfirmed.title": same(
+      "Your data was recovered", "Ihre Daten wurden wiederhergestellt", "Vos données ont été récupérées"),
     "lazaret.notice.salvaged-with-losses.title": same(
       "Your data was recovered in part", "Ihre Daten wurden teilweise wiederhergestellt",
       "Vos données ont été récupérées en partie"),
@@ -191,6 +193,9 @@ extension NoticeWords {
     "lazaret.part.details": same(
       "Details of some may be missing.", "Bei einigen können Einzelheiten fehlen.",
       "Des détails de certains peuvent manquer."),
+    "lazaret.part.unconfirmed": same(
+      "It could not be confirmed that this is all of it.", "Es ließ sich nicht bestätigen, dass das alle sind.",
+      "Il n’a pas pu être confirmé que ce sont tous."),
     "lazaret.part.values-set-aside": [
       Forms(
         "%lld value that has no column was set aside.", "%lld values that have no column were set aside."),

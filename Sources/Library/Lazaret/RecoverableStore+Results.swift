@@ -204,7 +204,8 @@ extension RecoverableStore {
 
 extension RecoverableStore.Salvage {
   private init(
-    _ count: RecoveryCount, _ entities: [Entity], url: URL?, report: URL?, failure: String? = nil
+    _ count: RecoveryCount, _ entities: [Entity], url: URL?, report: URL?, failure: String? = nil,
+    isCounted: Bool = true
   ) {
     self.url = url
     self.report = report
@@ -213,11 +214,12 @@ extension RecoverableStore.Salvage {
     doubtful = count.doubtful
     setAside = count.setAside
     lost = count.lost
-    isLostExact = !count.isEstimate
+    // Before anything has come out, none is known to be lost, nor not to be.
+    isLostExact = isCounted && !count.isEstimate
     percent = count.percent
     pairs = count.pairs.known.map(Pairs.init)
     self.entities = entities
-    words = failure ?? count.words
+    words = failure ?? (isCounted ? count.words : "It was not salvaged yet.")
     self.failure = failure
   }
 
@@ -225,7 +227,7 @@ extension RecoverableStore.Salvage {
   init(_ salvage: OpeningSalvage) {
     self.init(
       salvage.count, salvage.entities.map(Entity.init), url: URL(salvage.store), report: URL(salvage.report),
-      failure: salvage.failure?.words)
+      failure: salvage.failure?.words, isCounted: salvage.hasResult)
   }
 
   /// What was salvaged of a quarantined store.

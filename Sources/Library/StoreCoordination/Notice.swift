@@ -17,7 +17,7 @@ package struct Notice: Sendable, Hashable, Codable {
 
   /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
   /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
-  /// `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
+  /// `.salvaged-unconfirmed`, `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
   /// has no place for some records; `.repaired` where parts of the file were missing and were added,
   /// `.repaired-with-losses` where some of the data then leads to records that are not there.
   package var key: String
@@ -119,6 +119,14 @@ package struct Notice: Sendable, Hashable, Codable {
         actions: usualActions, report: report)
     }
     let isWhole = salvage.count.detailWords.isEmpty && salvage.doubtful == 0
+    if isWhole, salvage.lacksDetails == false {
+      // Nothing is known to be missing, so that the words must not say it.
+      return Notice(
+        key: "lazaret.notice.salvaged-unconfirmed", title: "Your data was recovered",
+        message:
+          "\(cause(of: reason.code)) \(salvage.count.words) It could not be confirmed that this is all of it. \(kept) \(support)",
+        actions: usualActions, report: report)
+    }
     let details = isWhole ? " Details of some may be missing." : ""
     return Notice(
       key: "lazaret.notice.salvaged-with-losses", title: "Your data was recovered in part",

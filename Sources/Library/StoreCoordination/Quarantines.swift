@@ -35,6 +35,15 @@ package struct Quarantines: Sendable {
     try folder(at: path).stores(includingMissing: includingMissing)
   }
 
+  /// What is left of stores that were released, in the folders that the home's catalogue knows, or in that of a place.
+  package func released(at place: FilePath? = nil) throws -> [(store: QuarantinedStore, rest: Discarding)] {
+    try (place.map { [try folder(at: $0)] } ?? catalogue.folders()).flatMap { folder in
+      try folder.releasedIDs().compactMap { id in
+        try folder.released(id).map { ($0, try folder.discarding($0)) }
+      }
+    }
+  }
+
   /// The quarantined store of a name, or at a path.
   ///
   /// - Parameter includingMissing: whether one is found, too, of which no file is there any more.
@@ -47,6 +56,25 @@ package struct Quarantines: Sendable {
   /// How the files of a quarantined store are, compared with its receipt; nil where it has none.
   package func check(evidenceOf store: QuarantinedStore, _ depth: EvidenceCheck.Depth) throws -> EvidenceCheck? {
     try QuarantineFolder(store.files.folder, surroundings: surroundings).check(evidenceOf: store, depth)
+  }
+
+  /// A quarantined store, or what is left of one, which can be discarded.
+  package func discardable(_ name: FilePath) throws -> QuarantinedStore { try findDiscardable(name).store }
+
+  private func findDiscardable(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
+    do {
+      return try find(name, includingMissing: true)
+    } catch let error as QuarantineError where error.kind == .notFound {
+      let isPath = name.components.count > 1 || name.isAbsolute
+      let folders =
+        isPath
+        ? [QuarantineFolder(try fileSystem.realPath(name.folder), surroundings: surroundings)] : try catalogue.folders()
+      let id = name.lastComponent?.string.split(separator: ".").first.map(String.init) ?? ""
+      let found = try folders.compactMap { folder in try folder.released(id).map { (folder, $0) } }
+      guard found.count < 2 else { throw Self.ambiguous(name, found.map(\.1)) }
+      guard let first = found.first else { throw error }
+      return first
+    }
   }
 
   /// The same, and the folder that it is in.
@@ -67,13 +95,15 @@ package struct Quarantines: Sendable {
       found += try stores.map { (folder, try folder.store(named: $0.id, includingMissing: includingMissing)) }
     }
     guard let first = found.first else { throw Self.notFound(name) }
-    guard found.count == 1 else {
-      throw QuarantineError(
-        .ambiguous, operation: "find the quarantined store", path: name,
-        detail: "\(found.count) folders have a store of that name",
-        hint: "Give its path instead: \(found.map { quoted($0.1.files.main) }.joined(separator: " or ")).")
-    }
+    guard found.count == 1 else { throw Self.ambiguous(name, found.map(\.1)) }
     return first
+  }
+
+  private static func ambiguous(_ name: FilePath, _ found: [QuarantinedStore]) -> QuarantineError {
+    QuarantineError(
+      .ambiguous, operation: "find the quarantined store", path: name,
+      detail: "\(found.count) folders have a store of that name",
+      hint: "Give its path instead: \(found.map { quoted($0.files.main) }.joined(separator: " or ")).")
   }
 
   private static func notFound(_ name: FilePath) -> QuarantineError {
@@ -186,13 +216,13 @@ package struct Quarantines: Sendable {
 
   /// What discarding a quarantined store would remove.
   package func discarding(_ name: FilePath) throws -> Discarding {
-    let (folder, store) = try find(name, includingMissing: true)
+    let (folder, store) = try findDiscardable(name)
     return try folder.discarding(store)
   }
 
-  /// Removes a quarantined store for good.
+  /// Removes a quarantined store for good, or what is left of one that was released.
   package func discard(_ name: FilePath) throws -> QuarantinedStore {
-    let (folder, store) = try find(name, includingMissing: true)
+    let (folder, store) = try findDiscardable(name)
     let locks = try lockFolders(of: store, in: folder, and: nil)
     try folder.discard(store.id)
     _ = consume locks

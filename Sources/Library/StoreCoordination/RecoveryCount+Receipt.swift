@@ -62,6 +62,9 @@ extension Receipt.Salvage.Result {
   /// What came out, in a few plain sentences.
   package var words: String { count.words }
 
+  /// Why it is not complete, in a sentence, where no number of records tells it.
+  package var reservationWords: String? { count.words(reserving: incompleteBecause ?? []) }
+
   /// Records recovered in all.
   package var recovered: Int64 { count.recovered }
 

@@ -101,7 +101,9 @@ struct SalvageWork {
     let result = Receipt.Salvage.Result(
       name: name(files.store.main), report: name(files.report), setAside: setAside.map { _ in name(files.setAside) },
       date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
-      isUsable: usability.isUsable, isComplete: report.isComplete, score: report.score,
+      isUsable: usability.isUsable, isComplete: report.isComplete,
+      incompleteBecause: report.isComplete || report.reservations.isEmpty ? nil : report.reservations,
+      lacksDetails: report.isComplete ? nil : report.lacksDetails, score: report.score,
       entities: report.records.map { Receipt.Salvage.Entity($0) },
       pairs: report.pairs.isEmpty ? nil : report.pairs.map { Receipt.Salvage.Entity($0) },
       mayLackTables: report.mayLackTables ? true : nil,

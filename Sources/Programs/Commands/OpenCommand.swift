@@ -120,6 +120,7 @@ struct OpenCommand: ParsableCommand {
         var words =
           "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n"
         for event in opening.events { words += "  \(event.words)\n" }
+        if let doubt = opening.salvage?.reservationWords { words += "  \(printable(doubt))\n" }
         Terminal.standardError.write(words)
       }
       if isWithLosses { throw ExitStatus.doubtful }

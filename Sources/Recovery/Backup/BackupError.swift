@@ -101,7 +101,7 @@ package enum BackupErrorKind: String, FailureKind {
     case .otherGeneration: "Use a backup from before, or name this one with --trust-backup."
     case .otherStore: "Name the store that it is of, or restore it over this one with --other-store."
     case .policyUnreadable: "Correct the file, or move it away: the usual policy holds then."
-    case .cancelled: "Run it again when there is time."
+    case .cancelled: "Run the same command again at any time."
     case .place: "Check the address of the place, and run it again."
     case .file: "Check the path and its permissions."
     }

@@ -51,7 +51,7 @@ public enum SalvageErrorKind: String, FailureKind {
     case .unfitModel:
       "Give the model that the store was written with, or none where the store carries its own."
     case .verificationFailed: "Salvage with --raw to get the rows as they are, and report it."
-    case .cancelled: "Run it again when there is time."
+    case .cancelled: "Run the same command again at any time."
     case .file: "Check the path and its permissions."
     }
   }

@@ -15,6 +15,9 @@ package struct Discarding: Sendable, Hashable {
   /// Everything that goes, by name.
   package var items: [Item]
 
+  /// Where the store itself was put back, and a store is now; nil where it was not, or there is none.
+  package var released: FilePath?
+
   /// Where a salvaged store was installed, and a store is now; nil where there is none.
   package var installed: FilePath?
 
@@ -23,7 +26,10 @@ package struct Discarding: Sendable, Hashable {
 
   /// What is known of copies elsewhere, in a sentence.
   package var words: String {
-    installed.map { "A salvaged store was installed at \(printable($0.string)), and a store is there now." }
+    if let released {
+      return "The store itself was released to \(printable(released.string)), and a store is there now."
+    }
+    return installed.map { "A salvaged store was installed at \(printable($0.string)), and a store is there now." }
       ?? "Warning: no installed copy was found. Without a backup, the records in these files are lost."
   }
 }
@@ -46,7 +52,16 @@ extension QuarantineFolder {
       items.append(Discarding.Item(name: PathText(FilePath(root: nil, [name])), bytes: bytes))
     }
     return Discarding(
-      items: items.sorted { $0.name.text < $1.name.text }, installed: try installedCopy(of: store))
+      items: items.sorted { $0.name.text < $1.name.text }, released: try releasedPlace(of: store),
+      installed: try installedCopy(of: store))
+  }
+
+  /// Where a store was put back, as its receipt says; nil where nothing is there any more.
+  private func releasedPlace(of store: QuarantinedStore) throws -> FilePath? {
+    guard let place = store.receipt?.released?.path.path, try fileSystem.status(of: place)?.kind == .regular else {
+      return nil
+    }
+    return place
   }
 
   /// Where a salvaged store was installed, as the receipt says; nil where nothing is there any more.

@@ -65,7 +65,7 @@ extension QuarantineFolder {
 
   /// Removes a quarantined store for good, with its receipt and what was salvaged out of it.
   package func discard(_ id: String) throws {
-    let store = try store(named: id, includingMissing: true)
+    let store = try released(id) ?? store(named: id, includingMissing: true)
     let salvaging = try salvageLock()
     let lock = try StoreLock(on: store.files, in: fileSystem)
     // The mark says that the rest is to go too, should this be cut short.

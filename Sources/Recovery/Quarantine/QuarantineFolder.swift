@@ -66,6 +66,39 @@ extension QuarantineFolder {
       .ordered(by: Self.isNewer).map { try store($0) }
   }
 
+  /// The names of stores that were released, of which something is left here: what was salvaged of them, and their receipts.
+  package func releasedIDs() throws -> [String] {
+    guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    let ids = try fileSystem.entries(of: path).compactMap { name in
+      name.string.hasSuffix(".released.json") ? String(name.string.dropLast(".released.json".count)) : nil
+    }
+    return try ids.filter(isReleased).ordered(by: Self.isNewer)
+  }
+
+  /// Whether a store of that name was released, and nothing but what was made of it is here.
+  private func isReleased(_ id: String) throws -> Bool {
+    guard Self.isID(id), try fileSystem.status(of: releasedReceiptPath(of: id))?.kind == .regular else { return false }
+    // One that is being moved or removed is another run's, and one that is back here is a quarantined store.
+    for mark in [receiptPath(of: id), journalPath(of: id), discardMark(of: id)]
+    where try fileSystem.status(of: mark, followingLinks: false) != nil {
+      return false
+    }
+    return try files(of: id).members(in: fileSystem).isEmpty
+  }
+
+  /// What is left here of a store that was released; nil where none of that name was.
+  package func released(_ id: String) throws -> QuarantinedStore? {
+    guard try isReleased(id) else { return nil }
+    let receiptPath = releasedReceiptPath(of: id)
+    var receipt: Receipt?
+    do {
+      receipt = try Receipt(at: receiptPath, in: fileSystem)
+    } catch let error as QuarantineError where error.kind == .receiptUnreadable {
+      // It is listed without it.
+    }
+    return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath, receipt: receipt)
+  }
+
   /// The store of that name.
   ///
   /// - Parameter includingMissing: whether one is found, too, of which no file is there any more.
@@ -77,6 +110,13 @@ extension QuarantineFolder {
         throw QuarantineError(
           .evidenceMissing, operation: "find the quarantined store", path: files(of: id).main,
           detail: "its files are gone from where it was quarantined, and only its receipt is left")
+      }
+      if let released = try released(id) {
+        let place = released.receipt?.released?.path.text
+        throw QuarantineError(
+          .notFound, operation: "find the quarantined store", path: path,
+          detail: "it was released\(place.map { " to \(printable($0))" } ?? ""); only what was made of it is left here",
+          hint: "List and remove that with: lazaret quarantine discard \(shellQuoted(released.files.main))")
       }
       throw QuarantineError(
         .notFound, operation: "find the quarantined store", path: path, detail: "no store \(printable(id)) lies here",

@@ -192,6 +192,14 @@ extension Receipt.Salvage {
     /// Whether everything that the store held is in it, beyond doubt.
     package var isComplete: Bool
 
+    /// Why not, besides lost and doubtful records, in words; nil where it is complete, where nothing else tells, and in receipts of
+    /// earlier versions of this software.
+    package var incompleteBecause: [String]?
+
+    /// Whether what is no record is missing from it, or is doubtful: references, values of recovered records, rows of Core Data's
+    /// own tables; nil where it is complete, and in receipts of earlier versions of this software.
+    package var lacksDetails: Bool?
+
     /// How much of the store was recovered, from 0 to 100; nil where not known.
     ///
     /// It is kept for programs that read it, and shown nowhere.
@@ -232,6 +240,8 @@ extension Receipt.Salvage {
       case version
       case isUsable = "usable"
       case isComplete = "complete"
+      case incompleteBecause
+      case lacksDetails
       case score
       case entities
       case pairs = "relationships"
@@ -245,7 +255,9 @@ extension Receipt.Salvage {
     /// A salvaged store.
     package init(
       name: PathText, report: PathText, setAside: PathText?, date: Timestamp, bytes: Int64, sha256: String,
-      version: String?, isUsable: Bool, isComplete: Bool, score: Int?, entities: [Entity], pairs: [Entity]? = nil,
+      version: String?, isUsable: Bool, isComplete: Bool,
+      incompleteBecause: [String]? = nil, lacksDetails: Bool? = nil, score: Int?, entities: [Entity],
+      pairs: [Entity]? = nil,
       mayLackTables: Bool? = nil,
       valuesSetAside: Int64? = nil, unplacedRows: Int64? = nil, migrationLosses: [MigrationLoss]? = nil,
       evidence: Evidence? = nil
@@ -259,6 +271,8 @@ extension Receipt.Salvage {
       self.version = version
       self.isUsable = isUsable
       self.isComplete = isComplete
+      self.incompleteBecause = incompleteBecause
+      self.lacksDetails = lacksDetails
       self.score = score
       self.entities = entities
       self.pairs = pairs

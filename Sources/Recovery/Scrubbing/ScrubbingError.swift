@@ -42,7 +42,7 @@ public enum ScrubbingErrorKind: String, FailureKind {
     case .valuesFound: "Nothing was kept of it. Export another level, and report this with the store's schema."
     case .storeChanged: "Close the app, or try again."
     case .key: "Let the software make the key."
-    case .cancelled: "Run it again when there is time."
+    case .cancelled: "Run the same command again at any time."
     case .file: "Check the path and its permissions."
     case .survey: "Inspect the store; export another level where that finds nothing to read."
     }

@@ -16,18 +16,20 @@ struct ExportWork: Sendable {
   let source: ExportSource
   let options: ExportOptions
   let home: FilePath
+  let place: ExportFolder.Place
   let surroundings: Surroundings
   let progress: ExportProgress
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
   init(
-    _ source: ExportSource, _ options: ExportOptions, home: FilePath, surroundings: Surroundings,
-    progress: @escaping ExportProgress
+    _ source: ExportSource, _ options: ExportOptions, home: FilePath, place: ExportFolder.Place,
+    surroundings: Surroundings, progress: @escaping ExportProgress
   ) {
     self.source = source
     self.options = options
     self.home = home
+    self.place = place
     self.surroundings = surroundings
     self.progress = progress
   }
@@ -49,7 +51,7 @@ struct ExportWork: Sendable {
   /// - Parameter least: the size of a store, in bytes, from which on it is scrubbed while its damage is analysed.
   func prepare(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
     let date = now()
-    let folder = try ExportFolder(home: home, surroundings: surroundings)
+    let folder = try ExportFolder(place, home: home, surroundings: surroundings)
     let evidence: ExportEvidence
     switch source {
     case .store(let path):
@@ -221,7 +223,8 @@ struct ExportWork: Sendable {
       let isOthers = Self.isOthers(item.name)
       guard let (count, first) = check.leaks(in: suspect.bytes, named: item.name, isOthers: isOthers) else { continue }
       guard !isOthers, let text = texts.first(where: { $0.name == item.name }) else {
-        throw SupportBundleErrors.notScrubbed(source.originalPath, count: count, in: first.name, at: first.offset)
+        throw SupportBundleErrors.notScrubbed(
+          source.originalPath, count: count, in: first.name, at: first.offset, keeping: options.keeping)
       }
       items[suspect.place] = BundleItem(
         item.name, text.content, words: item.words + "; made of the scrubbed copy, as its own has what is also a value")

@@ -5,7 +5,7 @@ package import SystemPackage
 
 /// Makes a support bundle of a store: looks at it, tells what would leave the machine, and writes it.
 ///
-/// The store is only read. What is made on the way lies in a private folder of the home, which goes at the end.
+/// The store is only read. What is made on the way lies in a private folder, which goes at the end.
 ///
 /// ```swift
 /// let exporter = StoreExporter(.store("Stores/App.sqlite"), home: home)
@@ -16,6 +16,7 @@ package import SystemPackage
 package struct StoreExporter: Sendable {
   private let source: ExportSource
   private let home: FilePath
+  private let place: ExportFolder.Place
   private let surroundings: Surroundings
 
   /// Stores from this size on, in bytes, are scrubbed while their damage is analysed; with smaller ones the wait is short.
@@ -25,10 +26,14 @@ package struct StoreExporter: Sendable {
   ///
   /// - Parameters:
   ///   - source: the store.
-  ///   - home: the folder with the scrubbing key, in which everything is made ready.
-  package init(_ source: ExportSource, home: FilePath, surroundings: Surroundings = .machine) {
+  ///   - home: the folder with the scrubbing key, in which everything is made ready unless another place is given.
+  ///   - place: where everything is made ready.
+  package init(
+    _ source: ExportSource, home: FilePath, place: ExportFolder.Place = .home, surroundings: Surroundings = .machine
+  ) {
     self.source = source
     self.home = home
+    self.place = place
     self.surroundings = surroundings
   }
 
@@ -39,7 +44,7 @@ package struct StoreExporter: Sendable {
   package func prepare(
     _ options: ExportOptions, progress: @escaping ExportProgress = { _, _, _ in true }
   ) throws -> PreparedExport {
-    try ExportWork(source, options, home: home, surroundings: surroundings, progress: progress)
+    try ExportWork(source, options, home: home, place: place, surroundings: surroundings, progress: progress)
       .prepare(scrubbingBesideFrom: scrubsBesideFrom)
   }
 

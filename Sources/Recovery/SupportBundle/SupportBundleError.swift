@@ -58,7 +58,7 @@ public enum SupportBundleErrorKind: String, FailureKind {
     case .store: "Export it with --level facts or --level full."
     case .refused: "Ask the receiver."
     case .unreachable: "Try again later."
-    case .cancelled: "Run it again when there is time."
+    case .cancelled: "Run the same command again at any time."
     case .archive: "Ask for the file again: what arrived is not what was sent."
     case .encryption: "Check the key, and that the whole file arrived."
     case .file: "Check the path and its permissions."

@@ -3,8 +3,8 @@ import StoreFiles
 
 extension VerdictReason {
   /// What to do where a salvage helps.
-  static let salvageHint =
-    "Open it with the app's model to have it salvaged, as far as the app can use what comes out; nothing of it is thrown away."
+  package static let salvageHint =
+    "Have it quarantined and salvaged with: lazaret open STORE --model MODEL (the app's). What the app cannot use of it is kept beside it."
 
   /// The code in receipts of earlier versions for a store that lacked tables or columns of the model that its metadata
   /// names.

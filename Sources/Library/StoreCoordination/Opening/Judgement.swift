@@ -99,6 +99,11 @@ extension Judgement {
       }
     if let migrationError { return LazaretError(kind, migrationError, path: path, examination: examination) }
     var error = LazaretError(kind, examination, path: path)
+    if examination.reason.hint == VerdictReason.salvageHint {
+      // It was opened with the app's model, and told to leave the store where it is.
+      error.hint =
+        "The store is as it was. To have it quarantined and salvaged, open it with another remedy than refuse: --on-damage salvage."
+    }
     if kind == .unavailable, let newer = examination.newer { error.details.code = newer.code }
     return error
   }

@@ -15,6 +15,15 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// Whether everything that the store held was recovered, beyond doubt.
   package var isComplete: Bool
 
+  /// Why not, besides lost and doubtful records, in words; nil where it was, or nothing else tells.
+  package var incompleteBecause: [String]?
+
+  /// Whether what is no record is missing or doubtful; nil where everything was recovered, or that is not known.
+  package var lacksDetails: Bool?
+
+  /// Whether anything came out of which the numbers are; where nothing has, they are 0 and are not written.
+  package var hasResult: Bool
+
   /// Records recovered.
   package var recovered: Int64
 
@@ -74,6 +83,8 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case report
     case setAside
     case isComplete = "complete"
+    case incompleteBecause
+    case lacksDetails
     case recovered
     case doubtful
     case recordsSetAside
@@ -104,7 +115,10 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     store = path(result?.name)
     report = path(result?.report)
     setAside = path(result?.setAside)
+    hasResult = result != nil
     isComplete = result?.isComplete ?? false
+    incompleteBecause = result?.incompleteBecause
+    lacksDetails = result?.lacksDetails
     let count = result.map { RecoveryCount($0) } ?? RecoveryCount(isComplete: false)
     recovered = count.recovered
     doubtful = count.doubtful
@@ -126,11 +140,75 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     failure = salvage.state == .failed || isWaiting ? salvage.failure : nil
   }
 
+  /// Why it is not complete, in a sentence, where no number of records tells it.
+  package var reservationWords: String? { count.words(reserving: incompleteBecause ?? []) }
+
   /// The numbers of the records, and the words for them.
   package var count: RecoveryCount { RecoveryCount(self) }
 
   /// Whether what was salvaged is in the store's place.
   package var isInstalled: Bool { state == .installed }
+
+  /// An account as it was written; without its numbers where nothing had come out.
+  package init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    state = try values.decode(Receipt.Salvage.State.self, forKey: .state)
+    store = try values.decodeIfPresent(PathText.self, forKey: .store)
+    report = try values.decodeIfPresent(PathText.self, forKey: .report)
+    setAside = try values.decodeIfPresent(PathText.self, forKey: .setAside)
+    isComplete = try values.decode(Bool.self, forKey: .isComplete)
+    incompleteBecause = try values.decodeIfPresent([String].self, forKey: .incompleteBecause)
+    lacksDetails = try values.decodeIfPresent(Bool.self, forKey: .lacksDetails)
+    hasResult = values.contains(.recovered)
+    recovered = try values.decodeIfPresent(Int64.self, forKey: .recovered) ?? 0
+    doubtful = try values.decodeIfPresent(Int64.self, forKey: .doubtful) ?? 0
+    recordsSetAside = try values.decodeIfPresent(Int64.self, forKey: .recordsSetAside)
+    lost = try values.decodeIfPresent(Int64.self, forKey: .lost) ?? 0
+    lostIsExact = try values.decodeIfPresent(Bool.self, forKey: .lostIsExact) ?? true
+    total = try values.decodeIfPresent(Int64.self, forKey: .total) ?? 0
+    percent = try values.decodeIfPresent(Int.self, forKey: .percent)
+    pairs = try values.decodeIfPresent(PairNumbers.self, forKey: .pairs)
+    doubtfulReasons = try values.decodeIfPresent([String: Int64].self, forKey: .doubtfulReasons) ?? [:]
+    score = try values.decodeIfPresent(Int.self, forKey: .score)
+    entities = try values.decodeIfPresent([Receipt.Salvage.Entity].self, forKey: .entities) ?? []
+    pairAccounts = try values.decodeIfPresent([Receipt.Salvage.Entity].self, forKey: .pairAccounts)
+    mayLackTables = try values.decodeIfPresent(Bool.self, forKey: .mayLackTables)
+    valuesSetAside = try values.decodeIfPresent(Int64.self, forKey: .valuesSetAside)
+    unplacedRows = try values.decodeIfPresent(Int64.self, forKey: .unplacedRows)
+    migrationLosses = try values.decodeIfPresent([Receipt.Salvage.MigrationLoss].self, forKey: .migrationLosses)
+    failure = try values.decodeIfPresent(Receipt.Reason.self, forKey: .failure)
+  }
+
+  /// Writes the account; the numbers of records only where something came out that they are of.
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(state, forKey: .state)
+    try values.encodeIfPresent(store, forKey: .store)
+    try values.encodeIfPresent(report, forKey: .report)
+    try values.encodeIfPresent(setAside, forKey: .setAside)
+    try values.encode(isComplete, forKey: .isComplete)
+    try values.encodeIfPresent(incompleteBecause, forKey: .incompleteBecause)
+    try values.encodeIfPresent(lacksDetails, forKey: .lacksDetails)
+    if hasResult {
+      try values.encode(recovered, forKey: .recovered)
+      try values.encode(doubtful, forKey: .doubtful)
+      try values.encode(lost, forKey: .lost)
+      try values.encode(lostIsExact, forKey: .lostIsExact)
+      try values.encode(total, forKey: .total)
+      try values.encode(doubtfulReasons, forKey: .doubtfulReasons)
+      try values.encode(entities, forKey: .entities)
+    }
+    try values.encodeIfPresent(recordsSetAside, forKey: .recordsSetAside)
+    try values.encodeIfPresent(percent, forKey: .percent)
+    try values.encodeIfPresent(pairs, forKey: .pairs)
+    try values.encodeIfPresent(score, forKey: .score)
+    try values.encodeIfPresent(pairAccounts, forKey: .pairAccounts)
+    try values.encodeIfPresent(mayLackTables, forKey: .mayLackTables)
+    try values.encodeIfPresent(valuesSetAside, forKey: .valuesSetAside)
+    try values.encodeIfPresent(unplacedRows, forKey: .unplacedRows)
+    try values.encodeIfPresent(migrationLosses, forKey: .migrationLosses)
+    try values.encodeIfPresent(failure, forKey: .failure)
+  }
 
   /// The numbers of the pairs of many-to-many relationships.
   package struct PairNumbers: Sendable, Hashable, Codable {

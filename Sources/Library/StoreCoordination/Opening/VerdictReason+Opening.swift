@@ -38,9 +38,7 @@ extension VerdictReason {
     guard error.kind == .damaged || error.kind == .notADatabase else { return nil }
     self.init(
       Self.foundBySQLiteCode, words: "SQLite refuses to open the store: \(error.detail).",
-      hint:
-        "Open it with the app's model to have it salvaged, as far as the app can use what comes out; nothing of it is thrown away.",
-      coreData: 259, sqlite: error.resultCode.map { Int($0 & 0xFF) })
+      hint: Self.salvageHint, coreData: 259, sqlite: error.resultCode.map { Int($0 & 0xFF) })
   }
 
   private static func reportWords(_ error: MigrationError) -> String {

@@ -103,6 +103,14 @@ struct ExportCommand: ParsableCommand {
     }
   }
 
+  /// Where everything is made ready: where the bundle is to be, and of none in the system's temporary folder.
+  private func workplace() throws -> ExportFolder.Place {
+    guard let output = output?.path, !dryRun else { return .temporary }
+    let isFolder = try FileSystem().status(of: output)?.kind == .directory
+    let folder = isFolder ? output : output.folder
+    return try FileSystem().status(of: folder)?.kind == .directory ? .beside(folder) : .temporary
+  }
+
   func run() throws {
     // It holds tables of all values, and blocks of a megabyte only for its copy.
     FreedMemory.goesBack(from: 1 << 20)
@@ -112,7 +120,7 @@ struct ExportCommand: ParsableCommand {
       let isNamed = try FileSystem().status(of: store.path) == nil
       let home = try isNamed ? home.of(quarantined: store.path) : home.of(store: store.path)
       home.tell(json: format.json)
-      let exports = SupportExports(home: home.path)
+      let exports = SupportExports(home: home.path, place: try workplace())
       let evidence = try evidence(home, isNamed: isNamed)
       let options = ExportOptions(
         level: level, app: app, appVersion: appVersion,

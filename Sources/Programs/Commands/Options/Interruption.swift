@@ -11,14 +11,26 @@ enum Interruption {
   /// Of the one type that a signal may write: no lock may be taken there.
   nonisolated(unsafe) private static var isAsked: sig_atomic_t = 0
 
+  nonisolated(unsafe) private static var listens = false
+
+  /// Whether it listens.
+  static var isListening: Bool { unsafe listens }
+
   /// Begins to listen for Ctrl-C and the usual request to end.
   static func listen() {
+    unsafe listens = true
     for number in [SIGINT, SIGTERM] { _ = signal(number, interrupted) }
     // The process that started this one may have held signals back, and a child inherits that.
     var signals = sigset_t()
     unsafe sigemptyset(&signals)
     for number in [SIGINT, SIGTERM] { unsafe sigaddset(&signals, number) }
     unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+  }
+
+  /// Ends the listening: Ctrl-C ends the process again.
+  static func endListening() {
+    for number in [SIGINT, SIGTERM] { _ = signal(number, SIG_DFL) }
+    unsafe listens = false
   }
 
   /// Whether it was pressed.

@@ -13,6 +13,7 @@ struct SalvageAccountText {
       return
     }
     if salvage.store != nil, !words.contains(salvage.count.words) { text += "    \(salvage.count.words)\n" }
+    if let words = salvage.reservationWords { text += "    \(printable(words))\n" }
     text += Self.table(salvage.entities)
     for loss in salvage.migrationLosses ?? [] {
       let noun = loss.property == nil ? "record" : "value"

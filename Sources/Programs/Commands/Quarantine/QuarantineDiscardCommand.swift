@@ -7,8 +7,8 @@ struct QuarantineDiscardCommand: ParsableCommand {
     commandName: "discard", abstract: "Removes a quarantined store for good.",
     usage: "lazaret quarantine discard <id> [--yes] [--home <dir>] [<options>]",
     discussion: """
-      Removes the store, its receipt, and everything that was salvaged of it, but no installed copy. Lists the files \
-      and asks first, unless told not to. There is no way back.
+      Removes the store, its receipt, and everything that was salvaged of it, but no installed copy. Of a store that \
+      was released it removes what is left here. Lists the files and asks first, unless told not to. There is no way back.
 
       EXAMPLE
         lazaret quarantine discard 2026-11-21-10-11-12 --home Stores
@@ -31,7 +31,7 @@ struct QuarantineDiscardCommand: ParsableCommand {
       home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
       let store = try home.finding(quarantined: id.path, forBackup: "backup prune") {
-        try quarantines.store(id.path, includingMissing: true)
+        try quarantines.discardable(id.path)
       }
       let discarding = try quarantines.discarding(store.files.main)
       let size = readableSize(discarding.bytes)

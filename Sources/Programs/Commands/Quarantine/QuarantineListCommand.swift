@@ -9,7 +9,8 @@ struct QuarantineListCommand: ParsableCommand {
     discussion: """
       Without a place, lists what the home's catalogue knows and what lies in Incompatible/ of the home; with a store or a \
       folder, what lies in Incompatible/ beside or in it. One whose files are missing is listed by its receipt. Of \
-      the others it compares the sizes with those in the receipt, and no content.
+      the others it compares the sizes with those in the receipt, and no content. What is left of released stores is \
+      named at the end.
 
       EXAMPLE
         lazaret quarantine list --home Stores
@@ -31,15 +32,18 @@ struct QuarantineListCommand: ParsableCommand {
       let stores =
         try place.map { try quarantines.stores(at: $0.path, includingMissing: true) }
         ?? quarantines.stores(includingMissing: true)
+      let released = try quarantines.released(at: place?.path)
       let checks = try stores.map { try quarantines.check(evidenceOf: $0, .size) }
       // The store itself may be gone, but not the folder in which quarantined ones would lie as well.
-      if let path = place?.path, stores.isEmpty, try FileSystem().status(of: path) == nil {
+      if let path = place?.path, stores.isEmpty, released.isEmpty, try FileSystem().status(of: path) == nil {
         throw FileError(.notFound, operation: "list the quarantined stores", path: path)
       }
       if output.json {
         let payloads = try zip(stores, checks).map { try $0.payload(in: quarantines, $1) }
-        try Terminal.standardOutput.write(json: home.listed(["stores": payloads]))
+        try Terminal.standardOutput.write(
+          json: home.listed(["stores": payloads, "released": released.map { Self.payload($0.store, $0.rest) }]))
       } else if stores.isEmpty {
+        defer { Self.tell(released, home) }
         Terminal.standardOutput.write(
           place.map { "No store is in quarantine beside or in \(printable($0.path.string)).\n" }
             ?? "No store is in quarantine in the home: \(home.words). \(ChosenHome.another)\n")
@@ -69,7 +73,28 @@ struct QuarantineListCommand: ParsableCommand {
 
             """)
         }
+        Self.tell(released, home)
       }
     }
+  }
+
+  /// What programs are told of what is left of a released store.
+  private static func payload(_ store: QuarantinedStore, _ rest: Discarding) -> JSON.Object {
+    [
+      "id": store.id, "path": PathText(store.files.folder), "date": store.receipt?.released?.date,
+      "place": store.receipt?.released?.path, "files": rest.items, "bytes": rest.bytes,
+    ]
+  }
+
+  /// Says what is left of released stores, and how it is removed.
+  private static func tell(_ released: [(store: QuarantinedStore, rest: Discarding)], _ home: ChosenHome) {
+    guard !released.isEmpty else { return }
+    let bytes = released.reduce(0) { $0 + $1.rest.bytes }
+    var text =
+      "\nOf \(counted(released.count, "released store")) something is left, \(readableSize(bytes)). Remove it with:\n"
+    for (store, _) in released {
+      text += "  lazaret quarantine discard \(shellQuoted(store.files.main))\(home.optionBesidesStore)\n"
+    }
+    Terminal.standardOutput.write(text)
   }
 }

@@ -7,7 +7,8 @@ struct QuarantineReleaseCommand: ParsableCommand {
     commandName: "release", abstract: "Puts a quarantined store back where it came from.",
     usage: "lazaret quarantine release <id> [--to <path>] [--replace] [--home <dir>] [<options>]",
     discussion: """
-      Refuses where another store is in its place, unless told to replace it; what is there is then quarantined first.
+      Refuses where another store is in its place, unless told to replace it; what is there is then quarantined first. \
+      What was salvaged of it stays, with its receipt, and is listed; "quarantine discard" removes it.
 
       EXAMPLE
         lazaret quarantine release 2026-11-21-10-11-12 --home Stores --replace
@@ -34,12 +35,17 @@ struct QuarantineReleaseCommand: ParsableCommand {
       let home = try home.of(quarantined: id.path)
       home.tell(json: output.json)
       let quarantines = Quarantines(home: home.path)
-      _ = try home.finding(quarantined: id.path, forBackup: "backup restore ID") { try quarantines.store(id.path) }
+      let stored = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
+        try quarantines.store(id.path)
+      }
       let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
+      let rest = try quarantines.discarding(stored.files.main)
+      let discard = "lazaret quarantine discard \(shellQuoted(stored.files.main))\(home.optionBesidesStore)"
       if output.json {
         let payload: JSON.Object = [
           "store": PathText(result.place.main),
           "quarantined": try result.quarantined.map { try $0.payload(in: quarantines) },
+          "left": rest.items, "leftBytes": rest.bytes, "discard": rest.items.isEmpty ? nil : discard,
         ]
         try Terminal.standardOutput.write(json: home.told(payload))
       } else {
@@ -47,6 +53,13 @@ struct QuarantineReleaseCommand: ParsableCommand {
         if let replaced = result.quarantined {
           text += "What was there is in quarantine as \(replaced.id).\n"
           if let undo = try quarantines.undo(of: replaced) { text += "Put that back with: \(undo)\n" }
+        }
+        if !rest.items.isEmpty {
+          text +=
+            "What was made of it stays in \(printable(stored.files.folder.string)), "
+            + "\(counted(rest.items.count, "file")), \(readableSize(rest.bytes)):\n"
+          for item in rest.items { text += "  \(printable(item.name.text))\n" }
+          text += "Remove it with: \(discard)\n"
         }
         Terminal.standardOutput.write(text)
       }

@@ -52,7 +52,7 @@ struct QuarantinedStoreText {
       return
     }
     lines += "  came from  \(printable(receipt.originalPath.text))\n"
-    lines += "  when       \(printable(receipt.date))\n"
+    lines += "  when       \(momentText(receipt.date))\n"
     lines += "  why        \(printable(receipt.reason.words)) [\(printable(receipt.reason.code))]\n"
     if let code = receipt.error.coreData { lines += "  Core Data  error \(code)\n" }
     if let code = receipt.error.sqlite { lines += "  SQLite     error \(code)\n" }
@@ -88,7 +88,7 @@ struct QuarantinedStoreText {
       for moment in receipt.history {
         let words = [moment.words, moment.path?.text].compactMap(\.self).map { printable($0) }
         lines +=
-          "  \(printable(moment.date))  \(([printable(moment.kind.rawValue)] + words).joined(separator: " · "))\n"
+          "  \(momentText(moment.date))  \(([printable(moment.kind.rawValue)] + words).joined(separator: " · "))\n"
       }
     }
     let versions = receipt.versions
@@ -111,10 +111,12 @@ struct QuarantinedStoreText {
   }
 
   private static func text(_ salvage: Receipt.Salvage) -> String {
-    var lines = "\n  salvage    \(salvage.word), \(printable(salvage.date))\n"
+    var lines = "\n  salvage    \(salvage.word), \(momentText(salvage.date))\n"
     if let failure = salvage.failure { lines += "  why        \(printable(failure.words))\n" }
     if let result = salvage.result {
-      lines += "  result     \(printable(result.name.text))\n  \(result.words)\n\n"
+      lines += "  result     \(printable(result.name.text))\n  \(result.words)\n"
+      if let words = result.reservationWords { lines += "  \(printable(words))\n" }
+      lines += "\n"
       lines += SalvageAccountText.table(result.entities, indent: "  ")
       if let evidence = result.evidence { lines += evidenceText(evidence) }
     }

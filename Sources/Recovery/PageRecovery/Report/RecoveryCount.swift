@@ -136,6 +136,13 @@ extension RecoveryCount {
   /// records.
   public var words: String { ([headline + "."] + detailWords).joined(separator: " ") }
 
+  /// `Not beyond doubt: 12 rows were set aside.`, of the reasons why a result is not complete; nil where there is none, or where
+  /// lost or doubtful records tell why.
+  package func words(reserving reasons: [String]) -> String? {
+    guard lost == 0, !hasUnknown, doubtful == 0, !reasons.isEmpty else { return nil }
+    return "Not beyond doubt: \(reasons.joined(separator: "; "))."
+  }
+
   /// What is lost, what was set aside, and what was left out of the records, a sentence each.
   package var detailWords: [String] {
     [lossWords, setAsideWords, pairs.words, valueWords, leftOutWords, total > 0 ? unplacedWords : nil]

@@ -36,6 +36,20 @@ extension SalvageReport {
   /// Whether records or references are missing, or may be.
   package var lacksRecords: Bool { count.lost > 0 || count.hasUnknown || !count.pairs.isWhole || referencesCut > 0 }
 
+  /// The rows that are kept beside the result.
+  private var rowsApart: Int64 {
+    max(
+      entities.reduce(Int64(0)) { $0.addingClamped($1.keptApart) },
+      rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
+  }
+
+  /// Whether what is no record is missing from the result, or is doubtful: references, values, versions of rows, rows of Core
+  /// Data's own tables.
+  package var lacksDetails: Bool {
+    referencesCut > 0 || rowsApart > 0 || rebuild?.defaulted.contains { $0.count > 0 } ?? false
+      || ownTables.contains { $0.hasLosses || $0.doubtful > 0 }
+  }
+
   /// Why the result is not complete beyond doubt, besides lost and doubtful records; empty where it is.
   package var reservations: [String] {
     guard !isComplete else { return [] }
@@ -47,7 +61,7 @@ extension SalvageReport {
         "\(counted(taken, "row")) \(taken == 1 ? "is" : "are") from the backup"
           + (backup.map { " of \(printable($0.date))" } ?? ""))
     }
-    let apart = max(sum(\.keptApart), rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
+    let apart = rowsApart
     if apart > 0 { reasons.append("\(counted(apart, "row")) \(apart == 1 ? "was" : "were") set aside") }
     if unplacedRows > 0 { reasons.append("\(counted(unplacedRows, "row")) that fit no table") }
     if unplacedEntries > 0 {
@@ -80,9 +94,7 @@ extension SalvageReport {
   /// `Not beyond doubt: 12 rows were set aside.`; nil where the result is complete, or where lost or doubtful records tell why
   /// it is not.
   package var reservationWords: String? {
-    guard count.lost == 0, !count.hasUnknown, count.doubtful == 0 else { return nil }
-    let reasons = reservations
-    return reasons.isEmpty ? nil : "Not beyond doubt: \(reasons.joined(separator: "; "))."
+    count.words(reserving: reservations)
   }
 }
 

@@ -106,9 +106,11 @@ struct ExportTexts {
     let receipt = work.source.receipt
     let hashes = examination.metadata?.versionHashes ?? [:]
     var damaged = Set<String>()
-    for run in pages?.runs ?? [] where run.state == .damaged {
+    for run in pages?.runs ?? [] where run.state == .damaged || run.state == .unreadable {
       if let owner = run.owner, let pages { damaged.insert(pages.owners[owner].table) }
     }
+    // Of a page that is gone only what it held tells whose it was.
+    for entity in analysis.report?.entities ?? [] where entity.hasLosses { damaged.insert(entity.table) }
     let versions = SoftwareVersions(examination, app: work.options.appVersion ?? receipt?.versions.app)
     return BundleFacts(
       level: level, date: date, app: work.options.app, store: work.source.name,

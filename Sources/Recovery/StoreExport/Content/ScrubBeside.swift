@@ -24,7 +24,7 @@ final class ScrubBeside: Sendable {
   private init(_ work: ExportWork, _ evidence: ExportEvidence, _ folder: ExportFolder) {
     self.folder = folder
     let beside = ExportWork(
-      work.source, work.options, home: work.home, surroundings: work.surroundings
+      work.source, work.options, home: work.home, place: work.place, surroundings: work.surroundings
     ) { [state, progress = work.progress] phase, done, total in
       switch state.mood {
       case .silent: true

@@ -84,7 +84,9 @@ struct ScrubbedStore: Sendable {
     case .cancelled: return StoreExporter.cancelled()
     case .valuesFound:
       return SupportBundleError(
-        .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath)
+        .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath,
+        detail: error.detail + SupportBundleErrors.keptDetail(work.options.keeping),
+        hint: SupportBundleErrors.keptHint(work.options.keeping))
     case .outputExists, .unknownColumn, .storeChanged, .key, .file, .survey: return error
     }
   }

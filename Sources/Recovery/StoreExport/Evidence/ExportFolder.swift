@@ -2,19 +2,42 @@ internal import Foundation
 package import StoreFiles
 package import SystemPackage
 
-/// The private folder of one export: `.lazaret-exporting/UUID` of the home, locked as long as this value lives, and removed
-/// with it.
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#else
+  internal import Darwin
+#endif
+
+/// The private folder of one export, locked as long as this value lives, and removed with it: `.lazaret-exporting/UUID` of the
+/// home, or `.lazaret-exporting-UUID` where its bundle is to be or in the system's temporary folder.
 ///
-/// What a killed export left, there and where its bundle was to be, is removed by the next one.
+/// What a killed export left, in any of these and where its bundle was to be, is removed by the next one.
 package final class ExportFolder: Sendable {
   /// The name of the folder that holds those of all running exports.
   package static let name: FilePath.Component = ".lazaret-exporting"
+
+  /// Where the folder is made.
+  package enum Place: Sendable, Hashable {
+    /// In the home.
+    case home
+
+    /// In a folder that is there, or where nothing can be made in it in the system's temporary folder.
+    case beside(FilePath)
+
+    /// In the system's temporary folder.
+    case temporary
+  }
 
   /// The folder.
   package let path: FilePath
 
   private let fileSystem: FileSystem
   private let lock: FolderLock
+
+  /// Whether its folder holds those of exports alone, and goes with the last.
+  private let isInRoot: Bool
 
   private static let operation = "make room for the export"
   private static let note = "unfinished.json"
@@ -26,13 +49,52 @@ package final class ExportFolder: Sendable {
   }
 
   /// Makes the folder, and removes what killed exports left.
-  package init(home: FilePath, surroundings: Surroundings) throws(FileError) {
+  package init(_ place: Place = .home, home: FilePath, surroundings: Surroundings) throws(FileError) {
     fileSystem = surroundings.fileSystem
     let root = home.appending(Self.name)
-    try fileSystem.makeDirectory(home)
-    try Self.removeRemains(in: root, fileSystem)
-    path = root.appending("\(surroundings.makeUUID())")
-    lock = try Self.make(path, in: root, fileSystem)
+    let id = "\(surroundings.makeUUID())"
+    guard place != .home else {
+      try fileSystem.makeDirectory(home)
+      try Self.removeRemains(in: root, fileSystem)
+      (path, isInRoot) = (root.appending(id), true)
+      lock = try Self.make(path, in: root, fileSystem)
+      return
+    }
+    isInRoot = false
+    // What lies where nothing can be removed harms nothing here.
+    if (try? Self.removeRemains(in: root, fileSystem)) != nil { try? fileSystem.removeDirectory(root) }
+    var places = [FilePath(NSTemporaryDirectory())]
+    if case .beside(let folder) = place { places.insert(folder, at: 0) }
+    for place in places { Self.removeRemains(beside: place, fileSystem) }
+    for place in places.dropLast() {
+      let path = place.appending("\(Self.name)-\(id)")
+      do throws(FileError) {
+        lock = try Self.make(alone: path, fileSystem)
+        self.path = path
+        return
+      } catch {
+        guard [.permissionDenied, .readOnlyFileSystem, .other].contains(error.kind) else { throw error }
+      }
+    }
+    path = places[places.count - 1].appending("\(Self.name)-\(id)")
+    lock = try Self.make(alone: path, fileSystem)
+  }
+
+  /// Makes the folder in one that others may write to, too, and locks it.
+  private static func make(alone path: FilePath, _ fileSystem: FileSystem) throws(FileError) -> FolderLock {
+    var tries = 0
+    while true {
+      tries += 1
+      guard try fileSystem.makeNewDirectory(path) else {
+        throw FileError(.alreadyExists, operation: operation, path: path)
+      }
+      do throws(FileError) {
+        let lock = try FolderLock(path, in: fileSystem)
+        if try fileSystem.status(of: path, followingLinks: false)?.kind == .directory { return lock }
+      } catch {
+        guard error.kind == .notFound, tries < 100 else { throw error }
+      }
+    }
   }
 
   /// Makes the folder and locks it; another export may take it for a remainder before it is locked.
@@ -57,7 +119,7 @@ package final class ExportFolder: Sendable {
     // What cannot be removed now is removed by the next export.
     try? fileSystem.removeTree(path)
     // It holds the folders of other exports, or it goes.
-    try? fileSystem.removeDirectory(path.folder)
+    if isInRoot { try? fileSystem.removeDirectory(path.folder) }
   }
 
   /// Notes where the bundle is about to be written, so that the next export removes it should this one be killed.
@@ -84,17 +146,31 @@ package final class ExportFolder: Sendable {
 
   private static func removeRemains(in root: FilePath, _ fileSystem: FileSystem) throws(FileError) {
     guard try fileSystem.status(of: root, followingLinks: false)?.kind == .directory else { return }
-    for name in try fileSystem.entries(of: root) {
-      let folder = root.appending(name)
-      do throws(FileError) {
-        let lock = try FolderLock(folder, patience: 0, in: fileSystem)
-        removeUnfinished(of: folder, fileSystem)
-        try fileSystem.removeTree(folder)
-        _ = consume lock
-      } catch {
-        // Locked: that export is running. Gone: it has just ended.
-        guard error.kind == .locked || error.kind == .notFound else { throw error }
-      }
+    for name in try fileSystem.entries(of: root) { try removeRemainder(root.appending(name), fileSystem) }
+  }
+
+  /// Removes the folders of this user's killed exports in a folder that is not theirs alone.
+  private static func removeRemains(beside place: FilePath, _ fileSystem: FileSystem) {
+    for entry in (try? fileSystem.entries(of: place)) ?? [] where entry.string.hasPrefix("\(name)-") {
+      let folder = place.appending(entry)
+      guard UUID(uuidString: String(entry.string.dropFirst(name.string.count + 1))) != nil,
+        let status = try? fileSystem.status(of: folder, followingLinks: false), status.kind == .directory,
+        status.owner == geteuid()
+      else { continue }
+      try? removeRemainder(folder, fileSystem)
+    }
+  }
+
+  /// Removes the folder of an export, unless that is running.
+  private static func removeRemainder(_ folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
+    do throws(FileError) {
+      let lock = try FolderLock(folder, patience: 0, in: fileSystem)
+      removeUnfinished(of: folder, fileSystem)
+      try fileSystem.removeTree(folder)
+      _ = consume lock
+    } catch {
+      // Locked: that export is running. Gone: it has just ended.
+      guard error.kind == .locked || error.kind == .notFound else { throw error }
     }
   }
 
