@@ -47,7 +47,7 @@ extension SalvageReport {
         "\(counted(taken, "row")) \(taken == 1 ? "is" : "are") from the backup"
           + (backup.map { " of \(printable($0.date))" } ?? ""))
     }
-    let apart = max(sum(\.keptApart), rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
+    let apart = max(sum(\.rowsSetAside), rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
     if apart > 0 { reasons.append("\(counted(apart, "row")) \(apart == 1 ? "was" : "were") set aside") }
     if unplacedRows > 0 { reasons.append("\(counted(unplacedRows, "row")) that fit no table") }
     if unplacedEntries > 0 {
