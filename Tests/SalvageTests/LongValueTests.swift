@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PageRecovery
 import SQLiteFormat
 import Salvage
 import StoreFiles
@@ -88,7 +89,13 @@ struct LongValueTests {
     #expect(result.rows["texts"]?.count == 400)
     #expect(result.parts.count("texts") == 3)
     #expect(result.report.lost == 0)
-    #expect(result.report.entities.first { $0.table == "texts" }?.doubts == [.longValue: 3])
+    let account = try #require(result.report.entities.first { $0.table == "texts" })
+    #expect(account.doubts == [.longValue: 3])
+    // What was found of a row that is there is no row beside it.
+    #expect(account.keptApart == 3 && account.keptParts == 3 && account.rowsSetAside == 0)
+    #expect(!result.report.reservations.contains { $0.contains("set aside") })
+    let copy = try JSONDecoder().decode(SalvageReport.self, from: JSONEncoder().encode(result.report))
+    #expect(copy.entities.first { $0.table == "texts" }?.rowsSetAside == 0)
     #expect(!result.report.isComplete)
   }
 

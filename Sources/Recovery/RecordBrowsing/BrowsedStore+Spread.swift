@@ -18,6 +18,9 @@ package struct KeySpread: Sendable, Hashable {
   /// The parts, from the lowest keys to the highest, all of one width but the last.
   package var parts: [Part]
 
+  /// The lowest and the highest key of a record; nil where there is none.
+  package var keys: ClosedRange<Int64>?
+
   /// The property that the dates are of; nil where there is none.
   package var dateProperty: String?
 }
@@ -52,7 +55,7 @@ extension BrowsedStore {
       guard !isTooWide, width < Int64.max - 1 else { return nil }
       let parts = Int64(min(max(1, count), Self.maximumParts))
       let step = max(1, width / parts + 1)
-      var spread = KeySpread(parts: [], dateProperty: date?.name)
+      var spread = KeySpread(parts: [], keys: own.map { $0.0...$0.1 }, dateProperty: date?.name)
       var start = low
       while start <= high {
         let end = high - start < step ? high : start + step - 1

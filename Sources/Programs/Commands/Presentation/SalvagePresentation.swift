@@ -131,7 +131,7 @@ struct SalvageText {
     for entity in records {
       var row = [
         printable(entity.name), grouped(entity.recovered), grouped(entity.doubtful),
-        entity.count.lostNumber, grouped(entity.keptApart),
+        entity.count.lostNumber, grouped(entity.rowsSetAside),
       ]
       if hasBackup { row.append(grouped(entity.fromBackup)) }
       if hasDeleted { row.append(grouped(entity.deleted)) }
@@ -184,10 +184,12 @@ struct SalvageText {
 
   /// What is in the file of what was set aside.
   private static func setAside(_ report: SalvageReport) -> String {
-    let rows = report.entities.reduce(report.unplacedRows) { $0 + $1.keptApart }
+    let rows = report.entities.reduce(report.unplacedRows) { $0 + $1.rowsSetAside }
+    let kept = report.entities.reduce(0) { $0 + $1.keptParts }
     let deleted = report.entities.reduce(0) { $0 + $1.deleted }
     var parts: [String] = []
     if rows > 0 { parts.append(counted(rows, "row")) }
+    if kept > 0 { parts.append("what was found of \(counted(kept, "doubtful row"))") }
     if deleted > 0 { parts.append(counted(deleted, "deleted row")) }
     if report.unplacedEntries > 0 { parts.append(counted(report.unplacedEntries, "entry", "entries") + " of indexes") }
     if report.referencesCut > 0 { parts.append(counted(report.referencesCut, "cut reference")) }

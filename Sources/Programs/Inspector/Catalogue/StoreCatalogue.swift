@@ -39,10 +39,13 @@ package struct StoreCatalogue: Sendable {
       default: []
       }
     guard let store = candidates.first(where: { $0.id == id }) else {
-      throw Refusal(.notFound, "no store of that name is here")
+      throw Self.noSuchStore
     }
     return store
   }
+
+  /// What is answered where no store has a name.
+  static let noSuchStore = Refusal(.notFound, "no store of that name is here")
 
   /// The most stores of an inbox, the newest, that lists have; the inbox itself shows them all.
   private static let maximumOfInbox = 200

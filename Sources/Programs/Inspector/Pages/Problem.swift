@@ -36,7 +36,7 @@ package struct Problem: Sendable, Hashable {
     case let error as Refusal:
       self.init(
         error.status, code: "refused", title: Self.title(error.status), detail: sentence(error.words),
-        hint: Self.hint(error.status))
+        hint: Self.hint(error))
       headers = error.headers
     case let error as any ReportableError:
       self.init(
@@ -61,13 +61,12 @@ package struct Problem: Sendable, Hashable {
     }
   }
 
-  private static func hint(_ status: Status) -> String? {
-    switch status {
-    case .unauthorized:
-      "Run lazaret serve again, and open the link that it prints: each is good for one browser, once."
-    case .notFound: "The store may have been released or discarded. Go back to the list of stores."
-    default: nil
+  private static func hint(_ refusal: Refusal) -> String? {
+    if refusal == StoreCatalogue.noSuchStore {
+      return "The store may have been released or discarded. Go back to the list of stores."
     }
+    guard refusal.status == .unauthorized else { return nil }
+    return "Run lazaret serve again, and open the link that it prints: each is good for one browser, once."
   }
 
   private static func status(_ error: any ReportableError) -> Status {

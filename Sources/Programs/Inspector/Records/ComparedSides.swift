@@ -66,6 +66,28 @@ struct ComparedSides: Sendable, Encodable {
     ])
   }
 
+  /// How many of what differs are lost or added, and a tag of how many were set aside: the salvaged store lacks those, and
+  /// they are not lost.
+  func apart(_ count: Int64, _ difference: RecordDifference, arePairs: Bool) -> (rest: Int64, aside: HTML) {
+    guard difference == .missing, first.side == .original, let facts = second.salvage else { return (count, .empty) }
+    let aside = facts.setAside(count, arePairs: arePairs)
+    guard aside > 0 else { return (count, .empty) }
+    let words = arePairs ? Words.counted(aside, "pair") : Words.number(aside)
+    return (count - aside, "<li>\(HTML.tag("\(words) set aside", .warn))</li>")
+  }
+
+  /// Whether something of what only the first has was set aside.
+  func hasApart(arePairs: Bool) -> Bool {
+    guard first.side == .original, let facts = second.salvage else { return false }
+    return facts.setAside(.max, arePairs: arePairs) > 0
+  }
+
+  /// What a difference is called over a column of numbers.
+  func heading(_ difference: RecordDifference, arePairs: Bool) -> String {
+    let word = difference.word.capitalizedFirst
+    return difference == .missing && hasApart(arePairs: arePairs) ? "\(word) or set aside" : word
+  }
+
   /// Which sides they are, in words.
   var words: String { "\(first.side.phrase.capitalizedFirst) and \(second.side.phrase)" }
 }

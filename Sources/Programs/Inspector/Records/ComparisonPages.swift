@@ -200,7 +200,9 @@ struct StoreComparisonPage: InspectorPage {
     let own = entities.filter { !inherits($0.name) }
     let items = RecordDifference.allCases.map { difference -> HTML in
       let count = own.reduce(Int64(0)) { $0 + (Self.count($1.part.value, difference) ?? 0) }
-      return "<li>\(HTML.tag("\(Words.number(count)) \(difference.word)", count == 0 ? .plain : difference.tone))</li>"
+      let (rest, aside) = sides.apart(count, difference, arePairs: false)
+      return
+        "<li>\(HTML.tag("\(Words.number(rest)) \(difference.word)", rest == 0 ? .plain : difference.tone))</li>\(aside)"
     }
     let open = own.count { Self.count($0.part.value, .missing) == nil }
     let rest: HTML =
@@ -239,7 +241,7 @@ struct StoreComparisonPage: InspectorPage {
     }
     let heads = RecordDifference.allCases.map { difference -> HTML in
       """
-      <th scope="col" class="number">\(difference.word.capitalizedFirst)<small>\(difference.words(sides))</small></th>
+      <th scope="col" class="number">\(sides.heading(difference, arePairs: false))<small>\(difference.words(sides))</small></th>
       """
     }
     return """

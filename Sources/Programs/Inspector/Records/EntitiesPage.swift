@@ -31,7 +31,8 @@ struct EntitiesPage: InspectorPage {
     try place.encode(to: encoder)
     let entities = lines.map { line -> JSON.Object in
       [
-        "name": line.collection.name, "isEntity": line.collection.isEntity, "records": line.count,
+        "name": line.collection.name, "title": line.collection.title, "isEntity": line.collection.isEntity,
+        "records": line.count,
         "states": (line.states.value ?? nil)?.byName, "path": place.records(line.collection.name),
       ]
     }
@@ -75,7 +76,7 @@ struct EntitiesPage: InspectorPage {
         }
       let count: HTML = line.count.html { $0.map { HTML(escaping: Words.number($0)) } ?? "many" }
       return """
-        <tr><th scope="row"><a href="\(place.records(name))">\(name)</a></th><td class="number">\(count)</td>\(states)\
+        <tr><th scope="row"><a href="\(place.records(name))">\(line.collection.title ?? name)</a></th><td class="number">\(count)</td>\(states)\
         <td class="soft">\(Self.columns(of: line.collection))</td></tr>
         """
     }

@@ -100,8 +100,8 @@ struct PairComparisonPage: InspectorPage {
   private func link(_ record: ComparedPair.Record) -> HTML {
     let words = "\(record.entity) \(record.key.description)"
     let label: HTML = record.label.map { " <span class=\"soft\">\($0)</span>" } ?? .empty
-    // A salvaged store may lack the entity's table, and then there is no page of the record.
-    guard sides.comparison.names.contains(record.entity) else { return "\(words)\(label)" }
+    // A record that is lost on both sides has no page.
+    guard record.exists, sides.comparison.names.contains(record.entity) else { return "\(words)\(label)" }
     return "<a href=\"\(sides.records(record.entity).appending(record.key.description))\">\(words)</a>\(label)"
   }
 

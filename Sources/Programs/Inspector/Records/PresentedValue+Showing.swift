@@ -79,7 +79,7 @@ extension RowState {
     switch self {
     case .certain: .empty
     case .probable: "<span class=\"tag accent\">\(words)</span>"
-    case .doubtful: "<span class=\"tag warn\">\(words)</span>"
+    case .doubtful, .part: "<span class=\"tag warn\">\(words)</span>"
     case .deleted, .uncommitted, .version: "<span class=\"tag bad\">\(words)</span>"
     }
   }

@@ -54,6 +54,11 @@ struct RecordBytes: Sendable {
     columns = try opened.storedColumns(of: collection)
   }
 
+  /// The properties of which the record declares a value, also where the value is not on the page.
+  var declared: Set<String> {
+    Set(zip(columns, cell.declared).compactMap { column, isThere in isThere ? column.property : nil })
+  }
+
   private func name(_ index: Int) -> String {
     columns.indices.contains(index) ? columns[index].shownName : "value \(index)"
   }

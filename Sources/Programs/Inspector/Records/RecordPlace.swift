@@ -12,6 +12,9 @@ struct RecordPlace: Sendable, Encodable {
 
   let opened: OpenedSide
 
+  /// What the salvage that made the side tells of its records; nil on other sides.
+  var salvage: SalvageFacts?
+
   /// The list of the entities.
   var entities: RequestTarget { Self.entities(store.id, side) }
 
@@ -29,9 +32,22 @@ struct RecordPlace: Sendable, Encodable {
     return target
   }
 
-  /// The same list on another side.
+  /// The same list on another side; what was set aside has tables of its own, so that the list of them stands for it.
   func records(_ collection: String, on side: SideName) -> RequestTarget {
-    Self.entities(store.id, side).appending(opened.store.segment(collection), "records")
+    let entities = Self.entities(store.id, side)
+    guard hasSameEntities(side) else { return entities }
+    return entities.appending(opened.store.segment(collection), "records")
+  }
+
+  /// The same record on another side, by the key that it has in the store; the list where there may be none of that key.
+  func record(_ row: RecordPage.Row, _ key: String, in collection: String, on side: SideName) -> RequestTarget {
+    let list = records(collection, on: side)
+    guard hasSameEntities(side), side == self.side || row.state.isLive else { return list }
+    return list.appending(side == self.side ? row.key.description : key)
+  }
+
+  private func hasSameEntities(_ side: SideName) -> Bool {
+    side == self.side || (side != .setAside && self.side != .setAside)
   }
 
   /// A record.
@@ -83,6 +99,17 @@ struct RecordPlace: Sendable, Encodable {
     return """
       \(StoreTab.bar(store, tab))<nav class="tabs minor" aria-label="Sides of the store">\(links)</nav>
       """
+  }
+
+  /// How many records of a list are doubtful, where the side itself does not mark them.
+  func doubts(of collection: RecordCollection) -> HTML {
+    guard let count = salvage?.doubtful[collection.name], count > 0 else { return .empty }
+    let words = "\(Words.counted(count, "record")) of \(collection.name) \(count == 1 ? "is" : "are") doubtful"
+    guard sides.contains(.original) else { return .note(.warn, "<p>\(words). Which is not marked here.</p>") }
+    var target = records(collection.name, on: .original)
+    target.query = Query([.init("_state", "doubtful")])
+    return .note(
+      .warn, "<p>\(words). This version does not mark them: <a href=\"\(target)\">the store as found does</a>.</p>")
   }
 
   /// What has to be said of the side before its records are looked at.

@@ -14,6 +14,7 @@ final class RecordSource: Sendable {
   let parts: InspectorParts
   private let comparisons = Mutex<[(key: String, value: SideComparison)]>([])
   private let bytes = Mutex<[(key: String, value: EvidencePages)]>([])
+  private let salvages = Mutex<[(key: String, value: SalvageFacts)]>([])
   private let listed = Mutex<[StoreID: Listed]>([:])
 
   /// A store as the catalogue had it a moment ago, so that not every page reads every receipt and manifest again.
@@ -80,10 +81,25 @@ final class RecordSource: Sendable {
     }
     switch try sides.open(side, isFresh: request.query["_copy"] == "new") {
     case .ready(let opened):
-      return .ready(RecordPlace(store: store, side: name, sides: names, opened: opened))
+      let facts = name == .salvaged ? facts(of: store) : nil
+      return .ready(RecordPlace(store: store, side: name, sides: names, opened: opened, salvage: facts))
     case .preparing(let progress):
       return .preparing(PreparingPage(store: store, side: name, progress: progress, target: request.target))
     }
+  }
+
+  /// What the report of its salvage tells of a store's records; nil where there is none that can be read.
+  private func facts(of store: ListedStore) -> SalvageFacts? {
+    guard let path = store.salvage?.report, let status = try? fileSystem.status(of: path) else { return nil }
+    let key = "\(path) \(status.size) \(status.identity) \(status.modified)"
+    if let known = salvages.withLock({ $0.first { $0.key == key }?.value }) { return known }
+    guard let report = try? SalvageReport.read(path, in: fileSystem) else { return nil }
+    let found = SalvageFacts(report)
+    salvages.withLock { list in
+      if list.count >= Self.capacity { list.removeFirst() }
+      list.append((key, found))
+    }
+    return found
   }
 
   private func storeSide(of store: ListedStore, _ name: SideName) throws -> StoreSide? {

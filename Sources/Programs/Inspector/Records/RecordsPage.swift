@@ -22,7 +22,7 @@ struct RecordsPage: InspectorPage {
     states = collection.hasStates ? try place.opened.store.states(of: collection) : nil
   }
 
-  var title: String { collection.name }
+  var title: String { collection.title ?? collection.name }
   var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
   var scripts: [String] { ["filters.js"] }
 
@@ -39,6 +39,7 @@ struct RecordsPage: InspectorPage {
       "entity": collection.name, "columns": page.columns.map { ["name": $0.name, "type": $0.typeName] },
       "rows": page.rows.map(row), "total": JSON.orNull(page.total), "matching": JSON.orNull(page.matching),
       "matchingAtLeast": page.matchingAtLeast, "states": states?.byName,
+      "doubtful": place.salvage?.doubtful[collection.name],
       "computedColumns": collection.computedColumns.isEmpty ? nil : collection.computedColumns,
       "facets": page.facets.map(Self.facet) + page.steppedFacets.map(Self.stepped), "next": JSON.orNull(page.next),
       "nextPath": nextTarget?.twin, "queryPath": selection.map { place.query($0.items) },
@@ -89,7 +90,7 @@ struct RecordsPage: InspectorPage {
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">\(summary)</p>\(place.notes(frame))\(computed)</div>\(exports)</div>
       \(place.tabs { place.records(collection.name, on: $0) })
-      \(RecordFilters(page: self).html)
+      \(place.doubts(of: collection))\(RecordFilters(page: self).html)
       \(whole)
       """
   }

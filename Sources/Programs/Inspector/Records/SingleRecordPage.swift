@@ -100,6 +100,16 @@ struct SingleRecordPage: InspectorPage {
     return nil
   }
 
+  /// The properties of a row as found whose values its bytes declare and that were not found.
+  private var lost: [String] {
+    guard provenance != nil, detail.row.state == .doubtful || detail.row.state == .part,
+      let declared = bytes.value.flatMap(\.self)?.declared
+    else { return [] }
+    return zip(detail.columns, detail.row.values).compactMap { column, value in
+      value.form == .null && declared.contains(column.name) ? column.name : nil
+    }
+  }
+
   var title: String { detail.label ?? "\(detail.row.entity) \(shownKey)" }
   var crumbs: [Crumb] {
     place.crumbs + [
@@ -129,7 +139,8 @@ struct SingleRecordPage: InspectorPage {
     }
     try encoder.encode([
       "entity": detail.row.entity, "key": key.description, "label": JSON.orNull(detail.label),
-      "values": values(of: detail.row), "toOne": detail.toOne, "toMany": toMany,
+      "values": values(of: detail.row), "lostValues": lost.isEmpty ? nil : lost, "toOne": detail.toOne,
+      "toMany": toMany,
       "provenance": provenance.map(Self.payload), "frame": frame, "versions": versions,
       "bytes": bytes.map { $0.map(\.payload) },
     ])
@@ -154,7 +165,8 @@ struct SingleRecordPage: InspectorPage {
     return """
       <div class="head"><div><h1>\(title)</h1><p class="soft">\(kind) \(detail.row.state.tag)</p>\(place.notes(frame))</div>
       \(compare)</div>
-      \(place.tabs { place.records(collection.name, on: $0).appending(shownKey) })
+      \(place.tabs { place.record(detail.row, shownKey, in: collection.name, on: $0) })
+      \(place.doubts(of: collection))
       <div class="columns even"><div>\(values)\(relationships)</div>
       <div>\(storedBytes)\(origin)\(lookAtBytes)</div></div>\(otherVersions)
       """
@@ -173,10 +185,15 @@ struct SingleRecordPage: InspectorPage {
   }
 
   private var values: HTML {
+    let lost = Set(lost)
     let rows = zip(detail.columns, detail.row.values).map { column, value -> HTML in
-      "<dt>\(column.shownName)</dt><dd>\(shown(column, value))</dd>"
+      let own: HTML = lost.contains(column.name) ? "<span class=\"tag bad\">lost</span>" : shown(column, value)
+      return "<dt>\(column.shownName)</dt><dd>\(own)</dd>"
     }
-    return "<section class=\"panel\"><h2>Values</h2><dl class=\"facts\">\(rows)</dl></section>"
+    let note: HTML =
+      lost.isEmpty
+      ? .empty : "<p class=\"soft\">Its bytes declare values where <em>lost</em> stands; they were not found.</p>"
+    return "<section class=\"panel\"><h2>Values</h2><dl class=\"facts\">\(rows)</dl>\(note)</section>"
   }
 
   private func shown(_ column: RecordColumn, _ value: PresentedValue) -> HTML {
@@ -267,31 +284,47 @@ struct SingleRecordPage: InspectorPage {
 
   private var otherVersions: HTML {
     versions.html { list in
-      guard !list.isEmpty else { return .empty }
-      let heads = list.map { version -> HTML in
-        """
-        <th scope="col"><a href="\(place.record(version.key, in: collection.name))">\(version.row.state.words)</a></th>
-        """
-      }
-      let rows = detail.columns.enumerated().map { index, column -> HTML in
-        let own = detail.row.values[index]
-        let cells = list.map { version -> HTML in
-          let value = version.row.values[index]
-          return value == own
-            ? "<td class=\"soft\">the same</td>" : "<td><span class=\"added\">\(value.html)</span></td>"
-        }
-        return "<tr><th scope=\"row\">\(column.name)</th><td>\(own.html)</td>\(cells)</tr>"
-      }
-      let reasons = list.compactMap { version -> HTML? in
-        version.provenance?.reason.map { "<li>\(version.row.state.words): \($0)</li>" }
-      }
+      let isPart = detail.row.state == .part
+      // What was found of the row is no other version of it, and is shown where it holds more.
+      let others = list.filter { $0.row.state != .part && !(isPart && $0.row.state.isLive) }
+      let same = list.filter { isPart ? $0.row.state.isLive : $0.row.state == .part && holdsMore($0) }
       return """
-        <section class="panel"><h2>Other versions of it</h2><ul>\(reasons)</ul>
-        <div class="scroll" tabindex="0" role="region" aria-label="Other versions"><table>
-        <thead><tr><th scope="col">Property</th><th scope="col">This one</th>\(heads)</tr></thead>
-        <tbody>\(rows)</tbody></table></div></section>
+        \(table(same, isPart ? "The record that it is a part of" : "What else was found of it"))\
+        \(table(others, "Other versions of it"))
         """
     }
+  }
+
+  /// Whether a row has a value that this one lacks.
+  private func holdsMore(_ version: Version) -> Bool {
+    zip(detail.row.values, version.row.values).contains { own, other in own != other && other.form != .null }
+  }
+
+  private func table(_ list: [Version], _ heading: String) -> HTML {
+    guard !list.isEmpty else { return .empty }
+    let heads = list.map { version -> HTML in
+      """
+      <th scope="col"><a href="\(place.record(version.key, in: collection.name))">\(version.row.state.words)</a></th>
+      """
+    }
+    let rows = detail.columns.enumerated().map { index, column -> HTML in
+      let own = detail.row.values[index]
+      let cells = list.map { version -> HTML in
+        let value = version.row.values[index]
+        return value == own
+          ? "<td class=\"soft\">the same</td>" : "<td><span class=\"added\">\(value.html)</span></td>"
+      }
+      return "<tr><th scope=\"row\">\(column.name)</th><td>\(own.html)</td>\(cells)</tr>"
+    }
+    let reasons = list.compactMap { version -> HTML? in
+      version.provenance?.reason.map { "<li>\(version.row.state.words): \($0)</li>" }
+    }
+    return """
+      <section class="panel"><h2>\(heading)</h2><ul>\(reasons)</ul>
+      <div class="scroll" tabindex="0" role="region" aria-label="\(heading)"><table>
+      <thead><tr><th scope="col">Property</th><th scope="col">This one</th>\(heads)</tr></thead>
+      <tbody>\(rows)</tbody></table></div></section>
+      """
   }
 
   /// The words for where the bytes of a row were.

@@ -21,7 +21,8 @@ extension StoreComparisonPage {
     }
     let items = RecordDifference.allCases.map { difference -> HTML in
       let count = relationships.reduce(Int64(0)) { $0 + ($1.part.value?.count(difference) ?? 0) }
-      return "<li>\(HTML.tag(words(count, difference), count == 0 ? .plain : difference.tone))</li>"
+      let (rest, aside) = sides.apart(count, difference, arePairs: true)
+      return "<li>\(HTML.tag(words(rest, difference), rest == 0 ? .plain : difference.tone))</li>\(aside)"
     }
     let open = relationships.count { line in
       RecordDifference.allCases.contains { line.part.value?.count($0) == nil }
@@ -45,7 +46,7 @@ extension StoreComparisonPage {
     }
     let heads = RecordDifference.allCases.map { difference -> HTML in
       """
-      <th scope="col" class="number">\(difference.word.capitalizedFirst)<small>\(difference.pairWords(sides))</small></th>
+      <th scope="col" class="number">\(sides.heading(difference, arePairs: true))<small>\(difference.pairWords(sides))</small></th>
       """
     }
     return """

@@ -1,4 +1,5 @@
 import HTTPServer
+import PageRecovery
 import StoreCoordination
 
 /// A store in its place: what it is, how it is, and how much is in it.
@@ -15,6 +16,9 @@ struct LiveStorePage: InspectorPage {
 
   /// What was found in the records; nil where they were not checked since the store changed last.
   private let check: PagePart<DataCheck?>
+
+  /// The pages that notes on its health are about and of which there are bytes.
+  private let readable: Set<UInt32>
 
   /// The last repair of it that was carried out here; nil for none.
   private let repair: RepairNotes.Done?
@@ -37,6 +41,14 @@ struct LiveStorePage: InspectorPage {
       examination.value?.verdict == .damaged ? PagePart { try parts.damage(of: store, isAsked: isAsked) } : nil
     history = PagePart { try StoreHistory(of: files.main, parts) }
     repair = parts.repairs.done(for: store.id)
+    let noted = Set(examination.value?.health.notes.flatMap(\.pages) ?? [])
+    readable = Self.readable(noted, files, parts.surroundings.fileSystem)
+  }
+
+  /// The pages of which there are bytes; none where the files cannot be read.
+  private static func readable(_ pages: Set<UInt32>, _ files: StoreFileSet, _ fileSystem: FileSystem) -> Set<UInt32> {
+    guard !pages.isEmpty, let all = try? EvidencePages(files.main, in: fileSystem) else { return [] }
+    return pages.filter { number in (try? all.page(number)) != nil }
   }
 
   var title: String { store.name }
@@ -195,7 +207,10 @@ struct LiveStorePage: InspectorPage {
   private func note(_ note: HealthNote) -> HTML {
     let tone: HTML.Tone = note.severity == .damage ? .bad : note.severity == .warning ? .warn : .plain
     let pages = note.pages.map { page -> HTML in
-      " <a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(Words.number(page))</a>"
+      // A file that was cut off lacks pages that trees lead to.
+      readable.contains(page)
+        ? " <a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(Words.number(page))</a>"
+        : " \(Words.number(page))"
     }
     let more: HTML = note.count > note.pages.count && !pages.isEmpty ? " …" : .empty
     let places: HTML =

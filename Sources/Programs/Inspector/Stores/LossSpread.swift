@@ -22,8 +22,11 @@ struct LossSpread: Sendable, Encodable {
   /// How many are lost, those included that are not known by their keys.
   private let allLost: String
 
-  /// The dates of the records beside the lost ones; nil where they have none.
-  let dates: ClosedRange<Timestamp>?
+  /// The date of the records before the lost ones; nil where none comes before them, or they have none.
+  let from: Timestamp?
+
+  /// The date of the records behind the lost ones; nil where none comes behind them, or they have none.
+  let to: Timestamp?
 
   /// The property that the dates are of.
   let dateProperty: String?
@@ -59,7 +62,7 @@ struct LossSpread: Sendable, Encodable {
         likely: Int64((share * Double(others)).rounded())
       )
     }
-    dates = Self.span(spread.parts, parts.map { $0.lost + $0.likely })
+    (from, to) = Self.span(spread, parts.map { $0.lost + $0.likely }, all)
   }
 
   /// The range from the first of some keys to the last; nil for none.
@@ -69,19 +72,26 @@ struct LossSpread: Sendable, Encodable {
   }
 
   /// The dates of the records of the parts that something is lost in, and of those beside them where none is left.
-  private static func span(_ parts: [KeySpread.Part], _ lost: [Int64]) -> ClosedRange<Timestamp>? {
-    guard let first = lost.firstIndex(where: { $0 > 0 }), let last = lost.lastIndex(where: { $0 > 0 }) else {
-      return nil
-    }
-    let dated: [(place: Int, dates: ClosedRange<Double>)] = parts.enumerated().compactMap { place, part in
+  ///
+  /// Where no record comes before the lost keys, or none behind them, nothing tells of that end.
+  private static func span(
+    _ spread: KeySpread, _ lost: [Int64], _ keys: ClosedRange<Int64>
+  ) -> (from: Timestamp?, to: Timestamp?) {
+    guard let first = lost.firstIndex(where: { $0 > 0 }), let last = lost.lastIndex(where: { $0 > 0 }),
+      let records = spread.keys
+    else { return (nil, nil) }
+    let dated: [(place: Int, dates: ClosedRange<Double>)] = spread.parts.enumerated().compactMap { place, part in
       part.dates.map { (place, $0) }
     }
-    guard let before = dated.last(where: { $0.place <= first }) ?? dated.first,
-      let behind = dated.first(where: { $0.place >= last }) ?? dated.last
-    else { return nil }
-    let (start, end) = (before.dates.lowerBound, behind.dates.upperBound)
-    guard let from = timestamp(start), let to = timestamp(end), from <= to else { return nil }
-    return from...to
+    var (from, to): (Timestamp?, Timestamp?) = (nil, nil)
+    if records.lowerBound < keys.lowerBound, let before = dated.last(where: { $0.place <= first })?.dates {
+      from = timestamp(records.upperBound < keys.lowerBound ? before.upperBound : before.lowerBound)
+    }
+    if records.upperBound > keys.upperBound, let behind = dated.first(where: { $0.place >= last })?.dates {
+      to = timestamp(records.lowerBound > keys.upperBound ? behind.lowerBound : behind.upperBound)
+    }
+    if let start = from, let end = to, start > end { return (nil, nil) }
+    return (from, to)
   }
 
   /// A date of Core Data: seconds since 2001; nil for one that no calendar shows.
@@ -93,8 +103,7 @@ struct LossSpread: Sendable, Encodable {
   /// Writes the parts, for programs.
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
-      "entity": printable(name), "dateProperty": dateProperty.map(printable), "from": dates?.lowerBound,
-      "to": dates?.upperBound,
+      "entity": printable(name), "dateProperty": dateProperty.map(printable), "from": from, "to": to,
       "parts": parts.map { part -> JSON.Object in
         [
           "firstKey": part.keys.lowerBound, "lastKey": part.keys.upperBound, "records": part.records, "lost": part.lost,
@@ -143,11 +152,21 @@ struct LossSpread: Sendable, Encodable {
         "the others likely had keys from \(grouped(likelyKeys.lowerBound)) to \(grouped(likelyKeys.upperBound))")
     }
     var text = "Lost: \(allLost); \(sentences.joined(separator: "; "))"
-    if let dates, let dateProperty {
-      text +=
-        "; the records beside them have dates (\(printable(dateProperty))) from \(Words.date(dates.lowerBound)) to \(Words.date(dates.upperBound))"
-    }
+    if let dateProperty { text += span(printable(dateProperty)) }
     return text + "."
+  }
+
+  /// When it was, by a property of the records beside what is lost, as the end of a sentence.
+  private func span(_ property: String) -> String {
+    switch (from, to) {
+    case (let from?, let to?):
+      "; the records beside them have dates (\(property)) from \(Words.date(from)) to \(Words.date(to))"
+    case (let from?, nil):
+      "; after \(Words.date(from)), by the dates (\(property)) of the records before them; until when is not known"
+    case (nil, let to?):
+      "; before \(Words.date(to)), by the dates (\(property)) of the records behind them; since when is not known"
+    case (nil, nil): ""
+    }
   }
 }
 

@@ -146,11 +146,11 @@ struct LossesPage: InspectorPage {
         "\(printable(repair.entity)): \(Words.counted(repair.count, "value")) that could not be read got the usual value instead."
       )
     }
-    let apart = report.records.reduce(report.unplacedRows) { $0 + $1.keptApart }
+    let apart = report.records.reduce(report.unplacedRows) { $0 + $1.rowsSetAside }
     if apart > 0 {
       sentences.append(
         isSalvaged
-          ? "\(counted(apart, "row")) did not fit anywhere. They were set aside in a file of their own, for someone who knows the data."
+          ? "\(counted(apart, "row")) \(apart == 1 ? "was" : "were") set aside, in a file beside the salvaged store: \(apart == 1 ? "it does" : "they do") not fit into it, or \(apart == 1 ? "is another version or a part of a record" : "are other versions or parts of records") that it lacks."
           : "\(counted(apart, "row")) \(apart == 1 ? "is" : "are") no live record of a table: an older version, or of a table that is not known."
       )
     }

@@ -10,7 +10,7 @@ struct SalvageAccount: Sendable, Encodable {
   var isSalvaged = true
 
   /// The rows that were set aside, those that fit no table among them.
-  private var setAside: Int64 { report.records.reduce(report.unplacedRows) { $0 + $1.keptApart } }
+  private var setAside: Int64 { report.records.reduce(report.unplacedRows) { $0 + $1.rowsSetAside } }
 
   /// How much of the store there is, as a number, a bar, its key, and sentences.
   var share: HTML {
@@ -85,7 +85,8 @@ struct SalvageAccount: Sendable, Encodable {
         }
       let first: HTML =
         cause.pages.first.map { run in
-          guard store.files != nil else { return " page \(run.first)" }
+          // Those behind the end of a file that was cut off have no page.
+          guard store.files != nil, Int(run.first) <= report.pages.total else { return " page \(run.first)" }
           return " <a href=\"\(RequestTarget.store(store.id, "pages", String(run.first)))\">page \(run.first)</a>"
         } ?? .empty
       return "<li>\(sure) \(printable(cause.words))\(first)</li>"
@@ -97,37 +98,42 @@ struct SalvageAccount: Sendable, Encodable {
   /// The entities with what was recovered, is doubtful, and was lost.
   var entities: HTML {
     let records = report.records
-    let others = report.ownTables
+    let pairTables = Set(report.pairs.map(\.table))
+    let others = report.ownTables.filter { !pairTables.contains($0.table) }
+    let pairs: HTML =
+      pairTables.isEmpty
+      ? .empty : "<h3>Pairs of many-to-many relationships</h3>\(table(report.pairs, isLinked: false, arePairs: true))"
     let rest: HTML =
       others.isEmpty
       ? .empty
       : "<details><summary>\(Words.counted(others.count, "table")) that Core Data needs for itself</summary>\(table(others, isLinked: false))</details>"
-    return table(records, isLinked: true) + rest
+    return table(records, isLinked: true) + pairs + rest
   }
 
-  private func table(_ accounts: [SalvageReport.Entity], isLinked: Bool) -> HTML {
+  private func table(_ accounts: [SalvageReport.Entity], isLinked: Bool, arePairs: Bool = false) -> HTML {
+    let names = TableNames(report)
     let hasBackup = accounts.contains { $0.fromBackup > 0 }
     let hasDeleted = accounts.contains { $0.deleted > 0 }
-    let hasApart = accounts.contains { $0.keptApart > 0 }
+    let hasApart = accounts.contains { $0.rowsSetAside > 0 }
     let rows = accounts.map { entity -> HTML in
       let target = isLinked ? records(entity.name) : nil
-      let name: HTML =
-        target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
+      let own = printable(arePairs ? names.table(entity.name) : entity.name)
+      let name: HTML = target.map { "<a href=\"\($0)\">\(own)</a>" } ?? HTML(escaping: own)
       let lost: HTML =
         entity.isLostExact
         ? HTML.number(entity.lost, tone: .bad) : "<td class=\"number bad\">\(entity.count.lostNumber)</td>"
       return """
-        <tr><th scope="row">\(name)</th><td class="only-wide">\(HTML.bar(entity.count, setAside: isSalvaged ? entity.keptApart : 0))</td>\
+        <tr><th scope="row">\(name)</th><td class="only-wide">\(HTML.bar(entity.count, setAside: isSalvaged ? entity.rowsSetAside : 0))</td>\
         \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\(lost)\
-        \(hasApart ? HTML.number(entity.keptApart) : .empty)\(hasBackup ? HTML.number(entity.fromBackup) : .empty)\
+        \(hasApart ? HTML.number(entity.rowsSetAside) : .empty)\(hasBackup ? HTML.number(entity.fromBackup) : .empty)\
         \(hasDeleted ? HTML.number(entity.deleted) : .empty)</tr>
         """
     }
     func head(_ name: String) -> HTML { "<th scope=\"col\" class=\"number\">\(name)</th>" }
     return .table(
-      "Entities",
+      arePairs ? "Pairs of many-to-many relationships" : "Entities",
       head: """
-        <th scope="col">Entity</th><th scope="col" class="only-wide"><span class="visually-hidden">Share</span></th>\(head(isSalvaged ? "Recovered" : "Can be read"))\
+        <th scope="col">\(arePairs ? "Relationship" : "Entity")</th><th scope="col" class="only-wide"><span class="visually-hidden">Share</span></th>\(head(isSalvaged ? "Recovered" : "Can be read"))\
         \(head("Doubtful"))\(head("Lost"))\(hasApart ? head("Set aside") : .empty)\(hasBackup ? head("From backup") : .empty)\
         \(hasDeleted ? head("Deleted") : .empty)
         """, rows)

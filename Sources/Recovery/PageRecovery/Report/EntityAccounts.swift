@@ -144,6 +144,7 @@ struct EntityAccounts {
       rebuilt: tally.fromIndex, lost: losses.count, lostBasis: losses.basis, keptApart: tally.keptApart,
       deleted: tally.deleted)
     whole.fromBackup = tally.fromBackup
+    whole.keptParts = tally.keptParts
     for rowid in tally.ofUnknownEntity where try outcome.live[index]?.hasRow(rowid) != true { whole.setAside += 1 }
     whole.lostKeysKnown = losses.keys.count
     whole.lostKeys = losses.keys.prefix(ranges: Entity.maximumRanges)
@@ -166,6 +167,10 @@ struct EntityAccounts {
     var apart = try split(max(0, tally.keptApart - unknown), outcome.tables.others[index], numbers, else: shares)
     let deleted = try split(tally.deleted, outcome.tables.deleted[index], numbers, else: shares)
     apart[0] += min(unknown, tally.keptApart)
+    let parts =
+      tally.keptParts == 0
+      ? numbers.map { _ in 0 }
+      : apportion(tally.keptParts, try doubtfulWeights(tally.name, .longValue, numbers), else: shares)
     let rebuilt = apportion(tally.fromIndex, shares, else: shares)
     let fromBackup =
       tally.fromBackup == 0
@@ -179,6 +184,7 @@ struct EntityAccounts {
       account.rebuilt = rebuilt[place]
       account.fromBackup = fromBackup[place]
       account.keptApart = apart[place]
+      account.keptParts = min(parts[place], apart[place])
       account.setAside = place == 0 ? whole.setAside : 0
       account.deleted = deleted[place]
       // Which entity a row was of that is known by no key cannot be told.

@@ -138,6 +138,7 @@ extension SalvageReport.Entity: Codable {
     case lostKeysKnown
     case lostKeysEstimated
     case keptApart
+    case keptParts
     case deleted
     case outsideModel
   }
@@ -160,6 +161,7 @@ extension SalvageReport.Entity: Codable {
     lostKeysKnown = try values.decodeIfPresent(Int64.self, forKey: .lostKeysKnown) ?? 0
     lostKeysEstimated = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeysEstimated) ?? KeyRanges()
     keptApart = try values.decode(Int64.self, forKey: .keptApart)
+    keptParts = max(0, try values.decodeIfPresent(Int64.self, forKey: .keptParts) ?? 0)
     deleted = try values.decode(Int64.self, forKey: .deleted)
     isOutsideModel = try values.decodeIfPresent(Bool.self, forKey: .outsideModel) ?? false
   }
@@ -174,7 +176,7 @@ extension SalvageReport.Entity: Codable {
       "lostBasis": lostBasis,
       "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
       "lostKeysEstimated": lostKeysEstimated.isEmpty ? nil : lostKeysEstimated, "keptApart": keptApart,
-      "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,
+      "keptParts": keptParts > 0 ? keptParts : nil, "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,
     ])
   }
 }

@@ -39,7 +39,7 @@ extension SalvageReport {
   /// The rows that are kept beside the result.
   private var rowsApart: Int64 {
     max(
-      entities.reduce(Int64(0)) { $0.addingClamped($1.keptApart) },
+      entities.reduce(Int64(0)) { $0.addingClamped($1.rowsSetAside) },
       rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0)
   }
 

@@ -78,7 +78,15 @@ public struct SalvageReport: Sendable, Hashable {
     public var lostKeysEstimated = KeyRanges()
 
     /// Rows beside the live ones: those that the rebuilt store does not take, other versions, and what is left of lost ones.
+    ///
+    /// Of a row of which a part is lost, what was found of it is among them, also where the rest of it is in the result.
     public var keptApart: Int64
+
+    /// Those of them that are what was found of a recovered row, of the same cell: they are no rows besides it.
+    package var keptParts: Int64 = 0
+
+    /// Rows beside the live ones that are no parts of them.
+    package var rowsSetAside: Int64 { max(0, keptApart.subtractingClamped(keptParts)) }
 
     /// Deleted rows found.
     public var deleted: Int64

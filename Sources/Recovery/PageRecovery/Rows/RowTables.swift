@@ -215,6 +215,7 @@ final class RowTables {
     row.doubtReason = .longValue
     guard try write(row, record.span) else { return }
     try noteDoubt(.longValue, of: row)
+    tallies[row.tree].keptParts += 1
     if tallies[row.tree].destroyed > 0 {
       tallies[row.tree].destroyed -= 1
     } else if tallies[row.tree].onLostPages > 0 {

@@ -24,6 +24,9 @@ struct TableTally {
   /// Rows in the tables that are set aside.
   var keptApart: Int64 = 0
 
+  /// Those of them of which the part that is to be believed is a live row: they are no rows besides it.
+  var keptParts: Int64 = 0
+
   /// The rowids of rows that were found whole and are not live ones, because their entity number is none of the table's.
   var ofUnknownEntity: Set<Int64> = []
 

@@ -57,6 +57,9 @@ package struct PageAnatomy: Sendable {
 
     /// The values, as far as they are on this page.
     package var values: [Value]
+
+    /// Whether each value that the record declares is something else than null, also those that are not on this page.
+    package var declared: [Bool] = []
   }
 
   /// The kind of page; nil for one of no tree.
@@ -130,6 +133,7 @@ package struct PageAnatomy: Sendable {
     guard page.kind != .tableInterior, let record = page.localRecord(of: cell, encoding: encoding) else { return }
     let payload = cell.localPayload
     facts.header = payload.lowerBound..<min(payload.upperBound, payload.lowerBound + record.headerLength)
+    facts.declared = record.serialTypes.prefix(maximumValues).map { $0.rawValue != 0 }
     var start = payload.lowerBound + record.headerLength
     for (index, type) in record.serialTypes.prefix(maximumValues).enumerated() {
       // What lies on overflow pages is left out; the count of values tells.

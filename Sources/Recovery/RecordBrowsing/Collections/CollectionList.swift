@@ -52,6 +52,7 @@ struct CollectionList {
       guard var plain = Self.collection(table, isWithoutRowid: withoutRowid.contains(table.name)) else { continue }
       plain.provenance = provenance[table.name]
       plain.computedColumns = table.columns.filter(\.isComputed).map(\.name)
+      if let layout { plain.takeNames(of: layout) }
       collections.append(plain)
     }
   }

@@ -27,6 +27,9 @@ package struct RecordCollection: Sendable, Hashable {
   /// The name of the entity, or of the table.
   package var name: String
 
+  /// What it is called where its name is that of a table with rows of an entity beside the store's; nil where it is its name.
+  package var title: String?
+
   /// Whether it is an entity of a model; else a table.
   package var isEntity: Bool
 

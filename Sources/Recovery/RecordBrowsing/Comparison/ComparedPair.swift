@@ -10,6 +10,9 @@ package struct ComparedPair: Sendable, Hashable {
 
     /// The name or title of the record; nil where it has none, or is not there.
     package var label: String?
+
+    /// Whether one of the two stores has the record.
+    package var exists: Bool
   }
 
   /// The record on the side that comes first in the alphabet.

@@ -95,7 +95,9 @@ extension SideComparison {
     let label = try collection.flatMap { collection throws(RecordBrowsingError) in
       try store.label(of: key, in: collection)
     }
-    return ComparedPair.Record(entity: side.entity, key: key, label: label)
+    var exists = try first.reference(key, named: side.entity).exists
+    if !exists { exists = try second.reference(key, named: side.entity).exists }
+    return ComparedPair.Record(entity: side.entity, key: key, label: label, exists: exists)
   }
 
   /// The relationship of that name in each store.

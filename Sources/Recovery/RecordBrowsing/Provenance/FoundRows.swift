@@ -118,6 +118,10 @@ struct FoundRows {
           END, r."key", r.page, r.cell, r.source, r.reason
         FROM (\(EvidenceNotes.rows(in: ""))) AS r CROSS JOIN \(TableProvenance.tables) AS t ON t.name = r."table"
         WHERE r."row" IS NOT NULL;
+        UPDATE \(TableProvenance.rows) AS o SET state = 'part' WHERE state = 'version' AND cell IS NOT NULL AND EXISTS (
+          SELECT 1 FROM \(TableProvenance.tables) AS t CROSS JOIN \(TableProvenance.rows) AS l
+          WHERE t.id = o.tbl AND l.tbl = t.live AND l.k = o.key AND l.state = 'doubtful'
+            AND l.page = o.page AND l.cell = o.cell AND l.source = o.source);
         DROP VIEW lazaret_pages; DROP VIEW lazaret_provenance; DROP TABLE lazaret_evidence;
         CREATE INDEX lazaret_browsed_unsure ON \(TableProvenance.places) (tbl) WHERE certainty <> 'certain'
         """)

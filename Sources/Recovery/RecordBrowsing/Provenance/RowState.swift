@@ -18,6 +18,9 @@ package enum RowState: String, Sendable, Hashable, CaseIterable {
   /// Another version of a record, or a row that does not fit among the live ones.
   case version
 
+  /// What was found of a live row of the same cell, of which a part is lost; no row besides it.
+  case part
+
   /// Whether it is counted as a record of the store.
   package var isLive: Bool { self == .certain || self == .probable || self == .doubtful }
 
@@ -30,6 +33,7 @@ package enum RowState: String, Sendable, Hashable, CaseIterable {
     case .deleted: "deleted"
     case .uncommitted: "not committed"
     case .version: "another version"
+    case .part: "part of a record"
     }
   }
 }

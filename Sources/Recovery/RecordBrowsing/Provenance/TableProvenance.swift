@@ -151,7 +151,7 @@ extension TableProvenance.Apart {
     guard let key = live.rowidName, let rowid = table.rowidName else { return nil }
     self.id = id
     name = table.name
-    states = role == .deleted ? [.deleted] : [.uncommitted, .version]
+    states = role == .deleted ? [.deleted] : [.uncommitted, .version, .part]
     let own = Set(table.columns.map { $0.name.lowercased() })
     let values = live.columns.map { column in
       let name = SQLText.quotedIdentifier(column.name)

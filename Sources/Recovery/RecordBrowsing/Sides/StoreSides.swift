@@ -201,7 +201,7 @@ package final class StoreSides: Sendable {
 
   private func digest(_ facts: [String]) -> String {
     // Another model, or another way of arranging rows, gives another file.
-    let all = ["3"] + models.flatMap { $0.versions.map(\.checksum) } + facts
+    let all = ["4"] + models.flatMap { $0.versions.map(\.checksum) } + facts
     return String(FileDigest(of: Array(all.joined(separator: "\u{0}").utf8)).hexadecimal.prefix(32))
   }
 
@@ -246,8 +246,21 @@ package final class StoreSides: Sendable {
   }
 
   private func browse(_ path: FilePath, hasProvenance: Bool) throws -> BrowsedStore {
-    let model = hasProvenance ? try StoredModel.noted(in: path) : try StoredModel.find(in: path, among: models)
+    var model = hasProvenance ? try StoredModel.noted(in: path) : try StoredModel.find(in: path, among: models)
+    if model == nil, let store = Self.store(ofSetAside: path), try fileSystem.status(of: store) != nil {
+      // What a salvage set aside has the names of the store that it lies beside, if that can be read.
+      model = try? StoredModel.find(in: store, among: models)
+    }
     return try BrowsedStore(path, model: model, limits: limits, hasProvenance: hasProvenance)
+  }
+
+  /// The salvaged store that a file of what was set aside lies beside; nil for any other file.
+  private static func store(ofSetAside path: FilePath) -> FilePath? {
+    let suffix = "-set-aside"
+    guard let name = path.lastComponent?.string, name.hasSuffix(suffix),
+      let store = FilePath.Component(String(name.dropLast(suffix.count)))
+    else { return nil }
+    return path.removingLastComponent().appending(store)
   }
 
   private static let reportName: FilePath.Component = "report.json"
