@@ -92,8 +92,11 @@ package struct SalvageRun {
   ) throws(SalvageError) -> SalvageReport {
     let reader = found.reader
     var report = try SalvageReport(
-      outcome, isSchemaWhole: found.schema.isWhole && !outcome.crawl.lacksTables, list: found.definitions.list,
-      evidence: evidence, isLogForeign: found.isLogForeign, isJournalForeign: found.isJournalForeign, kit: kit)
+      outcome,
+      isSchemaWhole: found.schema.isWhole && !outcome.crawl.lacksTables
+        || found.schema.isEmpty && outcome.crawl.hasFreePagesOnly,
+      list: found.definitions.list, evidence: evidence, isLogForeign: found.isLogForeign,
+      isJournalForeign: found.isJournalForeign, kit: kit)
     if let donor = options.donor {
       report.backup = SalvageReport.BackupUse(
         date: donor.date, id: donor.id, rows: report.entities.reduce(0) { $0 + $1.fromBackup })

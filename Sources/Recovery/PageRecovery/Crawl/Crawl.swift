@@ -133,7 +133,12 @@ struct Crawl {
   }
 
   /// Walks all trees whose roots are known.
+  ///
+  /// Where the file lacks a root, all of its tree is missing but for what is found by other means.
   mutating func walkRoots() throws(SalvageError) {
+    for index in trees.indices where trees[index].rootBehindEnd > 0 && !trees[index].isWalked {
+      trees[index].gaps.append(Tree.Gap(page: trees[index].rootBehindEnd, above: .min, upTo: .max))
+    }
     for index in trees.indices where trees[index].root > 0 && !trees[index].isWalked {
       let root = trees[index].root
       trees[index].isWalked = true
@@ -271,7 +276,7 @@ struct InnerPage {
       PageSurvey.isPossible(bytes, kind, start, reader.usableSize)
     else { return }
     let count = bytes.uint16(at: start + 3) ?? 0
-    let last = reader.statedPageCount
+    let last = max(reader.statedPageCount, Self.isInOrder(bytes, kind, start, reader) ? Self.highestPage : 0)
     var previous = Int64.min
     for index in 0..<count {
       guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12,
@@ -297,5 +302,28 @@ struct InnerPage {
     } else {
       isDamaged = true
     }
+  }
+
+  /// The highest number that is taken for a page's where the file lacks it.
+  static let highestPage: UInt32 = 1 << 31
+
+  /// Whether every cell of an inner page is as it should be, so that a child behind the end of the file is a page that the
+  /// file lacks, whatever the header says of its length; else such a number is taken for damage of its cell.
+  private static func isInOrder(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ reader: PageReader) -> Bool {
+    func isChild(_ page: UInt32?) -> Bool { page.map { $0 > 1 && $0 <= highestPage } ?? false }
+    guard isChild(bytes.uint32(at: start + 8)), let count = bytes.uint16(at: start + 3) else { return false }
+    var previous = Int64.min
+    for index in 0..<count {
+      guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12,
+        offset <= reader.usableSize - 5, isChild(bytes.uint32(at: offset))
+      else { return false }
+      guard kind == .tableInterior else { continue }
+      offset += 4
+      guard let key = Varint.read(bytes, at: &offset, before: reader.usableSize), key > previous || index == 0 else {
+        return false
+      }
+      previous = key
+    }
+    return true
   }
 }

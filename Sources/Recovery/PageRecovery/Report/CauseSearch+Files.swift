@@ -138,8 +138,8 @@ extension CauseSearch {
     if lacking > 0, !leadsBehindEnd, !isPartial {
       add(
         .headerContradicted, .likely, pages: [1],
-        words: "The header says that there are \(stated ?? 0) pages; there are \(inFile), and none of the others is "
-          + "missed.")
+        words: "The header says that there \(Self.areCounted(stated ?? 0)); there \(Self.are(inFile)), and none of the "
+          + "others is missed.")
     } else if lacking > 0 || isPartial {
       let isLogMode = layout.header?.usesWriteAheadLog == true && evidence.log == nil
       let words =
@@ -151,8 +151,30 @@ extension CauseSearch {
         .truncated, .certain, pages: missing,
         words: words + ": it was copied or downloaded only in part, or cut off"
           + (isLogMode ? ", or its write-ahead log was left behind." : "."))
+    } else {
+      lookBehindEnd()
     }
   }
+
+  /// Pages that trees lead to and the file lacks, though its header does not say that any is missing.
+  private mutating func lookBehindEnd() {
+    let lacked = crawl.pagesLackedBehindEnd()
+    guard !lacked.isEmpty else { return }
+    let isOne = lacked.count == 1
+    add(
+      .truncated, .likely, pages: Array(lacked.prefix(1 << 20)),
+      words:
+        "\(counted(lacked.count, "page")) that the store's tables and indexes lead to \(isOne ? "is" : "are") behind "
+        + "the end of the file: it was copied or downloaded only in part, or cut off.")
+  }
+
+  /// `is 1 page`, `are 3,489 pages`.
+  private static func areCounted(_ pages: UInt32) -> String {
+    "\(pages == 1 ? "is" : "are") \(counted(pages, "page"))"
+  }
+
+  /// `is 1`, `are 3,489`.
+  private static func are(_ pages: UInt32) -> String { "\(pages == 1 ? "is" : "are") \(grouped(pages))" }
 
   // MARK: Log and journal
 

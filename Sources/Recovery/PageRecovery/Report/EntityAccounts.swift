@@ -66,7 +66,10 @@ struct EntityAccounts {
     let tally = outcome.tallies[index]
     let counted = try countedByIndex(index, estimate)
     if let kit, let known = try kit.losses(of: index, outcome, estimate, numbers: numbers) {
-      return counted.flatMap { better($0, than: known, of: kit) } ?? known
+      let best = counted.flatMap { better($0, than: known, of: kit) } ?? known
+      // What was written since the kit was made is in no list of it.
+      let isSettled = best.count > 0 || counted != nil || kit.use.isCurrent || kit.isAsNoted
+      if isSettled || !outcome.crawl.lacksPagesBehindEnd(of: index) { return best }
     }
     if try isUnlisted(index, estimate) { return Losses(basis: .unknown) }
     if let counted { return counted }

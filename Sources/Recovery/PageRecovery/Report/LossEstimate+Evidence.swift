@@ -19,7 +19,7 @@ extension LossEstimate {
       let mean = Double(tally.recovered) / Double(tree.leaves.count)
       return Int64((Double(strayPages) * shareOfPages(of: index) * mean).rounded(.up))
     }
-    guard tree.isWalked else { return strayPages > 0 ? nil : 0 }
+    guard tree.isWalked else { return strayPages > 0 || tree.rootBehindEnd > 0 ? nil : 0 }
     let lost = tree.gaps.count { gap in
       gap.page > 0 && outcome.reader.moved[gap.page] == nil && crawl.map.fate(gap.page) != .placed
     }

@@ -27,12 +27,14 @@ struct LossEstimate {
     var pages: Int64 = 0
     var known: Set<UInt32> = []
     for tree in outcome.crawl.trees { known.formUnion(tree.gaps.map(\.page)) }
+    let stated = max(outcome.reader.statedPageCount, map.pageCount)
     var knownPages: Int64 = 0
     for page in stride(from: UInt32(2), through: map.pageCount, by: 1) where Self.isLost(page, map) {
       pages += 1
       if known.contains(page) { knownPages += 1 }
     }
-    lostPages = pages + Int64(max(outcome.reader.statedPageCount, map.pageCount) - map.pageCount)
+    // Behind the end that is stated there are as many pages as something leads to, whatever numbers they have.
+    lostPages = pages + Int64(stated - map.pageCount) + Int64(known.count { $0 > stated })
     strayPages = lostPages - knownPages - Int64(known.count { $0 > map.pageCount })
   }
 
@@ -52,6 +54,16 @@ struct LossEstimate {
   ///
   /// - Parameter numbers: the numbers of the entities whose rows it holds.
   func rowsOnLostPages(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
+    let tree = crawl.trees[index]
+    let count = try estimatedRows(of: index, numbers: numbers)
+    guard count == 0, crawl.lacksPagesBehindEnd(of: index), try !neverHeldAny(index, numbers: numbers) else {
+      return count
+    }
+    // Every page of a tree but its root has a row, or leads to one; and of a root nothing tells that it had none.
+    return tree.leaves.isEmpty ? nil : 1
+  }
+
+  private func estimatedRows(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
     let tree = crawl.trees[index]
     guard tree.hasRowids, let name = rowidName(of: tree) else { return try rowsWithoutRowids(of: index) }
     let holes = try holes(of: index, numbers: numbers)
@@ -144,7 +156,7 @@ struct LossEstimate {
       var high = gap.upTo
       if high == .max {
         guard let highest else {
-          if !isBetweenPages || hasLostEnd {
+          if !isBetweenPages || hasLostEnd(index) {
             holes.append(Hole(above: low, upTo: high, isBounded: false, isLeaf: gap.isLeaf))
           }
           continue
@@ -274,7 +286,9 @@ struct LossEstimate {
   }
 
   /// Whether the end of the file is missing, so that the last pages of a growing table are.
-  private var hasLostEnd: Bool { outcome.reader.statedPageCount > crawl.map.pageCount }
+  private func hasLostEnd(_ index: Int) -> Bool {
+    outcome.reader.statedPageCount > crawl.map.pageCount || crawl.lacksPagesBehindEnd(of: index)
+  }
 
   /// The share of a table's pages with rows among all pages that are there.
   func shareOfPages(of index: Int) -> Double {

@@ -65,6 +65,7 @@ struct DefinitionSearch {
       own?.first { isSame($0.name, tree.name) }
     }
     list.doubt(orders?.doubts ?? [:])
+    list.noteRoots(behindEnd: schema.rootsBehindEnd)
     if let numbering = shapes?.numbering {
       remarks.append(
         "the store numbers its entities in another way than its model would"

@@ -8,6 +8,12 @@ struct SchemaSearch {
   /// Whether the whole schema was read, so that no other table exists.
   var isWhole = false
 
+  /// Whether the first page is a list of tables without any.
+  var isEmpty = false
+
+  /// The roots that the file lacks, by ``key(_:_:)``.
+  var rootsBehindEnd: [String: UInt32] = [:]
+
   /// Reads the schema from page 1 down, then from pages that look like its leaves.
   static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> SchemaSearch {
     var search = SchemaSearch()
@@ -21,6 +27,9 @@ struct SchemaSearch {
       if try !search.read(page, reader, &crawl.map, into: &seen) { isSound = false }
     }
     search.isWhole = isSound && !search.entries.isEmpty
+    search.isEmpty =
+      isSound && search.entries.isEmpty && crawl.trees[0].leaves == [1] && !map.isFirstPageMisplaced
+      && map.cellCount(1) == 0 && reader.layout.header?.hasMagic == true
     if !isSound || search.entries.isEmpty {
       // Page 1 may still have cells, whatever its header says.
       if map.pageCount >= 1, crawl.map.fate(1) != .tree { _ = try search.read(1, reader, &crawl.map, into: &seen) }
@@ -75,7 +84,13 @@ struct SchemaSearch {
     var roots: Set<UInt32> = []
     for index in entries.indices where entries[index].rootPage != 0 {
       let root = entries[index].rootPage
+      if root > map.pageCount, root <= InnerPage.highestPage, roots.insert(root).inserted {
+        rootsBehindEnd[Self.key(entries[index].kind == .index, entries[index].name)] = root
+      }
       if root == 1 || root > map.pageCount || !roots.insert(root).inserted { entries[index].rootPage = 0 }
     }
   }
+
+  /// What stands for a table or an index by its name.
+  static func key(_ isIndex: Bool, _ name: String) -> String { (isIndex ? "index " : "table ") + name.lowercased() }
 }

@@ -18,6 +18,9 @@ struct Tree {
   /// The root page; 0 where it is not known.
   var root: UInt32
 
+  /// The root that the list of tables names, where that is behind the end of the file; else 0.
+  var rootBehindEnd: UInt32 = 0
+
   /// What its records look like.
   var shape: RecordShape
 

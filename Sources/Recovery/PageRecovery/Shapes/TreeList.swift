@@ -86,6 +86,14 @@ struct TreeList {
     }
   }
 
+  /// Notes the roots that the file lacks, by ``SchemaSearch/key(_:_:)``.
+  mutating func noteRoots(behindEnd roots: [String: UInt32]) {
+    guard !roots.isEmpty else { return }
+    for index in trees.indices where trees[index].isListed && trees[index].root == 0 {
+      trees[index].rootBehindEnd = roots[SchemaSearch.key(trees[index].kind == .index, trees[index].name)] ?? 0
+    }
+  }
+
   private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
     guard table(named: entry.name) == nil, trees.count < Int(PageMap.noOwner) - 1, let sql = entry.sql,
       var definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty
