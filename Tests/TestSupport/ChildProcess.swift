@@ -100,11 +100,17 @@ package final class ChildProcess {
   /// Ends its input and waits for its end.
   package func finish() throws -> Result {
     try input.fileHandleForWriting.close()
-    return try wait()
+    return try result()
   }
 
-  /// Waits for its end, with its input open.
-  package func wait() throws -> Result {
+  /// Waits for its end, with its input open, and ends it by SIGKILL where it takes too long.
+  package func wait(seconds: Int) throws -> Result {
+    for _ in 0..<seconds * 100 where process.isRunning { Thread.sleep(forTimeInterval: 0.01) }
+    if process.isRunning { kill() }
+    return try result()
+  }
+
+  private func result() throws -> Result {
     process.waitUntilExit()
     let status = process.terminationStatus
     return Result(
