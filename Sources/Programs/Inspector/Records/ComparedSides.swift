@@ -69,7 +69,9 @@ struct ComparedSides: Sendable, Encodable {
   /// How many of what differs are lost or added, and a tag of how many were set aside: the salvaged store lacks those, and
   /// they are not lost.
   func apart(_ count: Int64, _ difference: RecordDifference, arePairs: Bool) -> (rest: Int64, aside: HTML) {
-    guard difference == .missing, first.side == .original, let facts = second.salvage else { return (count, .empty) }
+    guard difference == .missing, hasApart(arePairs: arePairs), let facts = second.salvage else {
+      return (count, .empty)
+    }
     let aside = facts.setAside(count, arePairs: arePairs)
     guard aside > 0 else { return (count, .empty) }
     let words = arePairs ? Words.counted(aside, "pair") : Words.number(aside)
@@ -78,7 +80,7 @@ struct ComparedSides: Sendable, Encodable {
 
   /// Whether something of what only the first has was set aside.
   func hasApart(arePairs: Bool) -> Bool {
-    guard first.side == .original, let facts = second.salvage else { return false }
+    guard first.side == .original, second.side == .salvaged, let facts = second.salvage else { return false }
     return facts.setAside(.max, arePairs: arePairs) > 0
   }
 

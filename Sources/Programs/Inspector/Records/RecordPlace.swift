@@ -12,7 +12,8 @@ struct RecordPlace: Sendable, Encodable {
 
   let opened: OpenedSide
 
-  /// What the salvage that made the side tells of its records; nil on other sides.
+  /// What the salvage that made the side tells of its records; nil on other sides, and where the live store is no salvaged
+  /// one that was installed.
   var salvage: SalvageFacts?
 
   /// The list of the entities.
@@ -104,7 +105,10 @@ struct RecordPlace: Sendable, Encodable {
   /// How many records of a list are doubtful, where the side itself does not mark them.
   func doubts(of collection: RecordCollection) -> HTML {
     guard let count = salvage?.doubtful[collection.name], count > 0 else { return .empty }
-    let words = "\(Words.counted(count, "record")) of \(collection.name) \(count == 1 ? "is" : "are") doubtful"
+    // The app may have changed a store that was installed.
+    let verb = side == .salvaged ? (count == 1 ? "is" : "are") : (count == 1 ? "was" : "were")
+    let time = side == .salvaged ? "" : " when the store was salvaged"
+    let words = "\(Words.counted(count, "record")) of \(collection.name) \(verb) doubtful\(time)"
     guard sides.contains(.original) else { return .note(.warn, "<p>\(words). Which is not marked here.</p>") }
     var target = records(collection.name, on: .original)
     target.query = Query([.init("_state", "doubtful")])

@@ -81,7 +81,8 @@ final class RecordSource: Sendable {
     }
     switch try sides.open(side, isFresh: request.query["_copy"] == "new") {
     case .ready(let opened):
-      let facts = name == .salvaged ? facts(of: store) : nil
+      let isInstalled = name == .live && store.quarantined?.receipt?.salvage?.installed != nil
+      let facts = name == .salvaged || isInstalled ? facts(of: store) : nil
       return .ready(RecordPlace(store: store, side: name, sides: names, opened: opened, salvage: facts))
     case .preparing(let progress):
       return .preparing(PreparingPage(store: store, side: name, progress: progress, target: request.target))

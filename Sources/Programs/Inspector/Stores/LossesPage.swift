@@ -150,7 +150,7 @@ struct LossesPage: InspectorPage {
     if apart > 0 {
       sentences.append(
         isSalvaged
-          ? "\(counted(apart, "row")) \(apart == 1 ? "was" : "were") set aside, in a file beside the salvaged store: \(apart == 1 ? "it does" : "they do") not fit into it, or \(apart == 1 ? "is another version or a part of a record" : "are other versions or parts of records") that it lacks."
+          ? "\(counted(apart, "row")) \(apart == 1 ? "was" : "were") set aside, in a file beside the salvaged store: rows that do not fit into it, other versions of records, and parts of records."
           : "\(counted(apart, "row")) \(apart == 1 ? "is" : "are") no live record of a table: an older version, or of a table that is not known."
       )
     }
