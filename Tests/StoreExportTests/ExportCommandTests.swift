@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import StoreExport
 import StoreFiles
 import SupportBundle
 import SystemPackage
@@ -69,25 +70,12 @@ struct ExportCommandTests {
     try scene.expectTidy()
   }
 
-  @Test func valuesThatAreKeptAndStandElsewhereAreTheLikelyCause() throws {
-    let scene = try ExportScene()
-    let queue = try DatabaseQueue(path: scene.store.string)
-    try queue.writeWithoutTransaction { database in
-      try database.execute(sql: "CREATE TABLE notes (id INTEGER PRIMARY KEY, title TEXT, tag TEXT)")
-      for number in 1...40 {
-        try database.execute(
-          sql: "INSERT INTO notes VALUES (?, ?, ?)",
-          arguments: [number, "Meeting about cars \(number)", "meeting about cars \(number)"])
-      }
-    }
-    try queue.close()
-    let failed = try lazaret(scene, "export", scene.store.string, "--keep", "notes.title", "--dry-run")
-    #expect(failed.status == 1 && failed.errors.contains("[bundle-not-scrubbed]"), "\(failed.errors)")
-    #expect(failed.errors.contains("likely because of --keep notes.title"), "\(failed.errors)")
-    #expect(failed.errors.contains("Keep the other columns with these values too"), "\(failed.errors)")
-    let both = try lazaret(
-      scene, "export", scene.store.string, "--keep", "notes.title", "--keep", "notes.tag", "--dry-run")
-    #expect(both.status == 0, "\(both.errors)")
+  @Test func columnsThatWereKeptAreTheLikelyCauseOfValuesThatAreFound() throws {
+    let kept: Set<String> = ["Tag.name", "Article.title"]
+    #expect(SupportBundleErrors.keptDetail(kept).contains("likely because of --keep Article.title, Tag.name"))
+    let hint = try #require(SupportBundleErrors.keptHint(kept))
+    #expect(hint.contains("Keep the other columns") && hint.contains("do not keep Article.title, Tag.name"))
+    #expect(SupportBundleErrors.keptDetail([]).isEmpty && SupportBundleErrors.keptHint([]) == nil)
   }
 
   @Test func tablesThatLostRowsAreDamaged() throws {

@@ -3,7 +3,7 @@ internal import SupportBundle
 internal import SystemPackage
 
 /// The errors of an export, which are those of support bundles.
-enum SupportBundleErrors {
+package enum SupportBundleErrors {
   static let operation = "export the store"
 
   /// A request that makes no sense.
@@ -30,13 +30,13 @@ enum SupportBundleErrors {
   }
 
   /// The likely cause where columns were kept, to follow what was found; empty where none was.
-  static func keptDetail(_ kept: Set<String>) -> String {
+  package static func keptDetail(_ kept: Set<String>) -> String {
     kept.isEmpty
       ? "" : "; likely because of --keep \(words(kept)): values that are kept are values of other columns too"
   }
 
   /// What to do where columns were kept; nil where none was.
-  static func keptHint(_ kept: Set<String>) -> String? {
+  package static func keptHint(_ kept: Set<String>) -> String? {
     guard !kept.isEmpty else { return nil }
     return
       "Nothing was written. Keep the other columns with these values too, whatever the case of their letters, or do "
