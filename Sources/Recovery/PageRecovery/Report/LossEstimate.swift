@@ -56,10 +56,9 @@ struct LossEstimate {
   func rowsOnLostPages(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
     let tree = crawl.trees[index]
     let count = try estimatedRows(of: index, numbers: numbers)
-    guard count == 0, crawl.lacksPagesBehindEnd(of: index), try !neverHeldAny(index, numbers: numbers) else {
-      return count
-    }
-    // Every page of a tree but its root has a row, or leads to one; and of a root nothing tells that it had none.
+    guard count == 0, crawl.lacksPagesBehindEnd(of: index) else { return count }
+    // Every page of a tree but its root has a row, or leads to one, whatever was noted of the keys that were given.
+    if !tree.isWalked, try neverHeldAny(index, numbers: numbers) { return 0 }
     return tree.leaves.isEmpty ? nil : 1
   }
 
