@@ -93,10 +93,10 @@ struct KitTests {
       try database.execute(
         sql: """
           PRAGMA journal_mode = WAL;
-          CREATE TABLE cars (id INTEGER PRIMARY KEY, name TEXT);
+          CREATE TABLE cars (id INTEGER PRIMARY KEY, name TEXT, note TEXT);
           CREATE INDEX cars_name ON cars (name);
           WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-          INSERT INTO cars SELECT i, 'name ' || (i * 7919 % 2003) || printf('%.40c', 'x') FROM n
+          INSERT INTO cars SELECT i, 'name ' || (i * 7919 % 2003), printf('%.60c', 'x') FROM n
           """)
     }
     try queue.close()
