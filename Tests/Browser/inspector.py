@@ -22,7 +22,7 @@ import time
 import urllib.parse
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError, expect, sync_playwright
 
 SIZES = {"wide": (1280, 900), "narrow": (390, 844)}
 SCHEMES = ("light", "dark")
@@ -159,7 +159,14 @@ class Visit:
             self.failures.add(self.page.url, f"asks another host: {request.url}")
 
     def go(self, path):
-        response = self.page.goto(self.server.origin + path, wait_until="load")
+        try:
+            response = self.page.goto(self.server.origin + path, wait_until="load")
+        except PlaywrightError as error:
+            # A page that notices that its store has changed loads itself again, which takes the place of where it was to go.
+            if "net::ERR_ABORTED" not in str(error) and "interrupted by another navigation" not in str(error):
+                raise
+            self.page.wait_for_load_state("load")
+            response = self.page.goto(self.server.origin + path, wait_until="load")
         if response is None or response.status >= 400:
             self.failures.add(path, f"status {response.status if response else 'none'}")
         return response
