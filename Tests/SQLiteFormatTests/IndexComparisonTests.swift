@@ -84,9 +84,70 @@ struct IndexComparisonTests {
     let database = try fixture.files().open()
     let schema = try database.schema()
     let root = try #require(schema.table(named: "p")).rootPage
-    let report = try database.compareIndexes(schema, ofTables: [root])
+    let gathering = try Gathering(try fixture.files(), schema)
+    _ = try database.checkIntegrity(countingBy: [:], visitor: gathering) { _, _ in true }
+    let (begun, scans) = gathering.rows.withLock { $0.comparisons(ofTables: [root]) }
+    var report = begun
+    for scan in scans { report.add(try scan.run(in: database) { true }) }
     #expect(report.compared == 2 && report.uncompared.isEmpty && report.isSound)
     #expect(throws: (any Error).self) { try database.compareIndexes(schema) { false } }
+  }
+
+  @Test("Rows that share one long chain of pages cost no more than the file has bytes")
+  func sharedChain() throws {
+    let pages = 1800
+    let fixture = try StoreFixture(
+      "PRAGMA page_size = 1024", "CREATE TABLE t (a INTEGER PRIMARY KEY, b BLOB, c INT)", "CREATE INDEX i ON t (c)",
+      "INSERT INTO t VALUES (0, zeroblob(1900000), 0)",
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) "
+        + "INSERT INTO t SELECT i, zeroblob(20000), i FROM n")
+    var files = try fixture.files()
+    let schema = try files.open().schema()
+    let whole = try files.open()
+    var chain: [UInt8]?
+    var shared = 0
+    for number in 2...whole.pageCount {
+      guard let page = try whole.bTreePage(number), page.kind == .tableLeaf else { continue }
+      for index in 0..<page.cellCount {
+        guard let cell = page.cell(at: index), cell.overflowPage != nil else { continue }
+        let start = (Int(page.number) - 1) * 1024
+        let pointer = (start + cell.localPayload.upperBound)..<(start + cell.localPayload.upperBound + 4)
+        guard let chain else {
+          chain = Array(files.main[pointer])
+          continue
+        }
+        // It says that it is as long as the first, with as many bytes on its own page, and goes on where that does.
+        let length = cell.localPayload.count + 1020 * pages
+        let varint = [0x80 | UInt8(length >> 14), 0x80 | UInt8(length >> 7 & 0x7f), UInt8(length & 0x7f)]
+        files.main.replaceSubrange((start + cell.offset)..<(start + cell.offset + 3), with: varint)
+        files.main.replaceSubrange(pointer, with: chain)
+        shared += 1
+      }
+    }
+    #expect(shared == 100)
+    let source = CountedBytes(files.main)
+    let database = try SQLiteFormat.Database(main: source)
+    let check = try IndexCheck(database, schema)
+    let report = try database.checkIntegrity(countingBy: [:], visitor: check) { _, _ in true }
+    #expect(!report.isSound)
+    #expect(source.read < 8 * files.main.count)
+  }
+
+  /// Bytes that count how many of them were read.
+  private final class CountedBytes: ByteSource {
+    private let bytes: MemoryBytes
+    private let sum = Atomic(0)
+
+    init(_ bytes: [UInt8]) { self.bytes = MemoryBytes(bytes) }
+
+    var count: Int64 { bytes.count }
+    var read: Int { sum.load(ordering: .relaxed) }
+
+    func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+      let got = try bytes.read(at: offset, length: length, into: &buffer)
+      sum.add(got, ordering: .relaxed)
+      return got
+    }
   }
 
   @Test("What SQLite's own check finds after a bit was flipped is found", arguments: [UInt64(1), 2, 3, 4])
@@ -194,12 +255,21 @@ struct IndexComparisonTests {
     let seen = Mutex<[UInt32: [(page: UInt32, rows: Int)]]>([:])
 
     init(_ files: StoreFixture.Files, _ schema: Schema) throws {
-      rows = Mutex(IndexedRows(try files.open(), schema))
+      rows = Mutex(try IndexedRows(DatabaseContent(try files.open()), schema))
     }
 
     func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {
       if page.kind == .tableLeaf { seen.withLock { $0[root, default: []].append((page.number, cells.count)) } }
       try rows.withLock { rows throws(FormatError) in try rows.add(page, cells, ofTree: root) }
     }
+  }
+}
+
+extension SQLiteFormat.Database {
+  /// Compares all indexes, as an examination does.
+  fileprivate func compareIndexes(_ schema: Schema, progress: () -> Bool = { true }) throws -> IndexReport {
+    let check = try IndexCheck(self, schema)
+    _ = try checkIntegrity(countingBy: [:], visitor: check) { _, _ in true }
+    return try check.finish(progress: progress)
   }
 }

@@ -10,8 +10,9 @@ extension Examiner {
     _ visitor: (any PageVisitor)? = nil
   ) throws(FormatError) {
     let columns = options.countsRecords ? Self.entityColumns(of: schema, examination) : [:]
+    let indexes = visitor == nil ? try IndexCheck(database, schema) : nil
     var report = try database.checkIntegrity(
-      countingBy: columns, visitor: visitor, progress: options.progress)
+      countingBy: columns, visitor: visitor ?? indexes, progress: options.progress)
     if examination.kind == .coreData { report.noteCopies() }
     examination.health.depth = .full
     examination.health.integrity = report
@@ -21,10 +22,10 @@ extension Examiner {
       examination.condemn(.damagedPages(report))
       return
     }
-    // What visits the pages compares the indexes on the way.
-    guard visitor == nil else { return }
+    // Another visitor compares the indexes itself.
+    guard let indexes else { return }
     let total = Int(database.highestPage)
-    var compared = try database.compareIndexes(schema) { options.progress(total, total) }
+    var compared = try indexes.finish { options.progress(total, total) }
     if !examination.isSchemaRefused {
       try compared.askSQLite(about: schema, of: DatabaseContent(database)) { !options.progress(total, total) }
       examination.noteUncompared(compared.uncompared)

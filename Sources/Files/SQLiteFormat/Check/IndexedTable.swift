@@ -103,8 +103,13 @@ struct IndexedTable: Sendable {
 
   /// Adds what the rows of a leaf should have in the indexes.
   ///
-  /// - Parameter database: where the rest of long rows is.
-  mutating func add(_ page: BTreePage, _ cells: [Cell], in database: Database) throws(FormatError) {
+  /// - Parameters:
+  ///   - database: where the rest of long rows is.
+  ///   - budget: the bytes of long rows that may still be gathered. Nothing of a row is added behind its end, which only a
+  ///     database reaches whose rows share their pages.
+  mutating func add(
+    _ page: BTreePage, _ cells: [Cell], in database: Database, _ budget: inout Int64
+  ) throws(FormatError) {
     rows &+= cells.count
     guard !lists.isEmpty else { return }
     let span = page.bytes.span
@@ -113,7 +118,12 @@ struct IndexedTable: Sendable {
       let isHere =
         fieldCount == 0
         || fields.read(span, in: payload, upTo: fieldCount) && fields.end <= payload.upperBound
-      if isHere { add(span, cells[index].rowid) } else { try addLong(cells[index], index, on: page, in: database) }
+      guard !isHere else {
+        add(span, cells[index].rowid)
+        continue
+      }
+      budget -= Int64(cells[index].payloadLength)
+      if budget >= 0 { try addLong(cells[index], index, on: page, in: database) }
     }
   }
 

@@ -13,6 +13,9 @@ package struct DatabaseContent: ByteSource {
   /// The number of pages that a reader counts.
   package let pageCount: UInt32
 
+  /// The highest page of which any byte exists, whatever number of pages the header tells.
+  let highestPage: UInt32
+
   /// The bytes of all pages.
   package var count: Int64 { Int64(pageSize) * Int64(pageCount) }
 
@@ -23,6 +26,7 @@ package struct DatabaseContent: ByteSource {
     journal = database.isJournalApplied ? database.rollbackJournal : nil
     pageSize = database.pageSize
     pageCount = database.pageCount
+    highestPage = database.highestPage
   }
 
   /// Reads bytes of the pages as a reader sees them.

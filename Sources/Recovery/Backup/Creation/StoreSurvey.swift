@@ -20,7 +20,7 @@ final class StoreSurvey: PageVisitor {
   /// - Throws: what reading the store's schema says.
   init(_ content: DatabaseContent, at date: Timestamp) throws(FormatError) {
     let database = try Database(main: content)
-    let rows = IndexedRows(database, try database.schema())
+    let rows = try IndexedRows(content, try database.schema())
     var kit: KitGathering?
     var failure: FileError?
     do throws(RecoveryKitError) {
