@@ -1,4 +1,5 @@
 internal import SQLiteFormat
+internal import StoreFiles
 
 /// Reads the cells of one page of a known table or index; the storage is used again for the next page.
 struct LeafScan {
@@ -51,6 +52,13 @@ struct LeafScan {
   /// How many cells were found without their pointers.
   private(set) var carved = 0
 
+  /// Whether the header tells another number of cells than its pointers and the bytes of the page, or cannot be used, and
+  /// these were believed: the cells are all that the page has.
+  private(set) var isMended = false
+
+  /// Whether bytes of the page belong to no cell and are not free either, by its header: a cell may be missing.
+  private(set) var hasUnclaimedBytes = false
+
   /// How many cells lie in a lost sector.
   private(set) var tornCells = 0
 
@@ -58,7 +66,9 @@ struct LeafScan {
   private(set) var torn: [Range<Int>] = []
 
   /// Whether anything about the page is not as it should be.
-  var isDamaged: Bool { badPointers > 0 || carved > 0 || !torn.isEmpty || !isHeaderSound }
+  var isDamaged: Bool {
+    badPointers > 0 || carved > 0 || !torn.isEmpty || !isHeaderSound || isMended || hasUnclaimedBytes
+  }
 
   /// Whether rowids break the ascending order.
   private(set) var isOutOfOrder = false
@@ -89,6 +99,8 @@ struct LeafScan {
     hasStrangers = false
     isWholeWithStrangers = false
     carved = 0
+    isMended = false
+    hasUnclaimedBytes = false
     tornCells = 0
     torn = []
     isOutOfOrder = false
@@ -100,8 +112,13 @@ struct LeafScan {
       let pointers = start + kind.headerLength
       let content = bytes.uint16(at: start + 5) ?? 0
       contentStart = max(pointers + 2 * count, content == 0 ? 65536 : content)
-      readPointers(bytes, pointers, count, kind, shape, geometry, admission)
+      let used = readPointers(bytes, pointers, count, kind, shape, geometry, admission)
+      if kind.isLeaf {
+        settleCount(bytes, start, kind, shape, geometry, used: used, pointersEnd: pointers + 2 * count)
+      }
       if hasStrangers { settleStrangers(bytes, start, pointers + 2 * count, geometry) }
+    } else if kind.isLeaf {
+      mend(bytes, start, kind, shape, geometry, keys)
     }
     // Nearly every sector has a byte that is not zero among its first ones, so this is quick.
     if contentStart < geometry.usableSize {
@@ -116,10 +133,11 @@ struct LeafScan {
     }
   }
 
+  /// Reads the cells that the pointers lead to, and gives the number of their bytes.
   private mutating func readPointers(
     _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int, _ kind: PageKind, _ shape: RecordShape,
     _ geometry: PayloadGeometry, _ admission: Admission
-  ) {
+  ) -> Int {
     // No byte of a sound page belongs to two cells; without this bound a small page could give gigabytes.
     var room = geometry.usableSize
     for index in 0..<count {
@@ -142,6 +160,78 @@ struct LeafScan {
       room &-= cell.end &- cell.offset
       cells.append(cell)
     }
+    return geometry.usableSize &- room
+  }
+
+  /// Holds the number of cells against the bytes of the page, each of which belongs to one cell or is free.
+  private mutating func settleCount(
+    _ bytes: Span<UInt8>, _ start: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
+    used: Int, pointersEnd: Int
+  ) {
+    let free = Self.freeBytes(bytes, start, pointersEnd, geometry)
+    guard free >= 0 else { return }
+    let unclaimed = geometry.usableSize &- used &- free
+    if unclaimed == 0, badPointers == 0 { return }
+    if unclaimed != 0 || badPointers > unfitting {
+      mend(bytes, start, kind, shape, geometry, Int64.min...Int64.max)
+    }
+    hasUnclaimedBytes = !isMended && unclaimed > 0 && badPointers == 0
+  }
+
+  /// Reads a page by its pointers, whatever number of cells the header tells.
+  ///
+  /// They are believed where they lead to as many cells as the header tells and the rest of it is wrong, or to cells with
+  /// which every byte of the page is accounted for. Behind the last pointer there may be some of deleted rows.
+  private mutating func mend(
+    _ bytes: Span<UInt8>, _ start: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
+    _ keys: ClosedRange<Int64>
+  ) {
+    let pointers = start + kind.headerLength
+    let stated = bytes.uint16(at: start + 3) ?? 0
+    var found: [LeafCell] = []
+    var used = 0
+    var whole: Int?
+    let free = Self.freeBytes(bytes, start, pointers, geometry)
+    if isHeaderSound, free == geometry.usableSize { whole = 0 }
+    var offsets: Set<Int> = []
+    while let offset = bytes.uint16(at: pointers + 2 * found.count), offset >= pointers + 2 * (found.count + 1),
+      let cell = LeafCell(bytes, kind: kind, at: offset, index: found.count, geometry: geometry),
+      cell.end - cell.offset <= geometry.usableSize - used, offsets.insert(offset).inserted,
+      shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length) != nil,
+      kind != .tableLeaf || keys.contains(cell.rowid) && cell.rowid > found.last?.rowid ?? Int64.min
+    {
+      found.append(cell)
+      used += cell.end - cell.offset
+      if used + free == geometry.usableSize { whole = found.count }
+      if !isHeaderSound, found.count == stated {
+        // The number is right, and something else of the header is wrong.
+        whole = stated
+        break
+      }
+    }
+    guard let whole else { return }
+    found.removeLast(found.count - whole)
+    let ordered = found.ordered { $0.offset < $1.offset }
+    guard ordered.first.map({ $0.offset >= pointers + 2 * whole }) ?? true,
+      zip(ordered, ordered.dropFirst()).allSatisfy({ $0.end <= $1.offset })
+    else { return }
+    // A cell of its own bytes stays, whatever the numbers add up to.
+    for cell in cells where cell.index >= whole {
+      var low = 0
+      var high = ordered.count
+      while low < high {
+        let middle = (low + high) / 2
+        if ordered[middle].end <= cell.offset { low = middle + 1 } else { high = middle }
+      }
+      guard low < ordered.count, ordered[low].offset < cell.end else { return }
+    }
+    cells = found
+    badPointers = 0
+    unfitting = 0
+    misfits.removeAll(keepingCapacity: true)
+    mostlyStrange = 0
+    hasStrangers = false
+    isMended = true
   }
 
   /// What a cell is that does not fit the table.
@@ -293,6 +383,7 @@ extension LeafScan {
     _ bytes: Span<UInt8>, from lowest: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
     _ keys: ClosedRange<Int64>, _ encoding: TextEncoding
   ) {
+    guard !isMended else { return }
     // With all pointers at hand only those that led nowhere can have more cells; the rest of the page is free space.
     guard !isHeaderSound || badPointers > misfits.count else { return }
     let covered = (cells.map { $0.offset..<$0.end } + misfits.map { $0.cell.offset..<$0.cell.end })

@@ -119,7 +119,10 @@ struct LossEstimate {
   /// The ranges of rowids that were on lost pages, in ascending order.
   func holes(of index: Int, numbers: [Int64]) throws(SalvageError) -> [Hole] {
     let tree = crawl.trees[index]
-    var gaps = tree.gaps.filter { outcome.reader.moved[$0.page] == nil }
+    // What deleted rows left on a page all of whose rows were found is no loss.
+    var gaps = tree.gaps.filter {
+      outcome.reader.moved[$0.page] == nil && !outcome.wounds.accountedFor.contains($0.page)
+    }
     if !tree.isWalked && strayPages > 0 || isLedAstray(index) {
       gaps.append(Tree.Gap(page: 0, above: .min, upTo: .max))
     }

@@ -1,4 +1,4 @@
-/// What was wrong with pages whose header is sound, noted while their rows were read.
+/// What was wrong with pages, noted while their rows were read.
 struct PageWounds {
   /// What was wrong with one page.
   struct Wound {
@@ -21,8 +21,16 @@ struct PageWounds {
   /// The most pages that are noted.
   static let limit = 1 << 18
 
-  /// The wounds by page.
+  /// The wounds of pages whose header is sound, by page.
   private(set) var pages: [UInt32: Wound] = [:]
+
+  /// Pages whose header cannot be used, and that had no other rows than those that were found.
+  private(set) var accountedFor: Set<UInt32> = []
+
+  /// Takes down a page whose header cannot be used.
+  mutating func noteUnusable(_ page: UInt32, _ scan: LeafScan) {
+    if scan.isMended, scan.torn.isEmpty, accountedFor.count < Self.limit { accountedFor.insert(page) }
+  }
 
   /// Takes down what a scan found; nothing for a sound page.
   @inline(__always)

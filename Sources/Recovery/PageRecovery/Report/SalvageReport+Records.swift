@@ -110,7 +110,7 @@ extension SalvageReport.Entity {
   }
 
   /// Whether a table of a Core Data store has the pairs of a many-to-many relationship: `Z_3TAGS`, by the number of an entity.
-  fileprivate var isOfPairs: Bool {
+  package var isOfPairs: Bool {
     isCoreDatasOwn && table.uppercased().hasPrefix("Z_") && table.dropFirst(2).first?.isWholeNumber == true
   }
 

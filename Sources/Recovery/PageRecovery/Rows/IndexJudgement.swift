@@ -113,33 +113,46 @@ extension IndexComparison {
   /// How many rowids that no row has are kept of an index; one that lists more tells nothing.
   private static let maximumMissing = 1 << 22
 
-  /// The rows of a table by their rowids and values, as bits: a few of other rows look alike.
+  /// The rows of a table by their rowids, and by their rowids and values, as bits: a few of other rows look alike.
   private struct RowBits {
     private var words: [UInt64]
 
     init(rows: Int) {
       var size = 1 << 10
-      while size < 1 << 21, size * 4 < rows { size *= 2 }
+      while size < 1 << 21, size * 2 < rows { size *= 2 }
       words = [UInt64](repeating: 0, count: size)
     }
 
-    private func place(_ rowid: Int64, _ key: Int?) -> (word: Int, bit: UInt64) {
-      var hasher = Hasher()
-      hasher.combine(rowid)
-      hasher.combine(key)
-      let number = UInt(bitPattern: hasher.finalize()) % UInt(words.count * 64)
+    private func place(_ value: some Hashable) -> (word: Int, bit: UInt64) {
+      let number = UInt(bitPattern: value.hashValue) % UInt(words.count * 64)
       return (Int(number / 64), 1 << UInt64(number % 64))
+    }
+
+    private mutating func note(_ value: some Hashable) {
+      let place = place(value)
+      words[place.word] |= place.bit
+    }
+
+    private func has(_ value: some Hashable) -> Bool {
+      let place = place(value)
+      return words[place.word] & place.bit != 0
     }
 
     /// Notes a row; nil stands for values that are not known.
     mutating func insert(_ rowid: Int64, _ key: Int?) {
-      let place = place(rowid, key)
-      words[place.word] |= place.bit
+      note(rowid)
+      note(Entry(rowid: rowid, key: key))
     }
 
-    func contains(_ rowid: Int64, _ key: Int?) -> Bool {
-      let place = place(rowid, key)
-      return words[place.word] & place.bit != 0
+    /// Whether a row has a rowid.
+    func contains(_ rowid: Int64) -> Bool { has(rowid) }
+
+    /// Whether a row has a rowid and values.
+    func contains(_ rowid: Int64, _ key: Int?) -> Bool { has(Entry(rowid: rowid, key: key)) }
+
+    private struct Entry: Hashable {
+      let rowid: Int64
+      let key: Int?
     }
   }
 
@@ -243,6 +256,8 @@ extension IndexComparison {
       walk.missing.append(rowid)
       return walk.missing.count < Self.maximumMissing
     }
+    // A row that was found elsewhere than on a leaf of the table cannot be held against its entry.
+    guard rows.contains(rowid) else { return true }
     walk.compared += 1
     var hasher = Hasher()
     for value in values.dropLast() { hasher.combine(IndexedValues.key(value)) }

@@ -120,7 +120,7 @@ struct PageReading {
       isLikeAnother = isLike(anotherTreeThan: index, bytes, start: start)
       if isLikeAnother, !context.isSound { read(.mostlyUsual) }
     }
-    if fate != .damaged { wounds.note(page, scan) }
+    if fate == .damaged { wounds.noteUnusable(page, scan) } else { wounds.note(page, scan) }
   }
 
   /// What becomes of rows on a page that do not fit its table.
