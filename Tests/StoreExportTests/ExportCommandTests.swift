@@ -134,6 +134,9 @@ struct ExportCommandTests {
     #expect(locked.status == 1 && locked.errors.contains("bundle-key-needed"))
     let checked = try lazaret(scene, "bundle", "check", path.string, "--identity", "support.key")
     #expect(checked.status == 0 && checked.output.contains("whole"), "\(checked.errors)")
+    // A scrubbed bundle tells only the month, and none is made a time of.
+    let about = try #require(checked.output.split(separator: "\n").first { $0.hasPrefix("  about ") })
+    #expect(about.contains(#/, \d{4}-\d\d$/#), "\(about)")
     try scene.system.unlink(scene.home.appending("support.key.bak"))
     let unpacked = try lazaret(
       scene, "bundle", "unpack", path.string, "-o", "Report", "--identity", "support.key", "--json")

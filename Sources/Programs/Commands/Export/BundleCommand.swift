@@ -35,7 +35,7 @@ extension ReceivedBundle {
   private func text(_ storePath: PathText?) -> String {
     let about = app.map { " of \(printable($0))" } ?? ""
     var text = "\(printable(identifier)): whole, every sum is right\n"
-    text += "  about     \(printable(store))\(about)\(date.map { ", \($0.rfc3339)" } ?? "")\n"
+    text += "  about     \(printable(store))\(about)\(date.map { ", \(momentText($0.rfc3339))" } ?? "")\n"
     text += "  level     \(level.rawValue): \(level.words)\n"
     text += "  size      \(readableSize(bytes))\(isEncrypted ? ", encrypted" : "")\n"
     text += "  SHA-256   \(sha256)\n"

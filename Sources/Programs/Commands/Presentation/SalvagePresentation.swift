@@ -98,7 +98,9 @@ struct SalvageText {
   private static func otherLosses(_ report: SalvageReport) -> String {
     var lines = ""
     for table in report.ownTables where table.hasLosses {
-      lines += "  \(printable(table.name)), a table of Core Data's own: \(table.count.lostNumber) rows lost\n"
+      let (what, rows) =
+        table.isOfPairs ? ("the pairs of a many-to-many relationship", "pairs") : ("a table of Core Data's own", "rows")
+      lines += "  \(printable(table.name)), \(what): \(table.count.lostNumber) \(rows) lost\n"
     }
     return lines
   }

@@ -15,18 +15,20 @@ package enum Words {
     StoreFiles.counted(count, noun, plural)
   }
 
-  /// A moment as it is shown: `21 Nov 2026, 10:11 UTC`.
+  /// A moment as it is shown: `21 Nov 2026, 10:11 UTC`; of the first moment of a month, which may stand for any of it, the
+  /// month: `Nov 2026`.
   package static func date(_ time: Timestamp) -> String {
     let parts = time.civil
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     let month = months.indices.contains(parts.month - 1) ? months[parts.month - 1] : "?"
     func two(_ number: Int) -> String { number < 10 ? "0\(number)" : String(number) }
+    if time.isBeginningOfMonth { return "\(month) \(parts.year)" }
     return "\(parts.day) \(month) \(parts.year), \(two(parts.hour)):\(two(parts.minute)) UTC"
   }
 
   /// A moment with how long ago it was, for pages.
   package static func time(_ time: Timestamp, now: Timestamp) -> HTML {
-    "<time datetime=\"\(time.rfc3339)\" title=\"\(time.rfc3339)\">\(date(time))</time>\(ago(time, now: now))"
+    "<time datetime=\"\(time.rfc3339)\" title=\"\(time.rfc3339)\">\(date(time))</time>\(time.isBeginningOfMonth ? .empty : ago(time, now: now))"
   }
 
   /// A moment that a file tells, in RFC 3339, or its text where it is none.
