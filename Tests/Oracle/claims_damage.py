@@ -208,7 +208,10 @@ def flip_count(sound, chance):
 
 @kind("bit flipped in a leaf's cell pointer")
 def flip_pointer(sound, chance):
-    return flipped(sound, leaf(sound, chance), 8 + 2 * 3, 0x80)
+    page = leaf(sound, chance)
+    data, size = main_of(sound), sound.pages.page_size
+    cells = int.from_bytes(data[(page - 1) * size + 3 : (page - 1) * size + 5], "big")
+    return flipped(sound, page, 8 + 2 * min(3, cells - 1), 0x80)
 
 
 def flipped(sound, page, at, bit):

@@ -21,6 +21,8 @@ OWN = ("Z_METADATA", "Z_MODELCACHE", "Z_PRIMARYKEY")
 
 # A sentence on pairs, which no record has.
 PAIRS_TOLD = re.compile(r"[^.]*\bpairs? of many-to-many relationships[^.]*\.")
+VALUES_TOLD = re.compile(r"[^.]*\bvalues? that (?:has|have) no column (?:was|were) set aside\.")
+
 
 class Sequence:
     """All steps at one store.
@@ -246,9 +248,11 @@ class Sequence:
             waits = self.damaged.is_damaged and "quarantine" in told.words
             if waits:
                 # That it is newer was in nothing but what was salvaged of it, which waits for a newer app.
-                kept = [digest(read(path)).get("") for path in (self.store.parent / "Incompatible").glob("*.sqlite")]
+                folder = self.store.parent / "Incompatible"
+                stores = {re.sub(r"\.sqlite.*", ".sqlite", path.name) for path in folder.glob("*.sqlite*")}
+                kept = [digest(read(folder / name)) for name in stores]
                 self.claim(
-                    "waits-in-quarantine", bytes_before.get("") in kept, told, "its bytes are not in quarantine",
+                    "waits-in-quarantine", bytes_before in kept, told, "its bytes are not in quarantine",
                     "the store lies in quarantine byte for byte")
             else:
                 self.claim(
@@ -513,7 +517,7 @@ class Sequence:
     def check_words(self, told, rule, words, account):
         recovered, doubtful, lost = account.sums
         allowed = {recovered, doubtful, lost, account.total, sum(account.aside.values())} | shares(account)
-        words = PAIRS_TOLD.sub("", words)
+        words = VALUES_TOLD.sub("", PAIRS_TOLD.sub("", words))
         other = numbers(words) - allowed
         needed = {one for one in (recovered, lost, doubtful) if one and not account.is_whole} - numbers(words)
         self.claim(rule, not other and not needed, told, f"{words[:140]!r}", str(account))

@@ -53,6 +53,11 @@ class Outcome:
         """Everything it printed."""
         return self.out + self.error
 
+    @property
+    def has_restored(self):
+        """Whether a restore put everything back; a large value that the store lacked before is told again."""
+        return self.code == 0 or self.code == 2 and "large value" in self.out
+
     def __str__(self):
         first = self.error.strip().splitlines()[:3]
         return "\n    ".join([f"lazaret {' '.join(self.arguments)}", f"exit code {self.code}", *first])
