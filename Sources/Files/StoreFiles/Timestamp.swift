@@ -74,11 +74,15 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     return (date.year, date.month, date.day, rest / 3600, rest / 60 % 60, rest % 60)
   }
 
-  /// Whether it is the first moment of a month, as what tells only months has it.
-  package var isBeginningOfMonth: Bool {
+  /// The first moment of its month.
+  package var beginningOfMonth: Timestamp {
     let parts = civil
-    return parts.day == 1 && parts.hour == 0 && parts.minute == 0 && parts.second == 0 && nanoseconds == 0
+    return Timestamp(
+      secondsSince1970: Int64(Timestamp.daysSince1970(year: parts.year, month: parts.month, day: 1)) * 86400)
   }
+
+  /// Whether it is the first moment of a month, as what tells only months has it.
+  package var isBeginningOfMonth: Bool { self == beginningOfMonth }
 
   /// The days from 1970-01-01 to a date of the Gregorian calendar.
   // Days are counted in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.

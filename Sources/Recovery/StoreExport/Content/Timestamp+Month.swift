@@ -1,13 +1,6 @@
 internal import StoreFiles
 
 extension Timestamp {
-  /// The first moment of its month.
-  var beginningOfMonth: Timestamp {
-    let parts = civil
-    return Timestamp(
-      secondsSince1970: Int64(Timestamp.daysSince1970(year: parts.year, month: parts.month, day: 1)) * 86400)
-  }
-
   /// A text in which every date and time of digits is that of the first moment of its month, in as many characters: those of RFC
   /// 3339, those for people, and those in the names of quarantined stores and backups.
   static func inMonths(_ text: String) -> String {
