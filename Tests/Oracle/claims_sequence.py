@@ -21,6 +21,7 @@ OWN = ("Z_METADATA", "Z_MODELCACHE", "Z_PRIMARYKEY")
 
 # A sentence on pairs, which no record has.
 PAIRS_TOLD = re.compile(r"[^.]*\bpairs? of many-to-many relationships[^.]*\.")
+# A sentence on values of another version than the app's, which no column takes.
 VALUES_TOLD = re.compile(r"[^.]*\bvalues? that (?:has|have) no column (?:was|were) set aside\.")
 
 

@@ -277,6 +277,6 @@ class DataCase(Case):
         """Restoring the original brings everything back."""
         kept = next(one for one in self.home.rglob("*.sqlite") if "set-aside" not in one.name)
         undone = lazaret("backup", "restore", kept.stem, "--of", self.store, "--home", self.home)
-        if self.check(undone.has_restored, "the original cannot be restored", undone):
+        if self.check(undone.has_restored(self.store), "the original cannot be restored", undone):
             now = Facts(self.store)
             self.check((now.rows, now.schema, now.keys) == (before.rows, before.schema, before.keys), "the restored store is not the original")

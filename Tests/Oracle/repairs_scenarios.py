@@ -70,7 +70,7 @@ def undone(sound, folder, check):
     if not check(len(kept) == 1 and digest(kept[0]) == bytes_before, f"{case.name}: the kept original is not the store to the byte", done):
         return True
     undo = lazaret("backup", "restore", kept[0].stem, "--of", case.store, "--home", case.home)
-    if check(undo.has_restored, f"{case.name}: the original cannot be restored", undo):
+    if check(undo.has_restored(case.store), f"{case.name}: the original cannot be restored", undo):
         now = Facts(case.store)
         check((now.rows, now.schema, now.keys, now.metadata) == (before.rows, before.schema, before.keys, before.metadata),
               f"{case.name}: the restored store is not the original")

@@ -53,10 +53,11 @@ class Outcome:
         """Everything it printed."""
         return self.out + self.error
 
-    @property
-    def has_restored(self):
-        """Whether a restore put everything back; a large value that the store lacked before is told again."""
-        return self.code == 0 or self.code == 2 and "large value" in self.out
+    def has_restored(self, store):
+        """Whether a restore put everything back. A store without a folder of large values had lost what it refers to before,
+        which is told again."""
+        lacked = not (store.parent / f".{store.stem}_SUPPORT").exists()
+        return self.code == 0 or self.code == 2 and lacked and "large value" in self.out
 
     def __str__(self):
         first = self.error.strip().splitlines()[:3]
