@@ -110,7 +110,7 @@ struct ServerTests {
       #expect(connection.receive(until: ": \n").contains(": \n"))
       let start = ContinuousClock.now
       server.stop()
-      #expect(ContinuousClock.now - start < .seconds(5))
+      #expect(ContinuousClock.now - start < .seconds(30))
     }
     #expect(channel.isClosed)
     #expect(!channel.send(EventChannel.Event("late")))
@@ -139,7 +139,7 @@ struct ServerTests {
     }
     let start = ContinuousClock.now
     #expect(try server.exchange(Self.get("/", server.port)).body == "here")
-    #expect(ContinuousClock.now - start < .seconds(2))
+    #expect(ContinuousClock.now - start < .seconds(10))
     #expect(idle.count == 200)
   }
 
@@ -201,7 +201,7 @@ struct ServerTests {
       connection.send(beginning)
       // A byte now and then, so that it is never idle.
       var isOpen = true
-      while isOpen, ContinuousClock.now - start < .seconds(6) {
+      while isOpen, ContinuousClock.now - start < .seconds(20) {
         connection.send("a")
         isOpen = !connection.isClosed(withinMilliseconds: 100)
       }

@@ -145,7 +145,7 @@ struct RetentionTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(1))) func aPoolKeepsToTheRulesWhateverItsWorkersDo() throws {
+  @Test(.timeLimit(.minutes(5))) func aPoolKeepsToTheRulesWhateverItsWorkersDo() throws {
     let bench = try Bench(.sqlite)
     let old = try bench.receive(30, table: nil)
     let new = try bench.receive(0, table: nil)

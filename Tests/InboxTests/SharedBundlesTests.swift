@@ -105,7 +105,7 @@ struct SharedBundlesTests {
     #expect(try known() == [bundle.quarantineID])
   }
 
-  @Test(.timeLimit(.minutes(1))) func whatKeepsStorageFromBeingUsedIsToldOnce() throws {
+  @Test(.timeLimit(.minutes(5))) func whatKeepsStorageFromBeingUsedIsToldOnce() throws {
     let isAway = Mutex(false)
     let bucket = try MemoryBucket { _ in isAway.withLock { $0 } ? .refuse : nil }
     let site = try StorageSite((try S3Address("s3://bucket/inbox"), bucket.client(attempts: 1)), holder: bucket)

@@ -160,7 +160,7 @@ struct EntityInferenceTests {
     _ = MappingInference(from: circle, to: model(entity("A", toOne("x", "Nowhere", inverse: "y"))))
   }
 
-  @Test(.timeLimit(.minutes(1))) func largeModelsAreMappedInTime() {
+  @Test(.timeLimit(.minutes(5))) func largeModelsAreMappedInTime() {
     func large(_ type: AttributeType) -> ManagedObjectModel {
       var root = entity("Root")
       for index in 0..<10 { root.properties["p\(index)"] = attribute("p\(index)", type) }

@@ -40,7 +40,7 @@ struct WorkingConnectionTests {
       }
     }
     // Two rounds of asking; the rest is for a machine that has other work.
-    #expect(ContinuousClock.now - begun < .seconds(10))
+    #expect(ContinuousClock.now - begun < .seconds(60))
     // What comes after it works.
     let one = try connection.read { try Int.fetchOne($0, sql: "SELECT 1") }
     #expect(one == 1)

@@ -327,6 +327,28 @@ struct StoreQueryTests {
     }
   #endif
 
+  @Test("Memory that other connections take while a query runs does not end it")
+  func othersMemory() async throws {
+    // SQLite counts the memory of a process together, so that this has one of its own.
+    await #expect(processExitsWith: .success) {
+      let fleet = try Fleet()
+      var limits = BrowsedStore.Limits()
+      limits.query = .seconds(60)
+      let browsed = try fleet.browse(limits: limits)
+      let other = try DatabaseQueue()
+      let sql = """
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT count(*) FROM n
+        """
+      async let taken: Void = Task.detached {
+        try await Task.sleep(for: .milliseconds(100))
+        try await other.write { try $0.execute(sql: "CREATE TABLE large AS SELECT zeroblob(70 << 20) AS bytes") }
+      }.value
+      guard StoreQueryTests.texts(try browsed.run(StoreQuery(sql))) == [["1000000"]] else { exit(3) }
+      try await taken
+      withExtendedLifetime(fleet) {}
+    }
+  }
+
   @Test("A query that doubles itself while it is compiled ends, and says so")
   func compiling() async throws {
     // The limit holds for the process, so that it has one of its own here.

@@ -99,8 +99,10 @@ struct SalvageText {
     var lines = ""
     for table in report.ownTables where table.hasLosses {
       let (what, rows) =
-        table.isOfPairs ? ("the pairs of a many-to-many relationship", "pairs") : ("a table of Core Data's own", "rows")
-      lines += "  \(printable(table.name)), \(what): \(table.count.lostNumber) \(rows) lost\n"
+        table.isOfPairs ? ("the pairs of a many-to-many relationship", "pair") : ("a table of Core Data's own", "row")
+      let isOne = table.lost == 1 && table.isLostExact
+      let number = table.lostBasis == .unknown ? "an unknown number of" : table.count.lostNumber
+      lines += "  \(printable(table.name)), \(what): \(number) \(isOne ? rows : rows + "s") lost\n"
     }
     return lines
   }

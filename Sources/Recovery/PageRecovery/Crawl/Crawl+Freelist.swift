@@ -22,6 +22,7 @@ extension Crawl {
   private mutating func followFreelist(
     from first: UInt32, count: Int, _ buffer: inout [UInt8]
   ) throws(SalvageError) {
+    if count <= max(map.pageCount, reader.statedPageCount) { statedFreeCount = count }
     var pages: [UInt32] = []
     var chain: [UInt32] = []
     var seen = PageSet()

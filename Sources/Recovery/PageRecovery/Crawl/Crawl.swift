@@ -80,6 +80,13 @@ struct Crawl {
   /// Pages on the list of free pages.
   var freeCount = 0
 
+  /// How many pages the header says are free; nil where it is lost, or says more than there are pages.
+  var statedFreeCount: Int?
+
+  /// Whether a page that no tree leads to may be a free one, with rows of another time or of a table that is no more: the
+  /// store has free pages that the list, as far as it is there, does not name.
+  var mayBeFree: Bool { statedFreeCount.map { $0 > freeCount } ?? false }
+
   /// A recovery kit of the store; nil where there is none.
   var kit: RecoveryKit?
 

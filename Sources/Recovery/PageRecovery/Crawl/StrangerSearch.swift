@@ -143,10 +143,20 @@ struct StrangerSearch {
     try twins.twins(of: page, in: crawl).filter { crawl.map.owner($0) != tree }
   }
 
-  /// Decides which of two pages with the same bytes is a copy: that of the table whose indexes do not have the rows.
+  /// Decides which of two pages with the same bytes is a copy: that of the table that none of the rows can have been written
+  /// to, or whose indexes do not have them.
   private mutating func settle(
     _ page: UInt32, of tree: Int, _ twin: UInt32, of other: Int
   ) throws(SalvageError) {
+    switch (try canHold(page, tree), try canHold(twin, other)) {
+    case (false, true):
+      note(page, in: tree, copyOf: twin)
+      return
+    case (true, false):
+      note(twin, in: other, copyOf: page)
+      return
+    case (true, true), (false, false): break
+    }
     let own = try crawl.indexAgreement(of: page, with: tree)
     let others = try crawl.indexAgreement(of: twin, with: other)
     switch (own, others) {

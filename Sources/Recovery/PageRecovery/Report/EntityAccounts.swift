@@ -71,17 +71,31 @@ struct EntityAccounts {
       let isSettled = best.count > 0 || counted != nil || kit.use.isCurrent || kit.isAsNoted
       if isSettled || !outcome.crawl.lacksPagesBehindEnd(of: index) { return best }
     }
+    if isMetadata(index) { return tally.recovered > 0 ? Losses() : Losses(count: 1, basis: .cells) }
     if try isUnlisted(index, estimate) { return Losses(basis: .unknown) }
     if let counted { return counted }
     let onPages = try estimate.rowsOnLostPages(of: index, numbers: numbers)
     var keys = try keysOfRemains(of: index)
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
     let count = max(tally.destroyed + (onPages ?? 0), keys.count)
+    if isListOfEntities(index), tally.destroyed == 0, count > keys.count { return Losses(basis: .unknown) }
     guard count > 0 else { return Losses(basis: onPages == nil || tally.isContradicted ? .unknown : .none) }
     let isCounted = onPages == 0 && keys.count == count && !tally.isContradicted
     var losses = Losses(count: count, basis: isCounted ? .cells : .estimate, keys: keys)
     if onPages != 0 { losses.take(likely: try estimate.keysOfLostEnd(of: index, numbers: numbers)) }
     return losses
+  }
+
+  /// Whether a table is that of Core Data's metadata, which has one row in every store.
+  private func isMetadata(_ index: Int) -> Bool {
+    list.isCoreData && isSame(outcome.crawl.trees[index].name, "Z_METADATA")
+  }
+
+  /// Whether a table is one of Core Data's own whose rows are as many as the model has entities, or one: no full page of
+  /// them is ever lost.
+  private func isListOfEntities(_ index: Int) -> Bool {
+    guard list.isCoreData else { return false }
+    return ["Z_PRIMARYKEY", "Z_MODELCACHE"].contains { isSame(outcome.crawl.trees[index].name, $0) }
   }
 
   /// The rows that whole indexes of a table list and that are nowhere; nil where none is whole.

@@ -75,7 +75,8 @@ struct LossEstimate {
     for hole in holes {
       let (width, overflow) = hole.upTo.subtractingReportingOverflow(hole.above)
       guard !overflow, hole.isBounded else {
-        guard let mean else {
+        // Of lost pages that may have been those behind the last one nothing tells whether they were.
+        guard let mean, !hole.isBetweenPages else {
           isUnknown = true
           continue
         }
@@ -160,6 +161,8 @@ struct LossEstimate {
         guard let highest else {
           if !isBetweenPages || hasLostEnd(index) {
             holes.append(Hole(above: low, upTo: high, isBounded: false, isLeaf: gap.isLeaf))
+          } else if !tree.isWalked {
+            holes.append(Hole(above: low, upTo: high, isBounded: false, isBetweenPages: true))
           }
           continue
         }
@@ -255,16 +258,25 @@ struct LossEstimate {
   }
 
   /// The highest key that Core Data noted for the entities of a table; nil where it has noted none.
+  ///
+  /// Where no model tells the numbers of the entities, the name of the first of them tells: that of the table, in capitals,
+  /// behind a letter (format section 3.5).
   private func notedKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
-    guard isCoreData, !numbers.isEmpty,
+    guard isCoreData,
       let keys = crawl.trees.indices.first(where: {
         isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && outcome.live[$0] != nil
-      }), crawl.trees[keys].definition?.column(named: "Z_MAX") != nil,
-      crawl.trees[keys].definition?.column(named: "Z_ENT") != nil
+      }), let definition = crawl.trees[keys].definition, definition.column(named: "Z_MAX") != nil
     else { return nil }
-    let numbers = numbers.map { "\($0)" }.joined(separator: ",")
+    let condition: String
+    if numbers.isEmpty {
+      guard definition.column(named: "Z_NAME") != nil else { return nil }
+      condition = "upper(Z_NAME) = \(SQLText.literal(String(crawl.trees[index].name.uppercased().dropFirst())))"
+    } else {
+      guard definition.column(named: "Z_ENT") != nil else { return nil }
+      condition = "Z_ENT IN (\(numbers.map { "\($0)" }.joined(separator: ",")))"
+    }
     return try outcome.database.number(
-      "SELECT max(Z_MAX) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) WHERE typeof(Z_MAX) = 'integer' AND Z_ENT IN (\(numbers))"
+      "SELECT max(Z_MAX) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) WHERE typeof(Z_MAX) = 'integer' AND \(condition)"
     )
   }
 

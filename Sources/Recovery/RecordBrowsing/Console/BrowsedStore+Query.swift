@@ -1,4 +1,5 @@
 internal import Compatibility
+internal import Foundation
 internal import GRDB
 internal import PersistentStore
 internal import StoreFiles
@@ -22,6 +23,42 @@ extension BrowsedStore {
   /// How much more it may have while a query runs; what it sorts and gathers is in files, which have a limit of their own.
   private static let runningMemory: Int64 = 64 << 20
 
+  /// How often a query is tried that others' memory may have ended.
+  private static let mostTries = 5
+
+  /// How long it waits before the second time; twice as long before each other one.
+  private static let firstPause: Duration = .milliseconds(50)
+
+  /// What a query took too much of.
+  private enum Excess: Error {
+    case time, memory
+    /// The files in which it sorts and gathers rows.
+    case files
+
+    /// - Parameter excess: what its limit ended it for; nil where it was ended for the sake of its files.
+    init(_ excess: StatementLimit.Excess?) {
+      self =
+        switch excess {
+        case .time, .steps: .time
+        case .memory: .memory
+        case nil: .files
+        }
+    }
+
+    var words: String {
+      switch self {
+      case .time: "the query took longer than it may"
+      case .memory: "SQLite took more memory, while the query ran, than a query may"
+      case .files: "the query took more room to sort and gather rows than it may"
+      }
+    }
+
+    var hint: String {
+      let less = "Ask for less: add conditions, or a LIMIT inside."
+      return self == .memory ? "\(less) Other work may have taken the memory; try again when it has ended." : less
+    }
+  }
+
   /// What a query can select from: the entities by the names of the model, then the tables of the file.
   ///
   /// - Throws: `store-unreadable`, `time-limit`.
@@ -43,13 +80,32 @@ extension BrowsedStore {
     let catalog = try catalog()
     return try QuietThread.run { [self] () throws(RecordBrowsingError) in
       do {
-        return try perform(query.sql, catalog, limit: limits.query) { statement in
-          try Self.page(of: statement, query)
+        return try tried(limits.query) { left in
+          try perform(query.sql, catalog, limit: left) { statement in try Self.page(of: statement, query) }
         }
       } catch {
         throw Self.queryError(error, path)
       }
     }
+  }
+
+  /// Does the work once more, as long as there is time, where SQLite had taken too much memory, which others in the process
+  /// may have taken.
+  private func tried<Value>(_ limit: Duration, _ work: (_ left: Duration) throws -> Value) throws -> Value {
+    let start = ContinuousClock.now
+    var pause = Self.firstPause
+    for _ in 1..<Self.mostTries {
+      let left = limit - (.now - start)
+      guard left > .zero else { break }
+      do {
+        return try work(left)
+      } catch Excess.memory {
+        // What others do may be over then.
+        Thread.sleep(forTimeInterval: min(pause, left) / .seconds(1))
+        pause *= 2
+      }
+    }
+    return try work(max(.zero, limit - (.now - start)))
   }
 
   private static func page(of statement: Statement, _ query: StoreQuery) throws -> QueryResult {
@@ -156,9 +212,13 @@ extension BrowsedStore {
           let start = ContinuousClock.now
           let statement = try StatementLimit(time: limit).apply(to: database) { try Self.compiled(sql, database) }
           let calls = try statement.calls(database)
-          let limit = StatementLimit(
+          let running = StatementLimit(
             time: limit - (.now - start), valueLength: QueryFunctions.longestValue(calls), memory: Self.runningMemory)
-          return try limit.apply(to: database) { try body(statement) }
+          do {
+            return try running.apply(to: database) { try body(statement) }
+          } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+            throw Excess(running.excess)
+          }
         }
       } catch let error as DatabaseError where error.resultCode == .SQLITE_AUTH {
         throw Self.refused(error, authorizer.refusal)
@@ -212,13 +272,12 @@ extension BrowsedStore {
 
   /// What went wrong with a query; SQLite's own words where the query is at fault.
   private static func queryError(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
+    if let excess = error as? Excess {
+      return RecordBrowsingError(.timeLimit, operation: operation, path: path, detail: excess.words, hint: excess.hint)
+    }
     guard let error = error as? DatabaseError else { return self.error(error, path) }
     switch error.resultCode {
-    case .SQLITE_INTERRUPT:
-      return RecordBrowsingError(
-        .timeLimit, operation: operation, path: path,
-        detail: "the query took longer, or more memory or room to sort, than it may",
-        hint: "Ask for less: add conditions, or a LIMIT inside.")
+    case .SQLITE_INTERRUPT: return queryError(Excess.time, path)
     case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_RANGE, .SQLITE_MISUSE, .SQLITE_TOOBIG, .SQLITE_CONSTRAINT:
       return RecordBrowsingError(
         .sql, operation: operation, path: path, detail: words(error))

@@ -130,6 +130,13 @@ struct Declarations {
   }
 
   private func limited(_ rows: Int64, _ length: Int64, _ work: () throws -> Void) throws -> String? {
+    var reason = try limitedOnce(rows, length, work)
+    // The memory may have been that of other connections of the app.
+    for _ in 1..<Self.mostTries where reason == Self.tooMuchMemory { reason = try limitedOnce(rows, length, work) }
+    return reason
+  }
+
+  private func limitedOnce(_ rows: Int64, _ length: Int64, _ work: () throws -> Void) throws -> String? {
     guard budget.left > .zero else { return Self.tooSlow }
     let start = ContinuousClock.now
     defer { budget.left -= start.duration(to: .now) }
@@ -146,7 +153,7 @@ struct Declarations {
       return reason
     } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT && limit.isExceeded {
       if !database.isInsideTransaction { try database.execute(sql: "BEGIN") }
-      return Self.tooSlow
+      return limit.excess == .memory ? Self.tooMuchMemory : Self.tooSlow
     }
   }
 
@@ -209,4 +216,8 @@ struct Declarations {
   private static let tooManyValues = "its expressions hold too many values"
   private static let tooLong = "a value of it is too long"
   private static let tooSlow = "it takes too long"
+  private static let tooMuchMemory = "it takes too much memory"
+
+  /// How often work is tried that others' memory may have ended.
+  private static let mostTries = 3
 }

@@ -15,8 +15,19 @@ internal import GRDBSQLite
   private let waited: (() -> Duration)?
   private var taken: Int64 = 0
 
+  /// What a statement may have taken too much of.
+  package enum Excess: Sendable {
+    case steps, time
+    /// SQLite counts the memory of all its connections in the process together. So another one may have taken it, and the
+    /// statement may be well within its limit when it is tried again.
+    case memory
+  }
+
+  /// What it has ended a statement for; nil where it ended none.
+  package private(set) var excess: Excess?
+
   /// Whether it has ended a statement.
-  package private(set) var isExceeded = false
+  package var isExceeded: Bool { excess != nil }
 
   /// The longest pattern, in bytes, where the length of values is limited.
   private static let longestPattern: Int32 = 200
@@ -73,7 +84,7 @@ internal import GRDBSQLite
 
   /// Does the work under the limit; afterwards the connection is as it was.
   ///
-  /// - Throws: what the work throws; `SQLITE_INTERRUPT` and ``isExceeded`` where it took more steps, `SQLITE_TOOBIG` where a
+  /// - Throws: what the work throws; `SQLITE_INTERRUPT` and ``excess`` where it took more than it may, `SQLITE_TOOBIG` where a
   ///   value is longer.
   package func apply<Value>(to database: Database, _ work: () throws -> Value) throws -> Value {
     guard let connection = unsafe database.sqliteConnection else { return try work() }
@@ -102,9 +113,9 @@ internal import GRDBSQLite
   /// Counts on, and returns whether that is too much.
   private func count() -> Bool {
     taken += Int64(interval)
-    if taken > steps { isExceeded = true }
-    if let end, .now >= end + (waited?() ?? .zero) { isExceeded = true }
-    if valueLength < .max, sqlite3_memory_used() - memory > memoryLimit { isExceeded = true }
+    if valueLength < .max, sqlite3_memory_used() - memory > memoryLimit { excess = .memory }
+    if taken > steps { excess = .steps }
+    if let end, .now >= end + (waited?() ?? .zero) { excess = .time }
     return isExceeded || isCancelled?() == true
   }
 }
