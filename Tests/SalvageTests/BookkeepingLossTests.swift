@@ -23,8 +23,8 @@ struct BookkeepingLossTests {
     </model>
     """
 
-  /// A store with three records, and the root pages of its tables.
-  private func store() throws -> (bytes: [UInt8], roots: [String: UInt32]) {
+  /// A store with some records, and the root pages of its tables.
+  private func store(records: Int = 3) throws -> (bytes: [UInt8], roots: [String: UInt32]) {
     let model = try ManagedObjectModel(source: Array(Self.source.utf8))
     let folder = try TemporaryFolder()
     let path = try folder.write(
@@ -33,8 +33,10 @@ struct BookkeepingLossTests {
       ).bytes(), to: "Made.sqlite")
     let queue = try DatabaseQueue(path: path.string)
     try queue.write { db in
-      for index in 1...3 { try db.execute(sql: "INSERT INTO ZMARK VALUES (?, 1, 2, ?)", arguments: [index, index]) }
-      try db.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 3 WHERE Z_ENT = 1")
+      for index in 1...records {
+        try db.execute(sql: "INSERT INTO ZMARK VALUES (?, 1, 2, ?)", arguments: [index, index])
+      }
+      try db.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = 1", arguments: [records])
     }
     try queue.close()
     let bytes = try FileSystem().contents(of: path, limit: 1 << 24)
@@ -78,12 +80,35 @@ struct BookkeepingLossTests {
     #expect(report.entities.first { $0.table == "ZMARK" }?.recovered == 3)
   }
 
+  @Test("Where no model is left, the list of entities tells what a table lost at its end")
+  func highestKey() throws {
+    // More than half of a page of them: fewer at the end are taken for deleted ones.
+    let store = try store(records: 2100)
+    let size = Int(store.bytes[16]) << 8 | Int(store.bytes[17])
+    let marks = try #require(store.roots["ZMARK"])
+    // The root of the table, what tells the model, and the last page of the table, which is the last one of the file.
+    let lost =
+      [marks, UInt32(store.bytes.count / size)] + ["Z_METADATA", "Z_MODELCACHE"].compactMap { store.roots[$0] }
+    var bytes = store.bytes
+    for page in lost {
+      bytes.replaceSubrange((Int(page) - 1) * size..<Int(page) * size, with: repeatElement(0, count: size))
+    }
+    let entity = try #require(try salvage(bytes).entities.first { $0.table == "ZMARK" })
+    let missing = 2100 - entity.recovered
+    #expect(missing > 0 && entity.recovered > 0, "the store is not what this test is about: \(entity.recovered)")
+    #expect(entity.lost == missing, "\(entity.lost) of \(missing), \(entity.lostBasis)")
+  }
+
   @Test("Of a list of entities that is gone, no number is made of the pages that are missing")
   func noNumber() throws {
-    let store = try store()
+    let store = try store(records: 2000)
     let size = Int(store.bytes[16]) << 8 | Int(store.bytes[17])
-    let first = try #require(["Z_PRIMARYKEY", "Z_METADATA"].compactMap { store.roots[$0] }.min())
-    let report = try salvage(Array(store.bytes[..<((Int(first) - 1) * size)]))
+    let books = try ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].map { Int(try #require(store.roots[$0])) }
+    // The list of tables behind the header is gone, and all pages behind those of the books.
+    var bytes = Array(store.bytes[..<(try #require(books.max()) * size)])
+    bytes.replaceSubrange(100..<size, with: repeatElement(0, count: size - 100))
+    let report = try salvage(bytes)
+    #expect(report.ownTables.contains { $0.table == "Z_PRIMARYKEY" && $0.recovered == 2 })
     for table in report.ownTables {
       #expect(table.lost <= 1, "\(table.table): \(table.lost)")
     }

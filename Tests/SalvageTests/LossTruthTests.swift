@@ -11,6 +11,21 @@ import Testing
 /// What is said to be lost, held against what the test itself put into the store.
 @Suite("What is said of losses is true")
 struct LossTruthTests {
+  @Test("Where the list of tables and the last page of a table are gone, nobody says that it lost nothing")
+  func unknownEnd() throws {
+    let scene = try PlainScene(schema: "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)") { db in
+      for id in 1...400 {
+        try db.execute(
+          sql: "INSERT INTO notes VALUES (?, ?)", arguments: [id, String(repeating: "note \(id) ", count: 9)])
+      }
+    }
+    // The root is the page behind the list of tables; rows in the order of their keys fill the last page last.
+    let result = try scene.overwriting([1, 2, UInt32(scene.main.count / scene.pageSize)]).salvage()
+    let notes = try #require(result.report.entities.first { $0.table == "notes" })
+    #expect(notes.recovered > 0 && scene.missingRows(result) > 0, "the store is not what this test is about")
+    #expect(notes.hasLosses && !result.report.isComplete, "\(notes.lost), \(notes.lostBasis)")
+  }
+
   // MARK: Indexes
 
   private static let rows = 400

@@ -23,9 +23,6 @@ struct DonorRows {
   /// The longest row that is taken, in bytes.
   private static let payloadLimit = 256 << 20
 
-  /// Core Data's own books, which are drawn up anew and never taken from an older store.
-  private static let books: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
-
   /// Opens the donor.
   ///
   /// - Throws: ``SalvageError`` where it cannot be read, is damaged itself, or is another store.
@@ -97,8 +94,9 @@ struct DonorRows {
     isAsLast = try isStoreAsLast()
     for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
       let tree = outcome.crawl.trees[index]
+      // Core Data's own books are drawn up anew, and never taken from an older store.
       guard tree.hasRowids, !tree.isComplete || outcome.tallies[index].destroyed > 0,
-        !Self.books.contains(tree.name.uppercased())
+        !StoreLayout.bookkeepingTableNames.contains(tree.name.uppercased())
       else { continue }
       let numbers = list.entityNames(ofTable: tree.name).map { Int64($0.number) }
       try take(index, outcome, estimate, numbers: numbers)

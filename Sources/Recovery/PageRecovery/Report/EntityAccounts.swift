@@ -78,7 +78,7 @@ struct EntityAccounts {
     var keys = try keysOfRemains(of: index)
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
     let count = max(tally.destroyed + (onPages ?? 0), keys.count)
-    if isListOfEntities(index), tally.destroyed == 0, count > keys.count { return Losses(basis: .unknown) }
+    if isBookkeeping(index), tally.destroyed == 0, count > keys.count { return Losses(basis: .unknown) }
     guard count > 0 else { return Losses(basis: onPages == nil || tally.isContradicted ? .unknown : .none) }
     let isCounted = onPages == 0 && keys.count == count && !tally.isContradicted
     var losses = Losses(count: count, basis: isCounted ? .cells : .estimate, keys: keys)
@@ -91,11 +91,10 @@ struct EntityAccounts {
     list.isCoreData && isSame(outcome.crawl.trees[index].name, "Z_METADATA")
   }
 
-  /// Whether a table is one of Core Data's own whose rows are as many as the model has entities, or one: no full page of
-  /// them is ever lost.
-  private func isListOfEntities(_ index: Int) -> Bool {
-    guard list.isCoreData else { return false }
-    return ["Z_PRIMARYKEY", "Z_MODELCACHE"].contains { isSame(outcome.crawl.trees[index].name, $0) }
+  /// Whether a table is one of Core Data's books, whose rows are no more than the model has entities: the rows that a page has
+  /// room for, and the pages that are lost, tell nothing of how many it had.
+  private func isBookkeeping(_ index: Int) -> Bool {
+    list.isCoreData && StoreLayout.bookkeepingTableNames.contains(outcome.crawl.trees[index].name.uppercased())
   }
 
   /// The rows that whole indexes of a table list and that are nowhere; nil where none is whole.

@@ -262,35 +262,38 @@ struct LossEstimate {
   /// Where no model tells the numbers of the entities, the name of the first of them tells: that of the table, in capitals,
   /// behind a letter (format section 3.5).
   private func notedKey(of index: Int, numbers: [Int64]) throws(SalvageError) -> Int64? {
-    guard isCoreData,
-      let keys = crawl.trees.indices.first(where: {
-        isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && outcome.live[$0] != nil
-      }), let definition = crawl.trees[keys].definition, definition.column(named: "Z_MAX") != nil
-    else { return nil }
+    guard isCoreData else { return nil }
     let condition: String
+    let list: String?
     if numbers.isEmpty {
-      guard definition.column(named: "Z_NAME") != nil else { return nil }
+      list = keyList(with: "Z_NAME")
       condition = "upper(Z_NAME) = \(SQLText.literal(String(crawl.trees[index].name.uppercased().dropFirst())))"
     } else {
-      guard definition.column(named: "Z_ENT") != nil else { return nil }
+      list = keyList(with: "Z_ENT")
       condition = "Z_ENT IN (\(numbers.map { "\($0)" }.joined(separator: ",")))"
     }
+    guard let list else { return nil }
     return try outcome.database.number(
-      "SELECT max(Z_MAX) FROM \(SQLText.quotedIdentifier(crawl.trees[keys].name)) WHERE typeof(Z_MAX) = 'integer' AND \(condition)"
-    )
+      "SELECT max(Z_MAX) FROM \(list) WHERE typeof(Z_MAX) = 'integer' AND \(condition)")
+  }
+
+  /// The name, for SQL, of the table that has Core Data's list of the highest keys, with a column that tells whose each is; nil
+  /// where there is none.
+  private func keyList(with column: String) -> String? {
+    guard
+      let keys = crawl.trees.indices.first(where: {
+        isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && outcome.live[$0] != nil
+      }), let definition = crawl.trees[keys].definition, definition.column(named: "Z_MAX") != nil,
+      definition.column(named: column) != nil
+    else { return nil }
+    return SQLText.quotedIdentifier(crawl.trees[keys].name)
   }
 
   /// Whether Core Data may have given keys to records of a table's entities, by their names: it noted so, or its note on the
   /// first of them, which all others inherit from, is gone.
   func mayHaveGivenKeys(to names: [String]) throws(SalvageError) -> Bool {
     guard isCoreData, let root = names.first else { return false }
-    guard
-      let keys = crawl.trees.indices.first(where: {
-        isSame(crawl.trees[$0].name, "Z_PRIMARYKEY") && outcome.live[$0] != nil
-      }), let definition = crawl.trees[keys].definition, definition.column(named: "Z_MAX") != nil,
-      definition.column(named: "Z_NAME") != nil
-    else { return true }
-    let table = SQLText.quotedIdentifier(crawl.trees[keys].name)
+    guard let table = keyList(with: "Z_NAME") else { return true }
     let list = names.map { SQLText.literal($0) }.joined(separator: ",")
     let given = try outcome.database.number(
       "SELECT count(*) FROM \(table) WHERE typeof(Z_MAX) = 'integer' AND Z_MAX > 0 AND Z_NAME IN (\(list))")

@@ -26,7 +26,7 @@ public struct SalvageReport: Sendable, Hashable {
       /// An index that is whole.
       case index
 
-      /// The rows whose remains were found, each of them.
+      /// The rows whose remains were found, each of them, or that every store has, as that of Core Data's metadata.
       case cells
 
       /// The neighbours of what is lost: an estimate.

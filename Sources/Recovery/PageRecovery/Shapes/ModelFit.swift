@@ -108,7 +108,7 @@ struct ModelFit {
     Set(
       names.filter { name in
         let name = name.uppercased()
-        return !name.hasPrefix("SQLITE_") && !["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(name)
+        return !name.hasPrefix("SQLITE_") && !StoreLayout.bookkeepingTableNames.contains(name)
       })
   }
 }
