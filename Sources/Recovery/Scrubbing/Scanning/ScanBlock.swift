@@ -138,7 +138,8 @@ struct ScanBlock {
   private mutating func packedOnes(
     _ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues, _ start: Int
   ) -> Int {
-    let table = PackedDigits.kinds.span
+    let kinds = PackedDigits.kinds
+    let table = kinds.span
     let read = min(end, range.upperBound &+ 7) &- range.lowerBound
     let count = (range.count &+ 63) &>> 6
     for number in 0...count {

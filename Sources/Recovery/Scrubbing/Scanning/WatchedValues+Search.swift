@@ -64,7 +64,8 @@ extension WatchedValues {
   /// would be found by chance.
   private func paddedHit(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> Hit? {
     guard index &+ 8 <= end, bytes[index &+ 7] == PackedDigits.padding else { return nil }
-    let kinds = PackedDigits.kinds.span
+    let table = PackedDigits.kinds
+    let kinds = table.span
     if index > 0, kinds[Int(bytes[index &- 1])] & PackedDigits.otherMark == 0 { return nil }
     let count = bytes[index &+ 6] == PackedDigits.padding ? 4 : 5
     var text = [UInt8](repeating: 0, count: 32)
@@ -141,7 +142,8 @@ extension WatchedValues {
   /// first of hexadecimal ones.
   private func packedHit(_ bytes: Span<UInt8>, at offset: Int, before end: Int) -> Hit? {
     guard offset &+ 8 <= end else { return nil }
-    let kinds = PackedDigits.kinds.span
+    let table = PackedDigits.kinds
+    let kinds = table.span
     var word: UInt64 = 0
     var isHexadecimal = true
     for index in offset..<(offset &+ 8) {
