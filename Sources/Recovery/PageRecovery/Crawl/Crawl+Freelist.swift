@@ -16,7 +16,10 @@ extension Crawl {
     } else {
       isFreelistSound = false
     }
-    if !isFreelistSound { try findTrunks(&buffer) }
+    let listed = freeCount
+    try findTrunks(&buffer)
+    // Trunks that the list does not lead to show that its fields in the header are wrong.
+    if freeCount > listed { isFreelistSound = false }
   }
 
   private mutating func followFreelist(
@@ -62,7 +65,8 @@ extension Crawl {
       }
       let leaves = Set(trunk.leaves)
       guard leaves.count == trunk.leaves.count, !leaves.contains(page),
-        leaves.allSatisfy({ $0 >= 2 && $0 <= map.pageCount && map.fate($0) == .unclaimed })
+        leaves.allSatisfy({ $0 >= 2 && $0 <= map.pageCount && map.fate($0) == .unclaimed }),
+        !isFreelistSound || leaves.contains(where: { map.fieldCount($0) > 0 })
       else { continue }
       map.claim(page, .free)
       _ = trunks.insert(page)

@@ -23,6 +23,18 @@ extension Crawl {
   /// How many entries of a page are looked for among the rows.
   private static let entrySample = 16
 
+  /// How the entries of a page without rowids compare with the rows of an index's table.
+  private struct Agreement {
+    /// The entries that were looked at.
+    var looked = 0
+
+    /// Those that name a row which is there.
+    var present = 0
+
+    /// Those that the index would have of that row.
+    var agreeing = 0
+  }
+
   /// Whether the rows tell that a page without rowids is of one index and not of another.
   ///
   /// Most of its entries are then the values of the one's column in the rows that they name, and fewer those of the other's.
@@ -32,39 +44,79 @@ extension Crawl {
     return try agreement(of: page, with: other).agreeing < agreement(of: page, with: index).agreeing
   }
 
-  /// Whether most entries of a page without rowids are what an index has of the rows that they name.
+  /// Whether most entries of a page without rowids that name rows are what an index has of them.
   func hasEntries(_ page: UInt32, of index: Int) throws(SalvageError) -> Bool {
     let own = try agreement(of: page, with: index)
-    return own.agreeing > 0 && own.agreeing * 2 >= own.looked
+    return own.agreeing > 0 && own.agreeing * 2 >= own.present
   }
 
-  /// How many of some entries of a page an index would have of the rows of its table, and how many were looked at.
-  private func agreement(
-    of page: UInt32, with index: Int
-  ) throws(SalvageError) -> (agreeing: Int, looked: Int) {
+  /// Whether the entries of a page are none that an index has: they name rows that have other values, or no row although the
+  /// table is whole.
+  func isContradicted(_ page: UInt32, asOf index: Int) throws(SalvageError) -> Bool {
+    let own = try agreement(of: page, with: index)
+    guard own.looked > 0, let table = trees[index].table else { return false }
+    return own.present > 0 && own.agreeing * 2 < own.present
+      || own.present == 0 && (trees[table].isComplete || isFull(index))
+  }
+
+  /// Whether an index has an entry for each row that its table has, by the pages of both that are known.
+  private func isFull(_ index: Int) -> Bool {
+    guard let table = trees[index].table, !trees[index].isPartialIndex else { return false }
+    let rows = trees[table].leaves.reduce(0) { $0 + map.cellCount($1) }
+    return rows > 0 && cellCount(ofIndex: index) >= rows
+  }
+
+  /// The index that has the entries of a page, by the rows that they name; nil where none has.
+  func index(withEntriesOf page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
+    var best: (index: Int, agreeing: Int)?
+    for (index, _) in try fits(of: page, &buffer, where: { trees[$0].kind == .index }) {
+      let own = try agreement(of: page, with: index)
+      guard own.agreeing > best?.agreeing ?? 0, own.agreeing * 2 >= own.present else { continue }
+      best = (index, own.agreeing)
+    }
+    return best?.index
+  }
+
+  private func agreement(of page: UInt32, with index: Int) throws(SalvageError) -> Agreement {
     guard trees[index].kind == .index, let table = trees[index].table, trees[table].hasRowids,
-      let definition = trees[table].definition, let name = trees[index].indexedColumns.first ?? nil,
-      let column = definition.column(named: name), column != definition.rowidAlias,
-      let field = definition.storedColumns.firstIndex(of: column)
-    else { return (0, 0) }
+      let definition = trees[table].definition
+    else { return Agreement() }
+    // The first column that records hold; nil where all are expressions.
+    let compared = trees[index].indexedColumns.indices.lazy.compactMap { place -> (place: Int, field: Int)? in
+      guard let name = trees[index].indexedColumns[place], let column = definition.column(named: name),
+        column != definition.rowidAlias, let field = definition.storedColumns.firstIndex(of: column)
+      else { return nil }
+      return (place, field)
+    }.first
     let rows = PageRows(reader)
     let last = trees[index].indexedColumns.count
-    var values: [Int64: Int] = [:]
+    var values: [Int64: Value] = [:]
     try rows.forEachEntry(on: page, kind: map.look(page) == .indexInterior ? .indexInterior : .indexLeaf) { record in
       guard values.count < Self.entrySample, let rowid = record.value(at: last)?.integer,
-        let key = IndexedValues.key(record.value(at: 0))
+        let value = record.value(at: compared?.place ?? 0), !value.isNull
       else { return }
-      values[rowid] = key
+      values[rowid] = value
     }
-    var agreeing = 0
-    // The table comes before its indexes in the schema, and was walked before.
+    var agreement = Agreement(looked: values.count)
     for leaf in Set(values.keys.compactMap({ leaf(endingFrom: $0, in: trees[table].leaves) })) {
       try rows.forEach(on: leaf) { row in
         guard let value = values[row.rowid] else { return }
-        if IndexedValues.key(row.record.value(at: field)) == value { agreeing += 1 }
+        agreement.present += 1
+        let isSame =
+          compared.map { IndexedValues.key(row.record.value(at: $0.field)) == IndexedValues.key(value) }
+          ?? row.record.values.contains { Self.isDerived(value, from: $0) }
+        if isSame { agreement.agreeing += 1 }
       }
     }
-    return (agreeing, values.count)
+    return agreement
+  }
+
+  /// Whether the value of an expression can be made of one of its row: it is the same, or a part of the other, in either case.
+  private static func isDerived(_ value: Value, from stored: Value) -> Bool {
+    guard let text = value.string?.lowercased(), let other = stored.string?.lowercased() else {
+      return !stored.isNull && IndexedValues.key(value) == IndexedValues.key(stored)
+    }
+    return !text.isEmpty && !other.isEmpty && (other.contains(text) || text.contains(other))
   }
 
   /// How many entries of an index are remembered at most.

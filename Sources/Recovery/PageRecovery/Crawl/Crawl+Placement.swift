@@ -8,9 +8,13 @@ extension Crawl {
     }
     if let kit { try placeByKit(kit) }
     try findUnlistedTables()
-    try placeFragments()
+    try placeFragments(.tableInterior)
     for tree in trees.indices { trees[tree].gaps.sort { ($0.above, $0.upTo) < ($1.above, $1.upTo) } }
     try placeLeaves()
+    // Which entries are an index's is told by the rows.
+    for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
+    try placeFragments(.indexInterior)
+    try placeIndexPages()
     try noteUnknownTable()
     settleGaps()
     try placeTornPages()
@@ -19,8 +23,11 @@ extension Crawl {
   /// The table that a page's rows fit best, and whether no other fits as well.
   struct Choice {
     var tree: Int
-    var score: Double
+    var fit: PageFit
     var isDecisive: Bool
+
+    /// By which choices are compared.
+    var score: Double { fit.rank }
   }
 
   /// Compares a page with all trees of its kind.
@@ -28,43 +35,53 @@ extension Crawl {
   /// - Parameter isWanted: which trees count.
   func choice(for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool) throws(SalvageError) -> Choice?
   {
-    guard try reader.readPlace(page, into: &buffer) else { return nil }
-    let bytes = buffer.span
-    let isZeroStart = page == 1 && bytes[0] != 13 && bytes[0] != 10
-    return choice(
-      of: bytes, start: isZeroStart ? DatabaseHeader.length : 0, hasRowids: map.look(page) == .tableLeaf,
-      where: isWanted)
+    let fits = try fits(of: page, &buffer, where: isWanted)
+    return Self.choice(fits)
   }
 
   /// Compares the bytes of a page with all trees of its kind.
   func choice(of bytes: Span<UInt8>, start: Int, hasRowids: Bool, where isWanted: (Int) -> Bool) -> Choice? {
-    var best: Choice?
-    var second = -Double.infinity
+    Self.choice(fits(of: bytes, start: start, hasRowids: hasRowids, where: isWanted))
+  }
+
+  private static func choice(_ fits: [(tree: Int, fit: PageFit)]) -> Choice? {
+    // Of two that fit as well the first table, so that the same file is always read the same way.
+    guard let best = fits.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) }) else { return nil }
+    let isDecisive = fits.allSatisfy { $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 }
+    return Choice(tree: best.tree, fit: best.fit, isDecisive: isDecisive)
+  }
+
+  /// The trees that a page can be of by its declared columns, and how well it fits each.
+  func fits(
+    of page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool
+  ) throws(SalvageError) -> [(tree: Int, fit: PageFit)] {
+    guard try reader.readPlace(page, into: &buffer) else { return [] }
+    let isZeroStart = page == 1 && buffer[0] != 13 && buffer[0] != 10
+    return fits(
+      of: buffer.span, start: isZeroStart ? DatabaseHeader.length : 0, hasRowids: map.look(page) == .tableLeaf,
+      where: isWanted)
+  }
+
+  private func fits(
+    of bytes: Span<UInt8>, start: Int, hasRowids: Bool, where isWanted: (Int) -> Bool
+  ) -> [(tree: Int, fit: PageFit)] {
+    var fits: [(tree: Int, fit: PageFit)] = []
     for tree in trees.indices where trees[tree].hasRowids == hasRowids && isWanted(tree) {
-      guard let score = PageScore.score(bytes, start: start, trees[tree].shape, geometry: reader.geometry) else {
-        continue
-      }
-      if score > best?.score ?? -.infinity {
-        second = best?.score ?? second
-        best = Choice(tree: tree, score: score, isDecisive: true)
-      } else {
-        second = max(second, score)
+      if let fit = PageScore.fit(bytes, start: start, trees[tree].shape, geometry: reader.geometry) {
+        fits.append((tree, fit))
       }
     }
-    guard var best else { return nil }
-    best.isDecisive = best.score - second >= 0.2
-    return best
+    return fits
   }
 
   // MARK: Parts of trees whose roots are lost
 
   /// Inner pages that no tree claims lead to whole runs of pages.
-  private mutating func placeFragments() throws(SalvageError) {
+  private mutating func placeFragments(_ look: PageMap.Look) throws(SalvageError) {
     guard map.pageCount >= 2 else { return }
     var isReferenced = PageSet()
     var inner: [UInt32] = []
-    for page in 1...map.pageCount where map.fate(page) == .unclaimed {
-      guard map.look(page) == .tableInterior || map.look(page) == .indexInterior else { continue }
+    for page in 1...map.pageCount where map.fate(page) == .unclaimed && map.look(page) == look {
       inner.append(page)
       for child in try InnerPage(page, reader).children where child <= map.pageCount {
         _ = isReferenced.insert(child)
@@ -77,8 +94,8 @@ extension Crawl {
       var leaves: [UInt32] = []
       var seen = PageSet()
       try collectLeaves(below: top, into: &leaves, &seen, depth: 0)
-      guard let tree = try vote(on: leaves, &buffer) else { continue }
-      if trees[tree].isComplete, !isMissing(leaves, of: tree) {
+      guard let (tree, isProven) = try vote(on: leaves, &buffer) else { continue }
+      if trees[tree].isComplete, try !lacks(leaves, tree) {
         // The tree is whole without it: it is what a table was once, or what another is that nothing tells of.
         if hasWholeSchema, !areFreePagesTold { for page in leaves { bury(page) } }
         let mayHaveRows = try map.look(top) == .indexInterior ? mayHaveUnknownRows(top) : false
@@ -88,7 +105,10 @@ extension Crawl {
       let low = map.look(top) == .tableInterior ? leaves.first.map { map.firstKey($0).subtractingClamped(1) } : nil
       let count = trees[tree].leaves.count
       try walk(top, tree: tree, above: low ?? .min, upTo: .max, depth: 0)
-      for page in trees[tree].leaves.dropFirst(count) { _ = ofFragments.insert(page) }
+      for page in trees[tree].leaves.dropFirst(count) {
+        _ = ofFragments.insert(page)
+        if !isProven { _ = likened.insert(page) }
+      }
       if trees[tree].gaps.last?.page == top { trees[tree].gaps.removeLast() }
     }
   }
@@ -115,119 +135,201 @@ extension Crawl {
     }
   }
 
-  /// The tree that most of a few leaves fit.
-  private mutating func vote(on leaves: [UInt32], _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
-    var votes: [Int: Double] = [:]
-    let step = max(1, leaves.count / 8)
+  /// The tree that most of a few leaves are of, and whether more than likeness tells it.
+  private mutating func vote(
+    on leaves: [UInt32], _ buffer: inout [UInt8]
+  ) throws(SalvageError) -> (tree: Int, isProven: Bool)? {
+    var votes: [Int: (count: Int, proven: Int)] = [:]
     var seen = 0
-    for index in stride(from: 0, to: leaves.count, by: step) {
-      guard let choice = try choice(for: leaves[index], &buffer, where: { _ in true }) else { continue }
-      seen += 1
-      if choice.isDecisive {
-        votes[choice.tree, default: 0] += 1
-      } else if trees[choice.tree].hasRowids {
-        // A page that could be another table's just as well is no vote for either.
-        let tied = try ties(for: leaves[index], &buffer) { _ in true }
-        if let tree = try tieBreak(leaves[index], among: tied, &buffer) { votes[tree, default: 0] += 1 }
+    for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 8)) {
+      let page = leaves[index]
+      let vote: Assignment?
+      if map.look(page) == .tableLeaf {
+        let fits = try fits(of: page, &buffer) { _ in true }
+        if fits.isEmpty { continue }
+        vote = try assign(page, among: fits, &buffer)
       } else {
-        votes[choice.tree, default: 0] += 0.5
+        vote = try assignEntries(page, &buffer)
+      }
+      seen += 1
+      if let vote {
+        votes[vote.tree, default: (0, 0)].count += 1
+        if vote.isProven { votes[vote.tree, default: (0, 0)].proven += 1 }
       }
     }
     // Of two with as many votes the first table, so that the same file is always read the same way.
-    guard let best = votes.max(by: { ($0.value, $1.key) < ($1.value, $0.key) }), best.value * 2 >= Double(seen) else {
-      return nil
-    }
-    return best.key
+    guard let best = votes.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }), best.value.count * 2 >= seen
+    else { return nil }
+    return (best.key, best.value.proven > 0)
   }
 
   // MARK: Single leaves
 
+  /// Gives single leaves to tables: first those with all values that a table's rows have, then those with fewer, which were
+  /// written before columns were added.
   private mutating func placeLeaves() throws(SalvageError) {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
-    var twins: PageTwins?
-    for page in 1...map.pageCount where map.fate(page) == .unclaimed {
-      let look = map.look(page)
-      if look == .indexInterior {
-        try placeIndexPage(page, &buffer)
-        continue
-      }
-      guard look == .tableLeaf || look == .indexLeaf else { continue }
-      if look == .indexLeaf {
-        try placeIndexPage(page, &buffer)
-        continue
-      }
-      guard map.fieldCount(page) > 0 else { continue }
+    let twins = PageTwins(self)
+    var short: [UInt32] = []
+    for page in 1...map.pageCount
+    where map.fate(page) == .unclaimed && map.look(page) == .tableLeaf && map.fieldCount(page) > 0 {
       // What stands in a tree already, byte for byte, is missing nowhere.
-      let known = twins ?? PageTwins(self)
-      twins = known
-      if try !known.twins(of: page, in: self).isEmpty {
+      if try !twins.twins(of: page, in: self).isEmpty {
         bury(page)
         continue
       }
-      let first = map.firstKey(page)
-      let last = map.lastKey(page)
-      let open = try choice(for: page, &buffer) { tree in hasGap(tree, first, last) }
-      let any = try choice(for: page, &buffer) { _ in true }
-      guard let any else {
-        unplaced.append(page)
-        continue
-      }
-      if let open, open.score >= any.score - 0.2 {
-        var tree: Int? = open.tree
-        if !open.isDecisive {
-          tree = try tieBreak(page, among: try ties(for: page, &buffer) { hasGap($0, first, last) }, &buffer)
-        }
-        if let tree {
-          map.claim(page, .placed, owner: tree)
-          trees[tree].leaves.append(page)
-        } else {
-          unplaced.append(page)
-        }
-      } else if !pagesBehindEnd.isEmpty {
-        // Where a transaction did not end, what no tree leads to was written by it.
-        bury(page)
-        pagesBehindEnd.append(page)
-      } else if try isObsolete(page, of: any.tree) {
-        bury(page)
-      } else {
-        unplaced.append(page)
-      }
+      if try !place(page, isShort: false, &buffer) { short.append(page) }
     }
+    for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
+    for page in short where try !place(page, isShort: true, &buffer) { try settleHomeless(page, &buffer) }
   }
 
-  private mutating func placeIndexPage(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) {
-    let any = try choice(for: page, &buffer) { _ in true }
-    guard let any else {
-      // Without any schema, tables without rowids cannot be told from indexes; their rows must not be lost.
-      let isUnknown = trees.allSatisfy { $0.isInternal || $0.isKnownByRows }
-      let mayHaveRows = try isUnknown ? true : mayHaveUnknownRows(page)
-      if mayHaveRows { unplaced.append(page) }
-      return
-    }
-    guard !trees[any.tree].isComplete, any.isDecisive || trees[any.tree].kind == .index else {
-      let mayHaveRows = try trees[any.tree].isComplete ? mayHaveUnknownRows(page) : true
-      if mayHaveRows { unplaced.append(page) } else { bury(page) }
-      return
-    }
-    map.claim(page, .placed, owner: any.tree)
-    if map.look(page) == .indexLeaf {
-      trees[any.tree].leaves.append(page)
-    } else {
-      trees[any.tree].innerPages.append(page)
-    }
-  }
-
-  /// Whether pages must be a table's although its tree seems whole.
+  /// Gives a leaf to the table that lacks it and that it is of; false where there is none.
   ///
-  /// In a sound database every page is part of a tree, or free, or special. Where the list of free pages is sound, a page
-  /// that is not on it and not in a tree belongs to a tree whose way to it is damaged, unless its rows are there already, or
-  /// there are tables that nothing tells of.
-  private func isMissing(_ leaves: [UInt32], of tree: Int) -> Bool {
-    guard hasAllTables, isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed, trees[tree].hasRowids else {
+  /// - Parameter isShort: whether its rows have fewer values than the tables that count have columns.
+  private mutating func place(
+    _ page: UInt32, isShort: Bool, _ buffer: inout [UInt8]
+  ) throws(SalvageError) -> Bool {
+    var candidates: [(tree: Int, fit: PageFit)] = []
+    for candidate in try fits(of: page, &buffer, where: { _ in true }) where candidate.fit.isShort == isShort {
+      guard try lacks([page], candidate.tree), !isShort || mayHaveShortRows(candidate.tree, page) else { continue }
+      if trees[candidate.tree].isInternal, try !hasNamesOfTables(page) { continue }
+      candidates.append(candidate)
+    }
+    guard let own = try assign(page, among: candidates, &buffer) else { return false }
+    if !own.isProven || trees[own.tree].isComplete { _ = likened.insert(page) }
+    map.claim(page, .placed, owner: own.tree)
+    if isShort {
+      let leaves = trees[own.tree].leaves
+      let next = leaf(endingFrom: map.firstKey(page), in: leaves).flatMap { leaves.firstIndex(of: $0) }
+      trees[own.tree].leaves.insert(page, at: next ?? leaves.count)
+    } else {
+      trees[own.tree].leaves.append(page)
+    }
+    return true
+  }
+
+  /// Decides about a leaf that no table lacks: it is obsolete, or is set aside.
+  private mutating func settleHomeless(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) {
+    guard let any = try choice(for: page, &buffer, where: { _ in true }) else {
+      unplaced.append(page)
+      return
+    }
+    if !pagesBehindEnd.isEmpty {
+      // Where a transaction did not end, what no tree leads to was written by it.
+      bury(page)
+      pagesBehindEnd.append(page)
+    } else if try isObsolete(page, of: any.tree) {
+      bury(page)
+    } else {
+      unplaced.append(page)
+    }
+  }
+
+  /// Whether a table can have a page of rows that lack values: no page of it has the same keys, and no older row has all.
+  private func mayHaveShortRows(_ tree: Int, _ page: UInt32) -> Bool {
+    let leaves = trees[tree].leaves
+    if let next = leaf(endingFrom: map.firstKey(page), in: leaves), map.firstKey(next) <= map.lastKey(page) {
       return false
     }
-    return leaves.contains { map.look($0) == .tableLeaf && !overlaps(tree, map.firstKey($0), map.lastKey($0)) }
+    let count = trees[tree].shape.fields.count
+    return leaves.contains { map.fieldCount($0) > 0 && map.fieldCount($0) < count }
+      || !leaves.contains { map.fieldCount($0) > 0 && map.lastKey($0) < map.firstKey(page) }
+  }
+
+  /// Whether the rows of a page begin with names of tables, as those of SQLite's own tables do.
+  private func hasNamesOfTables(_ page: UInt32) throws(SalvageError) -> Bool {
+    var areNames = true
+    try PageRows(reader).forEach(on: page) { row in
+      guard let name = row.record.value(at: 0)?.string, trees.contains(where: { isSame($0.name, name) }) else {
+        areNames = false
+        return
+      }
+    }
+    return areNames
+  }
+
+  // MARK: Pages without rowids
+
+  /// Gives single pages of entries to indexes, then those that are none to tables without rowids.
+  private mutating func placeIndexPages() throws(SalvageError) {
+    guard map.pageCount >= 1 else { return }
+    var buffer = reader.makeBuffer()
+    var left: [UInt32] = []
+    for page in 1...map.pageCount
+    where map.fate(page) == .unclaimed && (map.look(page) == .indexLeaf || map.look(page) == .indexInterior) {
+      if let index = try index(withEntriesOf: page, &buffer) { take(page, for: index) } else { left.append(page) }
+    }
+    for page in left {
+      if let own = try assignEntries(page, &buffer) {
+        take(page, for: own.tree)
+        if !own.isProven { _ = likened.insert(page) }
+        continue
+      }
+      // Without any schema, tables without rowids cannot be told from indexes; their rows must not be lost.
+      let isUnknown = trees.allSatisfy { $0.isInternal || $0.isKnownByRows }
+      let isAnys = try choice(for: page, &buffer, where: { !trees[$0].isComplete }) != nil
+      let mayHaveRows = try isUnknown || isAnys ? true : mayHaveUnknownRows(page)
+      if mayHaveRows { unplaced.append(page) } else { bury(page) }
+    }
+  }
+
+  private mutating func take(_ page: UInt32, for tree: Int) {
+    if trees[tree].isComplete {
+      bury(page)
+      return
+    }
+    map.claim(page, .placed, owner: tree)
+    if map.look(page) == .indexLeaf { trees[tree].leaves.append(page) } else { trees[tree].innerPages.append(page) }
+  }
+
+  /// Settles which index or table without rowids a page is of; nil where nothing tells.
+  ///
+  /// Entries that equal rows are an index's. Of the others a table without rowids has those that it fits, unless an index
+  /// fits too of which the rows tell nothing.
+  private func assignEntries(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Assignment? {
+    if let index = try index(withEntriesOf: page, &buffer) { return Assignment(tree: index, isProven: true) }
+    var fits = try fits(of: page, &buffer) { !trees[$0].isComplete }
+    if fits.contains(where: { !$0.fit.isShort && trees[$0.tree].kind == .withoutRowid }) {
+      fits.removeAll(where: \.fit.isShort)
+    }
+    var open: [(tree: Int, fit: PageFit)] = []
+    for candidate in fits {
+      if trees[candidate.tree].kind == .index, try isContradicted(page, asOf: candidate.tree) { continue }
+      open.append(candidate)
+    }
+    if open.contains(where: { !$0.fit.isUnusual }) { open.removeAll(where: \.fit.isUnusual) }
+    let tables = open.filter { trees[$0.tree].kind == .withoutRowid }
+    guard !tables.isEmpty else {
+      return open.max { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) }.map {
+        Assignment(tree: $0.tree, isProven: false)
+      }
+    }
+    guard tables.count == open.count, let best = tables.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) })
+    else { return nil }
+    if tables.count == 1 { return Assignment(tree: best.tree, isProven: true) }
+    let isDecisive = tables.allSatisfy { $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 }
+    return isDecisive ? Assignment(tree: best.tree, isProven: false) : nil
+  }
+
+  /// Whether a table lacks pages with the rows of some, so that they can be its.
+  ///
+  /// One that is whole from its root owns no other page, unless its entity numbers or its indexes tell that the rows are its;
+  /// what led to them is of another time then.
+  private mutating func lacks(_ pages: [UInt32], _ tree: Int) throws(SalvageError) -> Bool {
+    for page in pages where map.look(page) == .tableLeaf {
+      let (first, last) = (map.firstKey(page), map.lastKey(page))
+      guard trees[tree].isComplete else {
+        if hasGap(tree, first, last) { return true }
+        continue
+      }
+      guard hasAllTables, isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed, !overlaps(tree, first, last)
+      else { continue }
+      if trees[tree].isToldByEntity { return true }
+      if try indexAgreement(of: page, with: tree) == .agreeing { return true }
+    }
+    return false
   }
 
   /// Whether a table has a page with rowids of that range.
@@ -251,14 +353,13 @@ extension Crawl {
     return low < leaves.count ? leaves[low] : nil
   }
 
-  /// Whether a table lacks pages with rowids of that range.
+  /// Whether a table with lost pages lacks some with rowids of that range.
   private func hasGap(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
     if hasAllTables, isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed || !trees[tree].isWalked,
       !overlaps(tree, first, last)
     {
       return true
     }
-    guard !trees[tree].isComplete else { return false }
     guard trees[tree].isWalked else { return true }
     let gaps = trees[tree].gaps
     var low = 0

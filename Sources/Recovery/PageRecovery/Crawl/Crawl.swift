@@ -38,6 +38,12 @@ struct Crawl {
   /// The pages that more than one tree leads to, with the places of these trees.
   private(set) var contested: [UInt32: Set<Int>] = [:]
 
+  /// The trees that lacked pages when they were walked for the first time.
+  var incomplete: Set<Int> = []
+
+  /// Pages that were given to a table although more than one could have them: what tells is only likeness.
+  var likened = PageSet()
+
   /// The pages that are not the trees' that lead to them.
   var strangers = Strangers()
 
@@ -214,29 +220,38 @@ struct Crawl {
     return map.fate(page) == .tree && map.owner(page) == tree && (look == .tableLeaf || look == .indexLeaf)
   }
 
-  /// Whether the rows of a page are more like those of a tree than like any other's.
+  /// Whether a page that a tree leads to has rows of that tree.
+  ///
+  /// What leads to it decides, unless its rows speak against it: values of classes that the columns are not declared for, or
+  /// fewer values than columns where another tree, which lacks pages, has as many columns.
   func hasRows(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
     guard map.fieldCount(page) > 0 else { return true }
     var buffer = reader.makeBuffer()
-    guard let best = try choice(for: page, &buffer, where: { _ in true }) else { return true }
-    guard best.tree != tree, best.isDecisive else { return true }
+    let fits = try fits(of: page, &buffer) { _ in true }
+    let own = fits.first { $0.tree == tree }?.fit
+    if let own, !own.isUnusual {
+      guard own.isShort else { return true }
+      return !fits.contains { other in
+        other.tree != tree && !other.fit.isShort && !other.fit.isUnusual && lacksPages(other.tree)
+      }
+    }
+    guard let best = fits.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) }), best.tree != tree,
+      fits.allSatisfy({ $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 })
+    else { return true }
     if !trees[tree].hasRowids, try hasEntries(page, of: tree, ratherThan: best.tree) { return true }
-    let start = page == 1 && buffer[0] != 13 && buffer[0] != 10 ? DatabaseHeader.length : 0
-    let isOther = PageScore.isFull(buffer.span, start: start, trees[best.tree].shape, geometry: reader.geometry)
-    guard let own = try choice(for: page, &buffer, where: { $0 == tree }) else {
+    let isOther = !best.fit.isShort && !best.fit.isUnusual
+    guard let own else {
       // Values of other classes than their columns are declared for are less than rows that are not the other's either.
+      let start = page == 1 && buffer[0] != 13 && buffer[0] != 10 ? DatabaseHeader.length : 0
       return trees[tree].hasRowids && !isOther
         && PageScore.isFull(buffer.span, start: start, trees[tree].shape.ofAnyClass, geometry: reader.geometry)
     }
-    // What leads to a page tells more than likeness: rows that are wholly the tree's, and not wholly the other's, are its.
-    if !isOther, trees[tree].hasRowids,
-      PageScore.isFull(buffer.span, start: start, trees[tree].shape, geometry: reader.geometry)
-    {
-      return true
-    }
     // Keys tell whose a page with rowids is; where there are none, an index can look much like a table.
-    return best.score - own.score < (trees[tree].hasRowids ? 1 : 0.25)
+    return best.fit.rank - own.rank < (trees[tree].hasRowids ? 1 : 0.25)
   }
+
+  /// Whether pages of a tree are missing, by this walk or by an earlier one.
+  private func lacksPages(_ tree: Int) -> Bool { incomplete.contains(tree) || !trees[tree].isComplete }
 
   /// Whether a page can be one of a tree, by its keys and the number of its fields.
   func fits(_ page: UInt32, tree: Int, above low: Int64, upTo high: Int64) -> Bool {

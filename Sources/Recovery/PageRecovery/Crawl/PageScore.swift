@@ -1,14 +1,29 @@
 internal import SQLiteFormat
 
 /// How well the records of a page fit a table or index.
+struct PageFit {
+  /// About 1 for each field that holds what it should.
+  var score = 0.0
+
+  /// Whether no record of the page has all fields of the table: it was written before columns were added, or is another table's.
+  var isShort = false
+
+  /// Whether any record has a value of another class than its column is declared for.
+  var isUnusual = false
+
+  /// The score, by which a page of whole records is always before one of short ones.
+  var rank: Double { isShort ? score - 1000 : score }
+}
+
+/// Compares the records of a page with a table or index.
 enum PageScore {
   /// How many cells of a page are compared at most.
   private static let sample = 16
 
-  /// The score, about 1 for each field that holds what it should; nil where the page cannot be one of the table.
-  static func score(
+  /// How the records of a page fit; nil where the page cannot be one of the table.
+  static func fit(
     _ bytes: Span<UInt8>, start: Int, _ shape: RecordShape, geometry: PayloadGeometry
-  ) -> Double? {
+  ) -> PageFit? {
     guard start + 8 < bytes.count, let kind = PageKind(rawValue: bytes[start]), kind != .tableInterior,
       let count = bytes.uint16(at: start + 3), count > 0
     else { return nil }
@@ -19,6 +34,7 @@ enum PageScore {
     var usual = 0
     var unusual = 0
     var missing = 0
+    var longest = 0
     for index in stride(from: 0, to: count, by: step) {
       guard let offset = bytes.uint16(at: pointers + 2 * index), offset >= pointers,
         let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry)
@@ -31,13 +47,16 @@ enum PageScore {
       usual += fit.usual
       unusual += fit.unusual
       missing += shape.fields.count - fit.fields
+      longest = max(longest, fit.fields)
     }
     guard fitting > 0, fitting * 5 >= readable * 4 else { return nil }
     let number = Double(fitting)
     let entity = shape.entityNumbers == nil ? 0.0 : 1.0
     // Fields are missing in rows that are older than their columns; the fewer the likelier.
-    return (Double(usual) - 2 * Double(unusual) - 0.3 * Double(missing)) / number + entity
+    let score =
+      (Double(usual) - 2 * Double(unusual) - 0.3 * Double(missing)) / number + entity
       + Double(fitting) / Double(readable)
+    return PageFit(score: score, isShort: longest < shape.fields.count, isUnusual: unusual > 0)
   }
 
   /// Whether every row of a page is wholly like those of a table: each cell is one, no field is missing, and none holds a

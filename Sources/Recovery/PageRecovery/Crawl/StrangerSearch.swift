@@ -68,6 +68,12 @@ struct StrangerSearch {
     for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].kind != .index && crawl.trees[tree].isListed {
       for page in crawl.trees[tree].leaves where crawl.map.fieldCount(page) > 0 { try lookAt(page, of: tree) }
     }
+    // Entries of an index are much like the rows of a table without rowids.
+    for tree in crawl.trees.indices where crawl.trees[tree].kind == .withoutRowid && crawl.damage > 0 {
+      for page in crawl.trees[tree].leaves + crawl.trees[tree].innerPages where crawl.map.fieldCount(page) > 0 {
+        if try crawl.index(withEntriesOf: page, &buffer) != nil { note(page, in: tree) }
+      }
+    }
     for (page, rivals) in crawl.contested.sorted(by: { $0.key < $1.key }) { try settle(page, among: rivals) }
   }
 
@@ -82,7 +88,7 @@ struct StrangerSearch {
   private mutating func lookAtListOfTables() throws(SalvageError) {
     for page in crawl.trees[0].leaves where page > 1 && crawl.map.fieldCount(page) > 0 {
       guard try crawl.reader.readPlace(page, into: &buffer),
-        PageScore.score(buffer.span, start: 0, crawl.trees[0].shape, geometry: crawl.reader.geometry) == nil
+        PageScore.fit(buffer.span, start: 0, crawl.trees[0].shape, geometry: crawl.reader.geometry) == nil
       else { continue }
       note(page, in: 0, copyOf: try twins(of: page, outside: 0).first)
     }
@@ -100,8 +106,8 @@ struct StrangerSearch {
     }
     guard crawl.trees[tree].hasRowids else { return }
     // Tables of one shape: each pair of pages is looked at once.
-    for twin in try twins(of: page, outside: tree) {
-      guard let other = crawl.map.owner(twin), other > tree, crawl.trees[other].isListed,
+    for twin in try twins(of: page, outside: tree) where !crawl.trees[tree].isShadow {
+      guard let other = crawl.map.owner(twin), other > tree, crawl.trees[other].isListed, !crawl.trees[other].isShadow,
         !found.contains(page, in: tree), !found.contains(twin, in: other)
       else { continue }
       try settle(page, of: tree, twin, of: other)
@@ -112,10 +118,10 @@ struct StrangerSearch {
   private mutating func isUnlike(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
     if try !crawl.hasRows(page, of: tree) { return true }
     guard crawl.trees[tree].hasRowids, let best = try crawl.choice(for: page, &buffer, where: { $0 != tree }),
-      PageScore.isFull(buffer.span, start: 0, crawl.trees[best.tree].shape, geometry: crawl.reader.geometry)
+      !best.fit.isShort, !best.fit.isUnusual
     else { return false }
     guard let own = try crawl.choice(for: page, &buffer, where: { $0 == tree }) else { return true }
-    return best.score - own.score >= 1
+    return own.fit.isUnusual && best.score - own.score >= 1
   }
 
   /// Looks at a page whose rows fit another table better: SQLite takes any value in most columns, so that alone tells nothing.

@@ -208,10 +208,16 @@ struct TreeSearch {
     let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
     if crawl.damage > 0 || !strangers.isEmpty {
       // Where something is damaged a page may stand in another's place; then each is looked at closely.
+      let incomplete = Set(crawl.trees.indices.filter { !crawl.trees[$0].isComplete })
       crawl = Crawl(reader: reader, map: map, trees: trees)
+      crawl.incomplete = incomplete
       crawl.isThorough = true
       crawl.strangers = strangers
       try crawl.walkRoots()
+    }
+    // A table without rows takes none of another entity's.
+    for (index, tree) in trees.enumerated() where crawl.trees[index].leaves.allSatisfy({ map.fieldCount($0) == 0 }) {
+      crawl.trees[index].shape = tree.shape
     }
     crawl.hasAllTables = list.hasAllTables || kit != nil
     crawl.hasWholeSchema = list.isWhole || kit != nil

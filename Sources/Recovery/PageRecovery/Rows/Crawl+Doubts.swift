@@ -2,8 +2,8 @@ internal import SQLiteFormat
 
 /// Which live rows are doubtful, and why: only those of which a value may be wrong.
 ///
-/// A row that was found although nothing leads to its page is none, unless the page may be a free one: its bytes are all
-/// there. What its place in the table is based on is noted with its page.
+/// A row that was found although nothing leads to its page is none, unless the page may be a free one, or only likeness
+/// tells whose it is: its bytes are all there. What its place in the table is based on is noted with its page.
 extension Crawl {
   /// Why all rows of a page are doubtful; nil where they are not.
   func doubtReason(ofPage page: UInt32, tree index: Int) -> DoubtReason? {
@@ -13,7 +13,9 @@ extension Crawl {
       if reader.isOverlayContradicted { return .contradictedLog }
       return reader.overlay?.source == .journal ? .journalPage : .logFrame
     }
-    if map.fate(page) == .damaged || mayBeFree && isByContent(page) { return .foundByContent }
+    if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page) {
+      return .foundByContent
+    }
     return contradictions.pages[page]
   }
 }

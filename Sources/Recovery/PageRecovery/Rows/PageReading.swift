@@ -142,8 +142,8 @@ struct PageReading {
       place != index && tables.live[place] != nil && !tables.trees[place].shape.isUntyped
     }
     guard let other else { return false }
-    let own = PageScore.score(bytes, start: start, tree.shape.admittingAll(), geometry: reader.geometry)
-    return own.map { other.score - $0 >= 1 } ?? true
+    let own = PageScore.fit(bytes, start: start, tree.shape.admittingAll(), geometry: reader.geometry)
+    return own.map { other.fit.score - $0.score >= 1 } ?? true
   }
 
   /// Writes the rows of a page.

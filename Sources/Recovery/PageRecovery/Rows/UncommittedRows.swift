@@ -95,7 +95,7 @@ struct UncommittedRows {
   /// The table of a page as an unfinished transaction had it.
   private func tree(of page: UInt32, _ bytes: Span<UInt8>) throws(SalvageError) -> Int? {
     if let owner = context.crawl.map.owner(page), tables.live[owner] != nil, tables.trees[owner].hasRowids,
-      PageScore.score(bytes, start: 0, tables.trees[owner].shape, geometry: context.reader.geometry) != nil
+      PageScore.fit(bytes, start: 0, tables.trees[owner].shape, geometry: context.reader.geometry) != nil
     {
       return owner
     }

@@ -108,7 +108,7 @@ struct ModelChoice {
       // What is left of the store's own list of tables says more than the looks of their rows.
       var score = 1000 * Double(expected.agreement(with: schema.entries))
       for leaf in leaves {
-        score += try crawl.choice(for: leaf, &buffer, where: { _ in true })?.score ?? 0
+        score += try crawl.choice(for: leaf, &buffer, where: { _ in true })?.fit.score ?? 0
       }
       if score >= best?.score ?? -.infinity { best = (score, expected) }
     }

@@ -31,9 +31,8 @@ extension RecordShape {
       if index == definition.rowidAlias { return Field(allowed: [.null], usual: [.null]) }
       return Self.field(definition.columns[index], isCoreData: isCoreData, in: definition)
     }
-    // Columns can be added to a table that has rows; key columns cannot.
-    let lastKey = stored.lastIndex { definition.columns[$0].isPrimaryKey } ?? 0
-    minimumFields = isCoreData ? min(2, stored.count) : max(1, lastKey + 1)
+    let lastOriginal = stored.lastIndex { !definition.canBeAdded($0) } ?? 0
+    minimumFields = isCoreData ? min(2, stored.count) : max(1, lastOriginal + 1)
     isStrict = isCoreData
     if definition.isWithoutRowid { minimumFields = max(minimumFields, definition.primaryKey.count) }
     if stored.count > 1, isSame(definition.columns[stored[1]].name, "Z_ENT") { self.entityNumbers = entityNumbers }
@@ -79,6 +78,17 @@ extension RecordShape {
     // A column of affinity TEXT turns numbers into text; the others keep what they cannot turn into their own kind.
     let allowed: StorageClasses = column.affinity == .text ? [.null, .text, .blob] : .any
     return Field(allowed: allowed, usual: usual)
+  }
+}
+
+extension TableDefinition {
+  /// Whether a column can have been added to a table that had rows (sqlite.org/lang_altertable.html).
+  fileprivate func canBeAdded(_ column: Int) -> Bool {
+    let (name, column) = (columns[column].name, columns[column])
+    let isConstrained = (primaryKeyColumns + uniqueColumns.joined()).contains { $0.name.map { isSame($0, name) } ?? false }
+    let isConstant = !column.hasDefault || column.defaultValue != nil
+    return !column.isPrimaryKey && !column.isUnique && !isConstrained && column.generation != .stored && isConstant
+      && (!column.isNotNull || column.defaultValue.map { !$0.isNull } ?? false)
   }
 }
 

@@ -51,6 +51,9 @@ struct Tree {
   /// The root that the definition of a table that was dropped names; 0 where there is none.
   var droppedRoot: UInt32 = 0
 
+  /// Whether it holds what a virtual table is made of.
+  var isShadow = false
+
   /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
   var isInternal = false
 
@@ -74,6 +77,9 @@ struct Tree {
 
   /// Whether every page of it was found, so that no other page can be its.
   var isComplete: Bool { isWalked && gaps.isEmpty }
+
+  /// Whether the numbers in `Z_ENT` tell its rows from those of all other tables.
+  var isToldByEntity: Bool { shape.entityNumbers.map { $0.count < 8000 } ?? false }
 
   /// Whether its b-tree has rowids as keys.
   var hasRowids: Bool { kind == .table }

@@ -51,6 +51,7 @@ struct TreeList {
       addTable(entry, isListed: false)
       if trees.count > count { trees[count].isKnownByRows = true }
     }
+    markShadows(of: all)
     for entry in found where entry.kind == .index { addIndex(entry, isListed: true) }
     for entry in expected?.entries ?? [] where entry.kind == .index { addIndex(entry, isListed: false) }
     if found.contains(where: { $0.kind == .table && $0.rootPage > 1 && table(named: $0.name) == nil }) {
@@ -64,6 +65,21 @@ struct TreeList {
         trees[index].isWalked = true
       }
     }
+  }
+
+  /// The ends of the names of the tables that SQLite's virtual tables are made of (FTS3 to 5, R-tree).
+  private static let shadowEnds = [
+    "data", "idx", "content", "docsize", "config", "segments", "segdir", "stat", "node", "rowid", "parent",
+  ]
+
+  /// Marks the tables that virtual tables are made of.
+  private mutating func markShadows(of entries: [SchemaEntry]) {
+    var shadows: Set<String> = []
+    for entry in entries where entry.kind == .table && entry.tableDefinition?.isVirtual == true {
+      for end in Self.shadowEnds { shadows.insert("\(entry.name)_\(end)".lowercased()) }
+    }
+    guard !shadows.isEmpty else { return }
+    for index in trees.indices { trees[index].isShadow = shadows.contains(trees[index].name.lowercased()) }
   }
 
   /// Adds tables that were dropped, so that their rows are found among the deleted ones.

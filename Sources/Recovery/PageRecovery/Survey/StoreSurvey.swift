@@ -203,7 +203,7 @@ package struct StoreSurvey {
       if crawl.trees[owner].hasRowids == kind.isTable {
         let isLive = standing(of: page) == .live
         if isLive, !crawl.isThorough, crawl.reader.overlay == nil { return owner }
-        if PageScore.score(bytes, start: start, crawl.trees[owner].shape, geometry: crawl.reader.geometry) != nil {
+        if PageScore.fit(bytes, start: start, crawl.trees[owner].shape, geometry: crawl.reader.geometry) != nil {
           return owner
         }
         if isLive { known = owner }
@@ -213,7 +213,7 @@ package struct StoreSurvey {
     guard kind != .tableInterior else { return nil }
     // SQLite compares what is on a page with the table of the index that leads there, whatever it looks like.
     if !kind.isTable, let tree = leading[page],
-      PageScore.score(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
+      PageScore.fit(bytes, start: start, crawl.trees[tree].shape, geometry: crawl.reader.geometry) != nil
     {
       return tree
     }

@@ -4,16 +4,43 @@ extension Crawl {
   /// How many pages a profile is made from at most.
   private static let profilePages = 24
 
-  /// The table of a page that several tables fit equally well; nil where nothing tells it.
+  /// The table that a page with rowids is given to, and whether more than likeness tells it.
+  struct Assignment {
+    var tree: Int
+    var isProven: Bool
+  }
+
+  /// Settles which of several tables a page with rowids is of; nil where nothing tells.
   ///
-  /// The pointer maps go first, then indexes that have the rows, then what the values of the tables are like, and for
-  /// tables of which no page is known the rows that their foreign keys lead to.
-  mutating func tieBreak(
+  /// The evidence, in its order: the pointer maps, the number of values, the entries of indexes, the classes of values, and
+  /// last what the values of the tables are like, which proves nothing.
+  ///
+  /// - Parameter candidates: the tables that the page can be of by its keys and their declarations.
+  mutating func assign(
+    _ page: UInt32, among candidates: [(tree: Int, fit: PageFit)], _ buffer: inout [UInt8]
+  ) throws(SalvageError) -> Assignment? {
+    guard candidates.count > 1 else { return candidates.first.map { Assignment(tree: $0.tree, isProven: true) } }
+    if let mapped = try mappedTree(of: page), candidates.contains(where: { $0.tree == mapped }) {
+      return Assignment(tree: mapped, isProven: true)
+    }
+    var left = candidates
+    if left.contains(where: { !$0.fit.isShort }) { left.removeAll(where: \.fit.isShort) }
+    if left.count > 1, let listed = try indexedTree(of: page, among: left.map(\.tree)) {
+      return Assignment(tree: listed, isProven: true)
+    }
+    if left.contains(where: { !$0.fit.isUnusual }) { left.removeAll(where: \.fit.isUnusual) }
+    if left.count == 1 { return Assignment(tree: left[0].tree, isProven: true) }
+    let best = left.map(\.fit.score).max() ?? 0
+    left.removeAll { best - $0.fit.score >= 0.2 }
+    let tree = left.count == 1 ? left[0].tree : try likeliest(page, among: left.map(\.tree), &buffer)
+    return tree.map { Assignment(tree: $0, isProven: false) }
+  }
+
+  /// The one of several tables whose values those of a page are like, for tables of which no page is known by the rows that
+  /// their foreign keys lead to; nil where nothing tells it.
+  private mutating func likeliest(
     _ page: UInt32, among candidates: [Int], _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Int? {
-    guard candidates.count > 1 else { return candidates.first }
-    if let mapped = try mappedTree(of: page), candidates.contains(mapped) { return mapped }
-    if let listed = try indexedTree(of: page, among: candidates) { return listed }
     for tree in candidates where profiles[tree] == nil { profiles[tree] = try profile(of: tree, &buffer) }
     guard try reader.readPlace(page, into: &buffer) else { return nil }
     let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0
@@ -40,18 +67,9 @@ extension Crawl {
   func ties(
     for page: UInt32, _ buffer: inout [UInt8], where isWanted: (Int) -> Bool
   ) throws(SalvageError) -> [Int] {
-    guard try reader.readPlace(page, into: &buffer) else { return [] }
-    let start = page == 1 && buffer[0] != 13 && buffer[0] != 10 ? DatabaseHeader.length : 0
-    var scores: [(tree: Int, score: Double)] = []
-    let hasRowids = map.look(page) == .tableLeaf
-    for tree in trees.indices where trees[tree].hasRowids == hasRowids && isWanted(tree) {
-      guard let score = PageScore.score(buffer.span, start: start, trees[tree].shape, geometry: reader.geometry) else {
-        continue
-      }
-      scores.append((tree, score))
-    }
-    guard let best = scores.max(by: { $0.score < $1.score }) else { return [] }
-    return scores.filter { best.score - $0.score < 0.2 }.map(\.tree)
+    let fits = try fits(of: page, &buffer, where: isWanted)
+    guard let best = fits.map(\.fit.rank).max() else { return [] }
+    return fits.filter { best - $0.fit.rank < 0.2 }.map(\.tree)
   }
 
   /// The table that the pointer maps lead to from a page, upwards from page to page.
