@@ -44,8 +44,14 @@ public struct SchemaEntry: Sendable, Hashable {
   }
 
   /// The columns of a table, read from its statement; nil for other entries and statements that cannot be read.
+  ///
+  /// Of a damaged statement the columns are read where it has a b-tree. The name is that of the entry, which stands there twice.
   public var tableDefinition: TableDefinition? {
-    kind == .table ? sql.flatMap { TableDefinition(sql: $0) } : nil
+    guard kind == .table, let sql else { return nil }
+    var definition = TableDefinition(sql: sql)
+    if definition == nil, rootPage > 0 { definition = TableDefinition(damagedSQL: sql, name: name) }
+    if name == tableName { definition?.name = name }
+    return definition
   }
 
   /// The columns of an index, read from its statement; nil for other entries and automatic indexes.

@@ -20,6 +20,23 @@ extension TableDefinition {
       return
     }
     guard let body = reader.takeParenthesized() else { return nil }
+    read(body, &reader)
+  }
+
+  /// Reads what is left of a table's statement where the words before its columns are damaged; nil where it has no columns.
+  ///
+  /// - Parameter name: the name of the table, as its entry in the schema has it.
+  init?(damagedSQL sql: String, name: String) {
+    var reader = TokenReader(SQLTokenizer.tokens(of: sql))
+    while let token = reader.peek, !token.isSymbol("(") { _ = reader.next() }
+    guard let body = reader.takeParenthesized() else { return nil }
+    self.name = name
+    read(body, &reader)
+    if columns.isEmpty { return nil }
+  }
+
+  /// Reads the columns and constraints of a table, and what follows them.
+  private mutating func read(_ body: [SQLToken], _ reader: inout TokenReader) {
     while let token = reader.next() {
       if token.isWord("without"), reader.takeWord("rowid") { isWithoutRowid = true }
       if token.isWord("strict") { isStrict = true }

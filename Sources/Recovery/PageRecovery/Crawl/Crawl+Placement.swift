@@ -192,9 +192,10 @@ extension Crawl {
     _ page: UInt32, isShort: Bool, _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Bool {
     var candidates: [(tree: Int, fit: PageFit)] = []
-    for candidate in try fits(of: page, &buffer, where: { _ in true }) where candidate.fit.isShort == isShort {
-      guard try lacks([page], candidate.tree), !isShort || mayHaveShortRows(candidate.tree, page) else { continue }
-      if trees[candidate.tree].isInternal, try !hasNamesOfTables(page) { continue }
+    let fits = try fits(of: page, &buffer) { _ in true }
+    for candidate in fits where candidate.fit.isShort == isShort {
+      guard try lacks([page], candidate.tree, isOnly: fits.count == 1), !isShort || mayHaveShortRows(candidate.tree, page) else { continue }
+      if candidate.tree > 0, trees[candidate.tree].isInternal, try !hasNamesOfTables(page) { continue }
       candidates.append(candidate)
     }
     guard let own = try assign(page, among: candidates, &buffer) else { return false }
@@ -262,7 +263,7 @@ extension Crawl {
       if let index = try index(withEntriesOf: page, &buffer) { take(page, for: index) } else { left.append(page) }
     }
     for page in left {
-      if let own = try assignEntries(page, &buffer) {
+      if let own = try assignEntries(page, &buffer), !trees[own.tree].isComplete {
         take(page, for: own.tree)
         if !own.isProven { _ = likened.insert(page) }
         continue
@@ -290,7 +291,7 @@ extension Crawl {
   /// fits too of which the rows tell nothing.
   private func assignEntries(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Assignment? {
     if let index = try index(withEntriesOf: page, &buffer) { return Assignment(tree: index, isProven: true) }
-    var fits = try fits(of: page, &buffer) { !trees[$0].isComplete }
+    var fits = try fits(of: page, &buffer) { _ in true }
     if fits.contains(where: { !$0.fit.isShort && trees[$0.tree].kind == .withoutRowid }) {
       fits.removeAll(where: \.fit.isShort)
     }
@@ -300,6 +301,7 @@ extension Crawl {
       open.append(candidate)
     }
     if open.contains(where: { !$0.fit.isUnusual }) { open.removeAll(where: \.fit.isUnusual) }
+    if open.contains(where: { !trees[$0.tree].isComplete }) { open.removeAll { trees[$0.tree].isComplete } }
     let tables = open.filter { trees[$0.tree].kind == .withoutRowid }
     guard !tables.isEmpty else {
       return open.max { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) }.map {
@@ -315,9 +317,13 @@ extension Crawl {
 
   /// Whether a table lacks pages with the rows of some, so that they can be its.
   ///
-  /// One that is whole from its root owns no other page, unless its entity numbers or its indexes tell that the rows are its;
-  /// what led to them is of another time then.
-  private mutating func lacks(_ pages: [UInt32], _ tree: Int) throws(SalvageError) -> Bool {
+  /// One that is whole from its root owns no other page, unless its entity numbers or its indexes tell that the rows are its,
+  /// or they can be of no other and every page is known that may be free; what led to them is of another time then.
+  ///
+  /// - Parameter isOnly: whether the rows fit no other table.
+  private mutating func lacks(
+    _ pages: [UInt32], _ tree: Int, isOnly: Bool = false
+  ) throws(SalvageError) -> Bool {
     for page in pages where map.look(page) == .tableLeaf {
       let (first, last) = (map.firstKey(page), map.lastKey(page))
       guard trees[tree].isComplete else {
@@ -326,7 +332,7 @@ extension Crawl {
       }
       guard hasAllTables, isFreelistSound, pagesBehindEnd.isEmpty, trees[tree].isListed, !overlaps(tree, first, last)
       else { continue }
-      if trees[tree].isToldByEntity { return true }
+      if trees[tree].isToldByEntity || isOnly && hasWholeSchema && areFreePagesTold { return true }
       if try indexAgreement(of: page, with: tree) == .agreeing { return true }
     }
     return false
@@ -398,7 +404,8 @@ extension Crawl {
     }
   }
 
-  private static func hasPage(_ placed: [UInt32], in gap: Tree.Gap, _ map: PageMap) -> Bool {
+  /// Whether any of some leaves, in the order of their keys, lies in a gap.
+  static func hasPage(_ placed: [UInt32], in gap: Tree.Gap, _ map: PageMap) -> Bool {
     var low = 0
     var high = placed.count
     while low < high {

@@ -41,12 +41,18 @@ struct EntityAccounts {
   /// The accounts of all tables.
   func all() throws(SalvageError) -> [Entity] {
     let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    let tables = outcome.crawl.trees.indices.filter { outcome.live[$0] != nil || outcome.tallies[$0].deleted > 0 }
+    let names = tables.map { list.entityNames(ofTable: outcome.tallies[$0].name) }
+    var onPages: [Int64?] = []
+    for (index, names) in zip(tables, names) {
+      onPages.append(try estimate.rowsOnLostPages(of: index, numbers: names.map { Int64($0.number) }))
+    }
+    let bounded = estimate.bounded(Array(zip(tables, onPages)))
     var entities: [Entity] = []
-    for index in outcome.crawl.trees.indices
-    where outcome.live[index] != nil || outcome.tallies[index].deleted > 0 {
-      let numbers = list.entityNames(ofTable: outcome.tallies[index].name)
-      let losses = try losses(of: index, numbers: numbers.map { Int64($0.number) }, estimate)
-      entities += try accounts(of: index, losses, numbers)
+    for (place, index) in tables.enumerated() {
+      let losses = try losses(
+        of: index, numbers: names[place].map { Int64($0.number) }, onPages: bounded[place], estimate)
+      entities += try accounts(of: index, losses, names[place])
     }
     return entities
   }
@@ -61,7 +67,7 @@ struct EntityAccounts {
   // MARK: What is lost
 
   private func losses(
-    of index: Int, numbers: [Int64], _ estimate: LossEstimate
+    of index: Int, numbers: [Int64], onPages: Int64?, _ estimate: LossEstimate
   ) throws(SalvageError) -> Losses {
     let tally = outcome.tallies[index]
     let counted = try countedByIndex(index, estimate)
@@ -74,7 +80,6 @@ struct EntityAccounts {
     if isMetadata(index) { return tally.recovered > 0 ? Losses() : Losses(count: 1, basis: .cells) }
     if try isUnlisted(index, estimate) { return Losses(basis: .unknown) }
     if let counted { return counted }
-    let onPages = try estimate.rowsOnLostPages(of: index, numbers: numbers)
     var keys = try keysOfRemains(of: index)
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
     let count = max(tally.destroyed + (onPages ?? 0), keys.count)

@@ -242,6 +242,47 @@ struct LossEstimate {
     return result
   }
 
+  /// Estimates of all tables, reduced to what the lost pages can have held together.
+  ///
+  /// - Parameter estimates: the rows of each table on lost pages, nil where the number is unknown.
+  func bounded(_ estimates: [(tree: Int, rows: Int64?)]) -> [Int64?] {
+    let crawl = crawl
+    // A page that is whole and no tree's may stand in the place of a lost one, and so may one that others contradict.
+    let others = crawl.dead.count + crawl.contradictions.pages.count
+    let inner = crawl.trees.indices.reduce(Int64(0)) { $0 + innerPagesLost(of: $1) }
+    let room = Double(max(0, lostPages - inner).addingClamped(Int64(others)))
+    var needed = 0.0
+    for case (let tree, let rows?) in estimates where rows > 0 {
+      needed += Double(rows) / (meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree]))
+    }
+    guard needed > room else { return estimates.map(\.rows) }
+    return estimates.map { $0.rows.map { Int64((Double($0) * room / needed).rounded()) } }
+  }
+
+  /// How many lost pages were inner ones of a table: those below which leaves were found, and as many as it takes to lead to
+  /// these.
+  private func innerPagesLost(of index: Int) -> Int64 {
+    let tree = crawl.trees[index]
+    // Those of a table without rowids have rows themselves.
+    guard tree.hasRowids, tree.isListed || !tree.isWalked else { return 0 }
+    let placed = crawl.map.sorted(tree.leaves.filter { crawl.map.fate($0) == .placed })
+    guard let last = placed.last, tree.isWalked || placed.count > 1 else { return 0 }
+    let parents = tree.gaps.count { gap in
+      gap.page > 0 && !gap.isLeaf && outcome.reader.moved[gap.page] == nil && Crawl.hasPage(placed, in: gap, crawl.map)
+    }
+    guard !tree.isWalked || tree.gaps.contains(where: { $0.page == tree.root }) else { return Int64(parents) }
+    // A cell of an inner page has a page's number and a key; each has a pointer of two bytes.
+    let key = max(1, (64 - crawl.map.lastKey(last).magnitude.leadingZeroBitCount + 6) / 7)
+    let fanOut = max(2, (outcome.reader.usableSize - 12) / (6 + key))
+    var pages = placed.count
+    var needed = 0
+    while pages > 1 {
+      pages = (pages + fanOut - 1) / fanOut
+      needed += pages
+    }
+    return Int64(max(parents, needed))
+  }
+
   /// Whether a table never held a row: none was found, and Core Data noted that it has given none a key.
   private func neverHeldAny(_ index: Int, numbers: [Int64]) throws(SalvageError) -> Bool {
     guard outcome.tallies[index].recovered == 0, outcome.tallies[index].destroyed == 0 else { return false }

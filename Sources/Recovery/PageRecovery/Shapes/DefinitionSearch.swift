@@ -47,7 +47,8 @@ struct DefinitionSearch {
       isListRefuted = finding.isListRefuted
       if var expected = shapes {
         var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
-        if !schema.isWhole {
+        // Whose statement cannot be used, has its columns in an order that nothing but its rows tells.
+        if !schema.isWhole || repair.hasUnread {
           orders = try ColumnOrders.settle(
             &expected, found: repair.entries, settled: repair.settled,
             earlier: choice.earlierLayouts(than: layout.model), reader, map, evidence)
@@ -58,13 +59,15 @@ struct DefinitionSearch {
         remarks = repair.remarks
       }
     }
+    var doubts = orders?.doubts ?? [:]
+    if shapes?.layout == nil { doubts = ColumnCounts.repair(&entries, rows: rows) }
     if schema.isWhole { remarks += IntegerKeys.restore(in: &entries, rows: rows) }
     let own = isCoreData || Self.listsCoreData(entries) ? try ownTables() : nil
     var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows, own: own)
     entries += list.trees.filter(\.isKnownByRows).compactMap { tree in
       own?.first { isSame($0.name, tree.name) }
     }
-    list.doubt(orders?.doubts ?? [:])
+    list.doubt(doubts)
     list.noteRoots(behindEnd: schema.rootsBehindEnd)
     if let numbering = shapes?.numbering {
       remarks.append(

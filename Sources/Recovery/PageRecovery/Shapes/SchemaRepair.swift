@@ -80,6 +80,14 @@ struct SchemaRepair {
     }
   }
 
+  /// Whether the statement of any table that the model expects cannot be used.
+  var hasUnread: Bool {
+    entries.contains { entry in
+      let name = entry.name.lowercased()
+      return entry.kind == .table && wanted[name] != nil && !settled.contains(name)
+    }
+  }
+
   /// Reads the other tables that the model expects by what it says of them.
   mutating func complete(by expected: [SchemaEntry]) {
     for entry in expected where entry.kind == .table && !settled.contains(entry.name.lowercased()) {

@@ -97,7 +97,7 @@ struct TreeList {
 
   /// Marks tables whose columns are doubtful, by their names in lower case.
   mutating func doubt(_ reasons: [String: ColumnDoubt]) {
-    for index in trees.indices where trees[index].kind == .table {
+    for index in trees.indices where trees[index].kind != .index {
       trees[index].doubt = reasons[trees[index].name.lowercased()]
     }
   }
@@ -111,8 +111,8 @@ struct TreeList {
   }
 
   private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
-    guard table(named: entry.name) == nil, trees.count < Int(PageMap.noOwner) - 1, let sql = entry.sql,
-      var definition = TableDefinition(sql: sql), !definition.isVirtual, !definition.storedColumns.isEmpty
+    guard table(named: entry.name) == nil, trees.count < Int(PageMap.noOwner) - 1,
+      var definition = entry.tableDefinition, !definition.isVirtual, !definition.storedColumns.isEmpty
     else { return }
     definition.makeAcceptable()
     // Core Data's tables hold only what their columns' types say; tables that others added need not.
