@@ -12,24 +12,22 @@ extension Crawl {
 
   /// Settles which of several tables a page with rowids is of; nil where nothing tells.
   ///
-  /// The evidence, in its order: the pointer maps, the number of values, the entries of indexes, the classes of values, and
-  /// last what the values of the tables are like, which proves nothing.
+  /// The evidence, in its order: the classes and the number of values, the pointer maps, the entries of indexes, and last what
+  /// the values of the tables are like, which proves nothing.
   ///
   /// - Parameter candidates: the tables that the page can be of by its keys and their declarations.
   mutating func assign(
     _ page: UInt32, among candidates: [(tree: Int, fit: PageFit)], _ buffer: inout [UInt8]
   ) throws(SalvageError) -> Assignment? {
-    guard candidates.count > 1 else { return candidates.first.map { Assignment(tree: $0.tree, isProven: true) } }
-    if let mapped = try mappedTree(of: page), candidates.contains(where: { $0.tree == mapped }) {
+    let tier = candidates.map(\.fit.tier).min()
+    var left = candidates.filter { $0.fit.tier == tier }
+    guard left.count > 1 else { return left.first.map { Assignment(tree: $0.tree, isProven: true) } }
+    if let mapped = try mappedTree(of: page), left.contains(where: { $0.tree == mapped }) {
       return Assignment(tree: mapped, isProven: true)
     }
-    var left = candidates
-    if left.contains(where: { !$0.fit.isShort }) { left.removeAll(where: \.fit.isShort) }
-    if left.count > 1, let listed = try indexedTree(of: page, among: left.map(\.tree)) {
+    if let listed = try indexedTree(of: page, among: left.map(\.tree)) {
       return Assignment(tree: listed, isProven: true)
     }
-    if left.contains(where: { !$0.fit.isUnusual }) { left.removeAll(where: \.fit.isUnusual) }
-    if left.count == 1 { return Assignment(tree: left[0].tree, isProven: true) }
     let best = left.map(\.fit.score).max() ?? 0
     left.removeAll { best - $0.fit.score >= 0.2 }
     let tree = left.count == 1 ? left[0].tree : try likeliest(page, among: left.map(\.tree), &buffer)

@@ -171,7 +171,7 @@ extension Crawl {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
     let twins = PageTwins(self)
-    var short: [UInt32] = []
+    var tiers: [[UInt32]] = [[], [], [], []]
     for page in 1...map.pageCount
     where map.fate(page) == .unclaimed && map.look(page) == .tableLeaf && map.fieldCount(page) > 0 {
       // What stands in a tree already, byte for byte, is missing nowhere.
@@ -179,35 +179,36 @@ extension Crawl {
         bury(page)
         continue
       }
-      if try !place(page, isShort: false, &buffer) { short.append(page) }
+      let tier = try fits(of: page, &buffer) { _ in true }.map(\.fit.tier).min()
+      tiers[tier ?? 0].append(page)
     }
-    for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
-    for page in short where try !place(page, isShort: true, &buffer) { try settleHomeless(page, &buffer) }
+    for pages in tiers {
+      for page in pages where try !place(page, &buffer) { try settleHomeless(page, &buffer) }
+      for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
+    }
   }
 
   /// Gives a leaf to the table that lacks it and that it is of; false where there is none.
-  ///
-  /// - Parameter isShort: whether its rows have fewer values than the tables that count have columns.
-  private mutating func place(
-    _ page: UInt32, isShort: Bool, _ buffer: inout [UInt8]
-  ) throws(SalvageError) -> Bool {
+  private mutating func place(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+    let all = try fits(of: page, &buffer) { _ in true }
+    guard let best = all.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) })?.fit else { return false }
     var candidates: [(tree: Int, fit: PageFit)] = []
-    let fits = try fits(of: page, &buffer) { _ in true }
-    for candidate in fits where candidate.fit.isShort == isShort {
-      guard try lacks([page], candidate.tree, isOnly: fits.count == 1), !isShort || mayHaveShortRows(candidate.tree, page) else { continue }
+    for candidate in all where candidate.fit.tier == best.tier {
+      let isOnly = all.count == 1
+      guard try lacks([page], candidate.tree, isOnly: isOnly),
+        !best.isShort || mayHaveShortRows(candidate.tree, page)
+      else { continue }
       if candidate.tree > 0, trees[candidate.tree].isInternal, try !hasNamesOfTables(page) { continue }
       candidates.append(candidate)
     }
+    // A page that may be free is like the table that it was once of.
+    if !areFreePagesTold, !candidates.contains(where: { best.rank - $0.fit.rank < 0.2 }) { return false }
     guard let own = try assign(page, among: candidates, &buffer) else { return false }
     if !own.isProven || trees[own.tree].isComplete { _ = likened.insert(page) }
     map.claim(page, .placed, owner: own.tree)
-    if isShort {
-      let leaves = trees[own.tree].leaves
-      let next = leaf(endingFrom: map.firstKey(page), in: leaves).flatMap { leaves.firstIndex(of: $0) }
-      trees[own.tree].leaves.insert(page, at: next ?? leaves.count)
-    } else {
-      trees[own.tree].leaves.append(page)
-    }
+    let leaves = trees[own.tree].leaves
+    let next = best.isShort ? leaf(endingFrom: map.firstKey(page), in: leaves).flatMap { leaves.firstIndex(of: $0) } : nil
+    trees[own.tree].leaves.insert(page, at: next ?? leaves.count)
     return true
   }
 
@@ -291,16 +292,14 @@ extension Crawl {
   /// fits too of which the rows tell nothing.
   private func assignEntries(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Assignment? {
     if let index = try index(withEntriesOf: page, &buffer) { return Assignment(tree: index, isProven: true) }
-    var fits = try fits(of: page, &buffer) { _ in true }
-    if fits.contains(where: { !$0.fit.isShort && trees[$0.tree].kind == .withoutRowid }) {
-      fits.removeAll(where: \.fit.isShort)
-    }
+    let fits = try fits(of: page, &buffer) { _ in true }
     var open: [(tree: Int, fit: PageFit)] = []
     for candidate in fits {
       if trees[candidate.tree].kind == .index, try isContradicted(page, asOf: candidate.tree) { continue }
       open.append(candidate)
     }
-    if open.contains(where: { !$0.fit.isUnusual }) { open.removeAll(where: \.fit.isUnusual) }
+    let tier = open.map(\.fit.tier).min()
+    open.removeAll { $0.fit.tier != tier }
     if open.contains(where: { !trees[$0.tree].isComplete }) { open.removeAll { trees[$0.tree].isComplete } }
     let tables = open.filter { trees[$0.tree].kind == .withoutRowid }
     guard !tables.isEmpty else {

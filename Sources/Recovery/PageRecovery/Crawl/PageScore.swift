@@ -8,11 +8,14 @@ struct PageFit {
   /// Whether no record of the page has all fields of the table: it was written before columns were added, or is another table's.
   var isShort = false
 
-  /// Whether any record has a value of another class than its column is declared for.
+  /// Whether most records have a value of another class than its column is declared for.
   var isUnusual = false
 
-  /// The score, by which a page of whole records is always before one of short ones.
-  var rank: Double { isShort ? score - 1000 : score }
+  /// How much the number of values and their classes speak against the table: 0 for nothing.
+  var tier: Int { (isUnusual ? 2 : 0) + (isShort ? 1 : 0) }
+
+  /// The score, behind the tier.
+  var rank: Double { score - 1000 * Double(tier) }
 }
 
 /// Compares the records of a page with a table or index.
@@ -56,7 +59,7 @@ enum PageScore {
     let score =
       (Double(usual) - 2 * Double(unusual) - 0.3 * Double(missing)) / number + entity
       + Double(fitting) / Double(readable)
-    return PageFit(score: score, isShort: longest < shape.fields.count, isUnusual: unusual > 0)
+    return PageFit(score: score, isShort: longest < shape.fields.count, isUnusual: unusual * 2 > fitting)
   }
 
   /// Whether every row of a page is wholly like those of a table: each cell is one, no field is missing, and none holds a

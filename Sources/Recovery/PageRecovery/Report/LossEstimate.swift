@@ -15,7 +15,10 @@ struct LossEstimate {
   /// Pages that are lost; the first one is no table's that has rows.
   let lostPages: Int64
 
-  /// Those of them that no tree is known to have had.
+  /// Pages that a tree leads to, and that seem to be whole pages of another kind.
+  private let misreadPages: Int
+
+  /// Those of the lost pages that no tree is known to have had.
   let strayPages: Int64
 
   var crawl: Crawl { outcome.crawl }
@@ -34,6 +37,9 @@ struct LossEstimate {
       if known.contains(page) { knownPages += 1 }
     }
     // Behind the end that is stated there are as many pages as something leads to, whatever numbers they have.
+    misreadPages = known.count { page in
+      page > 0 && page <= map.pageCount && map.fate(page) == .unclaimed && !Self.isLost(page, map)
+    }
     lostPages = pages + Int64(stated - map.pageCount) + Int64(known.count { $0 > stated })
     strayPages = lostPages - knownPages - Int64(known.count { $0 > map.pageCount })
   }
@@ -248,15 +254,17 @@ struct LossEstimate {
   func bounded(_ estimates: [(tree: Int, rows: Int64?)]) -> [Int64?] {
     let crawl = crawl
     // A page that is whole and no tree's may stand in the place of a lost one, and so may one that others contradict.
-    let others = crawl.dead.count + crawl.contradictions.pages.count
+    let others = crawl.dead.count + crawl.contradictions.pages.count + crawl.unplaced.count + misreadPages
     let inner = crawl.trees.indices.reduce(Int64(0)) { $0 + innerPagesLost(of: $1) }
     let room = Double(max(0, lostPages - inner).addingClamped(Int64(others)))
     var needed = 0.0
-    for case (let tree, let rows?) in estimates where rows > 0 {
+    for case (let tree, let rows?) in estimates where rows > 0 && crawl.trees[tree].hasRowids {
       needed += Double(rows) / (meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree]))
     }
     guard needed > room else { return estimates.map(\.rows) }
-    return estimates.map { $0.rows.map { Int64((Double($0) * room / needed).rounded()) } }
+    return estimates.map { tree, rows in
+      crawl.trees[tree].hasRowids ? rows.map { Int64((Double($0) * room / needed).rounded()) } : rows
+    }
   }
 
   /// How many lost pages were inner ones of a table: those below which leaves were found, and as many as it takes to lead to

@@ -15,7 +15,7 @@ enum ColumnCounts {
     var doubts: [String: ColumnDoubt] = [:]
     for index in entries.indices where entries[index].kind == .table {
       guard let own = entries[index].tableDefinition, !own.isVirtual, let seen = rows[entries[index].rootPage],
-        let width = seen.usualWidth, own.isWithoutRowid != seen.hasRowids, let better = better(own, seen, width)
+        let widths = seen.widths, own.isWithoutRowid != seen.hasRowids, let better = better(own, seen, widths)
       else { continue }
       entries[index].sql = SchemaRepair.statement(better)
       doubts[entries[index].name.lowercased()] = ColumnDoubt(
@@ -27,8 +27,10 @@ enum ColumnCounts {
   /// The most columns of a table in which the place of a damaged comma is looked for, and the most such places.
   private static let searched = (columns: 64, places: 2)
 
-  private static func better(_ own: TableDefinition, _ seen: TableRows, _ width: Int) -> TableDefinition? {
-    let missing = width - own.storedColumns.count
+  private static func better(
+    _ own: TableDefinition, _ seen: TableRows, _ widths: (usual: Int, most: Int)
+  ) -> TableDefinition? {
+    let missing = widths.usual - own.storedColumns.count
     if missing > 0 {
       let isSearched = own.columns.count <= searched.columns && missing <= searched.places
       var best = own
@@ -46,7 +48,7 @@ enum ColumnCounts {
       return best
     }
     let strangeness = seen.strangeness(in: own)
-    guard missing < 0, strangeness > tolerance, own.columns.count <= searched.columns else { return nil }
+    guard widths.most < own.storedColumns.count, strangeness > tolerance, own.columns.count <= searched.columns else { return nil }
     let candidates = own.columns.indices.filter { $0 != own.rowidAlias && !own.columns[$0].isPrimaryKey }.map { place in
       var candidate = own
       candidate.columns.remove(at: place)
@@ -58,10 +60,10 @@ enum ColumnCounts {
 }
 
 extension TableRows {
-  /// The number of values that nearly all rows have at most; nil where there are none.
-  fileprivate var usualWidth: Int? {
+  /// The number of values that nearly all rows have at least, and the number that none exceeds; nil where there are none.
+  fileprivate var widths: (usual: Int, most: Int)? {
     let widths = rows.map(\.classes.count).sorted()
-    return widths.isEmpty ? nil : widths[(widths.count - 1) * 9 / 10]
+    return widths.last.map { (widths[widths.count / 10], $0) }
   }
 
   /// The first of the definitions that the rows fit best.

@@ -77,7 +77,8 @@ extension RecordShape {
     }
     // A column of affinity TEXT turns numbers into text; the others keep what they cannot turn into their own kind.
     let allowed: StorageClasses = column.affinity == .text ? [.null, .text, .blob] : .any
-    return Field(allowed: allowed, usual: usual)
+    // Dates are mostly text in columns such as DATETIME, which are numeric to SQLite.
+    return Field(allowed: allowed, usual: column.affinity == .numeric ? usual.union(.text) : usual)
   }
 }
 
