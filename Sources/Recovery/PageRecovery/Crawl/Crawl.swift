@@ -125,9 +125,9 @@ struct Crawl {
     else { return }
     let behind = (header.pageCount + 1)...map.pageCount
     let isReached = behind.contains { map.fate($0) == .tree || map.fate($0) == .free }
-    guard !isReached, !isLedTo(behindPage: header.pageCount) else { return }
-    endOfDatabase = header.pageCount
     var buffer = reader.makeBuffer()
+    guard !isReached, try !isLedTo(behindPage: header.pageCount, &buffer) else { return }
+    endOfDatabase = header.pageCount
     for page in behind where map.fate(page) == .unclaimed {
       // Bytes that only stand behind the database are no sign of a transaction.
       if map.look(page) == .tableLeaf, map.fieldCount(page) > 0,
@@ -140,9 +140,26 @@ struct Crawl {
     }
   }
 
-  /// Whether a gap of a tree is at a page behind the end.
-  private func isLedTo(behindPage end: UInt32) -> Bool {
-    trees.contains { $0.isListed && $0.gaps.contains { $0.page > end && $0.page <= map.pageCount } }
+  /// Whether a gap of a tree is at a page behind the end, or a long value goes on there.
+  private func isLedTo(behindPage end: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+    let behind = (end + 1)...map.pageCount
+    for tree in trees where tree.isListed {
+      if tree.gaps.contains(where: { behind.contains($0.page) }) { return true }
+    }
+    // Where no page behind it has rows, nothing but a long value can lead there.
+    guard !behind.contains(where: { map.look($0) == .tableLeaf }) else { return false }
+    var claims = OverflowClaims()
+    for page in 1...end {
+      let look = map.look(page)
+      guard look == .linked || map.fate(page) == .tree, try reader.readPlace(page, into: &buffer) else { continue }
+      if look == .linked {
+        if let next = buffer.span.uint32(at: 0), next >= 2 { claims.add(next) }
+      } else {
+        let start = page == 1 ? DatabaseHeader.length : 0
+        if let kind = PageKind(rawValue: buffer[start]) { claims.addCells(buffer.span, kind, start: start, reader) }
+      }
+    }
+    return behind.contains { claims.isClaimed($0) }
   }
 
   /// Walks all trees whose roots are known.
@@ -297,8 +314,11 @@ struct InnerPage {
     guard let kind = PageKind(rawValue: bytes[start]), !kind.isLeaf,
       PageSurvey.isPossible(bytes, kind, start, reader.usableSize)
     else { return }
-    let count = bytes.uint16(at: start + 3) ?? 0
-    let last = max(reader.statedPageCount, Self.isInOrder(bytes, kind, start, reader) ? Self.highestPage : 0)
+    let stated = bytes.uint16(at: start + 3) ?? 0
+    let accounted = Self.cellCount(bytes, kind, start, reader)
+    isDamaged = accounted.map { $0 < stated } ?? true
+    let count = max(stated, accounted ?? 0)
+    let last = max(reader.statedPageCount, Self.isInOrder(bytes, kind, start, count, reader) ? Self.highestPage : 0)
     var previous = Int64.min
     for index in 0..<count {
       guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12,
@@ -326,14 +346,33 @@ struct InnerPage {
     }
   }
 
+  /// How many cells account for every byte of an inner page that is not free; nil where no number does.
+  private static func cellCount(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ reader: PageReader) -> Int? {
+    let free = LeafScan.freeBytes(bytes, start, start + kind.headerLength, reader.geometry)
+    guard free >= 0 else { return nil }
+    var used = 0
+    var count = 0
+    while used + free < reader.usableSize {
+      let pointer = start + kind.headerLength + 2 * count
+      guard let offset = bytes.uint16(at: pointer), offset >= pointer + 2,
+        let cell = Cell(bytes, kind: kind, at: offset, geometry: reader.geometry)
+      else { return nil }
+      used += cell.length
+      count += 1
+    }
+    return used + free == reader.usableSize ? count : nil
+  }
+
   /// The highest number that is taken for a page's where the file lacks it.
   static let highestPage: UInt32 = 1 << 31
 
   /// Whether every cell of an inner page is as it should be, so that a child behind the end of the file is a page that the
   /// file lacks, whatever the header says of its length; else such a number is taken for damage of its cell.
-  private static func isInOrder(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ reader: PageReader) -> Bool {
+  private static func isInOrder(
+    _ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ count: Int, _ reader: PageReader
+  ) -> Bool {
     func isChild(_ page: UInt32?) -> Bool { page.map { $0 > 1 && $0 <= highestPage } ?? false }
-    guard isChild(bytes.uint32(at: start + 8)), let count = bytes.uint16(at: start + 3) else { return false }
+    guard isChild(bytes.uint32(at: start + 8)) else { return false }
     var previous = Int64.min
     for index in 0..<count {
       guard var offset = bytes.uint16(at: start + 12 + 2 * index), offset >= start + 12,

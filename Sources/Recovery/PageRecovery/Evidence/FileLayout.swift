@@ -74,43 +74,43 @@ struct FileLayoutSearch {
   private func chosen() throws(SalvageError) -> FileLayout? {
     guard let offset, offset >= 0, offset < main.count, let header = try header(at: offset), let size = header.pageSize
     else { return nil }
-    return layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
+    return try layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
   }
 
   private func single() throws(SalvageError) -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
       // One flipped bit in a header must not hide everything, and a header that lies must not be believed.
       let stated = try vote(size: size, base: 0)
-      if stated.isConvincing { return layout(header: header, size: size, base: 0, vote: stated) }
+      if stated.isConvincing { return try layout(header: header, size: size, base: 0, vote: stated) }
       if let best = try bestVote(residue: 0), best.size != size,
         best.worth(header, length: main.count) > stated.worth(header, length: main.count)
       {
-        return layout(header: header, size: best.size, base: 0, vote: best)
+        return try layout(header: header, size: best.size, base: 0, vote: best)
       }
-      return layout(header: header, size: size, base: 0, vote: stated)
+      return try layout(header: header, size: size, base: 0, vote: stated)
     }
     let here = try bestVote(residue: 0)
     if let (offset, header) = try embeddedHeader(), let size = header.pageSize {
       // A database inside of a value of this one does not count.
       let isInside = offset % Int64(size) == 0 && here.map { $0.size == size && $0.firstPage < offset } == true
       if !isInside {
-        return layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
+        return try layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
       }
     }
-    if let here { return layout(header: nil, size: here.size, base: 0, vote: here) }
+    if let here { return try layout(header: nil, size: here.size, base: 0, vote: here) }
     guard let odd = try unalignedVote() else { return nil }
-    return layout(header: nil, size: odd.size, base: odd.base, vote: odd)
+    return try layout(header: nil, size: odd.size, base: odd.base, vote: odd)
   }
 
-  private func layout(header: DatabaseHeader?, size: Int, base: Int64, vote: Vote) -> FileLayout {
-    var reserved = vote.reserved
-    if let header, header.hasUsualFractions, size - Int(header.reservedBytes) >= 480 {
-      reserved = Int(header.reservedBytes)
-    }
+  private func layout(
+    header: DatabaseHeader?, size: Int, base: Int64, vote: Vote
+  ) throws(SalvageError) -> FileLayout {
+    let reserved = try reserved(header, vote)
     let encoding = encoding(header, vote)
     var header = header
     // What the pages contradict is put right, so that no other reader believes it.
     if header?.pageSize != size { header?.storedPageSize = size == 65536 ? 1 : size }
+    header?.reservedBytes = UInt8(reserved)
     if header?.encoding != encoding { header?.storedEncoding = encoding.rawValue }
     let bytes = max(0, main.count - base)
     return FileLayout(

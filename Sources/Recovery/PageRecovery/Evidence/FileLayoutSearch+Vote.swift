@@ -7,6 +7,9 @@ extension FileLayoutSearch {
     var size: Int
     var base: Int64
 
+    /// The bytes at the end of each page that are taken for reserved, by which payloads are divided between pages.
+    var assumedReserved = 0
+
     /// Pages of b-trees among those looked at.
     var pages = 0
 
@@ -21,7 +24,7 @@ extension FileLayoutSearch {
     /// Empty leaves; they are not among ``pages``.
     var emptyPages = 0
 
-    /// The bytes that those pages leave at their ends.
+    /// The bytes that those pages leave at their ends, and empty ones say that they do.
     var reservedCounts: [Int: Int] = [:]
 
     /// Texts that look like UTF-8, UTF-16 little-endian and UTF-16 big-endian.
@@ -33,11 +36,9 @@ extension FileLayoutSearch {
     /// Texts whose number of bytes is odd.
     var oddTexts = 0
 
-    var reserved: Int {
-      guard let best = reservedCounts.max(by: { $0.value < $1.value }), best.key <= 255, 2 * best.value > pages else {
-        return 0
-      }
-      return best.key
+    /// What most pages leave at their ends of what can be reserved; the least of several.
+    var mostReserved: Int {
+      reservedCounts.filter { $0.key <= 255 }.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? 0
     }
 
     /// Whether nearly all that looks like a page is one of just this size.
@@ -75,9 +76,23 @@ extension FileLayoutSearch {
     return best
   }
 
+  /// The bytes reserved at the end of each page: what most pages end before, and what the header states where as many do.
+  func reserved(_ header: DatabaseHeader?, _ vote: Vote) throws(SalvageError) -> Int {
+    let stated = header.flatMap { $0.hasUsualFractions ? Int($0.reservedBytes) : nil }
+    var best: (reserved: Int, pages: Int)?
+    for reserved in [stated ?? vote.mostReserved, vote.mostReserved, 0] where vote.size - reserved >= 480 {
+      guard reserved != best?.reserved else { continue }
+      let own = reserved == 0 ? vote : try self.vote(size: vote.size, base: vote.base, reserved: reserved)
+      let pages = own.reservedCounts[reserved] ?? 0
+      if pages > best?.pages ?? -1 { best = (reserved, pages) }
+    }
+    return best?.reserved ?? 0
+  }
+
   /// Looks at up to 256 runs of pages, evenly spread over the file.
-  func vote(size: Int, base: Int64) throws(SalvageError) -> Vote {
+  func vote(size: Int, base: Int64, reserved: Int = 0) throws(SalvageError) -> Vote {
     var vote = Vote(size: size, base: base)
+    vote.assumedReserved = reserved
     let count = (main.count - base) / Int64(size)
     guard count > 0 else { return vote }
     let run = max(1, 65536 / size)

@@ -6,6 +6,12 @@ extension PageReader {
   ///
   /// - Throws: ``SalvageError``: `nothing-to-salvage` where no page is found.
   static func open(_ evidence: Evidence, _ use: EvidenceUse = EvidenceUse()) throws(SalvageError) -> PageReader {
+    let reader = try reader(evidence, use)
+    try reader.settlePointerMaps()
+    return reader
+  }
+
+  private static func reader(_ evidence: Evidence, _ use: EvidenceUse) throws(SalvageError) -> PageReader {
     var (layout, isFileReadable) = try layout(evidence, at: use.offset)
     guard var overlay = try overlay(evidence, layout, use, isFileReadable: isFileReadable) else {
       guard isFileReadable || evidence.main.count > 0 else { throw .nothing(in: evidence) }
@@ -87,7 +93,7 @@ extension PageReader {
     }
     guard vote.pages > 0 else { return }
     layout.encoding = vote.schemaEncoding ?? vote.encoding
-    layout.usableSize = layout.pageSize - vote.reserved
+    layout.usableSize = layout.pageSize - vote.mostReserved
   }
 
   /// How many images are looked at for encoding and reserved bytes.

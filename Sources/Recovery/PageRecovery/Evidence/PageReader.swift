@@ -6,7 +6,7 @@ internal import StoreFiles
 /// Not for use from several threads at once.
 final class PageReader {
   let main: any ByteSource
-  let layout: FileLayout
+  private(set) var layout: FileLayout
   let pageSize: Int
   let usableSize: Int
   let geometry: PayloadGeometry
@@ -89,6 +89,14 @@ final class PageReader {
   /// The pages of which the database file has every byte; one that it ends within is none.
   var wholePageCount: UInt32 {
     min(layout.pageCount, UInt32(clamping: max(0, main.count - layout.base) / Int64(pageSize)))
+  }
+
+  /// Puts right what the header says of pointer maps, where the pages contradict it.
+  func settlePointerMaps() throws(SalvageError) {
+    let isThere = try PointerMaps(self).isThere
+    guard let header = layout.header, header.isAutoVacuum != isThere else { return }
+    layout.header?.largestRootPage = isThere ? 1 : 0
+    if !isThere { layout.header?.incrementalVacuum = 0 }
   }
 
   /// A buffer for a page.

@@ -16,7 +16,7 @@ enum TreePageLook {
     let pointers = start + kind.headerLength
     let contentStart = content == 0 ? 65536 : content
     guard pointers + 2 * count <= contentStart, contentStart < bytes.count else { return false }
-    let geometry = PayloadGeometry(usableSize: bytes.count)
+    let geometry = PayloadGeometry(usableSize: bytes.count - vote.assumedReserved)
     var end = 0
     for index in 0..<count {
       guard let offset = bytes.uint16(at: pointers + 2 * index), offset >= contentStart,
@@ -30,7 +30,9 @@ enum TreePageLook {
     end = max(end, endOfFreeBlocks(bytes, start: start))
     vote.pages += 1
     if bytes.count - end <= 255 { vote.filled += 1 }
-    vote.reservedCounts[bytes.count - end, default: 0] += 1
+    // What is less than the fragments may be one of them.
+    let rest = bytes.count - end
+    vote.reservedCounts[rest <= Int(bytes[start + 7]) ? 0 : rest, default: 0] += 1
     return true
   }
 
@@ -41,7 +43,9 @@ enum TreePageLook {
     let end = content == 0 ? 65536 : content
     guard kind.isLeaf, end >= 512, bytes.uint16(at: start + 1) == 0, bytes[start + 7] == 0 else { return }
     vote.emptyPages += 1
-    if bytes.count >= end, bytes.count - end <= 255 { vote.filled += 1 }
+    guard bytes.count >= end, bytes.count - end <= 255 else { return }
+    vote.filled += 1
+    vote.reservedCounts[bytes.count - end, default: 0] += 1
   }
 
   /// Where the last free block of a page ends; 0 where it has none.

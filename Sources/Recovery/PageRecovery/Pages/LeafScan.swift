@@ -113,11 +113,14 @@ struct LeafScan {
       let content = bytes.uint16(at: start + 5) ?? 0
       contentStart = max(pointers + 2 * count, content == 0 ? 65536 : content)
       let used = readPointers(bytes, pointers, count, kind, shape, geometry, admission)
-      if kind.isLeaf {
+      isHeaderSound = !kind.isLeaf || (badPointers - unfitting) * 4 <= count * 3
+      if isHeaderSound, kind.isLeaf {
         settleCount(bytes, start, kind, shape, geometry, used: used, pointersEnd: pointers + 2 * count)
       }
       if hasStrangers { settleStrangers(bytes, start, pointers + 2 * count, geometry) }
-    } else if kind.isLeaf {
+    }
+    if !isHeaderSound, kind.isLeaf {
+      contentStart = start + 8
       mend(bytes, start, kind, shape, geometry, keys)
     }
     // Nearly every sector has a byte that is not zero among its first ones, so this is quick.
@@ -315,7 +318,7 @@ struct LeafScan {
   }
 
   /// How many bytes of a page belong to no cell, by its header and its free blocks: those up to the cell content area too.
-  private static func freeBytes(
+  static func freeBytes(
     _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
   ) -> Int {
     let content = bytes.uint16(at: start &+ 5) ?? 0

@@ -10,6 +10,9 @@ struct OverflowClaims {
   /// Pages that are claimed twice or more often.
   private(set) var contested = PageSet()
 
+  /// Whether anything leads to a page.
+  func isClaimed(_ page: UInt32) -> Bool { claimed.contains(page) }
+
   /// Notes that something leads to a page.
   mutating func add(_ page: UInt32) {
     if !claimed.insert(page) { _ = contested.insert(page) }

@@ -70,7 +70,7 @@ enum PageSurvey {
       }
     }
     if let kind = PageKind(rawValue: bytes[start]) {
-      guard isPossible(bytes, kind, start, reader.usableSize) else {
+      guard isPossible(bytes, kind, start, reader.usableSize), leadsToRecords(bytes, kind, start, reader) else {
         map.setLook(page, .broken)
         return
       }
@@ -107,6 +107,31 @@ enum PageSurvey {
     let isFull = count > 0 || kind.isLeaf || kind.isTable && start == DatabaseHeader.length
     return start + kind.headerLength + 2 * count <= contentStart && contentStart <= usableSize
       && freeblock <= usableSize - 4 && isFull && bytes[start + 7] <= 60 + 195
+  }
+
+  /// How many cell pointers of a page are tried at most.
+  private static let pointerSample = 16
+
+  /// Whether the cell pointers of a leaf lead to records: at least a quarter of those that are tried.
+  ///
+  /// Where hardly one does, the page is as one whose header is gone.
+  private static func leadsToRecords(_ bytes: Span<UInt8>, _ kind: PageKind, _ start: Int, _ reader: PageReader) -> Bool
+  {
+    guard kind.isLeaf, let count = bytes.uint16(at: start + 3), count > 0 else { return true }
+    var tried = 0
+    var good = 0
+    for index in stride(from: 0, to: count, by: max(1, count / pointerSample)) {
+      tried += 1
+      let offset = bytes.uint16(at: start + kind.headerLength + 2 * index) ?? 0
+      if let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: reader.geometry),
+        offset >= start + 8,
+        RecordText.length(bytes, at: cell.payload, before: cell.payload + cell.local) == cell.length
+      {
+        good += 1
+        if good >= 4 { return true }
+      }
+    }
+    return good * 4 >= tried
   }
 
   /// Notes the first and last rowid of a table's page, and how many fields its first record has.

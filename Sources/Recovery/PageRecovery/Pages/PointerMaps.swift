@@ -5,19 +5,15 @@ internal import SQLiteFormat
 struct PointerMaps {
   private let reader: PageReader
 
-  /// Whether the database has pointer maps: by its header, or where that is lost by the looks of page 2.
+  /// Whether the database has pointer maps: by the looks of page 2, or where those tell nothing by its header.
   let isThere: Bool
 
-  /// How many entries of the first map are looked at where the header is lost.
+  /// How many entries of the first map are looked at.
   private static let sample: UInt32 = 200
 
   init(_ reader: PageReader) throws(SalvageError) {
     self.reader = reader
-    if let header = reader.layout.header, header.hasMagic {
-      isThere = header.isAutoVacuum
-    } else {
-      isThere = try Self.looksLikeMap(reader)
-    }
+    isThere = try Self.isMap(reader) ?? reader.layout.header.map { $0.hasMagic && $0.isAutoVacuum } ?? false
   }
 
   /// What the map says of a page; nil where there is no map, or nothing possible in it.
@@ -40,15 +36,18 @@ struct PointerMaps {
     }
   }
 
-  /// Whether page 2 is a map: it has a possible entry for each of the pages behind it.
-  private static func looksLikeMap(_ reader: PageReader) throws(SalvageError) -> Bool {
+  /// Whether page 2 is a map, which has a possible entry for each of the pages behind it; nil where it is damaged.
+  private static func isMap(_ reader: PageReader) throws(SalvageError) -> Bool? {
     guard reader.pageCount >= 3 else { return false }
     var buffer = reader.makeBuffer()
-    guard try reader.readPlace(2, into: &buffer) else { return false }
+    guard try reader.readPlace(2, into: &buffer) else { return nil }
+    if let kind = PageKind(rawValue: buffer[0]), PageSurvey.isPossible(buffer.span, kind, 0, reader.usableSize) {
+      return false
+    }
     let last = min(reader.pageCount, 2 + min(sample, UInt32(reader.layout.layout.pointerMapEntries)))
     for page in 3...last {
       guard let entry = PointerMapEntry(for: page, in: buffer.span, mapPage: 2), isPossible(entry, reader) else {
-        return false
+        return nil
       }
     }
     return true

@@ -35,6 +35,23 @@ enum RecordText {
     return true
   }
 
+  /// The bytes of a whole record as its header has them; nil where that cannot be read.
+  static func length(_ bytes: Span<UInt8>, at start: Int, before end: Int) -> Int? {
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start) else {
+      return nil
+    }
+    let headerEnd = start &+ Int(header)
+    var length = Int(header)
+    while offset < headerEnd {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
+        width <= Cell.maximumPayloadLength
+      else { return nil }
+      length &+= width
+    }
+    return length
+  }
+
   /// Whether a piece of a text is valid.
   ///
   /// - Parameters:
