@@ -63,16 +63,19 @@ package struct SalvageRun {
     try database.execute("COMMIT")
     try database.declareTables()
     try newStore?.finish()
-    var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [], mayRebuild: false)
+    var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [])
     try virtual.make { sql throws(SalvageError) in try database.answer(sql) }
     // What a new store has of the declarations, its maker tells.
     let declarations = newStore == nil ? tables.remarks + virtual.remarks : []
+    var report = try report(found, outcome, kit, donorRemarks, tables.losses + declarations)
+    // The rebuild counts the rows of all tables anew before.
+    if newStore == nil { report.foldShadowTables(of: found.definitions.declarations) }
     return RawSalvage(
-      report: try report(found, outcome, kit, donorRemarks, tables.losses + declarations),
+      report: report,
       metadata: found.identity.metadata,
       layout: found.expected?.layout, basis: found.basis, foreignModel: found.foreignModel,
       numbering: found.numbering, names: try found.names(), otherNames: tables.otherNames,
-      entries: found.definitions.entries,
+      entries: found.definitions.declarations, sequences: try tables.sequences(),
       header: reader.layout.header, encoding: reader.layout.encoding, pageSize: reader.pageSize)
   }
 
@@ -147,7 +150,7 @@ extension FoundTrees {
   /// What a new store is made by.
   var facts: StoreFacts {
     StoreFacts(
-      layout: expected?.layout, entries: isForeign ? [] : definitions.entries, header: reader.layout.header,
+      layout: expected?.layout, entries: isForeign ? [] : definitions.declarations, header: reader.layout.header,
       encoding: reader.layout.encoding, pageSize: reader.pageSize)
   }
 }

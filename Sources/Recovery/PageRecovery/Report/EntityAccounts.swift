@@ -43,7 +43,9 @@ struct EntityAccounts {
     let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
     var entities: [Entity] = []
     for index in outcome.crawl.trees.indices
-    where outcome.live[index] != nil || outcome.tallies[index].deleted > 0 {
+    where !outcome.crawl.trees[index].isInternal
+      && (outcome.live[index] != nil || outcome.tallies[index].deleted > 0)
+    {
       let numbers = list.entityNames(ofTable: outcome.tallies[index].name)
       let losses = try losses(of: index, numbers: numbers.map { Int64($0.number) }, estimate)
       entities += try accounts(of: index, losses, numbers)
