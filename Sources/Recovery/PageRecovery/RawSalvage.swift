@@ -32,6 +32,9 @@ package struct RawSalvage {
   /// the store's own lists besides, as far as it could be read.
   package var entries: [SchemaEntry]
 
+  /// The names, in lower case, of indexes that have no entries.
+  package var emptyIndexes: Set<String>
+
   /// The highest keys that were given, by the names of their tables, as `sqlite_sequence` has them.
   package var sequences: [String: Int64]
 

@@ -75,8 +75,17 @@ package struct SalvageRun {
       metadata: found.identity.metadata,
       layout: found.expected?.layout, basis: found.basis, foreignModel: found.foreignModel,
       numbering: found.numbering, names: try found.names(), otherNames: tables.otherNames,
-      entries: found.definitions.declarations, sequences: try tables.sequences(),
+      entries: found.definitions.declarations, emptyIndexes: Self.emptyIndexes(outcome.crawl),
+      sequences: try tables.sequences(),
       header: reader.layout.header, encoding: reader.layout.encoding, pageSize: reader.pageSize)
+  }
+
+  private static func emptyIndexes(_ crawl: borrowing Crawl) -> Set<String> {
+    let empty = crawl.trees.filter { tree in
+      tree.kind == .index && tree.root > 0 && tree.isComplete && tree.leaves == [tree.root]
+        && crawl.map.cellCount(tree.root) == 0
+    }
+    return Set(empty.map { $0.name.lowercased() })
   }
 
   /// Takes lost rows from a healthy store, where there is one; returns what is to be said of it.

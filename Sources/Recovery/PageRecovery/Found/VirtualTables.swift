@@ -52,7 +52,8 @@ package struct VirtualTables {
       let name = printable(table.name)
       if Self.isOfApp(reason), case .done = try enter(table, ask) {
         remarks.append(
-          "the virtual table \(name) stays as it is declared, and nothing checked it: only the app can use it (\(reason))")
+          "the virtual table \(name) stays as it is declared, and nothing checked it: only the app can use it (\(reason))"
+        )
       } else if let content, ShadowTables.modules.contains(table.module) {
         if let words = try remake(table, from: content, ask) {
           remarks.append("the virtual table \(name) was damaged (\(reason)); \(words)")
@@ -83,7 +84,8 @@ package struct VirtualTables {
     let empty = "it was made anew, and is empty"
     let source = "\(content).\(SQLText.quotedIdentifier(table.name + "_content"))"
     guard table.module.hasPrefix("fts") else { return "\(empty): its entries could not be read" }
-    let isKept = try count("SELECT count(*) FROM pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)')", ask)
+    let isKept = try count(
+      "SELECT count(*) FROM pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)')", ask)
     var fill = "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
     if isKept ?? 0 > 0 {
       guard
@@ -92,7 +94,8 @@ package struct VirtualTables {
             + "pragma_table_xinfo(\(SQLText.literal(table.name)), 'main') WHERE hidden = 0 ORDER BY cid)"),
         case .done(let values?) = try ask(
           "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name FROM "
-            + "pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)') WHERE cid > 0 ORDER BY cid)")
+            + "pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)') WHERE cid > 0 ORDER BY cid)"
+        )
       else { return "\(empty): its columns could not be read" }
       let key = table.module == "fts5" ? "id" : "docid"
       fill = "INSERT INTO main.\(name) (rowid, \(columns)) SELECT \(key), \(values) FROM \(source)"

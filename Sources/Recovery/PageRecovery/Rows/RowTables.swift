@@ -116,7 +116,8 @@ final class RowTables {
     var sequences: [String: Int64] = [:]
     guard trees.contains(where: \.isSequence) else { return sequences }
     let rows = try database.prepare(
-      "SELECT name, max(seq) FROM \(Self.sequenceName) WHERE typeof(name) = 'text' AND typeof(seq) = 'integer' GROUP BY name")
+      "SELECT name, max(seq) FROM \(Self.sequenceName) WHERE typeof(name) = 'text' AND typeof(seq) = 'integer' GROUP BY name"
+    )
     while try rows.step() { if let name = rows.text(0) { sequences[name] = rows.integer(1) } }
     return sequences
   }

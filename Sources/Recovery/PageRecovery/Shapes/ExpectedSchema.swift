@@ -11,6 +11,9 @@ struct ExpectedSchema {
   /// The layout of the model, for Core Data stores.
   var layout: StoreLayout?
 
+  /// Whether it is that of a backup, which may be older than what the store itself lists.
+  var isOfDonor = false
+
   /// How the store numbers the entities; nil where it does so as the layout.
   private(set) var numbering: EntityNumbering?
 
@@ -48,6 +51,7 @@ struct ExpectedSchema {
     guard layout == nil else { return found }
     func key(_ entry: SchemaEntry) -> String { "\(entry.kind.rawValue) \(entry.name.lowercased())" }
     let own = Dictionary(found.map { (key($0), $0) }) { first, _ in first }
+    guard !isOfDonor else { return found + entries.filter { own[key($0)] == nil } }
     let given = Set(entries.map(key))
     return entries.map { entry in
       guard let other = own[key(entry)], let theirs = other.tableDefinition, let ours = entry.tableDefinition,
@@ -65,7 +69,9 @@ struct ExpectedSchema {
       guard let module = entry.tableDefinition?.module, let sql = entry.sql else { continue }
       let names = ShadowTables.names(of: entry.name, module: module).filter { !listed.contains($0) }
       // A statement that SQLite does not carry out tells of no tables.
-      guard !names.isEmpty, let script = try? SchemaScript(sql), let made = try? ExpectedSchema(script) else { continue }
+      guard !names.isEmpty, let script = try? SchemaScript(sql), let made = try? ExpectedSchema(script) else {
+        continue
+      }
       missing += made.entries.filter { $0.kind == .table && names.contains($0.name.lowercased()) }
     }
     return missing

@@ -105,6 +105,11 @@ final class NewStore: NewTables {
       own.formUnion(layout.indexes.map { $0.name.lowercased() })
       for index in layout.spatialIndexes { own.formUnion(ShadowTables.names(of: index.name, module: "rtree")) }
     }
+    // What a virtual table is made anew by stays among the rows as found.
+    own.formUnion(
+      facts.entries.compactMap { entry in
+        entry.tableDefinition?.module.flatMap { ShadowTables.rows(of: entry.name, module: $0) }
+      })
     for entry in facts.entries where entry.kind == .table && !own.contains(entry.name.lowercased()) {
       guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
         isSame(definition.name, entry.name), !facts.hasUniqueIndex(on: entry.name)
@@ -214,7 +219,8 @@ final class NewStore: NewTables {
         ($0.element, .integer, $0.offset < 2 ? .reference($0.offset) : .other)
       }
     } else {
-      guard let made = definitions[definition.name.lowercased()], made.rowidAlias.map({ made.columns[$0].name })
+      guard let made = definitions[definition.name.lowercased()],
+        made.rowidAlias.map({ made.columns[$0].name })
           == definition.rowidAlias.map({ definition.columns[$0].name }),
         made.columns.allSatisfy({ !$0.hasDefault && !$0.isNotNull || definition.column(named: $0.name) != nil })
       else { return nil }

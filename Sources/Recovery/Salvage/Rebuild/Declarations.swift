@@ -108,7 +108,8 @@ struct Declarations {
         prepared = try database.makeStatement(sql: statement.sql)
         break
       } catch let error as DatabaseError where !ResultCodeCause(error.extendedResultCode).isEnvironmental {
-        guard case .collation(let name) = StandIns.Missing(error.message), collations.names.count < StandIns.limit else {
+        guard case .collation(let name) = StandIns.Missing(error.message), collations.names.count < StandIns.limit
+        else {
           return error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)"
         }
         StandIns.add(.collation(name), to: database)

@@ -21,6 +21,7 @@ struct PlainTables {
   /// The names of raw tables that could not be made under their own.
   let otherNames: [String: String]
 
+  private let emptyIndexes: Set<String>
   private let declarations: Declarations
 
   /// The declarations of tables that only the app can make, which are written into the schema when all else is made.
@@ -40,6 +41,7 @@ struct PlainTables {
     self.doubtful = doubtful
     self.store = store
     otherNames = Dictionary(found.otherNames.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
+    emptyIndexes = found.emptyIndexes
     declarations = try Declarations(database)
   }
 
@@ -76,7 +78,7 @@ struct PlainTables {
       try keepUnknownColumns(of: source, in: name, &aside)
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
-      let isCarried = carried.contains { $0.name == statement?.name }
+      let isCarried = carried.contains { $0.kind == "table" && $0.name == statement?.name }
       let evaluated = ((isCarried ? nil : statement).map { [$0] } ?? [] + unique).filter(\.hasExpressions)
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
         try copy(source, into: name)
@@ -132,26 +134,29 @@ struct PlainTables {
       let reason = try declarations.attempt(rows: nil) {
         try database.execute(sql: "PRAGMA writable_schema = 1")
         try database.execute(
-          sql: "UPDATE main.sqlite_master SET sql = ? WHERE type = 'table' AND lower(name) = ?",
-          arguments: [statement.sql, statement.name.lowercased()])
+          sql: "UPDATE main.sqlite_master SET sql = ? WHERE type = ? AND lower(name) = ?",
+          arguments: [statement.sql, statement.kind, statement.name.lowercased()])
         try database.execute(sql: "PRAGMA writable_schema = RESET")
       }
       remarks.append(
         "the declaration of \(printable(statement.name)) needs a function that only the app has; "
-          + (reason.map { "it is not in the store (\($0))" } ?? "it stands in the store as it was, and nothing checked its rows"))
+          + (reason.map { "it is not in the store (\($0))" } ?? "it stands in the store as it was, unchecked"))
     }
     let collations = declarations.standInCollations
     guard !collations.isEmpty else { return }
     let names = collations.map { printable($0) }.joined(separator: ", ")
     remarks.append(
-      "what is sorted by a collation that only the app has (\(names)) is sorted by its bytes; the app has to run REINDEX")
+      "what is sorted by a collation that only the app has (\(names)) is sorted by its bytes; the app has to run REINDEX"
+    )
   }
 
   /// Tells of triggers that make every change of their table fail.
   private mutating func checkTriggers(_ statements: [Statement]) throws {
     for table in Set(statements.filter { $0.kind == "trigger" }.map(\.table)).sorted() where try isMade(table) {
       let name = SQLText.quotedIdentifier(table)
-      for (verb, sql) in [("INSERT", "INSERT INTO main.\(name) DEFAULT VALUES"), ("DELETE", "DELETE FROM main.\(name)")] {
+      for (verb, sql) in [
+        ("INSERT", "INSERT INTO main.\(name) DEFAULT VALUES"), ("DELETE", "DELETE FROM main.\(name)"),
+      ] {
         guard case .refused(let message) = try declarations.answer("EXPLAIN \(sql)"),
           message.hasPrefix("no such table") || message.hasPrefix("no such column")
         else { continue }
@@ -166,10 +171,12 @@ struct PlainTables {
     guard !sequences.isEmpty, try isMade("sqlite_sequence") else { return }
     for entry in try String.fetchAll(database, sql: "SELECT name FROM main.sqlite_master WHERE type = 'table'") {
       guard let highest = sequences[entry], try isCounting(entry) else { continue }
-      let now = try Int64.fetchOne(database, sql: "SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
+      let now = try Int64.fetchOne(
+        database, sql: "SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
       try database.execute(sql: "DELETE FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
       try database.execute(
-        sql: "INSERT INTO main.sqlite_sequence (name, seq) VALUES (?, ?)", arguments: [entry, max(now ?? highest, highest)])
+        sql: "INSERT INTO main.sqlite_sequence (name, seq) VALUES (?, ?)",
+        arguments: [entry, max(now ?? highest, highest)])
     }
   }
 
@@ -206,7 +213,21 @@ struct PlainTables {
       if index.hasExpressions, try isMade(index.table) {
         rows = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(table)") ?? 0
       }
-      if let reason = try declarations.make(index, rows: rows) {
+      if var reason = try declarations.make(index, rows: rows) {
+        if case .function = StandIns.Missing(reason), emptyIndexes.contains(index.name.lowercased()),
+          let column = try String.fetchOne(
+            database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 2", arguments: [index.table])
+        {
+          // The app fills it in its own way, or not at all.
+          var standIn = index
+          standIn.sql =
+            "CREATE INDEX \(SQLText.quotedIdentifier(index.name)) ON \(table) (\(SQLText.quotedIdentifier(column))) WHERE 0"
+          guard let refusal = try declarations.make(standIn) else {
+            carried.append(index)
+            continue
+          }
+          reason = refusal
+        }
         remarks.append("the index \(printable(index.name)) could not be made again (\(reason))")
       }
     }

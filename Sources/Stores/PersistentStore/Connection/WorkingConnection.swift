@@ -54,7 +54,8 @@ package struct WorkingConnection: Sendable {
   ///   - prepare: done with the connection before anything else, such as adding functions.
   package init(
     _ path: FilePath, _ mode: Mode, label: String, cacheKilobytes: Int, attaching others: [FilePath] = [],
-    takesOldQuotes: Bool = false, isCancelled: (@Sendable () -> Bool)? = nil, prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+    takesOldQuotes: Bool = false, isCancelled: (@Sendable () -> Bool)? = nil,
+    prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
   ) throws {
     self.isCancelled = isCancelled
     if mode.isEvidence {

@@ -44,6 +44,15 @@ public struct SchemaScript: Sendable, Hashable {
     try self.init(statements.map { $0 + "\n;\n" }.joined())
   }
 
+  /// Whether a text begins as a schema does, behind comments.
+  package static func isLikely(_ text: String) -> Bool {
+    var scanner = SchemaScanner(bytes: Array(text.utf8))
+    scanner.skipSeparators()
+    return ["CREATE", "PRAGMA", "BEGIN"].contains(scanner.words(1).first)
+      && ["TABLE", "VIRTUAL", "FOREIGN_KEYS", "TRANSACTION", ";", "INDEX", "UNIQUE", "VIEW", "TRIGGER"].contains(
+        scanner.words(2).last)
+  }
+
   static func refused(_ detail: String) -> PersistentStoreError {
     PersistentStoreError(.schemaScriptRefused, operation: "read the schema", detail: detail)
   }
