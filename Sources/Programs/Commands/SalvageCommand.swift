@@ -41,7 +41,7 @@ struct SalvageCommand: ParsableCommand {
       valueName: "model"))
   var model: [PathArgument] = []
 
-  @Option(help: "The schema of a plain SQLite store, a .sql file.")
+  @Option(help: "The schema of a plain SQLite store: a .sql file, what .schema prints, a sound store, or a backup.")
   var schema: PathArgument?
 
   @OptionGroup var versionOrder: VersionOrderOptions

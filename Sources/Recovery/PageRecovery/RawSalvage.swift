@@ -28,8 +28,15 @@ package struct RawSalvage {
   /// The names of the tables that rows are in where they could not be made under their own.
   package var otherNames: [String: String]
 
-  /// The tables, indexes, views and triggers that the store's own schema lists, as far as it could be read.
+  /// The tables, indexes, views and triggers that the new store is to have: those of the schema that was given, and those that
+  /// the store's own lists besides, as far as it could be read.
   package var entries: [SchemaEntry]
+
+  /// The names, in lower case, of indexes that have no entries.
+  package var emptyIndexes: Set<String>
+
+  /// The highest keys that were given, by the names of their tables, as `sqlite_sequence` has them.
+  package var sequences: [String: Int64]
 
   /// The header of the file, where it could be read.
   package var header: DatabaseHeader?

@@ -63,17 +63,29 @@ package struct SalvageRun {
     try database.execute("COMMIT")
     try database.declareTables()
     try newStore?.finish()
-    var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [], mayRebuild: false)
+    var virtual = VirtualTables(in: makesVirtualTables ? found.definitions.entries : [])
     try virtual.make { sql throws(SalvageError) in try database.answer(sql) }
     // What a new store has of the declarations, its maker tells.
     let declarations = newStore == nil ? tables.remarks + virtual.remarks : []
+    var report = try report(found, outcome, kit, donorRemarks, tables.losses + declarations)
+    // The rebuild counts the rows of all tables anew before.
+    if newStore == nil { report.foldShadowTables(of: found.definitions.declarations) }
     return RawSalvage(
-      report: try report(found, outcome, kit, donorRemarks, tables.losses + declarations),
+      report: report,
       metadata: found.identity.metadata,
       layout: found.expected?.layout, basis: found.basis, foreignModel: found.foreignModel,
       numbering: found.numbering, names: try found.names(), otherNames: tables.otherNames,
-      entries: found.definitions.entries,
+      entries: found.definitions.declarations, emptyIndexes: Self.emptyIndexes(outcome.crawl),
+      sequences: try tables.sequences(),
       header: reader.layout.header, encoding: reader.layout.encoding, pageSize: reader.pageSize)
+  }
+
+  private static func emptyIndexes(_ crawl: borrowing Crawl) -> Set<String> {
+    let empty = crawl.trees.filter { tree in
+      tree.kind == .index && tree.root > 0 && tree.isComplete && tree.leaves == [tree.root]
+        && crawl.map.cellCount(tree.root) == 0
+    }
+    return Set(empty.map { $0.name.lowercased() })
   }
 
   /// Takes lost rows from a healthy store, where there is one; returns what is to be said of it.
@@ -147,7 +159,7 @@ extension FoundTrees {
   /// What a new store is made by.
   var facts: StoreFacts {
     StoreFacts(
-      layout: expected?.layout, entries: isForeign ? [] : definitions.entries, header: reader.layout.header,
+      layout: expected?.layout, entries: isForeign ? [] : definitions.declarations, header: reader.layout.header,
       encoding: reader.layout.encoding, pageSize: reader.pageSize)
   }
 }

@@ -42,13 +42,23 @@ public enum Affinity: String, Sendable, Hashable {
     case (.text, .integer(let number)): .text(EncodedText(String(number)))
     case (.text, .real(let number)): .text(EncodedText(String(number)))
     case (.real, .integer(let number)): .real(Double(number))
-    case (.real, .text(let text)): Double(text.string).map { .real($0) } ?? literal
+    case (.real, .text(let text)): Affinity.number(text.string).flatMap { Double($0) }.map { .real($0) } ?? literal
     case (.integer, .text(let text)), (.numeric, .text(let text)):
-      Int64(text.string).map { .integer($0) } ?? Double(text.string).map { Affinity.shortened($0) } ?? literal
+      Affinity.number(text.string).flatMap { text in
+        Int64(text).map { .integer($0) } ?? Double(text).map { Affinity.shortened($0) }
+      } ?? literal
     case (.integer, .real(let number)), (.numeric, .real(let number)), (.blob, .real(let number)):
       Affinity.shortened(number)
     default: literal
     }
+  }
+
+  /// A text without white space around it, where it has nothing but a decimal number; nil else.
+  private static func number(_ text: String) -> String? {
+    let isSpace = { (byte: UInt8) in byte == 0x20 || (byte >= 9 && byte <= 13) }
+    let bytes = Array(text.utf8.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+    let isNumber = bytes.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || "+-.eE".utf8.contains($0) }
+    return isNumber && !bytes.isEmpty ? String(decoding: bytes, as: UTF8.self) : nil
   }
 
   /// A number as an integer where that loses nothing.

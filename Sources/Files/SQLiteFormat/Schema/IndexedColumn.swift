@@ -21,12 +21,18 @@ public struct IndexedColumn: Sendable, Hashable {
       var rest = part
       var column = IndexedColumn()
       while let last = rest.last {
-        if rest.count > 1, last.isWord("asc") || last.isWord("desc") {
+        if rest.count > 1, last.isWord("autoincrement") {
+          // Only a key may have it, which is then the rowid.
+          rest.removeLast()
+        } else if rest.count > 1, last.isWord("asc") || last.isWord("desc") {
           column.isDescending = last.isWord("desc")
           rest.removeLast()
         } else if rest.count > 2, rest[rest.count - 2].isWord("collate") {
           column.collation = last.name
           rest.removeLast(2)
+        } else if rest.count > 2, last.isSymbol(")"), rest.first?.isSymbol("(") == true {
+          // A name in parentheses is a column; anything else stays an expression.
+          rest = Array(rest.dropFirst().dropLast())
         } else {
           break
         }

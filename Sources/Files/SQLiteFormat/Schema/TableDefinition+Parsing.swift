@@ -72,7 +72,7 @@ extension TableDefinition {
         column.collation = reader.next()?.name
       } else if token.isWord("default") {
         column.hasDefault = true
-        column.defaultValue = reader.takeLiteral()
+        column.defaultValue = reader.takeLiteral(keepingDigits: column.affinity == .text)
       } else if token.isWord("as") {
         _ = reader.takeParenthesized()
         column.generation = reader.takeWord("stored") ? .stored : .virtual
@@ -81,6 +81,9 @@ extension TableDefinition {
         reader.takeReference()
       } else if token.isWord("check") {
         reader.takeReference()
+      } else if token.isWord("set") {
+        // `ON DELETE SET DEFAULT` is no default.
+        _ = reader.next()
       } else if token.isWord("foreign") {
         break
       }

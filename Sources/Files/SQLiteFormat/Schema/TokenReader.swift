@@ -70,24 +70,29 @@ struct TokenReader {
   }
 
   /// Takes a default: a literal, or an expression, which is nil.
-  mutating func takeLiteral() -> Value? {
+  ///
+  /// - Parameter keepsDigits: whether a decimal number is text as it is written, which SQLite takes it for in a column of text.
+  mutating func takeLiteral(keepingDigits keepsDigits: Bool = false) -> Value? {
     if peek?.isSymbol("(") == true {
       let inner = takeParenthesized() ?? []
       var reader = TokenReader(inner)
       guard inner.count <= 2, inner.first?.isSymbol("(") == false else { return nil }
-      return reader.takeLiteral()
+      return reader.takeLiteral(keepingDigits: keepsDigits)
     }
     var sign = ""
     if peek?.isSymbol("-") == true || peek?.isSymbol("+") == true {
       sign = next()?.isSymbol("-") == true ? "-" : ""
     }
     switch next() {
-    case .number(let digits): return TokenReader.number(sign + digits)
+    case .number(let digits):
+      let isDecimal = !digits.lowercased().hasPrefix("0x")
+      return keepsDigits && isDecimal ? .text(EncodedText(sign + digits)) : TokenReader.number(sign: sign, digits)
     case .string(let text), .quoted(let text): return .text(EncodedText(text))
     case .blob(let digits): return TokenReader.blob(digits)
     case .word(let word) where isSameName(word, "true"): return .integer(1)
     case .word(let word) where isSameName(word, "false"): return .integer(0)
     case .word(let word) where isSameName(word, "null"): return .null
+    case .word(let word) where !word.lowercased().hasPrefix("current_"): return .text(EncodedText(word))
     case nil, .word?, .symbol?: return nil
     }
   }
@@ -98,10 +103,13 @@ struct TokenReader {
     _ = takeParenthesized()
   }
 
-  private static func number(_ text: String) -> Value? {
-    if text.hasPrefix("0x") || text.hasPrefix("0X") {
-      return UInt64(text.dropFirst(2), radix: 16).map { .integer(Int64(bitPattern: $0)) }
+  private static func number(sign: String, _ digits: String) -> Value? {
+    if digits.lowercased().hasPrefix("0x") {
+      return UInt64(digits.dropFirst(2), radix: 16).map {
+        .integer(sign.isEmpty ? Int64(bitPattern: $0) : 0 &- Int64(bitPattern: $0))
+      }
     }
+    let text = sign + digits
     return Int64(text).map { .integer($0) } ?? Double(text).map { .real($0) }
   }
 

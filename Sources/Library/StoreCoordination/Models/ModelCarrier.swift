@@ -102,6 +102,22 @@ package struct ModelCarrier: Sendable {
     }
   }
 
+  /// The schema of a plain store, or of a backup of one; nil for any other file.
+  ///
+  /// - Throws: what opening the backup throws, and `schema-script-refused` where the list of tables is damaged.
+  package func schema(identities: [AgeIdentity] = []) throws -> AppModel? {
+    switch kind {
+    case .store: return try AppModel.schema(ofStore: path, in: surroundings.fileSystem)
+    case .backup:
+      let backup = try UnpackedBackup(
+        .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
+        identities: identities, surroundings: surroundings)
+      defer { withExtendedLifetime(backup) {} }
+      return try AppModel.schema(ofStore: backup.donor.path, in: surroundings.fileSystem)
+    case .bundle, .unpackedBundle: return nil
+    }
+  }
+
   /// The name of the version: that of the file without its endings.
   package var versionName: String {
     var name = path.lastComponent?.string ?? "Store"

@@ -147,7 +147,11 @@ struct VersionOrderOptions: ParsableArguments {
   /// What an app expects of its store: a model, Swift sources, or a `.sql` schema.
   func loadAppModel(_ path: FilePath, json: Bool) throws -> AppModel {
     do {
-      return path.extension?.lowercased() == "sql" ? try AppModel.load(path) : .coreData(try load(path, json: json))
+      if try AppModel.isScript(path) { return try AppModel.load(path) }
+      let place = try CarrierName.path(path)
+      defer { withExtendedLifetime(place) {} }
+      if let schema = try ModelCarrier(place.path)?.schema() { return schema }
+      return .coreData(try load(path, json: json))
     } catch {
       if path == ModelOption.environment, !json {
         Terminal.standardError.write("lazaret: \(ModelOption.variable) names the model \(quoted(path)).\n")

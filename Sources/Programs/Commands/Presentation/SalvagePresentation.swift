@@ -32,7 +32,7 @@ struct SalvageText {
     }
     lines += "  Pages of \(grouped(report.pages.pageSize)) bytes: \(states.joined(separator: ", "))\n"
     if let rebuild = report.rebuild { lines += Self.words(rebuild, of: report) }
-    lines += "\n" + Self.next(report, output, place)
+    lines += "\n" + Self.next(report, store, output, place)
     text = lines
   }
 
@@ -203,13 +203,22 @@ struct SalvageText {
   }
 
   /// Where everything is, and what to do now.
-  private static func next(_ report: SalvageReport, _ output: FilePath, _ place: FilePath) -> String {
+  private static func next(
+    _ report: SalvageReport, _ store: FilePath, _ output: FilePath, _ place: FilePath
+  ) -> String {
     var lines = "The \(report.rebuild == nil ? "rows are" : "store is") in \(printable(output.string))\n"
     // Beside a result in the current folder it is named as that is.
     let isHere = place.folder == "." && output.components.count == 1
     lines += "The report is in \(printable(isHere ? place.lastComponent?.string ?? "" : place.string))\n"
     guard !report.isComplete else { return lines }
     lines += "What to do next:\n"
+    if report.mayLackTables, report.rebuild?.basis == .asFound, !report.isCoreData, report.kit == nil {
+      let salvage = "    lazaret salvage \(shellQuoted(store)) -o \(shellQuoted(output.sibling(suffix: "-2")))"
+      lines += "  Salvage it once more with what tells its tables:\n"
+      lines += "\(salvage) --schema App.sql     the app's schema, or another store of the app that is sound\n"
+      lines += "\(salvage) --with-backup latest  a backup of the store\n"
+      lines += "\(salvage) --kit App.kit         a recovery kit of the store\n"
+    }
     if report.lacksRecords {
       lines += "  Look for a backup or another copy: records that are lost here may be whole there.\n"
     }

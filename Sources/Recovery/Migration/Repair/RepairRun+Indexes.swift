@@ -9,8 +9,7 @@ extension RepairRun {
       switch difference {
       case .missingIndex(let index): try add(index)
       case .missingSpatialIndex(let index):
-        try database.execute(sql: index.statement)
-        try database.execute(sql: layout.fillingStatement(of: index))
+        try layout.make(index, on: database)
         note(
           .spatialIndex, in: index.tableName, index.name,
           "R-tree index \(printable(index.name)) of table \(printable(index.tableName)) is added and filled")

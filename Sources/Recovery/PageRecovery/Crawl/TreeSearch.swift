@@ -182,7 +182,10 @@ struct TreeSearch {
       if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
     }
     let choice = ModelChoice(model, identity, options)
-    let expected = try choice.expectedSchema(schema, reader, map)
+    var expected = try choice.expectedSchema(schema, reader, map)
+    if expected == nil, model == nil, !schema.isWhole, identity.metadata == nil, let donor = options.donor {
+      expected = try DonorRows.schema(of: donor, in: evidence.fileSystem)
+    }
     let foreign = choice.foreignModel
     // A store that is of another model has that one's tables, wherever its rows go.
     let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected

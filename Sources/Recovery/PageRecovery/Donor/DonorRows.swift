@@ -31,15 +31,7 @@ struct DonorRows {
   ) throws(SalvageError) {
     self.donor = donor
     self.kit = kit
-    let evidence = try Evidence(donor.path, in: fileSystem)
-    do throws(FormatError) {
-      database = try Database.withOwnParts(
-        main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
-      schema = try database.schema()
-    } catch {
-      throw Self.unusable(donor, error)
-    }
-    guard !schema.findings.hasDamage, !database.findings.hasDamage else { throw Self.unusable(donor, nil) }
+    (database, schema) = try Self.open(donor, in: fileSystem)
     guard donor.trust != .anyStore else { return }
     if let uuid, let theirs = try storeUUID() {
       guard theirs.uppercased() != uuid.uppercased() else { return }
@@ -47,6 +39,32 @@ struct DonorRows {
     }
     guard donor.trust == .sameStore else { return }
     throw Self.strange(donor, "nothing says whether it is of this store: one of the two has no identifier")
+  }
+
+  private static func open(_ donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> (Database, Schema)
+  {
+    let evidence = try Evidence(donor.path, in: fileSystem)
+    do throws(FormatError) {
+      let database = try Database.withOwnParts(
+        main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
+      let schema = try database.schema()
+      if !schema.findings.hasDamage, !database.findings.hasDamage { return (database, schema) }
+    } catch {
+      throw unusable(donor, error)
+    }
+    throw unusable(donor, nil)
+  }
+
+  /// The schema that a plain donor lists; nil for one of Core Data's.
+  static func schema(of donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> ExpectedSchema? {
+    let (_, schema) = try open(donor, in: fileSystem)
+    guard !schema.entries.isEmpty, schema.table(named: "Z_METADATA") == nil else { return nil }
+    let script = try wrapping(SalvageError.init) { () throws(PersistentStoreError) in
+      try SchemaScript(of: schema.entries.compactMap(\.sql))
+    }
+    var expected = try ExpectedSchema(script)
+    expected.isOfDonor = true
+    return expected
   }
 
   private static func strange(_ donor: SalvageDonor, _ detail: String) -> SalvageError {

@@ -55,15 +55,16 @@ final class OutputTable {
   ///
   /// - Parameters:
   ///   - number: tells the table from others where its name cannot be used.
+  ///   - isOwn: whether it is a table of the result's own.
   ///   - direct: the table of the new store that takes all rows it can; nil where all rows come into this one.
   ///   - refusal: what SQLite said of the first declaration that it refused; nil where it accepted the first one.
   static func make(
-    _ definition: TableDefinition, role: OutputRole, number: Int, in database: OutputDatabase,
+    _ definition: TableDefinition, role: OutputRole, number: Int, in database: OutputDatabase, isOwn: Bool = false,
     direct: (any NewTable)? = nil,
     refusal: inout String?
   ) throws(SalvageError) -> OutputTable {
     // Names that begin so are the result's own.
-    let isOwnName = role == .live && definition.name.lowercased().hasPrefix("lazaret_")
+    let isOwnName = !isOwn && role == .live && definition.name.lowercased().hasPrefix("lazaret_")
     if isOwnName { refusal = "the name is one of the result's own" }
     for declaration in Declaration.allCases where declaration != .underOtherName && !isOwnName {
       do throws(SalvageError) {
@@ -100,7 +101,7 @@ final class OutputTable {
     fieldCount = shape.fields.count
     hasRowid = shape.hasRowid
     aliasField = role == .live ? shape.alias : nil
-    defaults = shape.fields.map { definition.columns[$0].affinity.literal(definition.columns[$0].defaultValue) }
+    defaults = shape.fields.map { definition.defaultValue(ofColumn: $0, encoding: .utf8) }
     do throws(SalvageError) {
       try database.execute(shape.statement)
       if shape.untyped != shape.statement {
@@ -197,9 +198,4 @@ final class OutputTable {
     guard bound < fieldCount else { return }
     for field in bound..<fieldCount where field != aliasField { statement.bind(defaults[field], at: field + 2) }
   }
-}
-
-extension Affinity {
-  /// A default's literal; NULL where there is none.
-  fileprivate func literal(_ value: Value?) -> Value { value ?? .null }
 }

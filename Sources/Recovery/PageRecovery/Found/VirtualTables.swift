@@ -5,8 +5,8 @@ internal import StoreFiles
 /// The virtual tables of a store, made again over the tables behind them: full-text and R-tree indexes.
 ///
 /// The rows of a virtual table are in ordinary tables, which come back as all tables do. So only its declaration is written
-/// into the schema, as SQLite's own `.dump` does, and then its module checks what it finds. Where it is not satisfied, or
-/// SQLite lacks the module, the declaration is left out again, which is told.
+/// into the schema, as SQLite's own `.dump` does, and then its module checks what it finds. Where it is not satisfied the
+/// virtual table is made anew and given its content once more. What only the app can make stays as it is declared.
 package struct VirtualTables {
   /// What SQLite has to say to a statement.
   package enum Answer {
@@ -26,21 +26,21 @@ package struct VirtualTables {
 
   private let declared: [Declared]
 
-  /// Whether a module may draw up its index anew from the content that it keeps, where the index is damaged.
-  private let mayRebuild: Bool
+  /// The database, as it is attached, whose tables have the content to make a virtual table anew by; nil where none is.
+  private let content: String?
 
   /// What is to be said of those that were not made again.
   package private(set) var remarks: [String] = []
 
   /// Finds them among the entries of a schema.
-  package init(in entries: [SchemaEntry], mayRebuild: Bool) {
+  package init(in entries: [SchemaEntry], content: String? = nil) {
     declared = entries.compactMap { entry in
       guard let sql = entry.sql, let definition = entry.tableDefinition, let module = definition.module,
         isSame(definition.name, entry.name)
       else { return nil }
       return Declared(name: entry.name, module: module.lowercased(), statement: sql)
     }
-    self.mayRebuild = mayRebuild
+    self.content = content
   }
 
   /// Makes them again in the main database of a connection.
@@ -49,9 +49,67 @@ package struct VirtualTables {
   package mutating func make<Problem: Error>(_ ask: (String) throws(Problem) -> Answer) throws(Problem) {
     for table in declared {
       guard let reason = try refusal(of: table, ask) else { continue }
-      remarks.append(
-        "the virtual table \(printable(table.name)) was not made again (\(reason)); the tables behind it were")
+      let name = printable(table.name)
+      if Self.isOfApp(reason), case .done = try enter(table, ask) {
+        remarks.append(
+          "the virtual table \(name) stays as it is declared, and nothing checked it: only the app can use it (\(reason))"
+        )
+      } else if let content, ShadowTables.modules.contains(table.module) {
+        if let words = try remake(table, from: content, ask) {
+          remarks.append("the virtual table \(name) was damaged (\(reason)); \(words)")
+        }
+      } else {
+        remarks.append("the virtual table \(name) was not made again (\(reason)); the tables behind it were")
+      }
     }
+  }
+
+  /// Whether SQLite says that it lacks what only the app adds to it: a module, or what takes words apart.
+  private static func isOfApp(_ reason: String) -> Bool {
+    [lacksModule, "no such tokenizer", "unknown tokenizer", "error in tokenizer constructor"].contains(
+      where: reason.hasPrefix)
+  }
+
+  private static let lacksModule = "this SQLite lacks the module"
+
+  /// Makes a virtual table anew and gives it its content; returns what is to be said of that, nil where all of it is there.
+  private func remake<Problem: Error>(
+    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    let name = SQLText.quotedIdentifier(table.name)
+    for shadow in ShadowTables.names(of: table.name, module: table.module) {
+      _ = try ask("DROP TABLE IF EXISTS main.\(SQLText.quotedIdentifier(shadow))")
+    }
+    if case .refused(let message) = try ask(table.statement) { return "it could not be made anew (\(message))" }
+    let empty = "it was made anew, and is empty"
+    let source = "\(content).\(SQLText.quotedIdentifier(table.name + "_content"))"
+    guard table.module.hasPrefix("fts") else { return "\(empty): its entries could not be read" }
+    let isKept = try count(
+      "SELECT count(*) FROM pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)')", ask)
+    var fill = "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
+    if isKept ?? 0 > 0 {
+      guard
+        case .done(let columns?) = try ask(
+          "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name FROM "
+            + "pragma_table_xinfo(\(SQLText.literal(table.name)), 'main') WHERE hidden = 0 ORDER BY cid)"),
+        case .done(let values?) = try ask(
+          "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name FROM "
+            + "pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)') WHERE cid > 0 ORDER BY cid)"
+        )
+      else { return "\(empty): its columns could not be read" }
+      let key = table.module == "fts5" ? "id" : "docid"
+      fill = "INSERT INTO main.\(name) (rowid, \(columns)) SELECT \(key), \(values) FROM \(source)"
+    }
+    if case .refused(let message) = try ask(fill) { return "\(empty) (\(message))" }
+    return try complaint(of: table, ask).map { "\(empty) (\($0))" }
+  }
+
+  /// The number that a query gives; nil where it is refused.
+  private func count<Problem: Error>(
+    _ sql: String, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> Int64? {
+    guard case .done(let text) = try ask(sql) else { return nil }
+    return text.flatMap { Int64($0) }
   }
 
   /// Makes one; returns why it was not made.
@@ -60,7 +118,7 @@ package struct VirtualTables {
   ) throws(Problem) -> String? {
     guard case .done("1") = try ask("SELECT 1 FROM pragma_module_list WHERE name = \(SQLText.literal(table.module))")
     else {
-      return "this SQLite lacks the module \(printable(table.module))"
+      return "\(Self.lacksModule) \(printable(table.module))"
     }
     guard Self.modules.contains(table.module) else { return "the module \(printable(table.module)) keeps no rows" }
     guard
@@ -101,10 +159,7 @@ package struct VirtualTables {
     switch table.module {
     case "fts3", "fts4", "fts5":
       let check = "INSERT INTO main.\(name) (\(name)) VALUES ('integrity-check')"
-      guard let message = try refusal(of: [look, check], ask) else { return nil }
-      guard mayRebuild else { return message }
-      let rebuild = "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
-      return try refusal(of: [rebuild, look, check], ask) == nil ? nil : message
+      return try refusal(of: [look, check], ask)
     case "rtree", "rtree_i32", "geopoly":
       if case .refused(let message) = try ask(look) { return message }
       switch try ask("SELECT rtreecheck('main', \(SQLText.literal(table.name)))") {

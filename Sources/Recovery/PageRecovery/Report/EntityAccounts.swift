@@ -41,7 +41,9 @@ struct EntityAccounts {
   /// The accounts of all tables.
   func all() throws(SalvageError) -> [Entity] {
     let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
-    let tables = outcome.crawl.trees.indices.filter { outcome.live[$0] != nil || outcome.tallies[$0].deleted > 0 }
+    let tables = outcome.crawl.trees.indices.filter { index in
+      !outcome.crawl.trees[index].isInternal && (outcome.live[index] != nil || outcome.tallies[index].deleted > 0)
+    }
     let names = tables.map { list.entityNames(ofTable: outcome.tallies[$0].name) }
     var onPages: [Int64?] = []
     for (index, names) in zip(tables, names) {

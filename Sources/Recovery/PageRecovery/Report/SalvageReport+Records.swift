@@ -1,3 +1,5 @@
+internal import PersistentStore
+package import SQLiteFormat
 internal import StoreFiles
 
 extension SalvageReport {
@@ -12,6 +14,22 @@ extension SalvageReport {
 
   /// The accounts of the pairs of many-to-many relationships, by table.
   public var pairs: [Entity] { isCoreData ? entities.filter(\.isOfPairs) : [] }
+
+  /// Counts the rows of virtual tables once, under their own names: what their modules keep besides is no record.
+  package mutating func foldShadowTables(of entries: [SchemaEntry]) {
+    for entry in entries {
+      guard let module = entry.tableDefinition?.module else { continue }
+      let shadows = ShadowTables.names(of: entry.name, module: module)
+      let rows = ShadowTables.rows(of: entry.name, module: module)
+      entities = entities.compactMap { entity in
+        guard shadows.contains(entity.table.lowercased()) else { return entity }
+        guard entity.table.lowercased() == rows else { return nil }
+        var entity = entity
+        (entity.name, entity.table) = (entry.name, entry.name)
+        return entity
+      }
+    }
+  }
 
   /// The numbers of the records, which every text, list and page takes from here.
   public var count: RecoveryCount {

@@ -96,9 +96,30 @@ final class RowTables {
   /// - Parameter store: the new store that takes the rows it can; nil where all go into the database.
   func makeTables(in store: (any NewTables)? = nil) throws(SalvageError) {
     for (index, tree) in trees.enumerated() {
+      if tree.isSequence, var definition = tree.definition {
+        definition.name = Self.sequenceName
+        var refusal: String?
+        live[index] = try OutputTable.make(
+          definition, role: .live, number: index + 1, in: database, isOwn: true, refusal: &refusal)
+        continue
+      }
       guard !tree.isInternal, !tree.isDropped, tree.kind != .index, let definition = tree.definition else { continue }
       live[index] = try make(index, definition, .live, direct: store?.table(for: definition))
     }
+  }
+
+  /// What the table of the highest keys that were given is called among the rows as found: SQLite keeps its own name for itself.
+  private static let sequenceName = "lazaret_sequence"
+
+  /// The highest keys that were given, by the names of their tables.
+  func sequences() throws(SalvageError) -> [String: Int64] {
+    var sequences: [String: Int64] = [:]
+    guard trees.contains(where: \.isSequence) else { return sequences }
+    let rows = try database.prepare(
+      "SELECT name, max(seq) FROM \(Self.sequenceName) WHERE typeof(name) = 'text' AND typeof(seq) = 'integer' GROUP BY name"
+    )
+    while try rows.step() { if let name = rows.text(0) { sequences[name] = rows.integer(1) } }
+    return sequences
   }
 
   /// Makes a table with as much of its declaration as SQLite accepts, and notes what it refused.

@@ -22,6 +22,9 @@ struct DefinitionSearch {
     /// The entries of the schema, repaired.
     var entries: [SchemaEntry]
 
+    /// What a new store is made by.
+    var declarations: [SchemaEntry]
+
     /// The trees to look for.
     var list: TreeList
 
@@ -62,6 +65,7 @@ struct DefinitionSearch {
     var doubts = orders?.doubts ?? [:]
     if shapes?.layout == nil { doubts = ColumnCounts.repair(&entries, rows: rows) }
     if schema.isWhole { remarks += IntegerKeys.restore(in: &entries, rows: rows) }
+    entries += ExpectedSchema.shadowTables(missingIn: entries)
     let own = isCoreData || Self.listsCoreData(entries) ? try ownTables() : nil
     var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows, own: own)
     entries += list.trees.filter(\.isKnownByRows).compactMap { tree in
@@ -84,7 +88,9 @@ struct DefinitionSearch {
         "the store's list of its entities gives them other numbers than its model, its rows and its tables do, and was not gone by"
       )
     }
-    return Definitions(shapes: shapes, entries: entries, list: list, remarks: remarks)
+    return Definitions(
+      shapes: shapes, entries: entries, declarations: shapes?.declarations(besides: entries) ?? entries, list: list,
+      remarks: remarks)
   }
 
   /// The tables of Core Data's own that rows tell of; none where the schema lists all tables.

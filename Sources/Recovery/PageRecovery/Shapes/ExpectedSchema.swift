@@ -11,6 +11,9 @@ struct ExpectedSchema {
   /// The layout of the model, for Core Data stores.
   var layout: StoreLayout?
 
+  /// Whether it is that of a backup, which may be older than what the store itself lists.
+  var isOfDonor = false
+
   /// How the store numbers the entities; nil where it does so as the layout.
   private(set) var numbering: EntityNumbering?
 
@@ -40,6 +43,42 @@ struct ExpectedSchema {
       throw SalvageError(.model, operation: "read the schema", detail: "an unforeseen failure")
     }
   }
+
+  /// What a new store is made by: a schema that was given, and what the store's own lists besides.
+  ///
+  /// A table whose own declaration has columns that the given one lacks stays as it is declared.
+  func declarations(besides found: [SchemaEntry]) -> [SchemaEntry] {
+    guard layout == nil else { return found }
+    func key(_ entry: SchemaEntry) -> String { "\(entry.kind.rawValue) \(entry.name.lowercased())" }
+    let own = Dictionary(found.map { (key($0), $0) }) { first, _ in first }
+    guard !isOfDonor else { return found + entries.filter { own[key($0)] == nil } }
+    let given = Set(entries.map(key))
+    return entries.map { entry in
+      guard let other = own[key(entry)], let theirs = other.tableDefinition, let ours = entry.tableDefinition,
+        theirs.columns.contains(where: { ours.column(named: $0.name) == nil })
+      else { return entry }
+      return other
+    } + found.filter { !given.contains(key($0)) }
+  }
+
+  /// The tables behind the virtual tables of a schema that does not list them.
+  static func shadowTables(missingIn found: [SchemaEntry]) -> [SchemaEntry] {
+    let listed = Set(found.filter { $0.kind == .table }.map { $0.name.lowercased() })
+    var missing: [SchemaEntry] = []
+    for entry in found where missing.count < shadowLimit {
+      guard let module = entry.tableDefinition?.module, let sql = entry.sql else { continue }
+      let names = ShadowTables.names(of: entry.name, module: module).filter { !listed.contains($0) }
+      // A statement that SQLite does not carry out tells of no tables.
+      guard !names.isEmpty, let script = try? SchemaScript(sql), let made = try? ExpectedSchema(script) else {
+        continue
+      }
+      missing += made.entries.filter { $0.kind == .table && names.contains($0.name.lowercased()) }
+    }
+    return missing
+  }
+
+  /// How many of them are looked for at most.
+  private static let shadowLimit = 1000
 
   private static func entries(of statements: [String]) -> [SchemaEntry] {
     var entries: [SchemaEntry] = []

@@ -57,6 +57,9 @@ struct Tree {
   /// Whether it belongs to SQLite or to the salvage itself and is not part of the result.
   var isInternal = false
 
+  /// Whether it has the highest keys that SQLite gave to rows of other tables.
+  var isSequence: Bool { isInternal && kind == .table && name.lowercased() == "sqlite_sequence" }
+
   /// The numbers of all entities of the model, where the rows of the table are of one entity alone; else nil.
   var otherNumbers: Set<Int64>?
 

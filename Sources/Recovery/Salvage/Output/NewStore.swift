@@ -47,6 +47,9 @@ final class NewStore: NewTables {
   private let facts: Facts
   private let pages: NewPages
   private let roots: [String: UInt32]
+
+  /// The declarations of the tables that are no layout's, by their names in lower case.
+  private let definitions: [String: TableDefinition]
   private let budget = KeySet.Budget()
   private let space: SortingSpace
 
@@ -71,6 +74,9 @@ final class NewStore: NewTables {
     let size = isCoreData ? 4096 : facts.store.pageSize
     let vacuum =
       isCoreData ? 2 : facts.store.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
+    definitions = Dictionary(
+      facts.entries.compactMap { entry in entry.tableDefinition.map { (entry.name.lowercased(), $0) } }
+    ) { first, _ in first }
     roots = try Self.makeTables(path, facts, pageSize: size, vacuum: vacuum)
     pages = try wrapping(SalvageError.init) { () throws(FileError) in
       try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
@@ -93,7 +99,17 @@ final class NewStore: NewTables {
         names.append(table.name)
       }
     }
-    let own = Set(names.map { $0.lowercased() } + StoreLayout.bookkeepingTableNames.map { $0.lowercased() })
+    var own = Set(names.map { $0.lowercased() } + StoreLayout.bookkeepingTableNames.map { $0.lowercased() })
+    if let layout = facts.layout {
+      // The model's indexes get their names, and R-tree indexes their tables, when the rows are there.
+      own.formUnion(layout.indexes.map { $0.name.lowercased() })
+      for index in layout.spatialIndexes { own.formUnion(ShadowTables.names(of: index.name, module: "rtree")) }
+    }
+    // What a virtual table is made anew by stays among the rows as found.
+    own.formUnion(
+      facts.entries.compactMap { entry in
+        entry.tableDefinition?.module.flatMap { ShadowTables.rows(of: entry.name, module: $0) }
+      })
     for entry in facts.entries where entry.kind == .table && !own.contains(entry.name.lowercased()) {
       guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
         isSame(definition.name, entry.name), !facts.hasUniqueIndex(on: entry.name)
@@ -203,8 +219,13 @@ final class NewStore: NewTables {
         ($0.element, .integer, $0.offset < 2 ? .reference($0.offset) : .other)
       }
     } else {
-      for (index, column) in definition.columns.enumerated() {
-        targets.append((column.name, column.affinity, index == definition.rowidAlias ? .key : .other))
+      guard let made = definitions[definition.name.lowercased()],
+        made.rowidAlias.map({ made.columns[$0].name })
+          == definition.rowidAlias.map({ definition.columns[$0].name }),
+        made.columns.allSatisfy({ !$0.hasDefault && !$0.isNotNull || definition.column(named: $0.name) != nil })
+      else { return nil }
+      for (index, column) in made.columns.enumerated() {
+        targets.append((column.name, column.affinity, index == made.rowidAlias ? .key : .other))
       }
     }
     var columns: [DirectTable.Column] = []
@@ -214,7 +235,12 @@ final class NewStore: NewTables {
       if let place = definition.column(named: target.name) {
         guard let field = stored.firstIndex(of: place) else { return nil }
         column.field = field
-        if definition.columns[place].isNotNull { column.classes.remove(.null) }
+        let isMandatory =
+          definition.columns[place].isNotNull
+          || definitions[definition.name.lowercased()]?.columns.contains {
+            $0.isNotNull && isSame($0.name, target.name)
+          } == true
+        if isMandatory { column.classes.remove(.null) }
         if case .key = target.role { column.classes = .any }
         used += 1
       }

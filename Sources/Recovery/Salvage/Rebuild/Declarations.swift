@@ -66,6 +66,13 @@ struct Declarations {
   /// The time that is left for evaluating expressions of the schema, those of all statements together.
   private let budget: Budget
 
+  /// The collations of the app's own that are stood in for.
+  private let collations: Collations
+
+  private final class Collations {
+    var names: [String] = []
+  }
+
   private final class Budget {
     var left: Duration
     init(_ left: Duration) { self.left = left }
@@ -79,6 +86,7 @@ struct Declarations {
         arguments: [schema, schema])
       return sum + (size?[0] as Int64? ?? 0)
     }
+    collations = Collations()
     budget = Budget(.milliseconds(Self.leastMilliseconds + min(contentLength, 1 << 50) / Self.bytesPerMillisecond))
   }
 
@@ -94,11 +102,19 @@ struct Declarations {
       return "it is no statement that makes one"
     }
     let prepared: GRDB.Statement
-    do {
-      // Of several statements in one text, this is an error.
-      prepared = try database.makeStatement(sql: statement.sql)
-    } catch let error as DatabaseError where !ResultCodeCause(error.extendedResultCode).isEnvironmental {
-      return error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)"
+    while true {
+      do {
+        // Of several statements in one text, this is an error.
+        prepared = try database.makeStatement(sql: statement.sql)
+        break
+      } catch let error as DatabaseError where !ResultCodeCause(error.extendedResultCode).isEnvironmental {
+        guard case .collation(let name) = StandIns.Missing(error.message), collations.names.count < StandIns.limit
+        else {
+          return error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)"
+        }
+        StandIns.add(.collation(name), to: database)
+        collations.names.append(name)
+      }
     }
     return try attempt(
       rows: statement.hasExpressions && statement.kind != "table" ? rows : nil, of: [statement]
@@ -157,6 +173,9 @@ struct Declarations {
     }
   }
 
+  /// The collations of the app's own by which indexes were sorted as bytes are.
+  var standInCollations: [String] { collations.names }
+
   /// Lets the module of a virtual table look at what it finds, which may be columns and views of the schema.
   func answer(_ sql: String) throws -> VirtualTables.Answer {
     var answer = VirtualTables.Answer.done(nil)
@@ -165,10 +184,14 @@ struct Declarations {
         let row = try Row.fetchOne(database, sql: sql)
         answer = .done(
           row.flatMap { String.fromDatabaseValue($0[0]) ?? Int64.fromDatabaseValue($0[0]).map { "\($0)" } })
+        // What a module has kept back is written now, so that what it says of that is said of its table.
+        try database.execute(sql: "COMMIT; BEGIN")
       } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
         // Its module may take damaged bytes for a size and ask for more memory than there is.
         guard [.content, .outOfMemory].contains(ResultCodeCause(error.extendedResultCode)) else { throw error }
         answer = .refused(error.message.map { printable($0) } ?? "SQLite reported code \(error.resultCode.rawValue)")
+        // Nothing of it may come back with the next transaction.
+        try database.execute(sql: database.isInsideTransaction ? "ROLLBACK; BEGIN" : "BEGIN")
       }
     }
     return refusal.map { .refused($0) } ?? answer

@@ -54,7 +54,7 @@ struct PlainAssembly {
       account.setAside += try plain.make([name], by: byTable[name.lowercased()] ?? [], &aside)
       try tell(Int64(index + 1), Int64(names.count))
     }
-    try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table })
+    try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table }, sequences: found.sequences)
     remarks += plain.remarks + plain.conversions
     lacksDeclarations = !plain.remarks.isEmpty
     if let header = found.header, header.hasMagic {

@@ -21,7 +21,11 @@ struct PlainTables {
   /// The names of raw tables that could not be made under their own.
   let otherNames: [String: String]
 
+  private let emptyIndexes: Set<String>
   private let declarations: Declarations
+
+  /// The declarations of tables that only the app can make, which are written into the schema when all else is made.
+  private var carried: [Statement] = []
 
   /// What could not be made again, in words; each means that something of the store is missing.
   private(set) var remarks: [String] = []
@@ -37,6 +41,7 @@ struct PlainTables {
     self.doubtful = doubtful
     self.store = store
     otherNames = Dictionary(found.otherNames.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
+    emptyIndexes = found.emptyIndexes
     declarations = try Declarations(database)
   }
 
@@ -65,14 +70,16 @@ struct PlainTables {
   ) throws -> [SalvageReport.Rebuild.Repair] {
     let source = raw[otherNames[name.lowercased()] ?? name]
     var reason: String?
-    if try !isMade(name), let statement { reason = try declarations.make(statement) }
+    if try !isMade(name), let statement { reason = try makeTable(statement) }
     if reason == nil, try isMade(name) {
       let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
       try makeIndexes(unique)
       guard let source else { return try finish(name, indexes) }
+      try keepUnknownColumns(of: source, in: name, &aside)
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
-      let evaluated = ([statement].compactMap(\.self) + unique).filter(\.hasExpressions)
+      let isCarried = carried.contains { $0.kind == "table" && $0.name == statement?.name }
+      let evaluated = ((isCarried ? nil : statement).map { [$0] } ?? [] + unique).filter(\.hasExpressions)
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
         try copy(source, into: name)
       }
@@ -92,6 +99,92 @@ struct PlainTables {
     }
     guard let source else { return [] }
     return try makePlain(source, insteadOf: name, &aside) + (try finish(source.name, indexes))
+  }
+
+  /// Makes a table as it is declared, or where only the app can, as one with the same b-trees.
+  private mutating func makeTable(_ statement: Statement) throws -> String? {
+    guard let reason = try declarations.make(statement) else { return nil }
+    guard case .function = StandIns.Missing(reason), let definition = TableDefinition(sql: statement.sql) else {
+      return reason
+    }
+    var standIn = statement
+    standIn.sql = definition.standIn
+    guard try declarations.make(standIn) == nil else { return reason }
+    carried.append(statement)
+    return nil
+  }
+
+  /// Sets the values of columns aside for which the declaration has no place.
+  private mutating func keepUnknownColumns(
+    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
+  ) throws {
+    let own = try Set(
+      String.fetchAll(
+        database, sql: "SELECT lower(name) FROM pragma_table_xinfo(?, 'main')", arguments: [name]))
+    let unknown = source.columns.map(\.name).filter { !own.contains($0.lowercased()) }
+    guard !unknown.isEmpty, !own.isEmpty, try aside.keepColumns(unknown, of: source) else { return }
+    remarks.append(
+      "\(printable(name)) has columns that its declaration does not know (\(unknown.prefix(6).map { printable($0) }.joined(separator: ", "))); their values were set aside"
+    )
+  }
+
+  /// Writes the declarations into the schema that only the app can make, word for word.
+  private mutating func carry() throws {
+    for statement in carried {
+      let reason = try declarations.attempt(rows: nil) {
+        try database.execute(sql: "PRAGMA writable_schema = 1")
+        try database.execute(
+          sql: "UPDATE main.sqlite_master SET sql = ? WHERE type = ? AND lower(name) = ?",
+          arguments: [statement.sql, statement.kind, statement.name.lowercased()])
+        try database.execute(sql: "PRAGMA writable_schema = RESET")
+      }
+      remarks.append(
+        "the declaration of \(printable(statement.name)) needs a function that only the app has; "
+          + (reason.map { "it is not in the store (\($0))" } ?? "it stands in the store as it was, unchecked"))
+    }
+    let collations = declarations.standInCollations
+    guard !collations.isEmpty else { return }
+    let names = collations.map { printable($0) }.joined(separator: ", ")
+    remarks.append(
+      "what is sorted by a collation that only the app has (\(names)) is sorted by its bytes; the app has to run REINDEX"
+    )
+  }
+
+  /// Tells of triggers that make every change of their table fail.
+  private mutating func checkTriggers(_ statements: [Statement]) throws {
+    for table in Set(statements.filter { $0.kind == "trigger" }.map(\.table)).sorted() where try isMade(table) {
+      let name = SQLText.quotedIdentifier(table)
+      for (verb, sql) in [
+        ("INSERT", "INSERT INTO main.\(name) DEFAULT VALUES"), ("DELETE", "DELETE FROM main.\(name)"),
+      ] {
+        guard case .refused(let message) = try declarations.answer("EXPLAIN \(sql)"),
+          message.hasPrefix("no such table") || message.hasPrefix("no such column")
+        else { continue }
+        remarks.append("a trigger makes every \(verb) of \(printable(table)) fail (\(message))")
+        break
+      }
+    }
+  }
+
+  /// Raises the highest keys that were given to those that the store had noted.
+  private func raise(_ sequences: [String: Int64]) throws {
+    guard !sequences.isEmpty, try isMade("sqlite_sequence") else { return }
+    for entry in try String.fetchAll(database, sql: "SELECT name FROM main.sqlite_master WHERE type = 'table'") {
+      guard let highest = sequences[entry], try isCounting(entry) else { continue }
+      let now = try Int64.fetchOne(
+        database, sql: "SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
+      try database.execute(sql: "DELETE FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
+      try database.execute(
+        sql: "INSERT INTO main.sqlite_sequence (name, seq) VALUES (?, ?)",
+        arguments: [entry, max(now ?? highest, highest)])
+    }
+  }
+
+  /// Whether a table never gives a key twice.
+  private func isCounting(_ name: String) throws -> Bool {
+    let sql = try String.fetchOne(
+      database, sql: "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", arguments: [name])
+    return sql?.uppercased().contains("AUTOINCREMENT") == true
   }
 
   /// Makes the indexes of a table that has its rows.
@@ -120,7 +213,21 @@ struct PlainTables {
       if index.hasExpressions, try isMade(index.table) {
         rows = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(table)") ?? 0
       }
-      if let reason = try declarations.make(index, rows: rows) {
+      if var reason = try declarations.make(index, rows: rows) {
+        if case .function = StandIns.Missing(reason), emptyIndexes.contains(index.name.lowercased()),
+          let column = try String.fetchOne(
+            database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 2", arguments: [index.table])
+        {
+          // The app fills it in its own way, or not at all.
+          var standIn = index
+          standIn.sql =
+            "CREATE INDEX \(SQLText.quotedIdentifier(index.name)) ON \(table) (\(SQLText.quotedIdentifier(column))) WHERE 0"
+          guard let refusal = try declarations.make(standIn) else {
+            carried.append(index)
+            continue
+          }
+          reason = refusal
+        }
         remarks.append("the index \(printable(index.name)) could not be made again (\(reason))")
       }
     }
@@ -128,9 +235,13 @@ struct PlainTables {
 
   /// Makes virtual tables over the tables behind them, then views and triggers.
   ///
-  /// - Parameter entries: the schema's entries of the virtual tables.
-  mutating func makeRest(_ statements: [Statement], virtual entries: [SchemaEntry]) throws {
-    var virtual = VirtualTables(in: entries, mayRebuild: true)
+  /// - Parameters:
+  ///   - entries: the schema's entries of the virtual tables.
+  ///   - sequences: the highest keys that the store had given, by table.
+  mutating func makeRest(
+    _ statements: [Statement], virtual entries: [SchemaEntry], sequences: [String: Int64]
+  ) throws {
+    var virtual = VirtualTables(in: entries, content: "raw")
     try virtual.make { sql throws(any Error) in try declarations.answer(sql) }
     remarks += virtual.remarks
     for statement in statements where statement.kind == "view" || statement.kind == "trigger" {
@@ -138,6 +249,9 @@ struct PlainTables {
         remarks.append("the \(statement.kind) \(printable(statement.name)) could not be made again (\(reason))")
       }
     }
+    try checkTriggers(statements)
+    try raise(sequences)
+    try carry()
   }
 
   /// Puts the rows of a table into one as the raw salvage made it, in the place of what SQLite refused; where not even that

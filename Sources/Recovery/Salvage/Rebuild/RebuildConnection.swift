@@ -21,7 +21,8 @@ struct RebuildConnection {
     self.path = path
     do {
       connection = try WorkingConnection(
-        path, isNew ? .create : .immutable, label: "Lazaret.Salvage", cacheKilobytes: 8192, isCancelled: isCancelled
+        path, isNew ? .create : .immutable, label: "Lazaret.Salvage", cacheKilobytes: 8192, takesOldQuotes: true,
+        isCancelled: isCancelled
       ) { database in
         for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
       }

@@ -22,15 +22,11 @@ extension StoreAssembly {
   /// Copies persistent history, mirroring and the app's own tables, with what belongs to them.
   mutating func copyForeignTables() throws {
     var own = Set(layout.tableNames.map { $0.lowercased() } + found.names.foreignTables)
-    // The tables behind R-tree indexes, by the names that SQLite gives them.
-    for entry in found.entries where entry.kind == .table {
-      guard let sql = entry.sql?.uppercased(), sql.hasPrefix("CREATE VIRTUAL"), sql.contains("RTREE"),
-        own.contains(entry.name.lowercased())
-      else { continue }
-      for suffix in ["_node", "_rowid", "_parent"] { own.insert(entry.name.lowercased() + suffix) }
-    }
-    for index in layout.spatialIndexes {
-      for suffix in ["_node", "_rowid", "_parent"] { own.insert(index.name.lowercased() + suffix) }
+    for index in layout.spatialIndexes { own.formUnion(ShadowTables.names(of: index.name, module: "rtree")) }
+    // Those of other entity numbers have other names.
+    for entry in found.entries where own.contains(entry.name.lowercased()) {
+      guard let module = entry.tableDefinition?.module else { continue }
+      own.formUnion(ShadowTables.names(of: entry.name, module: module))
     }
     let names = raw.all.map(\.name).filter { name in
       !own.contains(name.lowercased()) && !name.hasPrefix("lazaret_")
@@ -59,7 +55,8 @@ extension StoreAssembly {
       }
     }
     try plain.makeRest(
-      foreign, virtual: found.entries.filter { $0.kind == .table && !own.contains($0.name.lowercased()) })
+      foreign, virtual: found.entries.filter { $0.kind == .table && !own.contains($0.name.lowercased()) },
+      sequences: found.sequences)
     remarks += plain.remarks + plain.conversions
     if !plain.remarks.isEmpty { lacksDeclarations = true }
   }

@@ -153,7 +153,7 @@ struct StoreReconstruction {
       // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
       try database.execute(
         sql: """
-          PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+          PRAGMA encoding = '\(found.encoding.pragmaName)'; PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
           PRAGMA cache_size = -2048; PRAGMA threads = 1
           """)
       try WorkingConnection.attach(folder.raw, .immutable, as: "raw", to: database)
@@ -174,6 +174,7 @@ struct StoreReconstruction {
     report.remarks += filled.remarks
     report.take(filled.recounts)
     report.take(referredTo: filled.referredTo)
+    report.foldShadowTables(of: found.entries)
     if !filled.account.isFaithful || !filled.isWhole { report.isComplete = false }
     if let foreign = found.foreignModel, let layout = found.layout {
       report.note(

@@ -48,12 +48,14 @@ package struct WorkingConnection: Sendable {
   ///   - label: who works with it, for debugging.
   ///   - cacheKilobytes: the size of the cache of pages.
   ///   - others: the files that a connection to evidence attaches.
+  ///   - takesOldQuotes: whether text in double quotes is taken for text, as schemas of older apps have it.
   ///   - isCancelled: asked twice a second while SQLite works, on another thread; where it says so, the statement ends
   ///     with SQLite's `SQLITE_INTERRUPT`.
   ///   - prepare: done with the connection before anything else, such as adding functions.
   package init(
     _ path: FilePath, _ mode: Mode, label: String, cacheKilobytes: Int, attaching others: [FilePath] = [],
-    isCancelled: (@Sendable () -> Bool)? = nil, prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
+    takesOldQuotes: Bool = false, isCancelled: (@Sendable () -> Bool)? = nil,
+    prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
   ) throws {
     self.isCancelled = isCancelled
     if mode.isEvidence {
@@ -67,6 +69,7 @@ package struct WorkingConnection: Sendable {
     // What fails leaves its transaction open, and the file is thrown away with it.
     configuration.allowsUnsafeTransactions = true
     configuration.label = label
+    configuration.acceptsDoubleQuotedStringLiterals = takesOldQuotes
     configuration.prepareDatabase { database in
       try prepare(database)
       try database.execute(

@@ -6,6 +6,8 @@ enum MemoryDatabase {
   static func open() throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
+    // Schemas of older apps have text in double quotes.
+    configuration.acceptsDoubleQuotedStringLiterals = true
     configuration.label = "Lazaret.MemoryDatabase"
     return try DatabaseQueue(configuration: configuration)
   }

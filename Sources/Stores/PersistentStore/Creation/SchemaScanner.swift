@@ -58,6 +58,63 @@ struct SchemaScanner {
     return words
   }
 
+  /// What a `CREATE TABLE` or `CREATE VIRTUAL TABLE` makes.
+  struct Made {
+    var name: String
+    var isVirtual: Bool
+  }
+
+  /// The table that the statement at this place makes; nil where it makes none.
+  var made: Made? {
+    var next = self
+    func take(_ word: String) -> Bool {
+      guard next.words(1) == [word] else { return false }
+      _ = next.takeName()
+      return true
+    }
+    guard take("CREATE") else { return nil }
+    let isVirtual = take("VIRTUAL")
+    guard take("TABLE") else { return nil }
+    if take("IF") { for word in ["NOT", "EXISTS"] where !take(word) { return nil } }
+    return next.takeName().map { Made(name: $0, isVirtual: isVirtual) }
+  }
+
+  /// Goes on behind the semicolon that ends the statement at this place.
+  mutating func skipStatement() {
+    var next = offset
+    while let byte = byte(at: next), byte != UInt8(ascii: ";") {
+      next = separatorEnd(at: next) ?? quotedEnd(at: next) ?? next + 1
+    }
+    move(to: next + 1)
+    previousEnd = offset
+  }
+
+  /// The text from this place on.
+  var rest: String { String(decoding: bytes[min(offset, bytes.count)...], as: UTF8.self) }
+
+  /// Takes a word, or a name in quotes.
+  private mutating func takeName() -> String? {
+    skipSeparators()
+    let start = offset
+    if let end = quotedEnd(at: start) {
+      move(to: end)
+      return String(decoding: bytes[(start + 1)..<max(start + 1, end - 1)], as: UTF8.self)
+    }
+    var end = start
+    while let byte = byte(at: end), Self.isWord(byte) || byte >= 0x80 || byte == UInt8(ascii: "$") { end += 1 }
+    move(to: end)
+    return end > start ? String(decoding: bytes[start..<end], as: UTF8.self) : nil
+  }
+
+  /// The end of what is in quotes at an offset; nil where none begins there.
+  private func quotedEnd(at start: Int) -> Int? {
+    guard let open = byte(at: start), [0x22, 0x27, 0x60, 0x5B].contains(open) else { return nil }
+    let close = open == 0x5B ? 0x5D : open
+    var end = start + 1
+    while let byte = byte(at: end), byte != close { end += 1 }
+    return min(end + 1, bytes.count)
+  }
+
   /// The end of the white space, semicolon or comment at an offset; nil where there is none.
   private func separatorEnd(at start: Int) -> Int? {
     guard let first = byte(at: start) else { return nil }

@@ -38,6 +38,21 @@ public struct SchemaScript: Sendable, Hashable {
     try self.init(text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text)
   }
 
+  /// The schema that a store lists, by the statements of its tables, indexes, views and triggers in that order; what SQLite
+  /// makes by itself may be among them.
+  package init(of statements: [String]) throws(PersistentStoreError) {
+    try self.init(statements.map { $0 + "\n;\n" }.joined())
+  }
+
+  /// Whether a text begins as a schema does, behind comments.
+  package static func isLikely(_ text: String) -> Bool {
+    var scanner = SchemaScanner(bytes: Array(text.utf8))
+    scanner.skipSeparators()
+    return ["CREATE", "PRAGMA", "BEGIN"].contains(scanner.words(1).first)
+      && ["TABLE", "VIRTUAL", "FOREIGN_KEYS", "TRANSACTION", ";", "INDEX", "UNIQUE", "VIEW", "TRIGGER"].contains(
+        scanner.words(2).last)
+  }
+
   static func refused(_ detail: String) -> PersistentStoreError {
     PersistentStoreError(.schemaScriptRefused, operation: "read the schema", detail: detail)
   }
@@ -46,15 +61,16 @@ public struct SchemaScript: Sendable, Hashable {
 extension SchemaScript {
   /// Runs the script in a private database, statement by statement.
   ///
-  /// Transactions are left out, because the whole database is thrown away on an error.
+  /// Transactions are left out, because the whole database is thrown away on an error. The tables that SQLite makes by itself,
+  /// its own and those behind virtual tables, are passed over, and collations and functions of the app's are stood in for.
   func run(in database: Database) throws {
     DatabaseImage.limit(database)
     try database.execute(sql: "PRAGMA max_page_count = 16384")
-    let bytes = Array(text.utf8)
-    var position = SchemaScanner(bytes: bytes)
-    let statements = try database.allStatements(sql: text)
+    var position = SchemaScanner(bytes: Array(text.utf8))
+    var statements = try database.allStatements(sql: text)
     var number = 0
     var steps = 0
+    var standIns = 0
     while true {
       position.skipSeparators()
       guard !position.isAtEnd else { return }
@@ -64,8 +80,16 @@ extension SchemaScript {
       // Some pragmas act when they are compiled, so the words are judged before SQLite sees them.
       let verdict = SchemaStatementRule.verdict(on: position.words(4))
       if case .refuse(let reason) = verdict { throw Self.refused("\(place) \(reason)") }
+      if let made = position.made, try Self.isSQLitesOwn(made, database) {
+        position.skipStatement()
+        statements = try database.allStatements(sql: position.rest)
+        continue
+      }
+      if let made = position.made, made.isVirtual { try Self.dropShadows(of: made.name, database) }
+      var isCompiled = false
       do {
         guard let statement = try statements.next() else { return }
+        isCompiled = true
         guard position.advance(over: Array(statement.sql.utf8)) else {
           throw Self.refused("\(place) could not be found again in the text")
         }
@@ -74,6 +98,15 @@ extension SchemaScript {
           steps += DatabaseImage.steps(of: statement)
         }
       } catch let error as DatabaseError {
+        if !isCompiled, let missing = StandIns.Missing(error.message), standIns < StandIns.limit {
+          StandIns.add(missing, to: database)
+          standIns += 1
+          number -= 1
+          statements = try database.allStatements(sql: position.rest)
+          continue
+        }
+        // Only the app can make it.
+        if error.message?.hasPrefix("no such module: ") == true { continue }
         // Of a database in memory only the system's memory, and files for sorting, can lack; that it is full or that a value
         // is too long are limits of our own, and the schema's fault.
         let cause = ResultCodeCause(error.extendedResultCode)
@@ -88,6 +121,29 @@ extension SchemaScript {
           resultCode: error.extendedResultCode.rawValue)
       }
       guard steps <= Self.maximumSteps else { throw Self.refused("\(place): the schema takes too long to run") }
+    }
+  }
+
+  /// Whether SQLite makes a table by itself: one of its own, or one behind a virtual table that is there already.
+  private static func isSQLitesOwn(_ made: SchemaScanner.Made, _ database: Database) throws -> Bool {
+    if made.name.lowercased().hasPrefix("sqlite_") { return true }
+    guard !made.isVirtual, made.name.contains("_") else { return false }
+    return try Bool.fetchOne(
+      database,
+      sql: """
+        SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE)
+          AND EXISTS (SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow' AND name = ?1 COLLATE NOCASE)
+        """, arguments: [made.name]) == true
+  }
+
+  /// Drops the tables behind a virtual table that a listing has before it; SQLite makes them with it.
+  private static func dropShadows(of name: String, _ database: Database) throws {
+    for name in Set(ShadowTables.modules.flatMap { ShadowTables.names(of: name, module: $0) }) {
+      let isThere = try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE)",
+        arguments: [name])
+      if isThere == true { try database.execute(sql: "DROP TABLE \(SQLText.quotedIdentifier(name))") }
     }
   }
 }

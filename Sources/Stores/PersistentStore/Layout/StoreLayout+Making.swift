@@ -23,10 +23,17 @@ extension StoreLayout {
 
   /// Makes the R-tree indexes, and fills them from the rows that are in their tables.
   package func makeSpatialIndexes(on database: Database) throws {
-    for index in spatialIndexes {
-      try database.execute(sql: index.statement)
-      try database.execute(sql: fillingStatement(of: index))
+    for index in spatialIndexes { try make(index, on: database) }
+  }
+
+  /// Makes an R-tree index that is not there, and fills it from the rows of its table.
+  package func make(_ index: SpatialIndexLayout, on database: Database) throws {
+    // What is left of one that the schema lists no more stands in its way.
+    for name in ShadowTables.names(of: index.name, module: "rtree") {
+      try database.execute(sql: "DROP TABLE IF EXISTS main.\(SQLText.quotedIdentifier(name))")
     }
+    try database.execute(sql: index.statement)
+    try database.execute(sql: fillingStatement(of: index))
   }
 
   /// Makes the triggers; what is done to records before that is not seen by them.
