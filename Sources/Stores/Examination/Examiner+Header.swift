@@ -5,6 +5,9 @@ import StoreFiles
 struct StoreBytes {
   var main: any ByteSource
   var log: (any ByteSource)?
+
+  /// The log's index as it was before the log was read; nil where there is none that can be read.
+  var logIndex: WriteAheadLogIndex?
   var journal: (any ByteSource)?
 
   /// Whether the super-journal of that name is there.

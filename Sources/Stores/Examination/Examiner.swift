@@ -161,6 +161,8 @@ package struct Examiner: Sendable {
     guard let file = lock.file else {
       throw FileError(.notFound, operation: "read the store", path: main.path)
     }
+    // Read before the log: what it counts is in the log by then.
+    let index = try openPart(.sharedMemory, of: files)?.bytes(at: 0, length: WriteAheadLogIndex.length)
     let log = try openPart(.wal, of: files)
     var journal = try openPart(.journal, of: files)
     if lock.isWriterActive {
@@ -171,7 +173,9 @@ package struct Examiner: Sendable {
         HealthNote(
           "writer-active", .note, "another process has a transaction under way; it is not part of the store yet"))
     }
-    return StoreBytes(main: file, log: log, journal: journal) { name in superJournalExists(name, beside: files) }
+    return StoreBytes(main: file, log: log, logIndex: index.flatMap { WriteAheadLogIndex($0) }, journal: journal) { name in
+      superJournalExists(name, beside: files)
+    }
   }
 
   /// Reads the store from the ground up, and stops where it cannot go on.
@@ -195,6 +199,8 @@ package struct Examiner: Sendable {
     _ visitor: (any PageVisitor)?
   ) throws {
     examination.note(database)
+    examination.noteEnd(of: database.writeAheadLog, by: bytes.logIndex)
+    try examination.noteRemains(of: database.rollbackJournal, database)
     var database = database
     if let foreign = try ForeignLog(of: database) {
       examination.condemn(.damage("foreign-wal", foreign.words))
@@ -232,6 +238,7 @@ package struct Examiner: Sendable {
     } else if examination.kind == .coreData {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUnlessRecords)
     }
+    examination.tellUnreadLog()
   }
 
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {

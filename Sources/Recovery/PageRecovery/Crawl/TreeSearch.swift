@@ -114,6 +114,8 @@ struct TreeSearch {
   /// marked.
   private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
     if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
+    // With a part of the old pages alone put back, trees and rows are of two times.
+    if found.reader.overlay?.isCutOff == true { return false }
     let shared = try SharedPages(found.crawl, found.schema.entries)
     if shared.hasOtherTrees { return true }
     guard shared.hasOtherPages || shared.hasOtherRows else { return false }
