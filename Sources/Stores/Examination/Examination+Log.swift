@@ -29,7 +29,8 @@ extension Examination {
     health.notes.append(
       HealthNote(
         "journal-unfinished", .warning,
-        "the rollback journal has no header, and pages of a transaction that may not have ended; SQLite does not undo it"))
+        "the rollback journal has no header, and pages of a transaction that may not have ended; SQLite does not undo it"
+      ))
     health.hasUnreadLog = true
     health.mayLackCommits = true
   }

@@ -42,6 +42,12 @@ extension Examiner {
           "the file's own first page is damaged, but a whole one stands in its write-ahead log or journal"))
       return database
     }
+    if kind == .writeAheadLog, bytes.log == nil {
+      // It is given by itself, and not as the log of the store that it is a part of.
+      examination.condemn(.notSQLite(kind))
+      return try StoreBytes(main: MemoryBytes([]), log: bytes.main, superJournalExists: bytes.superJournalExists)
+        .databaseOfLogAlone()
+    }
     if kind == .empty || kind == .zeros, try bytes.hasPagesElsewhere(), try bytes.isMainBlank() {
       examination.condemn(.blank(kind, hasPagesElsewhere: true))
       return try bytes.databaseOfLogAlone()

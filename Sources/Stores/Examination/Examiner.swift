@@ -131,6 +131,11 @@ package struct Examiner: Sendable {
       examination.condemn(.unreadable(error))
     }
     _ = consume lock
+    if examination.health.usesLog != false, let holder = try files.holderOfDeletedLog(in: fileSystem) {
+      // Whatever the file by itself is like, it is not the store.
+      examination.verdict = .unavailable
+      examination.reason = .deletedLog(holder)
+    }
     return examination
   }
 
@@ -173,7 +178,8 @@ package struct Examiner: Sendable {
         HealthNote(
           "writer-active", .note, "another process has a transaction under way; it is not part of the store yet"))
     }
-    return StoreBytes(main: file, log: log, logIndex: index.flatMap { WriteAheadLogIndex($0) }, journal: journal) { name in
+    return StoreBytes(main: file, log: log, logIndex: index.flatMap { WriteAheadLogIndex($0) }, journal: journal) {
+      name in
       superJournalExists(name, beside: files)
     }
   }
@@ -198,6 +204,7 @@ package struct Examiner: Sendable {
     _ database: Database, _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options,
     _ visitor: (any PageVisitor)?
   ) throws {
+    let untouched = examination
     examination.note(database)
     examination.noteEnd(of: database.writeAheadLog, by: bytes.logIndex)
     try examination.noteRemains(of: database.rollbackJournal, database)
@@ -226,6 +233,15 @@ package struct Examiner: Sendable {
     let isIncomplete = examination.drift?.isEmpty == false
     if options.depth == .full || isIncomplete || examination.health.isDamaged || examination.verdict == .damaged {
       try checkPages(of: database, schema, into: &examination, options, visitor)
+    }
+    if examination.verdict == .damaged, database.isLogApplied, try ForeignLog.isOfOtherState(database) {
+      // What was found is owed to the log.
+      examination = untouched
+      examination.condemn(.damage("foreign-wal", ForeignLog.state.words))
+      var bytes = bytes
+      bytes.log = nil
+      return try read(
+        try bytes.database(pageSize: database.pageSize), bytes, into: &examination, model: model, options: options, nil)
     }
     if options.countsRecords { try count(database, schema, into: &examination, options) }
     examination.condemnForNotes()

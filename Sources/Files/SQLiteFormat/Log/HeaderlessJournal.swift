@@ -73,7 +73,8 @@ package struct HeaderlessJournal: Sendable {
       }
       offset = aligned(offset, sector)
       guard try isHeader(at: offset) else { return }
-      nonce = try source.read(at: offset, length: RollbackJournal.Header.length).span.uint32(at: 12)
+      let header = try source.read(at: offset, length: RollbackJournal.Header.length)
+      nonce = header.span.uint32(at: 12)
       offset += sector
     }
   }

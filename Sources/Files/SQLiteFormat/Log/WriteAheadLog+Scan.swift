@@ -65,7 +65,9 @@ extension WriteAheadLog {
     let first = frame - transaction.count
     for (index, page) in transaction.enumerated() {
       frames[page] = UInt32(first + index + 1)
+      if page == 1, firstHeaderFrame == nil { firstHeaderFrame = first + index + 1 }
     }
+    if commitCount == 0 { firstCommittedFrame = frame }
     transaction.removeAll(keepingCapacity: true)
     committedFrameCount = frame
     commitCount += 1
@@ -129,7 +131,8 @@ extension WriteAheadLog {
     // A frame before it may have lost bytes, so that the next one begins in it.
     var offset = max(Int64(Header.length), place - Int64(frameLength) + 1)
     while let found = try search.next(from: offset) {
-      let frame = LogFrame(try source.read(at: found, length: WriteAheadLog.frameHeaderLength).span)
+      let bytes = try source.read(at: found, length: WriteAheadLog.frameHeaderLength)
+      let frame = LogFrame(bytes.span)
       if frame.page != 0, found >= place || (found - Int64(Header.length)) % Int64(frameLength) != 0 { count(frame) }
       offset = found + Int64(frameLength)
     }

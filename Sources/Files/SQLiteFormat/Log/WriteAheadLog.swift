@@ -77,6 +77,12 @@ public struct WriteAheadLog: Sendable {
   /// What is odd about the log.
   public internal(set) var findings = Findings()
 
+  /// The last frame of the first transaction, counted from 1; 0 where nothing is committed.
+  var firstCommittedFrame = 0
+
+  /// The first committed frame that has page 1, counted from 1; nil where none has.
+  var firstHeaderFrame: Int?
+
   /// The newest committed frame of each page, frames counted from 1.
   var frames: [UInt32: UInt32] = [:]
 

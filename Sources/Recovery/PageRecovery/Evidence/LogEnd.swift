@@ -5,6 +5,16 @@ internal import StoreFiles
 enum LogEnd {
   /// What is to be said where a part of the log is gone or was not read, as a look at the store says it too.
   static func remarks(_ evidence: Evidence, _ reader: PageReader) throws(SalvageError) -> [String] {
+    let holder: String?
+    do throws(FileError) { holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem) } catch {
+      throw SalvageError(error)
+    }
+    if let holder {
+      return [
+        "the write-ahead log was deleted while \(holder) had the store open: what it has written since is in the deleted file "
+          + "alone"
+      ]
+    }
     if let header = reader.layout.header, header.hasMagic, header.isPageCountValid, reader.overlay == nil,
       reader.layout.pageCount < header.pageCount
     {

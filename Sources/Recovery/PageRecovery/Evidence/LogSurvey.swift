@@ -39,7 +39,9 @@ struct LogSurvey {
     let length = WriteAheadLog.Header.length
     for place in stride(from: 0, through: bytes.count - length, by: 1) where bytes[place] == 0x37 {
       let head = Array(bytes[place..<(place + length)])
-      guard let header = WriteAheadLog.Header(head), header.isChecksumRight, let size = header.pageSize else { continue }
+      guard let header = WriteAheadLog.Header(head), header.isChecksumRight, let size = header.pageSize else {
+        continue
+      }
       var checksum = LogChecksum()
       checksum.add(head.span.extracting(0..<24), bigEndian: header.isBigEndian)
       return LogSurvey(
@@ -80,7 +82,8 @@ struct LogSurvey {
     let place = Int64(WriteAheadLog.Header.length)
     let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
     guard source.count >= place + length, source.count < place + 2 * length else { return nil }
-    let frame = LogFrame(try source.piece(at: place, length: WriteAheadLog.frameHeaderLength).span)
+    let bytes = try source.piece(at: place, length: WriteAheadLog.frameHeaderLength)
+    let frame = LogFrame(bytes.span)
     guard frame.page > 0, frame.pageCount > 0, frame.page < 1 << 24 else { return nil }
     return LogSurvey(
       source: source, pageSize: pageSize, salts: (frame.salt1, frame.salt2), start: nil, first: place, hasHeader: false)

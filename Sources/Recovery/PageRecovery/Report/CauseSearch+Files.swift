@@ -213,7 +213,8 @@ extension CauseSearch {
     } else if log.findings.contains(.logUncommittedFrames) {
       add(
         .interruptedTransaction, .possible, part: .wal,
-        words: "The write-ahead log ends with a transaction that has no end: an app was ended while it saved, or the log was "
+        words:
+          "The write-ahead log ends with a transaction that has no end: an app was ended while it saved, or the log was "
           + "cut off.")
     }
     if let overlay = reader.overlay, overlay.source == .log, overlay.isContradicted {
@@ -258,7 +259,8 @@ extension CauseSearch {
     } else if overlay.isCutOff {
       add(
         .interruptedTransaction, .certain, part: .journal,
-        words: "A transaction was cut off, and records of its rollback journal are gone or damaged: it was undone as far as the "
+        words:
+          "A transaction was cut off, and records of its rollback journal are gone or damaged: it was undone as far as the "
           + "others go.")
     } else if overlay.doubtfulCount > 0 {
       add(
