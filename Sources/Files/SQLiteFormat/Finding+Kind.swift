@@ -71,6 +71,13 @@ extension Finding {
     /// A frame of the write-ahead log does not match its checksum; what follows is not read.
     case logFrameChecksumWrong = "wal-frame-checksum-wrong"
 
+    /// A frame of the write-ahead log has its checksum and other salts than the header, so that it and what follows is not
+    /// read.
+    case logFrameSaltsWrong = "wal-frame-salts-wrong"
+
+    /// Bytes of the write-ahead log are no frame of it.
+    case logUnknownBytes = "wal-unknown-bytes"
+
     /// Frames at the end of the write-ahead log were never committed.
     case logUncommittedFrames = "wal-uncommitted-frames"
 

@@ -25,6 +25,9 @@ extension Finding.Kind {
     case .logPageSizeDiffers: "the write-ahead log's page size is not the database's: it belongs to another database"
     case .logFrameChecksumWrong:
       "a frame of the write-ahead log does not match its checksum; what follows is not read"
+    case .logFrameSaltsWrong:
+      "a frame of the write-ahead log has other salts than its header; it and what follows is not read"
+    case .logUnknownBytes: "bytes of the write-ahead log are no frames of it"
     case .logUncommittedFrames: "frames at the end of the write-ahead log were never committed"
     case .logStaleFrames: "behind the write-ahead log's end are frames of an earlier round"
     case .logPartialFrame: "the write-ahead log does not end at a frame's end"
@@ -38,8 +41,8 @@ extension Finding.Kind {
     case .journalHeaderInvalid: "the rollback journal does not begin with a usable header, so SQLite ignores it"
     case .journalPageSizeDiffers: "the rollback journal's page size is not the database's"
     case .journalRecordChecksumWrong:
-      "a record of the rollback journal does not match its checksum; what follows is not used"
-    case .journalRecordInvalid: "a record of the rollback journal names an impossible page; what follows is not used"
+      "a record of the rollback journal does not match its checksum"
+    case .journalRecordInvalid: "a record of the rollback journal names an impossible page"
     case .journalTruncated: "the rollback journal ends before its last record"
     case .superJournalNamed: "the rollback journal is part of a transaction over several databases"
     case .superJournalGone: "the super-journal is gone, so the transaction was committed and is not rolled back"
@@ -83,7 +86,6 @@ extension Finding.Kind {
     case .pageCountStale,
       .logUncommittedFrames,
       .logStaleFrames,
-      .logPartialFrame,
       .journalFinished,
       .journalHot,
       .superJournalNamed,
@@ -94,6 +96,8 @@ extension Finding.Kind {
       .fileTooLong,
       .partialPage,
       .logHeaderTruncated,
+      .logUnknownBytes,
+      .logPartialFrame,
       .journalHeaderInvalid,
       .journalPageSizeDiffers,
       .tooManyGroups:
@@ -101,7 +105,7 @@ extension Finding.Kind {
     case .headerTruncated, .magicMissing, .pageSizeInvalid, .reservedBytesInvalid, .payloadFractionsWrong,
       .readVersionUnknown, .schemaFormatUnknown, .encodingUnknown, .vacuumFieldsContradict, .fileTooShort,
       .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid, .logPageSizeDiffers,
-      .logFrameChecksumWrong, .logMissingPages, .logBehindDatabase, .logBesideEmptyDatabase,
+      .logFrameChecksumWrong, .logFrameSaltsWrong, .logMissingPages, .logBehindDatabase, .logBesideEmptyDatabase,
       .journalRecordChecksumWrong, .journalRecordInvalid, .journalTruncated, .pageOutOfRange, .pageMissing,
       .pageUsedTwice, .pageCopied, .pageKindWrong, .pageHeaderInvalid, .cellPointerInvalid, .cellInvalid, .cellsOverlap,
       .freeblockInvalid, .fragmentCountWrong, .recordMalformed, .rowidOrder, .treeTooDeep, .treeUneven,
@@ -111,4 +115,12 @@ extension Finding.Kind {
       .damage
     }
   }
+
+  /// Whether it tells of bytes in a log that are not part of what a reader sees, and not left from an earlier round.
+  package var isOfUnreadLog: Bool { Self.ofUnreadLogs.contains(self) }
+
+  private static let ofUnreadLogs: Set<Finding.Kind> = [
+    .logHeaderTruncated, .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid,
+    .logFrameChecksumWrong, .logFrameSaltsWrong, .logUnknownBytes, .logUncommittedFrames, .logPartialFrame,
+  ]
 }

@@ -35,6 +35,16 @@ enum OpenFiles {
     return found
   }
 
+  /// A process, this one included, that goes on writing to a store's log although its name was deleted.
+  static func processWithDeletedLog(of set: StoreFileSet, main identity: FileIdentity) -> Process? {
+    #if os(Linux)
+      return SystemCalls.process(holding: identity, andDeleted: set.path(of: .wal))
+        .map { Process(id: $0, name: name(of: $0)) }
+    #else
+      return nil
+    #endif
+  }
+
   /// A process in words, by name where the system tells it.
   static func describe(processID: Int32) -> String {
     Process(id: processID, name: name(of: processID)).description

@@ -109,6 +109,15 @@ extension StoreFileSet {
     return result
   }
 
+  /// The process, in words, that has the store and its log open although the log's name was deleted; nil where none has, or
+  /// where the system does not tell.
+  ///
+  /// What it has written since is in that file alone, and goes with the process.
+  package func holderOfDeletedLog(in fileSystem: FileSystem) throws(FileError) -> String? {
+    guard let status = try fileSystem.status(of: main) else { return nil }
+    return OpenFiles.processWithDeletedLog(of: self, main: status.identity)?.description
+  }
+
   /// Finds the set that a path given by a user stands for.
   ///
   /// Symbolic links are followed, as SQLite does. A store that is not there is no error: its set has no main member.
@@ -151,6 +160,20 @@ extension StoreFileSet {
       case .regular: return StoreFileSet(main: try fileSystem.realPath(path))
       }
     }
+  }
+
+  /// The store to which SQLite would take a file of that name for its log, the log's index or its journal; nil where no such
+  /// store is there.
+  package static func store(withPart path: FilePath, in fileSystem: FileSystem) throws(FileError) -> FilePath? {
+    guard let name = path.lastComponent?.platformBytes else { return nil }
+    for suffix in ["-wal", "-shm", "-journal"] {
+      let end = Array(name.suffix(suffix.utf8.count))
+      // Where case makes no difference to the file system, it makes none here.
+      guard String(decoding: end, as: UTF8.self).lowercased() == suffix, name.count > end.count else { continue }
+      let main = path.folder.appending(FilePath.Component(platformBytes: Array(name.dropLast(end.count))))
+      if try fileSystem.status(of: main)?.kind == .regular { return main }
+    }
+    return nil
   }
 
   private static func resolvedFolder(_ folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> FilePath {

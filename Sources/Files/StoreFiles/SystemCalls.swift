@@ -241,6 +241,25 @@ enum SystemCalls {
       return false
     }
 
+    /// The number of a process that has a file open, and another one that was deleted from a path since.
+    static func process(holding identity: FileIdentity, andDeleted path: FilePath) -> Int32? {
+      guard let processes = unsafe opendir("/proc") else { return nil }
+      defer { unsafe _ = closedir(processes) }
+      while let entry = unsafe readdir(processes) {
+        guard let id = unsafe Int32(name(of: entry)) else { continue }
+        // A process of another user, or one that has just ended, cannot be looked at.
+        let folder = FilePath("/proc/\(id)/fd")
+        guard let names = try? entries(of: folder),
+          names.contains(where: { (try? linkTarget(folder.appending($0)).string) == path.string + " (deleted)" })
+        else { continue }
+        let holdsMain = names.contains {
+          (try? status(of: folder.appending($0), followingLinks: true))?.identity == identity
+        }
+        if holdsMain { return id }
+      }
+      return nil
+    }
+
     private static func name(of entry: UnsafeMutablePointer<dirent>) -> String {
       unsafe withUnsafePointer(to: &entry.pointee.d_name) { tuple in
         unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))

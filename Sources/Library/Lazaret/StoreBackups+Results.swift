@@ -32,7 +32,7 @@ extension StoreBackups {
 
       /// A proof of the modules below.
       init(_ proof: BackupProof) {
-        isProven = proof.result == .proven
+        isProven = proof.result == .proven && !proof.isOfEvidence
         isInconclusive = proof.result == .inconclusive
         problems = proof.problems.map(\.words)
       }

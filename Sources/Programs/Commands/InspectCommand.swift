@@ -13,7 +13,7 @@ struct InspectCommand: ParsableCommand {
 
       A repairable store has sound pages, but lacks something of its own model; what it lacks is listed.
 
-      Exits with 1 where there is no store, with 2 for a damaged or a repairable one, and where --check data finds something or cannot be done, with 3 for one that is unavailable or encrypted. An outdated or incompatible store is told with 0.
+      Exits with 1 where there is no store, with 2 for a damaged or a repairable one, where what was written last may be missing, and where --check data finds something or cannot be done, with 3 for one that is unavailable or encrypted. An outdated or incompatible store is told with 0.
 
       EXAMPLE
         lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
@@ -71,7 +71,8 @@ struct InspectCommand: ParsableCommand {
         ).text)
       if TextStyle.current.isQuiet, !output.json {
         // The exit code does not tell this: a mistyped path would look like a sound store.
-        var words = examination.verdict == .compatible ? [] : [examination.reason.words]
+        let isAsItShouldBe = examination.verdict == .compatible && !examination.health.mayLackCommits
+        var words = isAsItShouldBe ? [] : [examination.reason.words]
         if data?.hasContradictions == true { words.append("Its records contradict its model.") }
         if data?.lacksFiles == true { words.append("Files that its records refer to are missing.") }
         if let obstacle { words.append("The records were not checked: \(obstacle).") }
@@ -89,7 +90,7 @@ struct InspectCommand: ParsableCommand {
       case .missing: throw ExitStatus.failed
       case .compatible, .outdated, .incompatible: break
       }
-      if data?.isClean == false || obstacle != nil { throw ExitStatus.doubtful }
+      if data?.isClean == false || obstacle != nil || examination.health.mayLackCommits { throw ExitStatus.doubtful }
     }
   }
 

@@ -113,11 +113,11 @@ package struct SalvageRun {
       report.backup = SalvageReport.BackupUse(
         date: donor.date, id: donor.id, rows: report.entities.reduce(0) { $0 + $1.fromBackup })
     }
-    let remarks = try found.remarks + LogIndex.remarks(evidence, reader) + outcome.remarks + tableRemarks
+    let remarks = try found.remarks + LogEnd.remarks(evidence, reader) + outcome.remarks + tableRemarks
     report.remarks += remarks
     report.remarks += reader.layout.otherDatabases.map { "another database begins at byte \($0) of the file" }
     if !remarks.isEmpty || reader.overlay?.isCutOff == true { report.isComplete = false }
-    report.remarks += LogIndex.absence(evidence, reader, isCoreData: found.definitions.list.isCoreData)
+    report.remarks += LogEnd.absence(evidence, reader, isCoreData: found.definitions.list.isCoreData)
     report.remarks += found.kitRemarks + donorRemarks + found.definitions.remarks
     return report
   }

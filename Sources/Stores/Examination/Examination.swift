@@ -126,6 +126,13 @@ package struct Health: Sendable {
   /// What the rollback journal's beginning says; nil where there is none.
   package var journal: RollbackJournal.State?
 
+  /// Whether the log or the journal has bytes that are no part of what a reader sees, though no damage shows: what was written
+  /// last may be missing.
+  package var hasUnreadLog = false
+
+  /// The same where nothing tells that it is only a transaction that never ended.
+  package var mayLackCommits = false
+
   /// What the walk over every page found; nil for a quick look.
   package var integrity: IntegrityReport?
 

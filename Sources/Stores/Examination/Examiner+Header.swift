@@ -5,6 +5,9 @@ import StoreFiles
 struct StoreBytes {
   var main: any ByteSource
   var log: (any ByteSource)?
+
+  /// The log's index as it was before the log was read; nil where there is none that can be read.
+  var logIndex: WriteAheadLogIndex?
   var journal: (any ByteSource)?
 
   /// Whether the super-journal of that name is there.
@@ -38,6 +41,12 @@ extension Examiner {
           "header-superseded", .warning,
           "the file's own first page is damaged, but a whole one stands in its write-ahead log or journal"))
       return database
+    }
+    if kind == .writeAheadLog, bytes.log == nil {
+      // It is given by itself, and not as the log of the store that it is a part of.
+      examination.condemn(.notSQLite(kind))
+      return try StoreBytes(main: MemoryBytes([]), log: bytes.main, superJournalExists: bytes.superJournalExists)
+        .databaseOfLogAlone()
     }
     if kind == .empty || kind == .zeros, try bytes.hasPagesElsewhere(), try bytes.isMainBlank() {
       examination.condemn(.blank(kind, hasPagesElsewhere: true))

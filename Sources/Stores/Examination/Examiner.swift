@@ -131,6 +131,11 @@ package struct Examiner: Sendable {
       examination.condemn(.unreadable(error))
     }
     _ = consume lock
+    if examination.health.usesLog != false, let holder = try files.holderOfDeletedLog(in: fileSystem) {
+      // Whatever the file by itself is like, it is not the store.
+      examination.verdict = .unavailable
+      examination.reason = .deletedLog(holder)
+    }
     return examination
   }
 
@@ -161,6 +166,8 @@ package struct Examiner: Sendable {
     guard let file = lock.file else {
       throw FileError(.notFound, operation: "read the store", path: main.path)
     }
+    // Read before the log: what it counts is in the log by then.
+    let index = try openPart(.sharedMemory, of: files)?.bytes(at: 0, length: WriteAheadLogIndex.length)
     let log = try openPart(.wal, of: files)
     var journal = try openPart(.journal, of: files)
     if lock.isWriterActive {
@@ -171,7 +178,10 @@ package struct Examiner: Sendable {
         HealthNote(
           "writer-active", .note, "another process has a transaction under way; it is not part of the store yet"))
     }
-    return StoreBytes(main: file, log: log, journal: journal) { name in superJournalExists(name, beside: files) }
+    return StoreBytes(main: file, log: log, logIndex: index.flatMap { WriteAheadLogIndex($0) }, journal: journal) {
+      name in
+      superJournalExists(name, beside: files)
+    }
   }
 
   /// Reads the store from the ground up, and stops where it cannot go on.
@@ -194,7 +204,10 @@ package struct Examiner: Sendable {
     _ database: Database, _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options,
     _ visitor: (any PageVisitor)?
   ) throws {
+    let untouched = examination
     examination.note(database)
+    examination.noteEnd(of: database.writeAheadLog, by: bytes.logIndex)
+    try examination.noteRemains(of: database.rollbackJournal, database)
     var database = database
     if let foreign = try ForeignLog(of: database) {
       examination.condemn(.damage("foreign-wal", foreign.words))
@@ -221,6 +234,15 @@ package struct Examiner: Sendable {
     if options.depth == .full || isIncomplete || examination.health.isDamaged || examination.verdict == .damaged {
       try checkPages(of: database, schema, into: &examination, options, visitor)
     }
+    if examination.verdict == .damaged, database.isLogApplied, try ForeignLog.isOfOtherState(database) {
+      // What was found is owed to the log.
+      examination = untouched
+      examination.condemn(.damage("foreign-wal", ForeignLog.state.words))
+      var bytes = bytes
+      bytes.log = nil
+      return try read(
+        try bytes.database(pageSize: database.pageSize), bytes, into: &examination, model: model, options: options, nil)
+    }
     if options.countsRecords { try count(database, schema, into: &examination, options) }
     examination.condemnForNotes()
     if examination.health.depth == .quick {
@@ -232,6 +254,7 @@ package struct Examiner: Sendable {
     } else if examination.kind == .coreData {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUnlessRecords)
     }
+    examination.tellUnreadLog()
   }
 
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {

@@ -22,6 +22,17 @@ extension VerdictReason {
       "If the main file can be brought back, put it beside them before anything opens the store: SQLite deletes them otherwise. Else open it with the app's model: they are quarantined, and what is in them is salvaged.",
     coreData: 259, sqlite: nil)
 
+  /// A process goes on writing to a log whose name is gone.
+  static func deletedLog(_ holder: String) -> VerdictReason {
+    VerdictReason(
+      "log-deleted-in-use",
+      words:
+        "The store's write-ahead log was deleted while \(holder) had the store open: what it has written since is in the deleted file alone.",
+      hint:
+        "Save the data from within that process before it ends, such as by an export; the records that are in the log alone go with it. Then look again.",
+      coreData: nil, sqlite: nil)
+  }
+
   /// Pages may be in it, but it does not begin as a database does.
   static func notSQLite(_ kind: FileKind) -> VerdictReason {
     VerdictReason(

@@ -25,7 +25,8 @@ public enum ForeignJournal: Sendable, Hashable {
     }
     if Self.isContradicted(by: main, old: old, pageCount: journal.header?.originalPageCount) {
       self = .counters
-    } else if try CrossingLinks(database, database.schema()).areContradicted {
+    } else if !journal.isCutShort, try CrossingLinks(database, database.schema()).areContradicted {
+      // With a part of the old pages alone put back, trees are of two times.
       self = .trees
     } else {
       return nil

@@ -23,6 +23,10 @@ public enum ForeignLog: Sendable, Hashable {
   /// Pages of the file and pages in it lead to each other, and have other keys than that says.
   case trees
 
+  /// It is of a later state of the same database, or of another copy: with it trees and indexes contradict each other, without it
+  /// all is as it should be.
+  case state
+
   /// What shows that a database's log is another's; nil where nothing does.
   ///
   /// - Parameter database: the file with its log.
@@ -49,6 +53,8 @@ public enum ForeignLog: Sendable, Hashable {
       "The write-ahead log beside the store belongs to another database: with it the tables of the store are not where its schema says, and without it they are."
     case .trees:
       "The write-ahead log beside the store belongs to another database: the pages in it and those of the store do not fit each other."
+    case .state:
+      "The write-ahead log beside the store is of another state of it, as where an earlier copy of the store was put back: with it tables and indexes contradict each other, and without it all is as it should be."
     }
   }
 
@@ -60,7 +66,9 @@ public enum ForeignLog: Sendable, Hashable {
     if let sign, sign != .roots { return sign }
     if try isOlder(database) { return .older }
     if let sign { return sign }
-    return try CrossingLinks(database, database.schema()).areContradicted ? .trees : nil
+    if try CrossingLinks(database, database.schema()).areContradicted { return .trees }
+    guard try isLater(database) else { return nil }
+    return try isOfOtherState(database) ? .state : nil
   }
 
   /// Whether the log ends with an earlier transaction than the file.

@@ -34,64 +34,73 @@ extension RollbackJournal {
     header = first
     state = .hot
     findings.note(.journalHot, found: Int64(first.originalPageCount))
-    var segment = first
+    var segment: Header? = first
     var offset: Int64 = 0
-    while true {
+    while let header = segment {
       segmentCount += 1
-      guard let end = try readSegment(segment, at: offset, first: first) else { return }
-      offset = (end + Int64(sector) - 1) / Int64(sector) * Int64(sector)
-      guard let next = Header(try source.read(at: offset, length: Header.length)) else { return }
-      segment = next
+      let end = try readSegment(header, at: offset, first: first)
+      (segment, offset) = (try nextHeader(behind: end, first), aligned(end))
     }
   }
 
-  /// Reads one segment's records; returns where it ends, or nil where reading cannot go on behind it.
+  private func aligned(_ offset: Int64) -> Int64 {
+    let sector = Int64(header?.sectorSize ?? 512)
+    return (offset + sector - 1) / sector * sector
+  }
+
+  /// The header of the segment behind an offset; nil where there is none.
+  ///
+  /// Until a segment is on the disk its header has neither the magic bytes nor a count.
+  private func nextHeader(behind offset: Int64, _ first: Header) throws(FormatError) -> Header? {
+    let bytes = try source.read(at: aligned(offset), length: Header.length)
+    if let header = Header(bytes) { return header }
+    guard bytes.count == Header.length, bytes.prefix(12).allSatisfy({ $0 == 0 }),
+      let header = Header(Self.magic + [0, 0, 0, 0] + bytes[12...]), header.sectorSize == first.sectorSize,
+      header.storedPageSize == first.storedPageSize
+    else { return nil }
+    return header
+  }
+
+  /// Takes a segment's records as far as whole ones with right checksums go, whatever their count says; returns where it ends.
+  ///
+  /// A record proves itself, so one that is damaged ends nothing; behind those that are counted the first one does.
   private mutating func readSegment(
     _ segment: Header, at start: Int64, first: Header
-  ) throws(FormatError) -> Int64? {
+  ) throws(FormatError) -> Int64 {
     let pageSize = Int(first.storedPageSize)
-    let recordLength = pageSize + 8
+    let length = pageSize + 8
     let lockBytePage = PageLayout(pageSize: pageSize, usableSize: pageSize).lockBytePage
-    var offset = start + Int64(first.sectorSize)
-    let room = max(0, source.count - offset) / Int64(recordLength)
     let toEnd = segment.storedRecordCount == .max
-    let count = toEnd ? room : Int64(segment.storedRecordCount)
-    let recordsPerPiece = max(1, 262_144 / recordLength)
-    var piece: [UInt8] = []
+    let count = Int64(segment.storedRecordCount)
+    var offset = start + Int64(first.sectorSize)
+    var record: [UInt8] = []
     var done: Int64 = 0
-    while done < min(count, room) {
-      let wanted = Int(min(Int64(recordsPerPiece), min(count, room) - done))
-      try source.fill(&piece, at: offset, length: wanted * recordLength)
-      let readable = piece.count / recordLength
-      for index in 0..<readable {
-        let span = piece.span.extracting((index * recordLength)..<((index + 1) * recordLength))
-        guard let page = span.uint32(at: 0), page != 0, page != lockBytePage else {
-          findings.note(.journalRecordInvalid, found: Int64(recordCount + 1))
-          return nil
-        }
-        guard span.uint32(at: 4 + pageSize) == RollbackJournal.checksum(span, pageSize: pageSize, nonce: segment.nonce)
-        else {
-          findings.note(.journalRecordChecksumWrong, page: page, found: Int64(recordCount + 1))
-          return nil
-        }
-        if page <= first.originalPageCount {
-          pageOffsets[page] = offset + Int64(index * recordLength) + 4
-        }
+    while offset + Int64(length) <= source.count {
+      if done == count, try nextHeader(behind: offset, first) != nil { return offset }
+      try source.fill(&record, at: offset, length: length)
+      guard let page = record.span.uint32(at: 0), let checksum = record.span.uint32(at: 4 + pageSize) else { break }
+      let isPossible = page != 0 && page != lockBytePage
+      if isPossible, checksum == RollbackJournal.checksum(record.span, pageSize: pageSize, nonce: segment.nonce) {
+        if page <= first.originalPageCount { pageOffsets[page] = offset + 4 }
         recordCount += 1
+      } else if done >= count {
+        return offset
+      } else if done < count, try Header(source.read(at: aligned(offset), length: Header.length)) != nil {
+        break
+      } else if isPossible {
+        findings.note(.journalRecordChecksumWrong, page: page, found: Int64(recordCount + 1))
+      } else {
+        findings.note(.journalRecordInvalid, found: Int64(recordCount + 1))
       }
-      done += Int64(readable)
-      offset += Int64(readable * recordLength)
-      if readable < wanted { break }
+      done += 1
+      offset += Int64(length)
     }
-    guard done == count else {
-      findings.note(.journalTruncated, expected: count, found: done)
-      return nil
-    }
-    return toEnd ? nil : offset
+    if done < count, !toEnd { findings.note(.journalTruncated, expected: count, found: done) }
+    return offset
   }
 
   /// The checksum of a record: the nonce and every 200th byte of the page, counted from its end.
-  private static func checksum(_ record: Span<UInt8>, pageSize: Int, nonce: UInt32) -> UInt32 {
+  static func checksum(_ record: Span<UInt8>, pageSize: Int, nonce: UInt32) -> UInt32 {
     var sum = nonce
     var index = pageSize - 200
     while index > 0 {

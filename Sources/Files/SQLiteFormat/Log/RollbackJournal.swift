@@ -65,6 +65,12 @@ public struct RollbackJournal: Sendable {
   /// What is odd about the journal.
   public internal(set) var findings = Findings()
 
+  /// Whether records of it are gone or damaged, so that not all of its transaction can be undone.
+  public var isCutShort: Bool {
+    findings.contains(.journalTruncated) || findings.contains(.journalRecordChecksumWrong)
+      || findings.contains(.journalRecordInvalid)
+  }
+
   /// Where in the journal each page's content is.
   var pageOffsets: [UInt32: Int64] = [:]
 

@@ -7,7 +7,6 @@ extension WriteAheadLog {
     let room = source.count - Int64(Header.length)
     // A frame's number has 32 bits in SQLite's own index.
     frameCount = Int(min(Int64(UInt32.max), room / Int64(frameLength)))
-    if room % Int64(frameLength) != 0 { findings.note(.logPartialFrame) }
     guard header.isChecksumRight, header.version == 3_007_000 else { return }
 
     var chain = Chain(header: header)
@@ -32,7 +31,8 @@ extension WriteAheadLog {
         index += 1
       }
     }
-    try scanBehindEnd(header, frameLength: frameLength)
+    let unknown = try scanBehindEnd(header, chain.checksum, frameLength: frameLength)
+    if let unknown { try searchBehind(unknown, header, frameLength: frameLength) }
     let unfinished = uncommittedFrameCount + framesBehindBreak
     if commitsBehindBreak > 0 {
       findings.note(.logFrameChecksumWrong, found: Int64(validFrameCount + 1))
@@ -51,17 +51,13 @@ extension WriteAheadLog {
 
   /// Takes the next frame; false where it does not continue the log.
   private mutating func add(_ frame: Span<UInt8>, pageSize: Int, to chain: inout Chain) -> Bool {
-    guard let page = frame.uint32(at: 0), let size = frame.uint32(at: 4), page != 0,
-      frame.uint32(at: 8) == chain.header.salt1, frame.uint32(at: 12) == chain.header.salt2
-    else { return false }
-    chain.checksum.add(frame.extracting(0..<8), bigEndian: chain.header.isBigEndian)
-    chain.checksum.add(frame.extracting(24..<(24 + pageSize)), bigEndian: chain.header.isBigEndian)
-    guard frame.uint32(at: 16) == chain.checksum.first, frame.uint32(at: 20) == chain.checksum.second else {
-      return false
-    }
+    let head = LogFrame(frame)
+    let checksum = LogFrame.checksum(chain.checksum, adding: frame, bigEndian: chain.header.isBigEndian)
+    guard head.page != 0, chain.header.hasSalts(of: head), checksum == head.checksum else { return false }
+    chain.checksum = checksum
     validFrameCount += 1
-    chain.transaction.append(page)
-    if size != 0 { commit(&chain.transaction, endingAt: validFrameCount, pageCount: size) }
+    chain.transaction.append(head.page)
+    if head.pageCount != 0 { commit(&chain.transaction, endingAt: validFrameCount, pageCount: head.pageCount) }
     return true
   }
 
@@ -69,32 +65,76 @@ extension WriteAheadLog {
     let first = frame - transaction.count
     for (index, page) in transaction.enumerated() {
       frames[page] = UInt32(first + index + 1)
+      if page == 1, firstHeaderFrame == nil { firstHeaderFrame = first + index + 1 }
     }
+    if commitCount == 0 { firstCommittedFrame = frame }
     transaction.removeAll(keepingCapacity: true)
     committedFrameCount = frame
     commitCount += 1
     pageCount = size
   }
 
-  /// Counts what lies behind the valid frames by the salts in its frame headers.
-  private mutating func scanBehindEnd(_ header: Header, frameLength: Int) throws(FormatError) {
-    var head: [UInt8] = []
-    var frame = validFrameCount
-    while frame < frameCount {
-      let offset = Int64(Header.length) + Int64(frame) * Int64(frameLength)
-      try source.fill(&head, at: offset, length: WriteAheadLog.frameHeaderLength)
-      guard let page = head.span.uint32(at: 0), let size = head.span.uint32(at: 4),
-        let salt1 = head.span.uint32(at: 8), let salt2 = head.span.uint32(at: 12)
-      else { return }
-      if salt1 == header.salt1 && salt2 == header.salt2 {
-        framesBehindBreak += 1
-        if size != 0 { commitsBehindBreak += 1 }
-      } else if head[8...].allSatisfy({ $0 == 0 }) {
-        if page != 0 { framesBehindBreak += 1 }
-      } else {
-        staleFrameCount += 1
+  /// Counts what lies behind the valid frames, frame by frame; returns the offset of what is no frame, nil where all is.
+  ///
+  /// A frame is of this round by its salts or, where these alone are wrong, by the checksum that its predecessor's leads to.
+  private mutating func scanBehindEnd(
+    _ header: Header, _ checksum: LogChecksum, frameLength: Int
+  ) throws(FormatError) -> Int64? {
+    var bytes: [UInt8] = []
+    var previous: LogChecksum? = checksum
+    var isStale = false
+    var offset = Int64(Header.length) + Int64(validFrameCount) * Int64(frameLength)
+    while offset < source.count {
+      let isWhole = offset + Int64(frameLength) <= source.count
+      try source.fill(&bytes, at: offset, length: WriteAheadLog.frameHeaderLength)
+      let frame = LogFrame(bytes.span)
+      let isOwn = frame.page != 0 && header.hasSalts(of: frame)
+      if !isOwn, isWhole, frame.page != 0, let known = previous {
+        try source.fill(&bytes, at: offset, length: frameLength)
+        if LogFrame.checksum(known, adding: bytes.span, bigEndian: header.isBigEndian) == frame.checksum {
+          findings.note(.logFrameSaltsWrong)
+          count(frame)
+          previous = frame.checksum
+          offset += Int64(frameLength)
+          continue
+        }
       }
-      frame += 1
+      isStale = isOwn ? false : bytes.count < 16 ? isStale : header.isOfEarlierRound(frame)
+      guard isWhole else {
+        if !isStale { findings.note(.logPartialFrame) }
+        return nil
+      }
+      if isOwn {
+        count(frame)
+      } else if frame.page != 0, frame.salt1 == 0, frame.salt2 == 0 {
+        framesBehindBreak += 1
+      } else if isStale {
+        staleFrameCount += 1
+      } else {
+        return offset
+      }
+      previous = isOwn ? frame.checksum : nil
+      offset += Int64(frameLength)
+    }
+    return nil
+  }
+
+  private mutating func count(_ frame: LogFrame) {
+    framesBehindBreak += 1
+    if frame.pageCount != 0 { commitsBehindBreak += 1 }
+  }
+
+  /// Looks for frames of this round behind bytes that are none, wherever they begin.
+  private mutating func searchBehind(_ place: Int64, _ header: Header, frameLength: Int) throws(FormatError) {
+    findings.note(.logUnknownBytes)
+    var search = LogFrameSearch(source, salts: header.salts)
+    // A frame before it may have lost bytes, so that the next one begins in it.
+    var offset = max(Int64(Header.length), place - Int64(frameLength) + 1)
+    while let found = try search.next(from: offset) {
+      let bytes = try source.read(at: found, length: WriteAheadLog.frameHeaderLength)
+      let frame = LogFrame(bytes.span)
+      if frame.page != 0, found >= place || (found - Int64(Header.length)) % Int64(frameLength) != 0 { count(frame) }
+      offset = found + Int64(frameLength)
     }
   }
 }

@@ -77,8 +77,17 @@ public struct WriteAheadLog: Sendable {
   /// What is odd about the log.
   public internal(set) var findings = Findings()
 
+  /// The last frame of the first transaction, counted from 1; 0 where nothing is committed.
+  var firstCommittedFrame = 0
+
+  /// The first committed frame that has page 1, counted from 1; nil where none has.
+  var firstHeaderFrame: Int?
+
   /// The newest committed frame of each page, frames counted from 1.
   var frames: [UInt32: UInt32] = [:]
+
+  /// Whether every byte of it is understood: of a committed transaction, or left from an earlier round.
+  public var isReadToItsEnd: Bool { !findings.counts.keys.contains(where: \.isOfUnreadLog) }
 
   /// Whether any page is to be read from the log.
   public var hasCommittedFrames: Bool { committedFrameCount > 0 }
@@ -124,7 +133,44 @@ public struct WriteAheadLog: Sendable {
   }
 }
 
+extension WriteAheadLog {
+  /// Whether the log's index shows that all that it has behind the last commit is a transaction that never ended.
+  ///
+  /// - Parameter index: nil where there is none that can be read.
+  package func endsWithUnfinishedTransaction(by index: WriteAheadLogIndex?) -> Bool {
+    guard let index, let header, index.salts == header.salts, Int(index.lastFrame) == committedFrameCount else {
+      return false
+    }
+    let kinds = findings.counts.keys.filter(\.isOfUnreadLog)
+    return !kinds.isEmpty && kinds.allSatisfy { $0 == .logUncommittedFrames || $0 == .logPartialFrame }
+  }
+}
+
 extension WriteAheadLog.Header {
+  /// A header that is lost, as far as frames tell it.
+  package init(isBigEndian: Bool, pageSize: Int, salt1: UInt32, salt2: UInt32) {
+    self.isBigEndian = isBigEndian
+    version = 3_007_000
+    storedPageSize = UInt32(clamping: pageSize)
+    checkpointSequence = 0
+    self.salt1 = salt1
+    self.salt2 = salt2
+    isChecksumRight = false
+  }
+
+  /// The salts, as they stand in the header.
+  package var salts: [UInt8] {
+    [salt1, salt2].flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * UInt32($0))) } }
+  }
+
+  /// Whether a frame has the salts of this round.
+  package func hasSalts(of frame: LogFrame) -> Bool { frame.salt1 == salt1 && frame.salt2 == salt2 }
+
+  /// Whether a frame was left from before the log was restarted, which adds one to the first salt and draws the second anew.
+  package func isOfEarlierRound(_ frame: LogFrame) -> Bool {
+    (1...0xffff).contains(salt1 &- frame.salt1) && frame.salt2 != salt2
+  }
+
   /// Reads a header from the log's first 32 bytes; nil where there are fewer, or they do not begin with the magic number.
   public init?(_ bytes: [UInt8]) {
     let span = bytes.span

@@ -1,3 +1,5 @@
+internal import StoreFiles
+
 /// The beginning of a write-ahead log's index, the `-shm` file, as far as a reader needs it
 /// (https://sqlite.org/walformat.html, "The WAL-Index File Format").
 ///
@@ -9,6 +11,9 @@ package struct WriteAheadLogIndex: Sendable, Hashable {
 
   /// The last committed frame; frames behind it are not part of the database.
   package var lastFrame: UInt32
+
+  /// The frames that had been copied into the database file.
+  package var copiedCount: UInt32
 
   /// The size of the database in pages.
   package var pageCount: UInt32
@@ -38,8 +43,19 @@ package struct WriteAheadLogIndex: Sendable, Hashable {
     lastFrame = word(16)
     // An index that was made anew, before anything is in the log, says no page size yet.
     guard DatabaseHeader.isPageSize(pageSize) || lastFrame == 0 && size == 0 else { return nil }
+    copiedCount = word(96)
     pageCount = word(20)
     salts = Array(bytes[32..<40])
     readMarks = (0..<5).map { word(100 + 4 * $0) }
+  }
+
+  /// How many committed frames are gone from a log, whose bytes up to the last commit were not all copied into the file.
+  ///
+  /// - Parameter log: nil where there is none.
+  package func missingFrames(of log: WriteAheadLog?) -> Int {
+    guard lastFrame > copiedCount else { return 0 }
+    // A log of another time says nothing of this index.
+    if let log, log.source.count > 0 { return log.header?.salts == salts ? max(0, Int(lastFrame) - log.frameCount) : 0 }
+    return Int(lastFrame - copiedCount)
   }
 }

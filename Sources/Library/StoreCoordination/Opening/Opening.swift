@@ -28,6 +28,7 @@ package struct Opening: Sendable {
   /// The same without the losses of a migration that were wanted.
   package func isWithLosses(besides isPlanned: (MigrationPlan.Finding) -> Bool) -> Bool {
     if !losses.allSatisfy(isPlanned) { return true }
+    if examination.health.mayLackCommits, examination.verdict != .damaged { return true }
     guard let notice, notice.key != Notice.repairedKey else { return false }
     guard let salvage else { return true }
     return !(salvage.isInstalled && salvage.isComplete)

@@ -172,6 +172,11 @@ struct OpeningMachine {
   /// Leads to `judge`.
   private func look() throws -> Transition {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
+    if let store = try StoreFileSet.store(withPart: place.main, in: fileSystem) {
+      throw FileError(
+        .notRegularFile, operation: "open the store", path: path, detail: "it is a part of the store \(quoted(store))",
+        hint: "Open that store, which has it as its own.")
+    }
     // Its connection would keep this opening from moving the store.
     BackgroundPass.waitForRunning(of: place.main)
     let examination = try examiner(of: place).examine(place, countsRecords: false)
@@ -365,18 +370,29 @@ struct OpeningMachine {
     // Another store is in the place: the observer cannot cancel that any more.
     case .migrated, .installed: observer.progress(.init(phase: .opening))
     }
+    let kept = try keepLog(of: judgement, origin)
     do throws(PersistentStoreError) {
       let store = try PersistentStore(
         opening: judgement.place.main, model: coordinator.currentModel, options: coordinator.storeOptions)
-      return Transition(to: .opened(store, judgement, origin), telling: origin.events)
+      return Transition(to: .opened(store, judgement, origin), telling: kept + origin.events)
     } catch {
       let damaged = try judgement.damaged(by: error) { try lookAtEveryPage(of: judgement) }
       guard let damaged else { throw error }
       switch origin {
-      case .found: return Transition(to: .judge(damaged))
+      case .found: return Transition(to: .judge(damaged), telling: kept)
       case .migrated(let original, _): return Transition(to: .takeBack(judgement, from: original, because: error))
       case .installed: throw error
       }
+    }
+  }
+
+  /// Keeps what SQLite would fold in or remove although it was not understood; a store that was moved or migrated has it still.
+  private func keepLog(of judgement: Judgement, _ origin: StoreOrigin) throws -> [OpeningEvent] {
+    guard case .found = origin, judgement.examination.health.hasUnreadLog else { return [] }
+    do {
+      return try KeptLog(place: judgement.place, home: coordinator.home, surroundings: surroundings).keep()
+    } catch let error as any ReportableError {
+      throw LazaretError(.unavailable, because: error, path: path)
     }
   }
 

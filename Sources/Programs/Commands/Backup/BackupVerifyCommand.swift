@@ -17,7 +17,7 @@ struct BackupVerifyCommand: ParsableCommand {
 
       Of an encrypted backup the digests of its files are compared; with --identity it is restored and checked as any other.
 
-      Exits with 2 where a backup fails, where large values that its records refer to are not in it, or nothing certain can \
+      Exits with 2 where a backup fails, where it is the evidence of a damaged store, where large values that its records refer to are not in it, or nothing certain can \
       be said.
 
       EXAMPLE
@@ -70,6 +70,7 @@ struct BackupVerifyCommand: ParsableCommand {
     /// What is wrong in folders of backups, apart from the backups.
     var warnings: [BackupProof.Problem] = []
     var proven = 0
+    var evidence = 0
     var failed = 0
     var inconclusive = 0
     var notReached = 0
@@ -122,7 +123,9 @@ struct BackupVerifyCommand: ParsableCommand {
       } else {
         Terminal.standardOutput.write(report.text(home, source.storage))
       }
-      if report.failed + report.inconclusive > 0 || report.isValueMissing { throw ExitStatus.doubtful }
+      if report.failed + report.inconclusive + report.evidence > 0 || report.isValueMissing {
+        throw ExitStatus.doubtful
+      }
     }
   }
 
@@ -154,7 +157,7 @@ struct BackupVerifyCommand: ParsableCommand {
   private static func text(_ proof: BackupProof, _ place: any BackupPlace) -> String {
     // What was not restored is not said to have been.
     let extent = proof.depth == .files && proof.result == .proven ? " (digests of its files only)" : ""
-    let result = proof.result == .proven ? "verified" : proof.result.rawValue
+    let result = proof.isOfEvidence ? "evidence" : proof.result == .proven ? "verified" : proof.result.rawValue
     var text = "\(proof.id)  \(printable(place.name))  \(result)\(extent)\n"
     for problem in proof.problems { text += "  \(printable(problem.words))\n" }
     for warning in proof.warnings ?? [] { text += "  warning: \(printable(warning.words))\n" }
@@ -179,9 +182,10 @@ extension BackupVerifyCommand.Report {
   fileprivate mutating func add(_ proof: BackupProof, _ place: any BackupPlace) {
     backups.append(
       .init(
-        id: proof.id.description, store: place.name, result: proof.result.rawValue,
+        id: proof.id.description, store: place.name, result: proof.isOfEvidence ? "evidence" : proof.result.rawValue,
         depth: proof.depth.rawValue, date: proof.date, problems: proof.problems, warnings: proof.warnings ?? []))
     switch proof.result {
+    case .proven where proof.isOfEvidence: evidence += 1
     case .proven: proven += 1
     case .failed: failed += 1
     case .inconclusive: inconclusive += 1
@@ -201,6 +205,7 @@ extension BackupVerifyCommand.Report {
     }
     text += "\(grouped(proven - compared)) verified, "
     if compared > 0 { text += "\(grouped(compared)) with right digests and not restored, " }
+    if evidence > 0 { text += "\(grouped(evidence)) of damaged stores, " }
     text += "\(grouped(failed)) failed, \(grouped(inconclusive)) inconclusive"
     if removedMeanwhile > 0 { text += ", \(removedMeanwhile) removed meanwhile by another process" }
     if notReached > 0 { text += ", \(notReached) not reached in time" }

@@ -24,6 +24,8 @@ struct BundleUnpackCommand: ParsableCommand {
   @OptionGroup var identity: IdentityOptions
   @OptionGroup var format: OutputOptions
 
+  func validate() throws { try output.requirePlace() }
+
   func run() throws {
     try report(json: format.json) {
       let reader = try identity.reader()

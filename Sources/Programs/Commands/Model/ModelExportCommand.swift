@@ -44,6 +44,8 @@ struct ModelExportCommand: ParsableCommand {
 
   @OptionGroup var presentation: OutputOptions
 
+  func validate() throws { try output.requirePlace() }
+
   func run() throws {
     try report(json: presentation.json) {
       let bundle = try options.load(unreadableVersions: .report, json: presentation.json)

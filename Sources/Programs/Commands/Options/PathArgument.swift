@@ -14,8 +14,14 @@ struct PathArgument: ExpressibleByArgument {
     isFolder = argument.hasSuffix("/")
   }
 
-  /// Refuses the place of something new that is written as a folder where there is no such folder.
+  /// Refuses the place of something new that is written as a folder where there is no such folder, or that is the name of a
+  /// part of a store.
   func requirePlace() throws {
+    if let store = try StoreFileSet.store(withPart: path, in: FileSystem()) {
+      throw ValidationError(
+        "\(quoted(path)) is the name of a part of the store \(quoted(store)), and SQLite would take it for one. Choose another name."
+      )
+    }
     guard isFolder, try FileSystem().status(of: path)?.kind != .directory else { return }
     throw ValidationError("There is no folder \(quoted(path)). Make it first, or leave out the / at the end.")
   }

@@ -136,8 +136,10 @@ struct BackupActions: Sendable {
       switch proof.result {
       case .proven:
         let words =
-          proof.depth == .files
-          ? "The digests of the backup's files are right; it was not restored." : "The backup is verified."
+          proof.isOfEvidence
+          ? "The files are those that were kept."
+          : proof.depth == .files
+            ? "The digests of the backup's files are right; it was not restored." : "The backup is verified."
         let warnings = (proof.warnings ?? []).map { " " + sentence(printable($0.words)) }
         return JobOutcome(words + warnings.joined())
       case .inconclusive: return JobOutcome("It could not be told whether the backup is right.")

@@ -110,6 +110,12 @@ package struct BackupProof: Sendable, Hashable, Codable {
     self.lastRestored = result == .proven && depth >= .restored ? date.rfc3339 : lastRestored
   }
 
+  /// The code of the warning that what was proven is the evidence of a store that was not sound.
+  package static let evidenceCode = "evidence"
+
+  /// Whether its files are as they were kept, and the store in them is damaged.
+  package var isOfEvidence: Bool { warnings?.contains { $0.code == Self.evidenceCode } == true }
+
   /// What the name of a proof has behind the identifier.
   package static let suffix = ".proof.json"
 

@@ -100,6 +100,14 @@ package struct BackupProver: Sendable {
 
   // MARK: Looking
 
+  /// What is said of a backup whose files are as they were written, though the store in them is not sound.
+  private static func evidence(_ backup: StoredBackup) -> BackupProof.Problem {
+    let words = backup.damage?.words ?? "The store is damaged."
+    return .init(
+      code: BackupProof.evidenceCode,
+      words: "it is the evidence of a store that was not sound, and no backup to go back to: \(words)")
+  }
+
   private func look(
     at backup: StoredBackup, in catalog: BackupCatalog, _ options: Options
   ) throws(BackupError) -> BackupProof {
@@ -108,7 +116,8 @@ package struct BackupProver: Sendable {
     ) -> BackupProof {
       BackupProof(
         id: backup.id, date: surroundings.now(), result: result, depth: depth, problems: found.problems,
-        warnings: found.warnings + backup.warnings.filter { $0.code == .proofUnreadable }.map { .init($0) },
+        warnings: (result == .proven && backup.isApart ? [Self.evidence(backup)] : []) + found.warnings
+          + backup.warnings.filter { $0.code == .proofUnreadable }.map { .init($0) },
         // What was restored by a manifest that nothing speaks for is restored anew.
         lastRestored: backup.isUnverified ? nil : backup.proof?.lastRestored,
         manifest: found.manifest ?? backup.manifestDigest)

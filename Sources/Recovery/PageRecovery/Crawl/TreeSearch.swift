@@ -47,7 +47,13 @@ struct TreeSearch {
       found.leaveOutJournal()
     }
     if options.ignoresLog || isForeign {
-      if evidence.log != nil { found.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
+      if evidence.log != nil {
+        found.leaveOutLog(
+          foreign == .state
+            ? "the write-ahead log is of another state of the store, as where an earlier copy of it was put back, and was left "
+              + "out: what is in it comes out where it is salvaged by itself"
+            : "the write-ahead log belongs to another database, and was left out")
+      }
       return found
     }
     guard found.reader.overlay?.source == .log else { return found }
@@ -114,6 +120,8 @@ struct TreeSearch {
   /// marked.
   private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
     if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
+    // With a part of the old pages alone put back, trees and rows are of two times.
+    if found.reader.overlay?.isCutOff == true { return false }
     let shared = try SharedPages(found.crawl, found.schema.entries)
     if shared.hasOtherTrees { return true }
     guard shared.hasOtherPages || shared.hasOtherRows else { return false }
@@ -130,8 +138,9 @@ struct TreeSearch {
   private func foreignLog() throws(SalvageError) -> ForeignLog? {
     guard let log = evidence.log, evidence.main.count > 0 else { return nil }
     do throws(FormatError) {
-      return try ForeignLog(
-        of: Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal))
+      let database = try Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal)
+      if let foreign = try ForeignLog(of: database) { return foreign }
+      return try ForeignLog.isOfOtherState(database) ? .state : nil
     } catch {
       if error.fileError != nil { throw SalvageError(error) }
       return nil
@@ -208,7 +217,9 @@ struct TreeSearch {
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
-    let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
+    // Where a journal was undone in part, the pages are of two times, and each is where SQLite put it.
+    let isOfTwoTimes = reader.overlay.map { $0.source == .journal && $0.isCutOff } ?? false
+    let strangers = isOfTwoTimes ? Strangers() : try StrangerSearch.run(crawl, shapedAs: trees)
     if crawl.damage > 0 || !strangers.isEmpty {
       // Where something is damaged a page may stand in another's place; then each is looked at closely.
       let incomplete = Set(crawl.trees.indices.filter { !crawl.trees[$0].isComplete })

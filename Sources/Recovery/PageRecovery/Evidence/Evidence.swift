@@ -30,9 +30,13 @@ package struct Evidence {
     self.fileSystem = fileSystem
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
-      let log = try Self.part(.wal, of: files, in: fileSystem)
-      let journal = try Self.part(.journal, of: files, in: fileSystem)
-      if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
+      var log = try Self.part(.wal, of: files, in: fileSystem)
+      var journal = try Self.part(.journal, of: files, in: fileSystem)
+      if log == nil, journal == nil, let alone = try Self.fileAlone(files.main, in: fileSystem) {
+        // A log or a journal is given by itself, under whatever name.
+        main = MemoryBytes([])
+        if alone.kind == .writeAheadLog { log = alone.file } else { journal = alone.file }
+      } else if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
         main = MemoryBytes([])
       } else {
         main = try Self.withoutHole(fileSystem.open(files.main))
@@ -43,6 +47,16 @@ package struct Evidence {
     } catch {
       throw SalvageError(error)
     }
+  }
+
+  /// A file that is a log or a journal itself; nil for any other.
+  private static func fileAlone(
+    _ path: FilePath, in fileSystem: FileSystem
+  ) throws(FileError) -> (kind: FileKind, file: ReadableFile)? {
+    guard try fileSystem.status(of: path) != nil else { return nil }
+    let file = try fileSystem.open(path)
+    let kind = FileKind(firstBytes: try file.bytes(at: 0, length: FileKind.sampleLength))
+    return kind == .writeAheadLog || kind == .rollbackJournal ? (kind, file) : nil
   }
 
   /// The length from which a hole at the end of a file is left out, in bytes.

@@ -128,7 +128,9 @@ package struct EvidencePages: Sendable {
       if let found = overlay?.images[number], let overlay {
         switch overlay.source {
         case .log:
-          var content = try frameContent(number, found.number)
+          guard let log = evidence.log else { return nil }
+          var content = try self.content(number, of: log, .wal, at: found.offset)
+          content?.frame = found.number
           content?.isDoubtful = found.isDoubtful
           return content
         case .journal:

@@ -4,96 +4,148 @@ internal import StoreFiles
 /// Reads a write-ahead log as far as it makes sense, and not only as far as its chain of checksums is whole.
 ///
 /// Each frame keeps the checksum up to its end, so a frame can be proved by the one before it, whatever happened to the
-/// frames before that or to the header. A frame that is not proved, and those behind it, are used and marked.
+/// frames before that or to the header, and at whatever offset it begins. A frame that is not proved, and those behind it,
+/// are used and marked.
 struct LogSurvey {
   private let source: any ByteSource
   private let pageSize: Int
   private var isBigEndian = false
-  private var salts: (UInt32, UInt32)?
+  private var salts: (UInt32, UInt32)
   private var start: LogChecksum?
+
+  /// Where the first frame begins.
+  private var first: Int64
+
+  /// Whether SQLite reads the header.
+  private var hasHeader: Bool
+
+  /// How much of a log's beginning is looked at for its header, or for two frames of which one proves the other, in bytes.
+  private static let searchLength: Int64 = 1 << 24
+
+  /// How many pairs of frames are tried for that; one that looks like a pair and is none is hostile.
+  private static let pairLimit = 4096
 
   /// The newest frames of the log; nil where no frame of it is worth anything.
   static func read(_ source: any ByteSource, pageSize: Int?) throws(SalvageError) -> PageOverlay? {
-    let bytes = try source.piece(at: 0, length: WriteAheadLog.Header.length)
-    let header = WriteAheadLog.Header(bytes).flatMap { $0.isChecksumRight && $0.pageSize != nil ? $0 : nil }
-    guard let size = header?.pageSize ?? pageSize else { return nil }
-    var survey = LogSurvey(source: source, pageSize: size)
-    if let header {
-      survey.isBigEndian = header.isBigEndian
-      survey.salts = (header.salt1, header.salt2)
-      var checksum = LogChecksum()
-      checksum.add(bytes.span.extracting(0..<24), bigEndian: header.isBigEndian)
-      survey.start = checksum
-    } else {
-      guard try survey.learnFromFrames() else { return nil }
-    }
-    return try survey.overlay(hasHeader: header != nil)
+    if let survey = try byHeader(source) { return try survey.overlay() }
+    guard let pageSize else { return nil }
+    if let survey = try byPair(source, pageSize: pageSize) { return try survey.overlay() }
+    return try alone(source, pageSize: pageSize)?.overlay()
   }
 
-  private var frameLength: Int { pageSize + WriteAheadLog.frameHeaderLength }
-  private var frameCount: Int {
-    Int(max(0, source.count - Int64(WriteAheadLog.Header.length)) / Int64(frameLength))
-  }
-
-  private func offset(ofFrame index: Int) -> Int64 {
-    Int64(WriteAheadLog.Header.length) + Int64(index) * Int64(frameLength)
-  }
-
-  /// Finds salts and byte order in the frames themselves: those of the first frame that proves its successor.
-  private mutating func learnFromFrames() throws(SalvageError) -> Bool {
-    for index in 0..<min(64, max(0, frameCount - 1)) {
-      let pair = try source.piece(at: offset(ofFrame: index), length: 2 * frameLength)
-      guard pair.count == 2 * frameLength else { return false }
-      let first = Frame(pair.span.extracting(0..<frameLength))
-      let second = pair.span.extracting(frameLength..<(2 * frameLength))
-      for bigEndian in [false, true] where first.checksum(adding: second, bigEndian: bigEndian) == Frame(second).stored
-      {
-        isBigEndian = bigEndian
-        salts = (first.salt1, first.salt2)
-        return true
+  /// By a whole header, wherever it is.
+  private static func byHeader(_ source: any ByteSource) throws(SalvageError) -> LogSurvey? {
+    let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
+    let length = WriteAheadLog.Header.length
+    for place in stride(from: 0, through: bytes.count - length, by: 1) where bytes[place] == 0x37 {
+      let head = Array(bytes[place..<(place + length)])
+      guard let header = WriteAheadLog.Header(head), header.isChecksumRight, let size = header.pageSize else {
+        continue
       }
+      var checksum = LogChecksum()
+      checksum.add(head.span.extracting(0..<24), bigEndian: header.isBigEndian)
+      return LogSurvey(
+        source: source, pageSize: size, isBigEndian: header.isBigEndian, salts: (header.salt1, header.salt2),
+        start: checksum, first: Int64(place + length), hasHeader: place == 0)
     }
-    // A single frame cannot be proved, but its salts and its page may still be right.
-    guard frameCount == 1 else { return false }
-    let only = try source.piece(at: offset(ofFrame: 0), length: frameLength)
-    let frame = Frame(only.span)
-    guard frame.page > 0, frame.page == frame.pageCount || frame.pageCount > 0, frame.page < 1 << 24 else {
-      return false
-    }
-    salts = (frame.salt1, frame.salt2)
-    return true
+    return nil
   }
 
-  private func overlay(hasHeader: Bool) throws(SalvageError) -> PageOverlay? {
-    guard let salts else { return nil }
+  /// By the first two frames of which one proves the other, wherever they begin.
+  private static func byPair(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
+    let length = pageSize + WriteAheadLog.frameHeaderLength
+    let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
+    var tried = 0
+    for place in stride(from: 0, through: bytes.count - 2 * length, by: 1) {
+      let own = bytes.span.extracting(place..<(place + length))
+      let next = bytes.span.extracting((place + length)..<(place + 2 * length))
+      guard own[8] == next[8], own[9] == next[9], own[15] == next[15] else { continue }
+      let frame = LogFrame(own)
+      let other = LogFrame(next)
+      guard frame.page > 0, other.page > 0, frame.salt1 == other.salt1, frame.salt2 == other.salt2,
+        frame.salt1 != 0 || frame.salt2 != 0
+      else { continue }
+      for bigEndian in [false, true]
+      where LogFrame.checksum(frame.checksum, adding: next, bigEndian: bigEndian) == other.checksum {
+        return LogSurvey(
+          source: source, pageSize: pageSize, isBigEndian: bigEndian, salts: (frame.salt1, frame.salt2), start: nil,
+          first: Int64(place), hasHeader: false)
+      }
+      tried += 1
+      if tried == pairLimit { break }
+    }
+    return nil
+  }
+
+  /// By the only frame of a log, which cannot be proved; its salts and its page may still be right.
+  private static func alone(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
+    let place = Int64(WriteAheadLog.Header.length)
+    let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
+    guard source.count >= place + length, source.count < place + 2 * length else { return nil }
+    let bytes = try source.piece(at: place, length: WriteAheadLog.frameHeaderLength)
+    let frame = LogFrame(bytes.span)
+    guard frame.page > 0, frame.pageCount > 0, frame.page < 1 << 24 else { return nil }
+    return LogSurvey(
+      source: source, pageSize: pageSize, salts: (frame.salt1, frame.salt2), start: nil, first: place, hasHeader: false)
+  }
+
+  private func overlay() throws(SalvageError) -> PageOverlay? {
+    let header = WriteAheadLog.Header(isBigEndian: isBigEndian, pageSize: pageSize, salt1: salts.0, salt2: salts.1)
+    let length = pageSize + WriteAheadLog.frameHeaderLength
     var overlay = PageOverlay(source: .log, pageSize: pageSize)
-    var buffer = [UInt8](repeating: 0, count: frameLength)
+    var search = LogFrameSearch(source, salts: header.salts)
+    var buffer = [UInt8](repeating: 0, count: length)
     var previous = start
     var transaction: [(page: UInt32, image: PageOverlay.Image)] = []
     var isBroken = !hasHeader
-    var foreignRun = 0
-    for index in 0..<frameCount {
-      let place = offset(ofFrame: index)
-      guard try source.piece(at: place, length: frameLength, into: &buffer) == frameLength else { break }
-      let frame = Frame(buffer.span)
-      guard frame.salt1 == salts.0, frame.salt2 == salts.1, frame.page > 0 else {
-        // Left from before the log was restarted, or a frame whose header is hit: the next ones tell.
-        previous = frame.stored
-        foreignRun += 1
-        if foreignRun >= 8 { break }
+    var wrongSalts = 0
+    var place = first
+    // Where the next frame begins at the earliest, if none does where it should.
+    var earliest = first
+    // Whether salts alone say that a frame begins here.
+    var isGuess = false
+    var guesses = 0
+    while place + Int64(WriteAheadLog.frameHeaderLength) <= source.count {
+      let isWhole = try source.piece(at: place, length: length, into: &buffer) == length
+      let frame = LogFrame(buffer.span)
+      var hasSalts = frame.page > 0 && header.hasSalts(of: frame)
+      if !isWhole, hasSalts {
+        overlay.isCutOff = true
+        break
+      }
+      let isProved =
+        isWhole
+        ? previous.map { LogFrame.checksum($0, adding: buffer.span, bigEndian: isBigEndian) == frame.checksum } : nil
+      if isGuess, isProved != true, try !isProof(frame, at: place) { hasSalts = false }
+      guard hasSalts || frame.page > 0 && isProved == true else {
+        if !isGuess, isWhole, header.isOfEarlierRound(frame) {
+          previous = nil
+          place += Int64(length)
+          earliest = place
+          continue
+        }
+        guard guesses < Self.pairLimit, let next = try search.find(from: earliest) else { break }
+        isGuess = (next - place) % Int64(length) != 0
+        if isGuess { guesses += 1 }
+        // Where the head of a frame is hit, its checksum may be right.
+        if next == place + Int64(length) { previous = frame.checksum }
         isBroken = true
+        place = next
+        earliest = next + 1
         continue
       }
-      let isProved = previous.map { known in
-        Frame.checksum(known, adding: buffer.span, bigEndian: isBigEndian) == frame.stored
-      }
+      if !hasSalts { wrongSalts += 1 }
       // The first frame behind a lost header cannot be proved; the second one proves that it is the first's successor.
-      if isProved == false { isBroken = true }
-      foreignRun = 0
-      previous = frame.stored
+      if isProved == false || !hasSalts { isBroken = true }
+      previous = frame.checksum
+      isGuess = false
+      let number = Int((place - Int64(WriteAheadLog.Header.length)) / Int64(length)) + 1
       let image = PageOverlay.Image(
-        offset: place + Int64(WriteAheadLog.frameHeaderLength), number: index + 1, isDoubtful: isBroken)
+        offset: place + Int64(WriteAheadLog.frameHeaderLength), number: max(1, number), isDoubtful: isBroken)
       transaction.append((frame.page, image))
+      // A frame that is not proved may have lost bytes, so that the next one begins in it.
+      earliest = place + (isProved == true ? Int64(length) : Int64(WriteAheadLog.frameHeaderLength))
+      place += Int64(length)
       guard frame.pageCount > 0 else { continue }
       for (page, image) in transaction {
         if overlay.images.updateValue(image, forKey: page) != nil { overlay.supersededCount += 1 }
@@ -104,57 +156,42 @@ struct LogSurvey {
     overlay.uncommittedCount = transaction.count
     for (page, image) in transaction { overlay.uncommitted[page] = image }
     overlay.doubtfulCount = overlay.images.values.count { $0.isDoubtful }
+    tell(&overlay, wrongSalts: wrongSalts)
+    return overlay.images.isEmpty && overlay.uncommittedCount == 0 ? nil : overlay
+  }
+
+  /// Whether the frame behind another one has a checksum that leads on from that one's.
+  private func isProof(_ frame: LogFrame, at place: Int64) throws(SalvageError) -> Bool {
+    let length = pageSize + WriteAheadLog.frameHeaderLength
+    let next = try source.piece(at: place + Int64(length), length: length)
+    guard frame.page > 0, next.count == length else { return false }
+    return LogFrame.checksum(frame.checksum, adding: next.span, bigEndian: isBigEndian) == LogFrame(next.span).checksum
+  }
+
+  private func tell(_ overlay: inout PageOverlay, wrongSalts: Int) {
     if !hasHeader { overlay.remarks.append("the header of the write-ahead log is destroyed") }
-    if hasHeader, overlay.doubtfulCount > 0 {
+    if wrongSalts > 0 {
+      let have = wrongSalts == 1 ? "has" : "have"
+      overlay.remarks.append(
+        "\(counted(wrongSalts, "frame")) of the write-ahead log \(have) other salts than its header, but checksums that "
+          + "lead on from the frames before")
+    } else if hasHeader, overlay.doubtfulCount > 0 {
       overlay.remarks.append("the write-ahead log has a bad frame, behind which SQLite reads nothing")
     }
     if overlay.uncommittedCount > 0 {
       overlay.remarks.append("the write-ahead log ends with a transaction that is not whole")
     }
-    if try isCutOff(salts) {
-      overlay.isCutOff = true
-      overlay.remarks.append("the write-ahead log is cut off in the middle of a frame")
-    }
-    return overlay.images.isEmpty && overlay.uncommittedCount == 0 ? nil : overlay
-  }
-
-  /// Whether a frame of this log begins behind the last whole one.
-  private func isCutOff(_ salts: (UInt32, UInt32)) throws(SalvageError) -> Bool {
-    let rest = try source.piece(at: offset(ofFrame: frameCount), length: WriteAheadLog.frameHeaderLength)
-    guard rest.count >= 16 else { return false }
-    let frame = Frame(rest.span)
-    return frame.page > 0 && frame.salt1 == salts.0 && frame.salt2 == salts.1
+    if overlay.isCutOff { overlay.remarks.append("the write-ahead log is cut off in the middle of a frame") }
   }
 }
 
-extension LogSurvey {
-  /// The header of a frame.
-  private struct Frame {
-    var page: UInt32
-    var pageCount: UInt32
-    var salt1: UInt32
-    var salt2: UInt32
-    var stored: LogChecksum
-
-    init(_ bytes: Span<UInt8>) {
-      page = bytes.uint32(at: 0) ?? 0
-      pageCount = bytes.uint32(at: 4) ?? 0
-      salt1 = bytes.uint32(at: 8) ?? 0
-      salt2 = bytes.uint32(at: 12) ?? 0
-      stored = LogChecksum()
-      stored.first = bytes.uint32(at: 16) ?? 0
-      stored.second = bytes.uint32(at: 20) ?? 0
-    }
-
-    func checksum(adding next: Span<UInt8>, bigEndian: Bool) -> LogChecksum {
-      Frame.checksum(stored, adding: next, bigEndian: bigEndian)
-    }
-
-    static func checksum(_ known: LogChecksum, adding next: Span<UInt8>, bigEndian: Bool) -> LogChecksum {
-      var checksum = known
-      checksum.add(next.extracting(0..<8), bigEndian: bigEndian)
-      checksum.add(next.extracting(WriteAheadLog.frameHeaderLength..<next.count), bigEndian: bigEndian)
-      return checksum
+extension LogFrameSearch {
+  /// The offset of the next header of a frame at or behind an offset; nil where there is none.
+  mutating func find(from offset: Int64) throws(SalvageError) -> Int64? {
+    do throws(FormatError) {
+      return try next(from: offset)
+    } catch {
+      throw SalvageError(error)
     }
   }
 }

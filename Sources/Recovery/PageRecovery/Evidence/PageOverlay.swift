@@ -42,7 +42,7 @@ struct PageOverlay {
   /// Images of other pages' older versions, committed ones.
   var supersededCount = 0
 
-  /// Whether a frame of the log begins behind the last whole one: the log was longer.
+  /// Whether the log or journal had more: a frame begins behind the last whole one, or records are gone or damaged.
   var isCutOff = false
 
   /// Whether the database file contradicts it: it may be of another time or another store, and all of it is marked.

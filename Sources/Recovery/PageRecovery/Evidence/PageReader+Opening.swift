@@ -67,8 +67,7 @@ extension PageReader {
     _ evidence: Evidence, _ layout: FileLayout, _ use: EvidenceUse, isFileReadable: Bool
   ) throws(SalvageError) -> PageOverlay? {
     if use.undoesJournal, let journal = evidence.journal,
-      let found = try JournalSurvey.read(
-        journal, pageSize: layout.pageSize, mainHeader: layout.header, isFileReadable: isFileReadable)
+      let found = try JournalSurvey.read(journal, evidence.main, layout, isFileReadable: isFileReadable)
     {
       return found
     }

@@ -189,7 +189,7 @@ extension CauseSearch {
     }
     let log: WriteAheadLog
     do throws(FormatError) { log = try WriteAheadLog(source) } catch { throw SalvageError(error) }
-    guard let header = log.header, header.isChecksumRight, let length = log.frameLength else {
+    guard let header = log.header, header.isChecksumRight, log.frameLength != nil else {
       add(
         .logHeaderDestroyed, .certain, part: .wal,
         words: "The header of the write-ahead log is destroyed, so that SQLite would have read nothing of it.")
@@ -201,11 +201,21 @@ extension CauseSearch {
         words: "A frame of the write-ahead log is damaged; \(log.commitsBehindBreak) complete "
           + "transaction\(log.commitsBehindBreak == 1 ? "" : "s") behind it would have been lost to SQLite.")
     }
-    if (source.count - Int64(WriteAheadLog.Header.length)) % Int64(length) != 0 {
+    if log.findings.contains(.logUnknownBytes) {
+      add(
+        .logFrameDamaged, .certain, part: .wal,
+        words: "Bytes of the write-ahead log are no frames of it: it was changed or overwritten there.")
+    } else if log.findings.contains(.logPartialFrame) {
       add(
         .logCutOff, .certain, part: .wal,
         words: "The write-ahead log ends within a frame: it was copied only in part, or cut off. What was in the rest "
           + "of it is lost.")
+    } else if log.findings.contains(.logUncommittedFrames) {
+      add(
+        .interruptedTransaction, .possible, part: .wal,
+        words:
+          "The write-ahead log ends with a transaction that has no end: an app was ended while it saved, or the log was "
+          + "cut off.")
     }
     if let overlay = reader.overlay, overlay.source == .log, overlay.isContradicted {
       add(
@@ -246,6 +256,12 @@ extension CauseSearch {
         words:
           "The rollback journal has nothing in common with the file: it may be another store's. It was undone, and "
           + "its records are marked.")
+    } else if overlay.isCutOff {
+      add(
+        .interruptedTransaction, .certain, part: .journal,
+        words:
+          "A transaction was cut off, and records of its rollback journal are gone or damaged: it was undone as far as the "
+          + "others go.")
     } else if overlay.doubtfulCount > 0 {
       add(
         .journalHeaderDestroyed, .likely, part: .journal,

@@ -15,7 +15,7 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// It is from a write-ahead log or rollback journal that the database file contradicts: of another time or store.
   case contradictedLog = "contradicted-log"
 
-  /// A transaction that did not end wrote to its table, and the journal that would undo it is gone.
+  /// A transaction that did not end wrote to its table, and the journal that would undo it is gone or damaged.
   case unfinishedTransaction = "unfinished-transaction"
 
   /// An index, the highest key that was given, or another page of its table contradicts it or others of its page.
@@ -53,7 +53,8 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     case .logFrame: "they are from a part of the write-ahead log that SQLite would not have read"
     case .journalPage: "they are from a rollback journal whose header is destroyed"
     case .contradictedLog: "they are from a log or journal that may be of another time or another store"
-    case .unfinishedTransaction: "a transaction that did not end may have changed them and its journal is gone"
+    case .unfinishedTransaction:
+      "a transaction that did not end may have changed them and its journal is gone or damaged"
     case .contradicted: "an index, a counter or another page says otherwise, as of pages of another time or store"
     case .misplacedPage: "their page stands in the place of another one and may be of another time or store"
     case .invalidText: "their text is not valid in the store's encoding"
