@@ -397,7 +397,7 @@ def act(visit):
     visit.look("work-done")
 
     visit.go("/stores")
-    page.locator("section", has_text="In their place").get_by_role("link", name="Healthy.sqlite").first.click()
+    page.locator("section", has_text="Live stores").get_by_role("link", name="Healthy.sqlite").first.click()
     live = urllib.parse.urlsplit(page.url).path
     visit.go(live + "/backup")
     page.locator("main form button").first.click()
@@ -466,7 +466,7 @@ def damaged(browser, visit, options):
         [options.lazaret, "damage", str(healthy), "-o", str(broken), "--kind", "zero:8", "--seed", "7"],
         capture_output=True, timeout=60, check=True)
     visit.go("/stores")
-    page.locator("section", has_text="In their place").get_by_role("link", name="Damaged.sqlite").first.click()
+    page.locator("section", has_text="Live stores").get_by_role("link", name="Damaged.sqlite").first.click()
     ready(page)
     store = urllib.parse.urlsplit(page.url).path
     for heading in ("Page map", "Damage by page", "How much is left", "Entities"):
@@ -543,7 +543,7 @@ def repair(visit):
     """A store that lacks something of its own model: what it lacks, what its records contradict, the repair, and the way back."""
     page = visit.page
     visit.go("/stores")
-    page.locator("section", has_text="In their place").get_by_role("link", name="Repairable.sqlite").first.click()
+    page.locator("section", has_text="Live stores").get_by_role("link", name="Repairable.sqlite").first.click()
     store = urllib.parse.urlsplit(page.url).path
     expect(page.get_by_role("heading", name="What it lacks of its own model")).to_be_visible()
     expect(page.locator("main")).to_contain_text("1 missing column")

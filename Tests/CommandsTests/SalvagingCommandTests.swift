@@ -52,7 +52,7 @@ struct SalvagingCommandTests {
   @Test func hintsNameTheCommandAndTheOption() throws {
     let desk = try Desk()
     let broken = try desk.makeBrokenStore()
-    #expect(try desk.lazaret("inspect", broken).output.contains("lazaret open STORE --model MODEL"))
+    #expect(try desk.lazaret("inspect", broken).output.contains("lazaret salvage \(broken) -o "))
     let refused = try desk.lazaret("open", broken, "--model", desk.model, "--on-damage", "refuse")
     #expect(refused.errors.contains("--on-damage salvage") && !refused.errors.contains("STORE"), "\(refused.errors)")
   }

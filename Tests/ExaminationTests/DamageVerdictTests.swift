@@ -79,6 +79,12 @@ struct DamageVerdictTests {
     VerdictCase("a file format from the future", .damaged, "file-format-unknown", coreData: 259, sqlite: 26) {
       try Specimen.sound().overwriting(18, with: [9, 9])
     },
+    VerdictCase("behind other bytes", .damaged, "embedded", coreData: 259, sqlite: 26, mentions: ["1,000"]) {
+      try .sound().with { $0 = [UInt8](repeating: 7, count: 1000) + $0 }
+    },
+    VerdictCase("behind as many as a page has", .damaged, "embedded", coreData: 259, sqlite: 26, mentions: ["4,096"]) {
+      try .sound().with { $0 = Specimen.noise(4096) + $0 }
+    },
     VerdictCase("cut between pages", .damaged, "truncated", coreData: 259, sqlite: 11, mentions: ["16,384"]) {
       try Specimen.sound(cars: 300).cut(to: 16384)
     },
@@ -133,7 +139,7 @@ struct DamageVerdictTests {
         .with { for index in 32..<36 { $0[index] = 0x7F } }
     },
     VerdictCase(
-      "an index that lacks an entry", .compatible, "no-model-given", full: (.damaged, "pages-damaged"), model: nil
+      "an index that lacks an entry", .compatible, "no-model-given", full: (.damaged, "indexes-damaged"), model: nil
     ) {
       let sound = try Specimen.plain("CREATE TABLE t(a); CREATE INDEX i ON t(a); INSERT INTO t VALUES (1), (2), (3)")
       let page = Int(try sound.root(of: "i"))

@@ -46,6 +46,10 @@ struct ModelVerdictTests {
     VerdictCase("another app's store", .incompatible, "other-model", coreData: 134100, mentions: ["Recipe"]) {
       try .store(Models.foreign, cars: 0, cached: Models.foreign)
     },
+    VerdictCase(
+      "another app's store, with an entity of the same name", .incompatible, "other-model", coreData: 134100,
+      mentions: ["Recipe", "1 name of an entity (Person)"]
+    ) { try .store(Models.namesake, cars: 0, cached: Models.namesake) },
     VerdictCase("a plain database", .incompatible, "not-core-data", coreData: 134020, mentions: ["App"]) {
       try .plain("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
     },

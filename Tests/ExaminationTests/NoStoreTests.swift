@@ -72,6 +72,8 @@ struct NoStoreTests {
       ([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0], "a program"), ([0xcf, 0xfa, 0xed, 0xfe], "a program"),
       (Array("%PDF-1.7".utf8), "a document"), ([0x28, 0xb5, 0x2f, 0xfd], "an archive"), ([0x1f, 0x8b, 8], "gzip"),
       (Array("age-encryption.org/v1\n".utf8), "an encrypted file"), (Array("ID3".utf8), "sound"),
+      ([0, 6, 0x15, 0x61, 0, 0, 0, 2], "Berkeley DB"), (Array("\0mlocate".utf8), "mlocate"),
+      (Array("LTX1".utf8), "LTX"),
     ] as [([UInt8], String)])
   func foreign(signature: [UInt8], words: String) throws {
     let folder = try TemporaryFolder()
@@ -79,7 +81,7 @@ struct NoStoreTests {
     #expect(examination.verdict == .damaged && examination.reason.code == "not-sqlite")
     #expect(examination.reason.words.contains(words), "\(examination.reason.words)")
     #expect(examination.isForeignFile)
-    #expect(examination.reason.hint.contains("--replace-foreign"))
+    #expect(examination.reason.hint.contains("right file"))
   }
 
   @Test("What may be a store is never taken for a file of another kind")

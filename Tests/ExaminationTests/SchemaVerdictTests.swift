@@ -125,6 +125,47 @@ struct SchemaVerdictTests {
     #expect(examination.reason.hint.contains("could not be compared"), "\(examination.reason.hint)")
   }
 
+  @Test("What was not held against rows is named where nothing wrong was found")
+  func unchecked() throws {
+    let examination = try verdict(
+      try Specimen.plain(
+        "CREATE TABLE t (k INTEGER PRIMARY KEY, a, b)", Self.rows, "CREATE INDEX lower_a ON t (lower(a))",
+        "CREATE VIRTUAL TABLE doc USING fts5(title)", "CREATE VIRTUAL TABLE place USING rtree(id, a, b)"), .full)
+    #expect(examination.verdict == .compatible && examination.verdictWord == "sound")
+    #expect(
+      examination.reason.words.hasSuffix("Not checked: full-text index doc, R-tree place, index lower_a."),
+      "\(examination.reason.words)")
+    #expect(!examination.reason.words.contains("Nothing wrong"))
+    #expect(examination.unchecked.map(\.kind) == [.fullText, .rTree, .index])
+  }
+
+  @Test("An index by a function that only the app has cannot be checked, and is no damage")
+  func functionOfTheApp() throws {
+    let examination = try verdict(
+      try Specimen.plain(
+        "CREATE TABLE t (k TEXT, e BLOB)", "CREATE INDEX near ON t (k)", "PRAGMA writable_schema = 1",
+        "DELETE FROM sqlite_schema WHERE name = 'near'"
+      ).running(
+        "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9) INSERT INTO t SELECT i, i FROM n",
+        "PRAGMA writable_schema = 1",
+        "INSERT INTO sqlite_schema VALUES ('index', 'near', 't', 3, 'CREATE INDEX near ON t (vector_of(e))')"), .full)
+    #expect(examination.verdict == .compatible, "\(examination.reason.words)")
+    #expect(examination.unchecked == [Unchecked(kind: .index, name: "near")])
+    let note = examination.health.notes.first { $0.code == Health.indexesUncompared }
+    #expect(note?.words.contains("vector_of") == true, "\(examination.health.notes.map(\.words))")
+  }
+
+  @Test("An index that alone is damaged is named")
+  func indexAlone() throws {
+    let examination = try verdict(
+      try Specimen.plain(
+        "CREATE TABLE t (k INTEGER PRIMARY KEY, a, b)", Self.rows, "CREATE INDEX part ON t (a) WHERE k <> 1",
+        "PRAGMA writable_schema = 1",
+        "UPDATE sqlite_schema SET sql = 'CREATE INDEX part ON t (a) WHERE k IS NOT NULL' WHERE name = 'part'"), .full)
+    #expect(examination.verdict == .damaged && examination.reason.code == "indexes-damaged")
+    #expect(examination.reason.words.contains("Only an index is damaged (part)"), "\(examination.reason.words)")
+  }
+
   // MARK: Looking
 
   private func verdict(

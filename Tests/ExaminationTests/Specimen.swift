@@ -125,6 +125,11 @@ enum Models {
 
   static let foreign = ManagedObjectModel(entities: [entity("Recipe", ["title": .string])])
 
+  /// Another app's that shares the name of an entity.
+  static let namesake = ManagedObjectModel(
+    entities: ["Recipe", "Cook", "Pan", "Oven"].map { entity($0, ["title": .string]) }
+      + [entity("Person", ["nickname": .string])])
+
   /// The app's bundle; which of its versions is the current one.
   static func bundle(current: String = "V3") -> AppModel {
     let versions = [("V1", first), ("V2", second), ("V3", third)].map { name, model in

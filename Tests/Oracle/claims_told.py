@@ -14,7 +14,9 @@ EXITS = {
     "compatible": {0}, "outdated": {0}, "incompatible": {0, 2}, "missing": {0}, "repairable": {0, 2}, "damaged": {2},
     "unavailable": {3}}
 SCORE = re.compile(r"\bscore\b|\b\d+ of 100\b", re.IGNORECASE)
-HEADLINE = re.compile(r"([\d,]+) of (about |at least )?([\d,]+) (?:record|row)s? \((?:share unknown|(?:(?:at most|under) )?(\d+) %)\)")
+HEADLINE = re.compile(r"([\d,]+) of (about |at least )?([\d,]+) (?:record|row)s? \((?:share unknown|(?:at most )?(\d+)(?:\.\d)? %)\)")
+# Of records that all came out while something else of the store has not, no share is told.
+HEADLINE_WITHOUT_SHARE = re.compile(r"Recovered ([\d,]+) records?[.,]")
 ALL_RECOVERED = re.compile(r"(?i)\b(all (of your data|records|rows) (was|were) recovered|everything was recovered)")
 UNDO = re.compile(r"lazaret quarantine release [^\n]+")
 

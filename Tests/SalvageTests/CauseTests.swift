@@ -74,6 +74,33 @@ struct CauseTests {
     #expect(try deleting.salvage().report.causes == [])
   }
 
+  @Test("What is missing from the end is told in bytes where it is less than a page", arguments: [1, 700, 4096, 5000])
+  func end(bytes: Int) throws {
+    var scene = try SalvageScene(seed: 2)
+    let size = 4096
+    let pages = scene.main.count / size
+    scene.main.removeLast(bytes)
+    let cause = try #require(try scene.salvage().report.causes.first { $0.code == .truncated })
+    let words =
+      switch bytes {
+      case 1: "The file ends within a page, of which 1 byte is missing: it"
+      case 700: "The file ends within a page, of which 700 bytes are missing: it"
+      case 4096: "1 of \(pages) pages is missing from the end of the file: it"
+      default: "1 of \(pages) pages is missing from the end of the file, and 904 bytes of the page before it: it"
+      }
+    #expect(cause.words.replacing(",", with: "").hasPrefix(words.replacing(",", with: "")), "\(cause.words)")
+  }
+
+  @Test("Of a main file that is missing nothing is said of pages that nobody misses")
+  func mainFileMissing() throws {
+    let scene = try SalvageScene(seed: 3, finish: ["UPDATE ZBOOK SET ZTITLE = 'x'"], keepsLog: true)
+    let place = try TemporaryFolder()
+    try place.write(try #require(scene.log), to: "Store.sqlite-wal")
+    let report = try Salvager().salvageRaw(place.appending("Store.sqlite"), to: place.appending("Out.sqlite"))
+    let words = report.causes.map(\.words).joined(separator: " ")
+    #expect(words.contains("The main file is missing") && !words.contains("none of the others"), "\(words)")
+  }
+
   @Test("Several kinds at once are all told, and pages are named")
   func several() throws {
     let scene = try SalvageScene(seed: 9)

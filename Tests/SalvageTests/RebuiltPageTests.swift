@@ -43,6 +43,35 @@ struct RebuiltPageTests {
     Data((0..<count).map { _ in UInt8.random(in: 1...255, using: &random) })
   }
 
+  /// No table of it can be written directly, and the new store has the encoding all the same.
+  @Test(arguments: ["UTF-8", "UTF-16le", "UTF-16be"])
+  func aStoreOfTextualKeysAloneKeepsItsEncoding(encoding: String) throws {
+    let folder = try TemporaryFolder()
+    let store = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: store.string)
+    try queue.writeWithoutTransaction { database in
+      try database.execute(
+        sql: """
+          PRAGMA encoding = '\(encoding)'; CREATE TABLE t (k TEXT PRIMARY KEY, v);
+          CREATE TABLE w (k TEXT PRIMARY KEY, v) WITHOUT ROWID;
+          WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400) INSERT INTO t SELECT 'key ' || i, 'ä' FROM n;
+          INSERT INTO w SELECT * FROM t
+          """)
+    }
+    try queue.close()
+    let out = folder.appending("Out.sqlite")
+    #expect(try Salvager().salvage(store, to: out).isComplete)
+    let rebuilt = try DatabaseQueue(path: out.string)
+    try rebuilt.read { database in
+      #expect(try String.fetchOne(database, sql: "PRAGMA encoding") == encoding)
+      #expect(try String.fetchAll(database, sql: "PRAGMA integrity_check") == ["ok"])
+      for table in ["t", "w"] {
+        #expect(try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table) WHERE v = 'ä'") == 400)
+      }
+    }
+    try rebuilt.close()
+  }
+
   @Test(
     arguments: [512, 1024, 4096, 65536], [(UInt64(1), 0, "UTF-8"), (2, 1, "UTF-8"), (3, 2, "UTF-16le")])
   func equalsItself(pageSize: Int, shape: (seed: UInt64, vacuum: Int, encoding: String)) throws {

@@ -276,7 +276,7 @@ struct MigratingOpeningTests {
     let opening = try scene.coordinator(model: "Losing.xcdatamodeld").open(scene.store)
     try opening.store.close()
     #expect(opening.notice?.key == "lazaret.notice.migrated-without")
-    #expect(opening.notice?.message.contains("3 records") == true)
+    #expect(opening.notice?.message.contains("no place for some of your entries") == true)
     #expect(opening.events.last?.migration?.removedRows == ["Bike": 3])
     let backups = Backups(home: scene.home)
     let kept = try #require(try backups.catalog(of: scene.store).backups.first)

@@ -68,7 +68,7 @@ extension Finding.Kind {
     case .freelistTrunkInvalid: "a freelist trunk counts more leaves than fit on it"
     case .freelistCountWrong: "the freelist is not as long as the header says"
     case .pointerMapWrong: "the pointer map says something else about the page"
-    case .pageNeverUsed: "the page belongs to nothing"
+    case .pageNeverUsed: "a page belongs to no table or index, and is not free"
     case .reservedPageUsed: "a pointer-map page or the lock-byte page is used for something else"
     case .indexCountDiffers: "an index does not have as many entries as its table has rows"
     case .indexEntriesDiffer: "the entries of an index are not those that its table's rows should have"

@@ -12,7 +12,7 @@ public struct Notice: Sendable, Hashable {
     public let title: String
   }
 
-  /// The numbers that the words hold, for translations of the app's own.
+  /// The numbers behind the words, for an app that tells more.
   public struct Counts: Sendable, Hashable {
     /// Records recovered.
     public var recovered: Int64 = 0
@@ -53,6 +53,9 @@ public struct Notice: Sendable, Hashable {
     /// Records that a migration left out, because the app's version has no place for them.
     public var leftOut: Int64 = 0
 
+    /// Whether more than half of the records are known to be recovered.
+    public var hasMost = false
+
     /// No records at all.
     init() {}
   }
@@ -63,7 +66,7 @@ public struct Notice: Sendable, Hashable {
   /// What was wrong: `damaged`, `incompatible`, `migration`, `repair`, `leftovers`, `set-aside` or `empty`; nil where nothing was.
   public let cause: String?
 
-  /// The numbers that the words hold.
+  /// The numbers behind the words, which hold none.
   public let counts: Counts
 
   /// The heading of an alert.
@@ -91,6 +94,7 @@ public struct Notice: Sendable, Hashable {
     var counts = Counts()
     if let salvage = events.last(where: { $0.salvage != nil })?.salvage {
       counts.recovered = salvage.recovered
+      counts.hasMost = salvage.hasMost
       counts.doubtful = salvage.doubtful
       counts.lost = salvage.lost
       counts.isEstimate = !salvage.lostIsExact || salvage.count.hasUnknown

@@ -42,6 +42,15 @@ extension RecoverableStore {
       case migrate
     }
 
+    /// What is done with a file that is nothing of the app's.
+    public enum ForeignRule: String, Sendable, Hashable, CaseIterable {
+      /// Leave it where it is, and throw.
+      case refuse
+
+      /// Treat it as a damaged or an incompatible store.
+      case replace
+    }
+
     /// What is done where a salvage gave nothing that the app could open.
     public enum Fallback: String, Sendable, Hashable, CaseIterable {
       /// Begin with an empty store; the old one stays in quarantine.
@@ -75,8 +84,9 @@ extension RecoverableStore {
     /// decides.
     public var whenSalvageFails: Fallback = .emptyStore
 
-    /// Whether a file that is plainly of another kind (a text, a picture) is left where it is; else it counts as damaged.
-    public var refusesForeignFiles = false
+    /// What is done with a file that is nothing of the app's: a sound store of another app, or a file of another kind (a text, a
+    /// picture), at a path where no store of the app's was opened, quarantined or backed up before.
+    public var whenForeign: ForeignRule = .refuse
 
     /// How many times a migration that failed for a reason in the store is tried again at once.
     public var migrationRetries = 0
@@ -98,7 +108,6 @@ extension RecoverableStore {
       var policy = Policy()
       (policy.whenDamaged, policy.whenIncompatible, policy.whenMigrationFails) = (.refuse, .refuse, .refuse)
       policy.whenSalvageFails = .refuse
-      policy.refusesForeignFiles = true
       return policy
     }
   }
@@ -124,7 +133,7 @@ extension RecoverableStore.Policy {
       whenMigrationFails: whenMigrationFails.remedy, whenMigrationLoses: whenMigrationLoses.remedy,
       whenSalvageFails: whenSalvageFails == .refuse ? .refuse : .emptyStore, migrationRetries: migrationRetries,
       depth: depth.depth, checkInterval: checkInterval, recoveryKitInterval: recoveryKitInterval)
-    policy.whenForeign = refusesForeignFiles ? .refuse : .asDamaged
+    policy.whenForeign = whenForeign == .refuse ? .refuse : .replace
     policy.whenRepairable =
       switch whenRepairable {
       case .repair: .repair

@@ -130,7 +130,7 @@ extension StoreError.Kind {
     case .unavailable: self = .unavailable
     case .damaged: self = .damaged
     case .foreignFile: self = .notAStore
-    case .incompatible: self = .incompatible
+    case .incompatible, .foreignStore: self = .incompatible
     case .salvageFailed: self = .salvageFailed
     case .salvagePending: self = .salvagePending
     case .creationFailed, .cancelled: self = .other

@@ -18,6 +18,9 @@ package enum LazaretErrorKind: String, FailureKind {
   /// The file is plainly of another kind than a store, and the policy, or the command line, is to refuse.
   case foreignFile = "not-a-store"
 
+  /// The store is sound and has nothing in common with the app's model: most likely it is another app's.
+  case foreignStore = "foreign-store"
+
   /// No way leads from the store to the app's model, and the policy is to refuse.
   case incompatible = "store-incompatible"
 
@@ -60,7 +63,7 @@ package enum LazaretErrorKind: String, FailureKind {
     switch self {
     case .foreignFile: "Check that it is the right file; it is as it was."
     case .repairable: "Repair it with lazaret repair and the app's model; the store is as it was."
-    case .migrationFailed, .damaged, .incompatible: "The store is as it was; inspect it."
+    case .migrationFailed, .damaged, .incompatible, .foreignStore: "The store is as it was; inspect it."
     case .unavailable, .cancelled: "The store is as it was; open it again at any time."
     case .creationFailed: "Nothing was moved. Please report this, with the model."
     case .salvageFailed:

@@ -56,6 +56,8 @@ package struct Notice: Sendable, Hashable, Codable {
 
   /// What an opening's user is told of what was done; nil where there is nothing to tell.
   ///
+  /// The words have no number and no term of databases: those are for the developer, in the events and the report.
+  ///
   /// - Parameter report: that of a migration whose failure had the store quarantined, in this run or by another process.
   package static func about(_ events: [OpeningEvent], report: FilePath?) -> Notice? {
     // The store's owner is told of its quarantine also where it was an interrupted run's, or another process's.
@@ -63,29 +65,22 @@ package struct Notice: Sendable, Hashable, Codable {
       return leftOut(by: events) ?? repaired(by: events)
     }
     let salvage = events.last { $0.salvage != nil }?.salvage
-    let records = events.last { $0.records != nil }?.records
-    var notice = setAside(reason, salvage, records: records, report: report.map { PathText($0) })
+    var notice = setAside(reason, salvage, report: report.map { PathText($0) })
     notice.undo = events.last { $0.undo != nil }?.undo
     return notice
   }
 
   /// The notice for a store that lies in quarantine for a reason, and for what is in its place.
   ///
-  /// - Parameters:
-  ///   - salvage: what has become of its salvage; nil where none was asked for.
-  ///   - records: how many records a sound store held; nil where it was damaged, or they were not counted.
-  private static func setAside(
-    _ reason: Receipt.Reason, _ salvage: OpeningSalvage?, records: Int64?, report: PathText?
-  ) -> Notice {
+  /// - Parameter salvage: what has become of its salvage; nil where none was asked for.
+  private static func setAside(_ reason: Receipt.Reason, _ salvage: OpeningSalvage?, report: PathText?) -> Notice {
     if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
     let key = key(for: reason.code)
-    let held =
-      records.map { $0 > 0 ? " Its \(counted($0, "record")) \($0 == 1 ? "is" : "are") in quarantine." : "" } ?? ""
     if salvage?.state == .pending {
       return Notice(
         key: "lazaret.notice.salvage-later", title: "Your data was set aside",
         message:
-          "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one.\(held) Your data can be recovered from it later.",
+          "\(cause(of: reason.code)) It was not deleted: all of it was set aside, and you start with an empty one. Your data can be recovered from it later.",
         actions: [
           Action(key: "lazaret.action.continue", title: "Continue"),
           Action(key: "lazaret.action.recover", title: "Recover My Data"), sendReport,
@@ -100,50 +95,46 @@ package struct Notice: Sendable, Hashable, Codable {
       }
     return Notice(
       key: "lazaret.notice.\(key)", title: key == "empty" ? "Your file was empty" : "Your data was set aside",
-      message: "\(cause(of: reason.code)) \(kept)\(held) Our support can look at what was set aside.",
-      actions: usualActions, report: report)
+      message: "\(cause(of: reason.code)) \(kept) \(support)", actions: usualActions, report: report)
   }
 
   private static func salvaged(_ reason: Receipt.Reason, _ salvage: OpeningSalvage, report: PathText?) -> Notice {
-    let kept = "The old file was kept as it was."
-    if salvage.isComplete {
-      return Notice(
-        key: "lazaret.notice.salvaged", title: "Your data was recovered",
-        message: "\(cause(of: reason.code)) All of your data was recovered from it. \(kept)",
-        actions: usualActions, report: report)
-    }
-    if salvage.recovered == 0 {
-      return Notice(
-        key: "lazaret.notice.salvaged-nothing", title: "Your data was set aside",
-        message: "\(cause(of: reason.code)) \(salvage.count.words) You start with an empty file. \(kept) \(support)",
-        actions: usualActions, report: report)
-    }
-    let isWhole = salvage.count.detailWords.isEmpty && salvage.doubtful == 0
-    if isWhole, salvage.lacksDetails == false {
-      // Nothing is known to be missing, so that the words must not say it.
-      return Notice(
-        key: "lazaret.notice.salvaged-unconfirmed", title: "Your data was recovered",
-        message:
-          "\(cause(of: reason.code)) \(salvage.count.words) It could not be confirmed that this is all of it. \(kept) \(support)",
-        actions: usualActions, report: report)
-    }
-    let details = isWhole ? " Details of some may be missing." : ""
+    let isWhole = salvage.count.detailWords.isEmpty && salvage.doubtful == 0 && salvage.lacksDetails == false
+    let (key, title, words): (String, String, String) =
+      if salvage.isComplete {
+        ("salvaged", "Your data was recovered", "All of your data was recovered from it. \(old)")
+      } else if salvage.recovered == 0 {
+        (
+          "salvaged-nothing", "Your data was set aside",
+          "None of your data was recovered. You start with an empty file. \(old) \(support)"
+        )
+      } else if isWhole {
+        // Nothing is known to be missing, so that the words must not say it.
+        (
+          "salvaged-unconfirmed", "Your data was recovered",
+          "Your data was recovered. Please check that nothing is missing. \(old) \(support)"
+        )
+      } else {
+        (
+          "salvaged-with-losses", "Your data was recovered in part",
+          "\(salvage.hasMost ? "Most" : "Part") of your data was recovered. Some entries may be missing or incomplete. \(old) \(support)"
+        )
+      }
     return Notice(
-      key: "lazaret.notice.salvaged-with-losses", title: "Your data was recovered in part",
-      message: "\(cause(of: reason.code)) \(salvage.count.words)\(details) \(kept) \(support)",
-      actions: usualActions, report: report)
+      key: "lazaret.notice.\(key)", title: title, message: "\(cause(of: reason.code)) \(words)", actions: usualActions,
+      report: report)
   }
+
+  private static let old = "The old file was kept as it was."
 
   private static let support = "Our support can look at it."
 
   /// The notice for records that a migration has left out with their entities; nil where there are none.
   private static func leftOut(by events: [OpeningEvent]) -> Notice? {
-    let rows = events.compactMap(\.migration).flatMap(\.removedRows.values).reduce(0, +)
-    guard rows > 0 else { return nil }
+    guard events.contains(where: { $0.migration?.removedRows.values.contains { $0 > 0 } == true }) else { return nil }
     return Notice(
       key: "lazaret.notice.migrated-without", title: "Your data was updated",
-      message:
-        "This version of the app has no place for \(counted(rows, "record")) of the file with your data. They were not deleted: the old file was kept as it was, and stays until the app releases it.",
+      message: "This version of the app has no place for some of your entries. They were not deleted. \(old)",
       actions: usualActions)
   }
 
@@ -153,20 +144,14 @@ package struct Notice: Sendable, Hashable, Codable {
   /// The notice for a store that was repaired; nil where none was.
   private static func repaired(by events: [OpeningEvent]) -> Notice? {
     guard let repair = events.lazy.compactMap(\.repair).first else { return nil }
-    let missing = repair.danglingReferences
-    if missing > 0 || repair.hasLostRecords {
-      let references =
-        missing > 0 ? " \(counted(missing, "reference")) in it \(missing == 1 ? "leads" : "lead") to no record." : ""
+    let added = "Parts of the file with your data were missing and were added."
+    if repair.danglingReferences > 0 || repair.hasLostRecords {
       return Notice(
         key: "lazaret.notice.repaired-with-losses", title: "Your data was repaired in part",
-        message:
-          "Parts of the file with your data were missing and were added (\(repair.words)). Some of your data may be missing.\(references) The old file was kept as it was. \(support)",
-        actions: usualActions)
+        message: "\(added) Some entries may be missing or incomplete. \(old) \(support)", actions: usualActions)
     }
     return Notice(
-      key: repairedKey, title: "Your data was repaired",
-      message:
-        "Parts of the file with your data were missing and were added (\(repair.words)). Nothing was removed, and the old file was kept as it was.",
+      key: repairedKey, title: "Your data was repaired", message: "\(added) Nothing was removed. \(old)",
       actions: [
         Action(key: "lazaret.action.continue", title: "Continue"),
         Action(key: "lazaret.action.contact-support", title: "Contact Support"),

@@ -43,8 +43,8 @@ struct SalvageWork {
 
   /// Salvages, verifies, and keeps the result; an earlier one stays, and stays the one to install where it is better.
   ///
-  /// - Throws: `LazaretError` of the kinds `salvageFailed` and `cancelled`; what the surroundings say. The receipt then has what an
-  ///   earlier salvage gave, and the reason.
+  /// - Throws: `LazaretError` of the kinds `salvageFailed`, where the evidence is at fault, and `cancelled`; what the surroundings
+  ///   say; any other error is one of the salvage itself. The receipt then has what an earlier salvage gave, and the reason.
   func run() throws -> QuarantineSalvage {
     let stored = try folder.store(named: id)
     let working = try folder.beginSalvage(of: id)
@@ -193,6 +193,7 @@ struct SalvageWork {
     if examination.verdict == .missing {
       throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
     }
+    if examination.verdict == .damaged { throw unusable(made, printable(examination.reason.words)) }
     let version = examination.modelVersion
     if examination.verdict == .outdated, let failure = report.rebuild?.migrationFailure,
       report.records.contains(where: { $0.recovered > 0 })
@@ -217,14 +218,18 @@ struct SalvageWork {
       if case .coreData(let bundle) = model { current = bundle.current.model }
       try PersistentStore(opening: made.main, model: current, options: storeOptions).close()
     } catch {
-      if error.isEnvironmental { throw error }
-      return Usability(
-        version: version, isUsable: false,
-        failure: .init(code: "salvage-unusable", words: "What was salvaged does not open: \(printable(error.detail))"))
+      throw error.isEnvironmental ? error : unusable(made, printable(error.detail))
     }
     // A log that SQLite could not take away has nothing in it: nothing was written.
     for part in [StoreFileSet.Part.wal, .sharedMemory] { try fileSystem.unlink(made.path(of: part)) }
     return Usability(version: version, isUsable: true)
+  }
+
+  /// The error for a result that is not what a salvage makes.
+  private func unusable(_ made: StoreFileSet, _ words: String) -> SalvageError {
+    SalvageError(
+      .verificationFailed, operation: "verify the salvaged store", path: made.main,
+      detail: "what was made cannot be opened: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
   }
 
   // MARK: What went wrong
@@ -235,45 +240,44 @@ struct SalvageWork {
     var words: String
   }
 
-  /// The error to report; where the evidence is at fault the receipt says so too.
+  /// The error to report; where it is not of the surroundings the receipt says so too.
+  ///
+  /// A salvage that has failed by itself says nothing of the evidence: it is not done yet.
   private func judged(_ error: any Error, _ stored: QuarantinedStore) throws -> any Error {
+    var isOfEvidence = true
     let reason: Receipt.Reason
     switch error {
     case let error as EvidenceFault: reason = .init(code: error.code, words: error.words)
     case let error as SalvageError:
-      if error.kind == .cancelled { return LazaretError.cancelledSalvage(stored.files.main) }
-      guard error.isDataFault else { return error }
-      reason = .init(code: error.code, words: "Nothing could be salvaged: \(printable(error.detail)).")
+      switch error.kind {
+      case .cancelled: return LazaretError.cancelledSalvage(stored.files.main)
+      case .nothingFound, .unfitModel:
+        reason = .init(code: error.code, words: "Nothing could be salvaged: \(printable(error.detail)).")
+      case .output, .model, .verificationFailed:
+        isOfEvidence = false
+        reason = .init(code: error.code, words: "The salvage itself failed: \(printable(error.detail)).")
+      case .file, .outputExists, .outputIsStore, .donor: return error
+      }
     default: return error
     }
     let date = surroundings.now()
     try folder.update(id) { receipt in
       var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
       salvage.failure = reason
-      if salvage.result?.isUsable != true {
+      if isOfEvidence, salvage.result?.isUsable != true {
         salvage.state = .failed
         salvage.date = date.rfc3339
       }
       receipt.salvage = salvage
       receipt.add(Receipt.Moment(.salvageFailed, at: date, words: reason.words))
     }
-    return LazaretError.salvageFailed(stored.files.main, reason)
+    return isOfEvidence ? LazaretError.salvageFailed(stored.files.main, reason) : error
   }
 }
 
 extension Examination {
   /// Whether nothing is wrong with the store but that the app is older than it.
   var isNewerThanApp: Bool { verdict == .unavailable && newer != nil }
-}
-
-extension SalvageError {
-  /// Whether the evidence is at fault, so that trying again would give the same.
-  fileprivate var isDataFault: Bool {
-    switch kind {
-    case .nothingFound, .verificationFailed, .model, .unfitModel, .output: true
-    case .file, .outputExists, .outputIsStore, .donor, .cancelled: false
-    }
-  }
 }
 
 extension SalvageModel {

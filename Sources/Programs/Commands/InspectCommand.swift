@@ -46,7 +46,8 @@ struct InspectCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try versionOrder.loadAppModel(ModelOption.chosen(model), fitting: store.path, json: output.json)
+      let models = ModelOption.chosen(model)
+      let model = try versionOrder.loadAppModel(models, fitting: store.path, json: output.json)
       let line = ProgressLine()
       let options = Examiner.Options(depth: check == .quick ? .quick : .full, countsRecords: counts) { done, total in
         line.show("Checking", Int64(done), of: Int64(total), .things("pages"))
@@ -67,7 +68,8 @@ struct InspectCommand: ParsableCommand {
             "path": PathText(store.path), "data": data, "dataNotChecked": obstacle, "nearestVersion": nearest,
           ]),
         ExaminationText(
-          examination: examination, path: store.path, data: data, dataObstacle: obstacle, nearest: nearest
+          examination: examination, path: store.path, model: models.count == 1 ? models[0] : nil, data: data,
+          dataObstacle: obstacle, nearest: nearest
         ).text)
       if TextStyle.current.isQuiet, !output.json {
         // The exit code does not tell this: a mistyped path would look like a sound store.
@@ -78,7 +80,7 @@ struct InspectCommand: ParsableCommand {
         if let obstacle { words.append("The records were not checked: \(obstacle).") }
         if !words.isEmpty {
           Terminal.standardError.write(
-            "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). "
+            "lazaret: \(printable(store.path.string)): \(examination.verdictWord). "
               + "\(words.joined(separator: " "))\n")
         }
       }

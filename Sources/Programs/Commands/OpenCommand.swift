@@ -14,8 +14,9 @@ struct OpenCommand: ParsableCommand {
       inferred; the original is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
       and a copy of it takes the store's place. Where no record is recovered, an empty store does. A store that is \
-      unavailable (locked, forbidden, newer than the app) stays where it is, and so does an encrypted one, and a file \
-      that is plainly no store (a text, a picture, an archive, a program), unless --replace-foreign says otherwise.
+      unavailable (locked, forbidden, newer than the app) stays where it is, and so does an encrypted one. What is nothing of \
+      the app's (a sound store that has nothing in common with the model, a text, a picture, an archive, a program) stays too, \
+      unless a store of that path was opened, quarantined or backed up before, or --replace-foreign is given.
 
       Ctrl-C ends it in good order: a store whose salvage had begun lies whole in quarantine, and opening it again goes on.
 
@@ -88,7 +89,7 @@ struct OpenCommand: ParsableCommand {
         whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
         whenMigrationLoses: way.lossRemedy, depth: check)
       policy.whenRepairable = repairRule
-      policy.whenForeign = foreign.replaceForeign ? .asDamaged : .refuse
+      policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
       let home = home.of(store: store.path)
       home.tell(json: output.json)
       let coordinator = StoreCoordinator(
@@ -102,7 +103,13 @@ struct OpenCommand: ParsableCommand {
         line.look()
         return Interruption.isRequested
       }
-      let opening = try coordinator.open(store.path, observer: observer)
+      let opening: Opening
+      do {
+        opening = try coordinator.open(store.path, observer: observer)
+      } catch var error as LazaretError {
+        error.hint += NextStep(for: store.path, model: try self.model.path).advice(after: error.kind)
+        throw error
+      }
       line.clear()
       let kit = opening.backgroundPass?.wait().kit
       try opening.store.close()

@@ -11,7 +11,7 @@ extension Examination: Encodable {
       "modelVersion": JSON.orNull(modelVersion), "versionIdentifiers": metadata?.versionIdentifiers,
       "storeUUID": metadata?.uuid, "entities": entities.map(Self.payload),
       "rowsOfNoEntity": rowsOfNoEntity.isEmpty ? nil : rowsOfNoEntity, "drift": drift,
-      "health": health.payload(verdict),
+      "notChecked": unchecked.isEmpty ? nil : unchecked, "health": health.payload(verdict),
     ])
   }
 

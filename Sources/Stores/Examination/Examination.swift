@@ -60,7 +60,7 @@ package struct Examination: Sendable {
   var isSchemaRefused = false
 
   /// Whether a repair refuses what the store lacks of its own model, as far as the look tells.
-  var isBeyondRepair = false
+  package var isBeyondRepair = false
 
   /// The metadata of a Core Data store.
   package var metadata: StoreMetadata?
@@ -70,11 +70,29 @@ package struct Examination: Sendable {
 
   /// What is known of its physical state.
   package var health: Health
+
+  /// What of it was not held against the rows that it is made of, though the look was to check it.
+  package var unchecked: [Unchecked] = []
+}
+
+extension Examination {
+  /// The verdict in a word for people: a store that was compared with no model is sound, which says nothing of the app.
+  package var verdictWord: String {
+    verdict == .compatible && [VerdictReason.looksSound, .emptyDatabase].map(\.code).contains(reason.code)
+      ? "sound" : verdict.rawValue
+  }
 }
 
 extension Examination {
   /// Whether the file is plainly of another kind than a store, such as a text or a picture, with no page of one in it.
   package var isForeignFile: Bool { verdict == .damaged && health.notes.contains { $0.code == "not-sqlite" } }
+
+  /// Whether it is nothing of the app's: a file of another kind, or a sound store that has nothing in common with any version of
+  /// the app's model.
+  package var isForeign: Bool {
+    isForeignFile
+      || verdict == .incompatible && !entities.isEmpty && VerdictReason.foreignStoreCodes.contains(reason.code)
+  }
 
   /// Whether an app can work with it as it is: nothing is missing that a record needs.
   package var isUsableAsIs: Bool {

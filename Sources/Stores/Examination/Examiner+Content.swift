@@ -25,6 +25,7 @@ extension Examiner {
       judgePlain(schema, into: &examination, model: model)
     }
     examination.entities = Self.entities(of: schema, examination)
+    examination.unchecked = Unchecked.all(in: schema)
     return schema
   }
 
@@ -37,7 +38,10 @@ extension Examiner {
     examination.health.add(findings)
     examination.condemn(
       .damage(
-        "roots-damaged", "\(findings.total) of the store's tables and indexes do not begin where its schema says."))
+        "roots-damaged",
+        findings.total == 1
+          ? "One table or index of the store does not begin where its schema says."
+          : "\(grouped(findings.total)) of the store's tables and indexes do not begin where its schema says."))
   }
 
   // MARK: Core Data

@@ -1,6 +1,6 @@
 import ManagedObjectModel
 import PersistentStore
-import SQLiteFormat
+package import SQLiteFormat
 internal import StoreFiles
 
 extension Examiner {
@@ -19,7 +19,8 @@ extension Examiner {
     examination.health.add(report.findings)
     guard report.isSound else {
       distrustIndexes(&examination)
-      examination.condemn(.damagedPages(report))
+      let indexes = report.findings.indexesAlone(of: schema)
+      examination.condemn(indexes.map { .damagedIndexes($0, report.findings) } ?? .damagedPages(report))
       return
     }
     // Another visitor compares the indexes itself.
@@ -28,12 +29,13 @@ extension Examiner {
     var compared = try indexes.finish { options.progress(total, total) }
     if !examination.isSchemaRefused {
       try compared.askSQLite(about: schema, of: DatabaseContent(database)) { !options.progress(total, total) }
-      examination.noteUncompared(compared.uncompared)
+      examination.noteUncompared(compared.uncompared, of: schema)
     }
     guard !compared.isSound else { return }
     distrustIndexes(&examination)
     examination.health.add(compared.findings)
-    examination.condemn(.damagedIndexes(compared))
+    examination.condemn(
+      .damagedIndexes(compared.findings.indexesAlone(of: schema) ?? [], compared.findings))
   }
 
   /// Counts the records of every entity, or the rows of every table.
@@ -165,14 +167,19 @@ extension Examiner {
 
 extension Examination {
   /// Notes the indexes whose entries nothing was compared with.
-  fileprivate mutating func noteUncompared(_ indexes: [String]) {
+  fileprivate mutating func noteUncompared(_ indexes: [String], of schema: Schema) {
     guard !indexes.isEmpty else { return }
+    unchecked += indexes.sorted().map { Unchecked(kind: .index, name: $0) }
     let names = Self.list(indexes.sorted())
-    health.notes.append(
-      HealthNote(
-        Health.indexesUncompared, .note,
-        "the entries of \(counted(Int64(indexes.count), "index", "indexes")) could not be compared with the rows of their tables: \(names)"
-      ))
+    var words =
+      "the entries of \(counted(Int64(indexes.count), "index", "indexes")) could not be compared with the rows of their tables: \(names)"
+    let functions = Set(
+      schema.indexes.filter { indexes.contains($0.name) }.compactMap { $0.indexDefinition?.foreignFunction })
+    if !functions.isEmpty {
+      words +=
+        "; only the app has the \(functions.count == 1 ? "function" : "functions") \(Self.list(functions.sorted()))"
+    }
+    health.notes.append(HealthNote(Health.indexesUncompared, .note, words))
   }
 
   /// Notes the rows that are counted for no entity.
@@ -185,6 +192,18 @@ extension Examination {
           "\(rows) of table \(printableName(table)) \(count == 1 ? "has" : "have") the number of no entity of that table, and \(count == 1 ? "is" : "are") counted for none"
         ))
     }
+  }
+}
+
+extension Findings {
+  /// The indexes that all damage is of; nil where any may be of something else.
+  package func indexesAlone(of schema: Schema) -> [String]? {
+    let damage = items.filter { $0.kind.severity == .damage }
+    // Of more than are kept nothing tells what the others are of.
+    guard !damage.isEmpty, items.count == total else { return nil }
+    let names = Dictionary(schema.indexes.map { ($0.rootPage, $0.name) }) { first, _ in first }
+    let found = damage.map { $0.root.flatMap { names[$0] } }
+    return found.contains(nil) ? nil : Set(found.compactMap(\.self)).sorted()
   }
 }
 

@@ -77,8 +77,9 @@ extension Examiner {
   ) {
     let known = bundle.versions(upTo: bundle.current)
     let knownEntities = Set(known.flatMap(\.model.entities.keys))
-    guard !knownEntities.isDisjoint(with: hashes.keys) else {
-      examination.give(.incompatible, .otherModel(Array(hashes.keys)))
+    guard known.contains(where: { Self.isRelated(hashes, $0.versionHashes) }) else {
+      let shared = knownEntities.intersection(hashes.keys)
+      examination.give(.incompatible, .otherModel(Array(hashes.keys), sharing: Array(shared)))
       return
     }
     let surplus: [String]
@@ -95,6 +96,14 @@ extension Examiner {
       examination.give(
         .incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
     }
+  }
+
+  /// Whether two models can be versions of one: an entity is the same in both, or half of those of the smaller one share their
+  /// names. A name such as Account alone is in many apps' models.
+  private static func isRelated(_ one: [String: VersionHash], _ other: [String: VersionHash]) -> Bool {
+    let shared = one.keys.filter { other[$0] != nil }
+    return !shared.isEmpty
+      && (2 * shared.count >= min(one.count, other.count) || shared.contains { one[$0] == other[$0] })
   }
 
   private static func changed(_ hashes: [String: VersionHash], _ current: ModelVersion) -> [String] {

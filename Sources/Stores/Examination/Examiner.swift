@@ -189,6 +189,11 @@ package struct Examiner: Sendable {
     _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options,
     visitor: (any PageVisitor)? = nil
   ) throws {
+    var bytes = bytes
+    if let embedded = try EmbeddedDatabase(in: bytes.main) {
+      examination.condemn(.embedded(behind: embedded.offset))
+      bytes.main = embedded
+    }
     let untouched = examination
     guard let database = try openDatabase(bytes, &examination) else { return }
     try read(database, bytes, into: &examination, model: model, options: options, visitor)
@@ -249,12 +254,13 @@ package struct Examiner: Sendable {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoAsFarAsSeen)
     } else if !options.countsRecords {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUncounted)
-    } else if examination.health.notes.contains(where: { $0.code == Health.indexesUncompared }) {
+    } else if !examination.unchecked.isEmpty {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUncompared)
     } else if examination.kind == .coreData {
       examination.tellThatNotAllWasSeen(VerdictReason.nothingToDoUnlessRecords)
     }
     examination.tellUnreadLog()
+    examination.tellUnchecked()
   }
 
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
@@ -335,6 +341,13 @@ extension Examination {
   fileprivate mutating func tellThatNotAllWasSeen(_ hint: String) {
     guard verdict == .compatible, reason.hint == VerdictReason.nothingToDo else { return }
     reason.hint = hint
+  }
+
+  /// Names what was not checked of a store in which nothing wrong was found.
+  fileprivate mutating func tellUnchecked() {
+    guard verdict == .compatible, let words = Unchecked.words(unchecked) else { return }
+    if reason.code == VerdictReason.looksSound.code { reason.words = VerdictReason.soundAsFarAsChecked }
+    reason.words += " \(words)"
   }
 
   /// Gives the verdict of damage where any was noted, whatever was looking when it was met.

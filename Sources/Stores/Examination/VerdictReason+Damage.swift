@@ -4,7 +4,7 @@ import StoreFiles
 extension VerdictReason {
   /// What to do where a salvage helps.
   package static let salvageHint =
-    "Have it quarantined and salvaged with: lazaret open STORE --model MODEL (the app's). What the app cannot use of it is kept beside it."
+    "Have it salvaged: every record that is still in its bytes is put into a new store. What the app cannot use of them is kept beside that."
 
   /// The code in receipts of earlier versions for a store that lacked tables or columns of the model that its metadata
   /// names.
@@ -61,6 +61,15 @@ extension VerdictReason {
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
+  /// The file is a database behind other bytes.
+  static func embedded(behind bytes: Int64) -> VerdictReason {
+    VerdictReason(
+      "embedded",
+      words:
+        "\(counted(bytes, "other byte")) \(bytes == 1 ? "stands" : "stand") before the database: it is embedded in another file, or something was written before it.",
+      hint: salvageHint, coreData: 259, sqlite: 26)
+  }
+
   static func pageSizeContradicted(stated: Int, found: Int) -> VerdictReason {
     VerdictReason(
       "page-size-wrong",
@@ -84,19 +93,24 @@ extension VerdictReason {
     let kinds = report.findings.damage
     let worst = kinds.max { ($0.value, $1.key.rawValue) < ($1.value, $0.key.rawValue) }?.key
     let count = kinds.values.reduce(0, +)
+    let place = count == 1 ? "one place" : "\(grouped(count)) places"
     return VerdictReason(
       "pages-damaged",
-      words:
-        "\(grouped(count)) \(count == 1 ? "flaw was" : "flaws were") found in its pages; most often: \(worst?.words ?? "").",
+      words: "Its pages are damaged in \(place)\(count == 1 ? "" : "; most often"): \(worst?.words ?? "").",
       hint: salvageHint, coreData: 259, sqlite: 11)
   }
 
-  /// The indexes do not have the rows of their tables: entries are damaged, or rows are of another time or table.
-  package static func damagedIndexes(_ report: IndexReport) -> VerdictReason {
-    let words = report.findings.damage.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
+  /// Indexes do not have the rows of their tables, whose pages are whole.
+  ///
+  /// - Parameter names: the indexes; empty where that is not known.
+  package static func damagedIndexes(_ names: [String], _ findings: Findings) -> VerdictReason {
+    let found = findings.damage.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
+    let indexes = names.isEmpty ? "" : " (\(Examination.list(names)))"
     return VerdictReason(
-      "indexes-damaged", words: "Its indexes are damaged, or rows of its tables are: \(words).", hint: salvageHint,
-      coreData: 259, sqlite: 11)
+      "indexes-damaged",
+      words:
+        "Only \(names.count == 1 ? "an index is" : "indexes are") damaged\(indexes), and every page of the tables is sound: \(found).",
+      hint: salvageHint, coreData: 259, sqlite: 11)
   }
 
   static func damage(_ code: String, _ words: String, sqlite: Int? = 11) -> VerdictReason {

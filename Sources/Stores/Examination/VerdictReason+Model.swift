@@ -2,27 +2,30 @@ import StoreFiles
 
 extension VerdictReason {
   static let looksSound = VerdictReason(
-    "no-model-given", words: "Nothing wrong was found; no model was given to compare the store with.",
-    hint: "Give the app's model with --model to learn whether the app can open it.")
+    "no-model-given", words: "Nothing wrong was found. It was compared with no model.", hint: modelHint)
+
+  /// The same where not all was checked.
+  static let soundAsFarAsChecked = "In what was checked nothing wrong was found. It was compared with no model."
+
+  private static let modelHint = "Whether the app can open it is told where the app's model is given."
 
   static let emptyDatabase = VerdictReason(
     "no-tables", words: "It is a SQLite database without any table.",
-    hint: "Give the app's model with --model to learn whether the app can open it.")
+    hint: modelHint)
 
   /// What is to be done about a store in which nothing wrong was found.
   static let nothingToDo = "Nothing needs to be done."
 
   /// The same where not every page and record was looked at.
   static let nothingToDoAsFarAsSeen =
-    "Nothing needs to be done, as far as its schema, its bookkeeping and some of its pages show; lazaret inspect looks at every page and record."
+    "Nothing needs to be done, as far as its schema, its bookkeeping and some of its pages show; not every page and record was looked at."
 
   /// The same where every page was looked at, but the records were not counted.
   static let nothingToDoUncounted =
     "Nothing needs to be done, as far as its schema, its bookkeeping and its pages show; the records were not counted."
 
-  /// The same where the entries of some indexes could not be compared with the rows of their tables.
-  static let nothingToDoUncompared =
-    "Nothing needs to be done, as far as its schema, its bookkeeping and its pages show; the entries of some indexes could not be compared with rows."
+  /// The same where some structures were not held against the rows that they are made of.
+  static let nothingToDoUncompared = "Nothing needs to be done, as far as what was checked shows."
 
   /// What is to be done about a sound store whose records contradict its model.
   static let repairRecords =
@@ -34,7 +37,7 @@ extension VerdictReason {
 
   /// The same where what the records of a Core Data store refer to was not looked at.
   static let nothingToDoUnlessRecords =
-    "Nothing needs to be done, as far as its schema, its bookkeeping, its pages and the numbers of its records show; lazaret inspect --check data looks at what they refer to."
+    "Nothing needs to be done, as far as its schema, its bookkeeping, its pages and the numbers of its records show; what they refer to was not looked at."
 
   static func isCurrent(_ version: String, current: String) -> VerdictReason {
     VerdictReason(
@@ -57,7 +60,8 @@ extension VerdictReason {
       "older-version",
       words:
         "The store was written with version \(quotedName(version)) of the model; the app's is \(quotedName(current)).",
-      hint: "It has to be migrated before the app can open it.", coreData: 134100)
+      hint: "It has to be migrated before the app can open it; opening it with the app's model does that.",
+      coreData: 134100)
   }
 
   static func unknownOlderVersion(current: String) -> VerdictReason {
@@ -98,11 +102,21 @@ extension VerdictReason {
       hint: "Update the app; the store is left as it is.", coreData: 134100)
   }
 
-  static func otherModel(_ entities: [String]) -> VerdictReason {
-    VerdictReason(
-      "other-model",
-      words: "The store has no entity in common with the app's model; it holds \(Examination.list(entities.sorted())).",
-      hint: "Check that it is the right store and the right model.", coreData: 134100)
+  /// The codes of sound stores that have nothing in common with the app's model.
+  static let foreignStoreCodes: Set = ["other-model", "other-schema", "not-core-data"]
+
+  /// What to do about a store that is most likely another app's.
+  private static let foreignStoreHint =
+    "It is most likely another app's store. Check the path and the model; it is as it was."
+
+  static func otherModel(_ entities: [String], sharing names: [String]) -> VerdictReason {
+    let shared =
+      names.isEmpty
+      ? "no entity in common with the app's model"
+      : "nothing in common with the app's model but \(counted(Int64(names.count), "name")) of \(names.count == 1 ? "an entity" : "entities") (\(Examination.list(names.sorted())))"
+    return VerdictReason(
+      "other-model", words: "The store has \(shared); it holds \(Examination.list(entities.sorted())).",
+      hint: foreignStoreHint, coreData: 134100)
   }
 
   static func unknownVersion(_ changed: [String], current: String) -> VerdictReason {
@@ -119,7 +133,10 @@ extension VerdictReason {
       words: isEmpty
         ? "It is a SQLite database without any table, not a Core Data store of the model \(quotedName(model))."
         : "It is a SQLite database without Core Data's tables, not a store of the model \(quotedName(model)).",
-      hint: "Check that it is the right store; a plain SQLite store needs a .sql schema as its model.", coreData: 134020
+      hint: isEmpty
+        ? "Check that it is the right store; a plain SQLite store needs a schema in SQL as its model."
+        : foreignStoreHint,
+      coreData: 134020
     )
   }
 
@@ -136,7 +153,7 @@ extension VerdictReason {
       "other-schema",
       words:
         "The store has no table of the schema \(quotedName(schema)); it has \(Examination.list(tables.filter { !$0.lowercased().hasPrefix("sqlite_") }.sorted())).",
-      hint: "Check that it is the right store and the right schema.")
+      hint: foreignStoreHint)
   }
 }
 
@@ -157,7 +174,7 @@ extension Examination {
   private mutating func tellOfRecords(_ hint: String) {
     guard verdict == .compatible else { return }
     if reason.code == VerdictReason.looksSound.code {
-      reason.words = "Its pages are sound; no model was given to compare the store with."
+      reason.words = "Its pages are sound. It was compared with no model."
     }
     reason.hint = hint
   }

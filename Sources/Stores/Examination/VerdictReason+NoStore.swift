@@ -44,8 +44,7 @@ extension VerdictReason {
   static func foreign(_ kind: FileKind) -> VerdictReason {
     VerdictReason(
       "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).",
-      hint:
-        "Check that it is the right file. To have it quarantined and a store put in its place, open it with --replace-foreign.",
+      hint: "Check that it is the right file; it is as it was.",
       coreData: 259, sqlite: 26)
   }
 

@@ -11,8 +11,8 @@ extension VerdictReason {
       repairableCode,
       words: "The store's pages are sound, but it is not as its own model wants it: \(drift.summary(showing: 5)).",
       hint: isBeyondRepair
-        ? "A repair refuses it: the entity of some records, or what is missing, cannot be told for certain. Salvage it with lazaret salvage and the app's model: a clean store of its records is made, and this one is left as it is."
-        : "Repair it with lazaret repair and the app's model: what is missing is added on a copy, and the original is kept.",
+        ? "A repair refuses it: the entity of some records, or what is missing, cannot be told for certain. Have it salvaged: a clean store of its records is made, and this one is left as it is."
+        : "Have it repaired: what is missing is added on a copy, and the original is kept.",
       sqlite: drift.concernsRecords ? 1 : nil)
   }
 }

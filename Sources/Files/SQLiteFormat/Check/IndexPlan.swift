@@ -7,6 +7,9 @@ struct IndexPlan: Sendable {
   /// none where the entries cannot be computed.
   let candidates: [[Int]]
 
+  /// Which rows have an entry; nil for all.
+  var condition: RowCondition?
+
   /// How the entries lie; nil where that cannot be told.
   let order: [EntryOrder.Column]?
 }
@@ -26,7 +29,9 @@ struct IndexPlanning {
   /// The plan of an index; nil where its entries cannot be computed.
   func plan(for index: SchemaEntry) -> IndexPlan? {
     guard index.sql != nil else { return automaticPlan(for: index) }
-    guard let indexed = index.indexDefinition, !indexed.isPartial else { return nil }
+    guard let indexed = index.indexDefinition else { return nil }
+    let condition = indexed.condition.flatMap { RowCondition($0, of: definition) }
+    if indexed.isPartial, condition == nil { return nil }
     var columns: [Int] = []
     var order: [EntryOrder.Column] = []
     for column in indexed.columns {
@@ -34,7 +39,8 @@ struct IndexPlanning {
       columns.append(place)
       order.append(self.order(of: column))
     }
-    return columns.isEmpty ? nil : IndexPlan(entry: index, candidates: [columns], order: order)
+    return columns.isEmpty
+      ? nil : IndexPlan(entry: index, candidates: [columns], condition: condition, order: order)
   }
 
   /// The plan by which only the order of an index is looked at; nil where that cannot be told either.

@@ -2,9 +2,6 @@
 package struct IndexScan: Sendable {
   let plan: IndexPlan
 
-  /// How many rows the table has.
-  let rows: Int
-
   /// What they add up to, for each list of columns that the index may be of.
   let expected: [IndexedTable.Expected]
 
@@ -21,6 +18,7 @@ package struct IndexScan: Sendable {
     report.findings = entries.findings
     // Of some indexes only the order can be told.
     if plan.candidates.isEmpty { return report }
+    let rows = expected.first?.rows ?? 0
     let fitting = expected.filter { $0.columns.count == entries.columns }
     let isAsMany = entries.count == rows && entries.isUniform
     // An index of no row has nothing to compare.

@@ -49,7 +49,8 @@ package struct IndexedRows {
       report.findings.append(contentsOf: table.findings)
       scans += table.plans.map { plan in
         IndexScan(
-          plan: plan, rows: table.rows, expected: table.lists.filter { plan.candidates.contains($0.columns) },
+          plan: plan,
+          expected: table.lists.filter { plan.candidates.contains($0.columns) && $0.condition == plan.condition },
           others: table.lists)
       }
     }

@@ -7,6 +7,12 @@ struct IndexedTable: Sendable {
     /// The columns by their places in the table.
     let columns: [Int]
 
+    /// Which rows have an entry; nil for all.
+    let condition: RowCondition?
+
+    /// The rows that have one.
+    var rows = 0
+
     /// The sum of the hashes of all entries.
     var sum: UInt64 = 0
 
@@ -75,8 +81,11 @@ struct IndexedTable: Sendable {
         if let plan = planning.orderPlan(for: index) { plans.append(plan) }
       }
     }
-    for columns in plans.flatMap(\.candidates) where !lists.contains(where: { $0.columns == columns }) {
-      lists.append(Expected(columns: columns))
+    for plan in plans {
+      for columns in plan.candidates
+      where !lists.contains(where: { $0.columns == columns && $0.condition == plan.condition }) {
+        lists.append(Expected(columns: columns, condition: plan.condition))
+      }
     }
     planSteps()
   }
@@ -96,6 +105,9 @@ struct IndexedTable: Sendable {
         }
       }
       steps.append(Self.endStep)
+      for field in (list.condition?.columns ?? []).compactMap({ fieldOf[$0] }) {
+        fieldCount = max(fieldCount, field + 1)
+      }
     }
   }
 
@@ -151,7 +163,13 @@ struct IndexedTable: Sendable {
         hash.add(rowid)
       } else if step == Self.endStep {
         hash.add(rowid)
-        lists[list].sum &+= hash.value
+        switch lists[list].condition.map({ $0.holds { value(ofColumn: $0, bytes, rowid) } }) ?? true {
+        case true?:
+          lists[list].sum &+= hash.value
+          lists[list].rows &+= 1
+        case false?: break
+        case nil: lists[list].isUncertain = true
+        }
         hash = EntryHash()
         list &+= 1
       } else if let value = defaultValue(ofColumn: step >= 0 ? columnOfField[step] : Self.absentStep - step) {
@@ -160,6 +178,14 @@ struct IndexedTable: Sendable {
         lists[list].isUncertain = true
       }
     }
+  }
+
+  /// What a row has in a column; nil where that cannot be told.
+  private func value(ofColumn column: Int, _ bytes: Span<UInt8>, _ rowid: Int64) -> Value? {
+    if column == definition.rowidAlias { return .integer(rowid) }
+    guard let field = columnOfField.firstIndex(of: column) else { return nil }
+    guard field < fields.count else { return defaultValue(ofColumn: column) }
+    return SerialType.value(of: fields.codes[field], in: bytes, at: fields.starts[field], encoding: encoding)
   }
 
   /// What a row has that was written before the column was added; nil where that is not beyond doubt.

@@ -20,7 +20,16 @@ public enum FileKind: String, Sendable, Hashable {
   /// Zeros only.
   case zeros = "zeros"
 
-  /// Another database: Realm, Berkeley DB, Microsoft Access and others.
+  /// Changes of a SQLite database as LiteFS and Litestream keep them (LTX).
+  case transactions = "ltx"
+
+  /// A database of Berkeley DB.
+  case berkeleyDatabase = "berkeley-db"
+
+  /// A database of file names, mlocate's or plocate's.
+  case locateDatabase = "locate-db"
+
+  /// Another database: Realm, Microsoft Access and others.
   case otherDatabase = "other-database"
 
   /// HTML or XML.
@@ -99,6 +108,9 @@ public enum FileKind: String, Sendable, Hashable {
     case .rollbackJournal: "a SQLite rollback journal without its database"
     case .empty: "an empty file"
     case .zeros: "a file of zeros"
+    case .transactions: "an LTX file, of which LiteFS or Litestream makes a database"
+    case .berkeleyDatabase: "a database of Berkeley DB"
+    case .locateDatabase: "a database of mlocate or plocate"
     case .otherDatabase: "a database that is not SQLite's"
     case .markup: "an HTML or XML document"
     case .json: "a JSON document"
@@ -123,7 +135,8 @@ public enum FileKind: String, Sendable, Hashable {
   public var isForeign: Bool {
     switch self {
     case .database, .writeAheadLog, .rollbackJournal, .empty, .zeros, .encrypted, .other: false
-    case .databaseOfVersion2, .otherDatabase, .markup, .json, .text, .gzip, .zip, .archive, .binaryPropertyList,
+    case .databaseOfVersion2, .transactions, .berkeleyDatabase, .locateDatabase, .otherDatabase, .markup, .json, .text,
+      .gzip, .zip, .archive, .binaryPropertyList,
       .propertyList, .picture, .media, .document, .program, .script, .sealed:
       true
     }
@@ -133,8 +146,9 @@ public enum FileKind: String, Sendable, Hashable {
   public var hasSignature: Bool {
     switch self {
     case .markup, .json, .text, .script, .propertyList: false
-    case .database, .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .otherDatabase, .gzip, .zip,
-      .archive, .binaryPropertyList, .picture, .media, .document, .program, .sealed, .encrypted, .other:
+    case .database, .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .transactions,
+      .berkeleyDatabase, .locateDatabase, .otherDatabase, .gzip, .zip, .archive, .binaryPropertyList, .picture, .media,
+      .document, .program, .sealed, .encrypted, .other:
       isForeign
     }
   }

@@ -12,14 +12,15 @@ public struct IndexDefinition: Sendable, Hashable {
   /// The columns in their order.
   public var columns: [IndexedColumn]
 
-  /// Whether its entries are made by functions that are none of SQLite's own: which rows have one, only the app knows.
-  public var isOfApp = false
-
   /// Whether it has a WHERE clause and so does not hold every row.
   public var isPartial: Bool { condition != nil }
 
   /// The WHERE clause, tokens separated by one space; nil where there is none.
   public var condition: String?
+
+  /// A function in an expression of it that is none of SQLite's own, so that only the app that made it knows its entries; nil
+  /// where there is none.
+  public private(set) var foreignFunction: String?
 
   /// Reads a `CREATE INDEX` statement; nil where it is none.
   public init?(sql: String) {
@@ -37,24 +38,25 @@ public struct IndexDefinition: Sendable, Hashable {
     self.name = name
     tableName = table
     columns = IndexedColumn.list(list)
-    isOfApp = zip(list, list.dropFirst()).contains { name, next in
-      guard next.isSymbol("("), case .word(let word) = name else { return false }
-      return !Self.knownWords.contains(word.lowercased())
-    }
     if reader.takeWord("where") { condition = reader.rest.map(\.text).joined(separator: " ") }
+    let expressions = list + SQLTokenizer.tokens(of: condition ?? "")
+    foreignFunction =
+      zip(expressions, expressions.dropFirst()).lazy.compactMap { token, next in
+        next.isSymbol("(") && !Self.knownFunctions.contains((token.name ?? "(").lowercased()) ? token.name : nil
+      }.first
   }
 
-  /// The functions of SQLite's own that an index may call, and the keywords that a parenthesis may follow
-  /// (sqlite.org/lang_corefunc.html, lang_datefunc.html, lang_mathfunc.html, json1.html, lang_expr.html).
-  private static let knownWords = Set(
+  /// The functions that SQLite has by itself and allows in an index, and the words that may stand before a parenthesis.
+  private static let knownFunctions = Set(
     """
-    abs acos acosh and as asin asinh atan atan2 atanh between by case cast ceil ceiling char coalesce collate concat concat_ws \
-    cos cosh date datetime degrees else escape exists exp filter floor format glob hex if ifnull iif in instr is json \
-    json_array json_array_length json_error_position json_extract json_insert json_object json_patch json_pretty json_quote \
-    json_remove json_replace json_set json_type json_valid jsonb jsonb_array jsonb_extract jsonb_insert jsonb_object \
-    jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday length like likelihood likely ln log log10 log2 lower ltrim match \
-    max min mod not null nullif octet_length on or pi pow power printf quote radians regexp replace round rtrim select sign sin \
-    sinh soundex sqrt strftime substr substring subtype tan tanh then time timediff trim trunc typeof unhex unicode unistr \
-    unistr_quote unixepoch unlikely upper values when where zeroblob
-    """.split(separator: " ").map(String.init))
+    abs char coalesce concat concat_ws format glob hex if ifnull iif instr length octet_length like likelihood likely lower
+    ltrim max min nullif printf quote replace round rtrim sign soundex substr substring trim typeof unhex unicode unistr
+    unistr_quote unlikely upper zeroblob date datetime julianday strftime time timediff unixepoch
+    json json_array json_array_length json_error_position json_extract json_insert json_object json_patch json_pretty json_quote
+    json_remove json_replace json_set json_type json_valid jsonb jsonb_array jsonb_extract jsonb_insert jsonb_object jsonb_patch
+    jsonb_remove jsonb_replace jsonb_set
+    acos acosh asin asinh atan atan2 atanh ceil ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow power radians sin
+    sinh sqrt tan tanh trunc
+    and or not in between is null notnull isnull case when then else end cast as collate exists escape regexp match on from (
+    """.split { $0 == " " || $0 == "\n" }.map(String.init))
 }

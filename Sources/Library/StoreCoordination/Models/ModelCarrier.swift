@@ -67,7 +67,8 @@ package struct ModelCarrier: Sendable {
       case .database: kind = .store
       // What is packed and begins as no bundle does is a store.
       case .gzip: kind = (try? BundleLook(at: path, in: fileSystem)) == nil ? .backup : .bundle
-      case .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .otherDatabase, .markup, .json, .text,
+      case .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .transactions, .berkeleyDatabase,
+        .locateDatabase, .otherDatabase, .markup, .json, .text,
         .zip, .archive, .binaryPropertyList, .propertyList, .picture, .media, .document, .program, .script, .sealed,
         .encrypted, .other:
         return nil

@@ -92,7 +92,7 @@ extension Judgement {
     let kind: LazaretError.Kind =
       switch examination.verdict {
       case .damaged: examination.isForeignFile ? .foreignFile : isOfNewerApp ? .unavailable : .damaged
-      case .incompatible: .incompatible
+      case .incompatible: examination.isForeign ? .foreignStore : .incompatible
       case .outdated: .migrationFailed
       case .repairable: migrationError == nil ? .repairable : .migrationFailed
       case .compatible, .missing, .unavailable: .unavailable
@@ -101,8 +101,7 @@ extension Judgement {
     var error = LazaretError(kind, examination, path: path)
     if examination.reason.hint == VerdictReason.salvageHint {
       // It was opened with the app's model, and told to leave the store where it is.
-      error.hint =
-        "The store is as it was. To have it quarantined and salvaged, open it with another remedy than refuse: --on-damage salvage."
+      error.hint = "The store is as it was."
     }
     if kind == .unavailable, let newer = examination.newer { error.details.code = newer.code }
     return error

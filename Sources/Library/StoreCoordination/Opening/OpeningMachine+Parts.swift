@@ -1,3 +1,5 @@
+import RecoveryKit
+
 /// What the steps of an opening work with, made for its store and its app.
 extension OpeningMachine {
   var policy: OpeningPolicy { coordinator.policy }
@@ -47,6 +49,16 @@ extension OpeningMachine {
   /// The quarantine as a place sees it.
   func quarantine(of place: StoreFileSet) -> PlaceQuarantine {
     PlaceQuarantine(place: place, surroundings: surroundings, home: coordinator.home)
+  }
+
+  /// Whether a store of the app's was at a place before: one that was opened, quarantined or backed up there.
+  func isOwn(_ place: StoreFileSet) throws -> Bool {
+    let quarantine = quarantine(of: place)
+    if try quarantine.newest() != nil || quarantine.folder.lineage(of: place.main) != nil { return true }
+    guard let home = coordinator.home else { return false }
+    let notes = KitFolder(for: place.main, home: home, in: fileSystem).path
+    if try fileSystem.status(of: notes) != nil { return true }
+    return try Backups(home: home, surroundings: surroundings).catalogs(of: place.main).contains { !$0.backups.isEmpty }
   }
 
   /// A new empty store of the app's model.

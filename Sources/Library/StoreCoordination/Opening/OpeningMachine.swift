@@ -190,7 +190,10 @@ struct OpeningMachine {
   /// Leads to `keep`, `repair`, `migrate`, `fill` or `makeRoom`.
   ///
   /// - Throws: `LazaretError` where the store stays as it is.
-  private func judge(_ judgement: Judgement) throws(LazaretError) -> OpeningStep {
+  private func judge(_ judgement: Judgement) throws -> OpeningStep {
+    if judgement.examination.isForeign, policy.whenForeign == .refuse, try !isOwn(judgement.place) {
+      throw judgement.refusal(at: path)
+    }
     switch judgement.examination.verdict {
     case .compatible: return .keep(judgement)
     case .repairable where judgement.migrationError == nil && policy.whenRepairable == .keep: return .keep(judgement)
@@ -305,7 +308,6 @@ struct OpeningMachine {
     let stored = try quarantine.add(because: facts) { done, total in
       try observer.report(.quarantining, at: path, completed: done, of: total)
     }
-    try forgetCheck(of: place)
     coordinator.logger.notice(
       "quarantined a store", metadata: ["id": "\(stored.id)", "reason": "\(facts.reason.code)"])
     let quarantined = OpeningEvent.quarantined(
@@ -323,7 +325,8 @@ struct OpeningMachine {
     return Transition(to: .open(judgement, .installed), telling: [quarantined, created])
   }
 
-  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was.
+  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was. Where the salvage itself fails, the store
+  /// is put back, and the opening ends.
   ///
   /// Records that were recovered and could not be migrated are replaced by an empty store only where those of a sound store would be.
   private func salvage(
@@ -332,8 +335,17 @@ struct OpeningMachine {
     let salvage = salvage(of: stored, from: judgement.place)
     let lock = try salvage.lock()
     guard try salvage.isNeeded() else { return Transition(to: .begin) }
+    let outcome: WaitingSalvage.Outcome
+    do {
+      outcome = try salvage.run(triesAgain: policy.whenSalvageFails == .refuse)
+    } catch let error as any ReportableError
+      where !error.isEnvironmental && error.code != LazaretErrorKind.cancelled.code
+    {
+      _ = consume lock
+      throw try salvage.putBack(because: error)
+    }
     let events: [OpeningEvent]?
-    switch try salvage.run(triesAgain: policy.whenSalvageFails == .refuse) {
+    switch outcome {
     case .usable(let installation, let files, let result):
       events = try salvage.install(installation, files, result)
     case .newer(let examination):
@@ -368,7 +380,10 @@ struct OpeningMachine {
     switch origin {
     case .found: try observer.report(.opening, at: path)
     // Another store is in the place: the observer cannot cancel that any more.
-    case .migrated, .installed: observer.progress(.init(phase: .opening))
+    case .migrated: observer.progress(.init(phase: .opening))
+    case .installed:
+      observer.progress(.init(phase: .opening))
+      try forgetCheck(of: judgement.place)
     }
     let kept = try keepLog(of: judgement, origin)
     do throws(PersistentStoreError) {

@@ -3,7 +3,6 @@ extension OpeningPolicy {
   func remedy(for judgement: Judgement) -> Remedy {
     // Its migration was refused so that nothing is lost; replacing the store would lose more.
     if judgement.migrationError?.kind == .wouldLose { return .refuse }
-    if judgement.examination.isForeignFile, whenForeign == .refuse { return .refuse }
     return switch judgement.examination.verdict {
     case .damaged: whenDamaged
     case .incompatible: whenIncompatible

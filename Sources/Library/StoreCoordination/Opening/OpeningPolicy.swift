@@ -57,19 +57,21 @@ package struct OpeningPolicy: Sendable, Hashable {
     case refuse
   }
 
-  /// What is done with a file that is plainly of another kind than a store: a text, a picture, an archive, a program.
-  package enum ForeignFileRule: String, Sendable, Hashable, CaseIterable {
-    /// As with a damaged store: the path is the app's own, and what lies there is quarantined.
-    case asDamaged = "as-damaged"
-
+  /// What is done with a file that is nothing of the app's.
+  package enum ForeignRule: String, Sendable, Hashable, CaseIterable {
     /// Leave it where it is, and throw.
     case refuse
+
+    /// Treat it as a damaged or an incompatible store.
+    case replace
   }
 
-  /// What is done with a file that is plainly of another kind than a store; by default as with a damaged store.
+  /// What is done with a file that is nothing of the app's, at a path where nothing says that the app ever had a store: a sound
+  /// store that has nothing in common with any version of the model, or a file of another kind, such as a picture.
   ///
-  /// Where the path comes from a person, as on the command line, it may be a mistake: refuse then.
-  package var whenForeign: ForeignFileRule = .asDamaged
+  /// Where a store of the path was opened, quarantined or backed up before, the path is the app's own, and the file is treated as
+  /// a damaged or an incompatible store.
+  package var whenForeign: ForeignRule = .refuse
 
   /// What is done with a store whose bytes are damaged, or that is no store at all.
   package var whenDamaged: Remedy

@@ -146,6 +146,9 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
   /// The numbers of the records, and the words for them.
   package var count: RecoveryCount { RecoveryCount(self) }
 
+  /// Whether more than half of the records are known to be recovered.
+  package var hasMost: Bool { (count.percent ?? 0) > 50 }
+
   /// Whether what was salvaged is in the store's place.
   package var isInstalled: Bool { state == .installed }
 

@@ -171,6 +171,24 @@ struct WaitingSalvage {
         + "\(printable(work.id)), with what was salvaged of it.")
   }
 
+  /// Puts the store back where it was, since the salvage itself has failed: that says nothing of the store.
+  ///
+  /// The caller does not hold the salvage lock any more.
+  ///
+  /// - Returns: the error to throw; the store is in its place then, and nothing is left of its quarantine.
+  func putBack(because error: any ReportableError) throws -> LazaretError {
+    let lock = try FolderLock(place.folder, in: fileSystem)
+    _ = try folder.release(work.id, to: place)
+    if try folder.released(work.id) != nil { try folder.discard(work.id) }
+    try PendingNotice(for: place, in: fileSystem).remove()
+    _ = consume lock
+    logger.error("a salvage failed by itself", metadata: ["id": "\(work.id)", "code": "\(error.code)"])
+    return LazaretError(
+      .salvageFailed, because: error, operation: "salvage the store", path: path,
+      detail: "the salvage itself failed: \(error.detail) [\(error.code)]",
+      hint: "The store is in its place, as it was. Report this, with a support bundle of the store.")
+  }
+
   // MARK: Filling the place
 
   /// Puts a copy of the salvaged store into the place.

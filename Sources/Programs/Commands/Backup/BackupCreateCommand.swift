@@ -123,9 +123,10 @@ struct BackupCreateCommand: ParsableCommand {
       text +=
         "  \(counted(Int64(missing.count), "large value")) that the store refers to \(missing.count == 1 ? "is" : "are") missing from it.\n"
     }
-    if let uncompared = manifest.check.uncompared {
-      text +=
-        "  The entries of \(uncompared.count == 1 ? "1 index" : "\(uncompared.count) indexes") could not be compared with rows.\n"
+    let unchecked = (manifest.check.notChecked ?? []) + (manifest.check.uncompared ?? []).map { "index \($0)" }
+    if !unchecked.isEmpty {
+      let more = unchecked.count > 5 ? " and \(unchecked.count - 5) more" : ""
+      text += "  Not checked: \(unchecked.prefix(5).map { printable($0) }.joined(separator: ", "))\(more).\n"
     }
     return text + FallText(backup, home).text
   }

@@ -138,7 +138,7 @@ struct MigrationPlanText {
     if !plan.failures.isEmpty { parts.append("it would fail") }
     if !losses(arePlanned: false).isEmpty {
       parts.append("something is lost")
-    } else if !plan.losses.isEmpty {
+    } else if !plan.losses.isEmpty, plan.failures.isEmpty {
       parts.append("only what the model drops is deleted")
     }
     if parts.isEmpty { parts.append(plan.isCertain ? "nothing is lost" : "not everything is known before it runs") }

@@ -5,7 +5,7 @@ import StoreCoordination
 struct ForeignFileOptions: ParsableArguments {
   @Flag(
     help:
-      "Move the file even where it is plainly no store: a text, a picture, an archive, a program, a property list. If not given, such a file is refused."
+      "Move the file even where it is nothing of the app's: another app's sound store, a text, a picture, an archive, a program. If not given, such a file is refused."
   )
   var replaceForeign = false
 }

@@ -6,6 +6,9 @@ struct ExaminationText {
   let examination: Examination
   let path: FilePath
 
+  /// The app's model; nil where none was given, or which one of several.
+  var model: FilePath?
+
   /// What contradicts the model in the records; nil where that was not checked.
   var data: DataCheck?
 
@@ -16,7 +19,7 @@ struct ExaminationText {
   var nearest: NearestVersion?
 
   var text: String {
-    var lines = "\(printable(path.string)): \(tinted(examination.verdict.rawValue, examination.verdict.tint))\n"
+    var lines = "\(printable(path.string)): \(tinted(examination.verdictWord, examination.verdict.tint))\n"
     lines += "  \(examination.reason.words)\n"
     let facts = facts
     if !facts.isEmpty { lines += "  \(facts)\n" }
@@ -29,6 +32,7 @@ struct ExaminationText {
     }
     lines += missing
     lines += "\n  \(examination.reason.hint)\n"
+    if let command = NextStep(for: path, model: model).command(after: examination) { lines += "    \(command)\n" }
     return lines
   }
 

@@ -27,8 +27,11 @@ struct SalvageText {
         "  A recovery kit of \(kit.date) was used"
         + "; \(Self.words(writtenSince: kit.isCurrent ? false : kit.writtenSince))\n"
     }
+    // Pages with the rest of long values are as healthy as those with their beginning.
+    var counts = report.pages.counts
+    if let overflow = counts.removeValue(forKey: .overflow) { counts[.healthy, default: 0] += overflow }
     let states = PageStates.State.allCases.compactMap { state in
-      report.pages.counts[state].map { "\(grouped($0)) \(state.rawValue)" }
+      counts[state].map { "\(grouped($0)) \(state.rawValue)" }
     }
     lines += "  Pages of \(grouped(report.pages.pageSize)) bytes: \(states.joined(separator: ", "))\n"
     if let rebuild = report.rebuild { lines += Self.words(rebuild, of: report) }
@@ -77,6 +80,9 @@ struct SalvageText {
   /// The primary keys of lost rows, as far as they are known, and those that the others likely had.
   private static func lostKeys(_ report: SalvageReport) -> String {
     var lines = ""
+    for entity in report.records where entity.lostBasis == .unknown {
+      lines += "  \(printable(entity.name)): how many records are lost is not known\n"
+    }
     for entity in report.entities where !entity.lostKeys.isEmpty || !entity.lostKeysEstimated.isEmpty {
       lines +=
         "  \(printable(entity.name)): \(entity.count.lostNumber) lost"
@@ -86,7 +92,7 @@ struct SalvageText {
       } else if !entity.lostKeys.isEmpty {
         lines += "; the primary keys of \(grouped(entity.lostKeysKnown)) are known: \(entity.lostKeys.words())"
       }
-      if !entity.lostKeysEstimated.isEmpty {
+      if !entity.lostKeysEstimated.isEmpty, entity.recovered > 0 {
         lines += "; the others likely had \(entity.lostKeysEstimated.words()), by the highest that was given"
       }
       lines += "\n"

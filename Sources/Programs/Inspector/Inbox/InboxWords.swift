@@ -75,10 +75,13 @@ enum InboxWords {
       return bundle.state == .received ? "It has just arrived." : "It says nothing of its store."
     }
     var text = printable(facts.verdict).isEmpty ? "unknown" : printable(facts.verdict)
-    if !facts.reason.isEmpty { text += " (\(printable(facts.reason)))" }
-    if let cause = facts.cause { text += ", most likely \(printable(cause))" }
+    if !facts.reason.isEmpty { text += ": \(words(ofCode: facts.reason))" }
+    if let cause = facts.cause { text += ", most likely \(words(ofCode: cause))" }
     return text.prefix(1).uppercased() + text.dropFirst() + "."
   }
+
+  /// A code in words: `zeroed pages` of `zeroed-pages`.
+  private static func words(ofCode code: String) -> String { printable(code).replacing("-", with: " ") }
 
   /// What a fingerprint stands for, in a few words.
   static func about(_ fingerprint: DamageFingerprint) -> String {

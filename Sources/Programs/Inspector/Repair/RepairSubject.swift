@@ -69,7 +69,7 @@ struct RepairSubject {
         return Problem(
           .conflict, code: "repair-refused", title: "Not this one.",
           detail: "A plain SQLite store is not repaired: its app's migrator owns the schema.",
-          hint: "lazaret inspect with the app's .sql schema lists what it lacks.")
+          hint: "What it lacks of the app's schema is told where the schema is given.")
       }
       return examination.drift == nil || bundle == nil ? Self.modelMissing : nil
     }

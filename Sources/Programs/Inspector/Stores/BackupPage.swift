@@ -120,6 +120,12 @@ struct BackupPage: InspectorPage {
         "Verification",
         "<p>It was not verified yet. Verifying restores it aside, opens it, and counts its records.</p>")
     }
+    let result =
+      switch proof.result {
+      case .proven: proof.depth == .files ? "read back whole" : "verified"
+      case .failed: "failed"
+      case .inconclusive: "inconclusive"
+      }
     let depth =
       switch proof.depth {
       case .files: "its files were read back"
@@ -130,7 +136,7 @@ struct BackupPage: InspectorPage {
     return .panel(
       "Verification",
       """
-      \(HTML.facts([("Result", HTML(escaping: proof.result.rawValue)), ("How far", HTML(escaping: depth)), ("When", Words.time(proof.date, now: frame.now))]))\
+      \(HTML.facts([("Result", HTML(escaping: result)), ("How far", HTML(escaping: depth)), ("When", Words.time(proof.date, now: frame.now))]))\
       \(problems.isEmpty ? HTML.empty : "<ul>\(problems)</ul>")
       """)
   }

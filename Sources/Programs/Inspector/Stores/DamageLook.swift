@@ -77,7 +77,7 @@ extension DamageLook {
         progress.fraction.map { "<progress value=\"\(String($0))\" max=\"1\" aria-label=\"Progress\"></progress>" }
         ?? "<progress aria-label=\"Progress\"></progress>"
       return """
-        <div data-reload="1000"><p role="status">Every page is looked at: \(progress.words). Nothing of the store changes.</p>\
+        <div data-reload="1000"><p role="status">Now \(progress.words). Nothing of the store changes.</p>\
         \(bar)<noscript><p><a href="\(target)">See whether it is done</a></p></noscript></div>
         """
     case .notLooked:

@@ -101,7 +101,7 @@ struct LiveStorePage: InspectorPage {
     guard frame.allowsActions else { return .empty }
     let names: [String] =
       switch examination.value?.verdict {
-      case .damaged: ["salvage", "repair", "quarantine", "export", "backup"]
+      case .damaged: ["salvage", "quarantine", "export", "backup"]
       case .repairable: ["repair", "backup", "export", "quarantine"]
       case .incompatible: ["salvage", "backup", "export", "quarantine"]
       case .compatible, .outdated, .unavailable, .missing, nil:

@@ -50,7 +50,7 @@ struct LossesPage: InspectorPage {
       guard let report = look.report else { return .empty }
       return """
         \(look.isSalvaged ? verdict(report) : outlook(report))
-        \(list("What is missing", Self.sentences(report), nothing: report.isComplete ? "Nothing that was in it is missing." : "Nothing tells of a certain record that it is missing."))
+        \(list("What is missing", Self.sentences(report), nothing: report.isComplete ? "Nothing that was in it is missing." : "No single record is known to be missing."))
         \(spread)\
         \(list("What you should look at", Self.doubts(report, isSalvaged: look.isSalvaged), nothing: ""))
         \(ways(report, look.isSalvaged))

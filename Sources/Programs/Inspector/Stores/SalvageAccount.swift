@@ -17,7 +17,7 @@ struct SalvageAccount: Sendable, Encodable {
     let (count, aside) = (report.count, isSalvaged ? setAside : 0)
     let word = isSalvaged ? "recovered" : "can be read"
     // Of rows that fit no table it is not known how many there were.
-    guard report.isComplete || count.total > 0 && report.unplacedRows == 0 else { return "<p>\(words)</p>" }
+    guard count.total > 0, report.isComplete || report.unplacedRows == 0 else { return "<p>\(words)</p>" }
     return """
       <p class="share-number"><b>\(count.share)</b><span class="soft">\(word)</span></p>\
       \(HTML.bar(count, setAside: aside))\(HTML.barKey(count, recovered: word, setAside: aside))<p>\(words)</p>\(doubt)
@@ -34,7 +34,9 @@ struct SalvageAccount: Sendable, Encodable {
     let count = report.count
     guard !isSalvaged else { return count.words }
     guard count.total > 0 else {
-      return ["No record can be read in tables of its own.", count.unplacedWords].compactMap(\.self).joined(
+      return [
+        report.isComplete ? "It holds no records." : "No record can be read in tables of its own.", count.unplacedWords,
+      ].compactMap(\.self).joined(
         separator: " ")
     }
     let line =

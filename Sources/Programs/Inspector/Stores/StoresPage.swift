@@ -59,7 +59,7 @@ struct StoresPage: InspectorPage {
       Nothing is in quarantine here\(filter.isEmpty ? "" : " that has these words in it"). A store that an app cannot open \
       is moved there, with all its files and unchanged, before anything else is done.
       """))
-    \(section("In their place", live, frame, style: "compact", nothing: "No store was found in the home, or beside a quarantine."))
+    \(section("Live stores", live, frame, style: "compact", nothing: "No store was found in the home, or beside a quarantine."))
     \(section("Backups", backups, frame, style: "compact", nothing: "No backups are kept in this home."))
     """
   }

@@ -40,6 +40,8 @@ extension BackupManifest {
     let counted = outcome.examination.entities
     entities = counted.isEmpty ? nil : counted
     check.schema = outcome.schema
+    let unchecked = outcome.examination.unchecked.map(\.words)
+    check.notChecked = unchecked.isEmpty ? nil : Array(unchecked.prefix(1000))
     check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
   }
 }

@@ -142,7 +142,7 @@ final class StoreCheck: Sendable {
       throw failure(error)
     }
     outcome.uncompared = indexes.uncompared
-    if !indexes.isSound { outcome.examination.condemnIndexes(indexes) }
+    if !indexes.isSound { outcome.examination.condemnIndexes(indexes, of: report.schema) }
     return outcome
   }
 
@@ -256,9 +256,9 @@ final class StoreCheck: Sendable {
 
 extension Examination {
   /// Gives the verdict of damage for what the comparison of indexes found.
-  mutating func condemnIndexes(_ report: IndexReport) {
+  mutating func condemnIndexes(_ report: IndexReport, of schema: Schema) {
     verdict = .damaged
-    reason = .damagedIndexes(report)
+    reason = .damagedIndexes(report.findings.indexesAlone(of: schema) ?? [], report.findings)
   }
 }
 

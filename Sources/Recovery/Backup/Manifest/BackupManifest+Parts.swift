@@ -340,6 +340,9 @@ extension BackupManifest {
     /// The indexes whose entries could not be compared with rows, such as those of expressions; nil where there are none.
     package var uncompared: [String]?
 
+    /// What else was not held against the rows that it is made of, such as `full-text index doc`; nil where there is nothing.
+    package var notChecked: [String]?
+
     /// The SHA-256 of the schema, by which the next backup knows whether tables and indexes are the same; nil for evidence, and
     /// in manifests of earlier versions.
     package var schema: String?

@@ -154,7 +154,7 @@ struct CustomRunCheck {
     case missing, number
   }
 
-  private static let leadNowhere = (one: "leads nowhere through", many: "lead nowhere through")
+  private static let leadNowhere = (one: "refers to no record by", many: "refer to no record by")
 
   private func refuse(
     _ condition: String, _ words: (one: String, many: String), _ property: StoredProperty, _ entity: EntityLayout,

@@ -130,7 +130,8 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     case .policyMissing: "Register the policy or the function before the migration starts."
     case .policyFailed: "Correct the custom step; the store is as it was."
     case .stageHandlerFailed: "Correct the handler of the stage; the store is as it was."
-    case .dataViolation: "Correct the records, or give the attribute a default; the store is as it was."
+    case .dataViolation:
+      "Correct the records, give the attribute a default, or give a mapping that fills it; the store is as it was."
     case .constraintViolation: "Remove the duplicates, or leave the constraint out; the store is as it was."
     case .repairRefused: "Salvage it with lazaret salvage, which makes a clean store of its records; it stays as it is."
     case .verificationFailed: "Report it; the store is as it was."

@@ -58,7 +58,7 @@ extension CauseSearch {
       add(
         .embedded, .certain,
         words:
-          "\(grouped(layout.base)) other bytes stand before the database: it is embedded in another file, or something was "
+          "\(counted(layout.base, "other byte")) \(layout.base == 1 ? "stands" : "stand") before the database: it is embedded in another file, or something was "
           + "written before it.")
     }
     let main = DatabaseHeader(try evidence.main.piece(at: layout.base, length: DatabaseHeader.length))
@@ -127,33 +127,51 @@ extension CauseSearch {
 
   private mutating func lookAtSize() {
     let layout = reader.layout
-    let isPartial = layout.base == 0 && evidence.main.count % Int64(layout.pageSize) != 0
+    let size = Int64(layout.pageSize)
+    let rest = layout.base == 0 ? evidence.main.count % size : 0
     var stated: UInt32?
     if let overlay = reader.overlay, let count = overlay.pageCount { stated = count }
     if stated == nil, let header = layout.header, header.isPageCountValid { stated = header.pageCount }
     let inFile = reader.wholePageCount
     let elsewhere = UInt32(clamping: reader.overlay?.images.keys.count { $0 > inFile } ?? 0)
     let lacking = stated.map { $0 > inFile && $0 - inFile > elsewhere ? $0 - inFile - elsewhere : 0 } ?? 0
-    let first = inFile + 1
-    if lacking > 0, !leadsBehindEnd, !isPartial {
+    let missing = lacking > 0 ? Array((inFile + 1)...(inFile + min(lacking, 1 << 20))) : [inFile + 1]
+    if evidence.main.count == 0 {
+      add(
+        .truncated, .certain, pages: lacking > 0 ? missing : [],
+        words: "The main file is missing, or has no byte in it"
+          + (lacking > 0
+            ? ": of \(counted(stated ?? 0, "page")) \(grouped(elsewhere)) \(elsewhere == 1 ? "is" : "are") in its log or journal."
+            : ": its pages are in its log or journal."))
+    } else if lacking > 0, !leadsBehindEnd, rest == 0 {
       add(
         .headerContradicted, .likely, pages: [1],
         words: "The header says that there \(Self.areCounted(stated ?? 0)); there \(Self.are(inFile)), and none of the "
           + "others is missed.")
-    } else if lacking > 0 || isPartial {
+    } else if lacking > 0 || rest > 0 {
       let isLogMode = layout.header?.usesWriteAheadLog == true && evidence.log == nil
-      let words =
-        lacking > 0
-        ? "\(grouped(lacking)) of \(counted(stated ?? 0, "page")) \(lacking == 1 ? "is" : "are") missing from the end of the file"
-        : "The file ends within a page"
-      let missing = lacking > 0 ? Array(first...(first + min(lacking, 1 << 20) - 1)) : [first]
       add(
         .truncated, .certain, pages: missing,
-        words: words + ": it was copied or downloaded only in part, or cut off"
+        words: Self.words(lacking: lacking, of: stated, cut: rest > 0 ? size - rest : 0)
+          + ": it was copied or downloaded only in part, or cut off"
           + (isLogMode ? ", or its write-ahead log was left behind." : "."))
     } else {
       lookBehindEnd()
     }
+  }
+
+  /// What is missing from the end of the file.
+  ///
+  /// - Parameters:
+  ///   - pages: how many pages are not there as a whole.
+  ///   - bytes: how many bytes the first of them lacks; 0 where it has none.
+  private static func words(lacking pages: UInt32, of stated: UInt32?, cut bytes: Int64) -> String {
+    let (cut, be) = (counted(bytes, "byte"), bytes == 1 ? "is" : "are")
+    let whole = bytes > 0 ? max(1, pages) - 1 : pages
+    guard whole > 0 else { return "The file ends within a page, of which \(cut) \(be) missing" }
+    return
+      "\(grouped(whole)) of \(counted(stated ?? 0, "page")) \(whole == 1 ? "is" : "are") missing from the end of the file"
+      + (bytes > 0 ? ", and \(cut) of the page before \(whole == 1 ? "it" : "them")" : "")
   }
 
   /// Pages that trees lead to and the file lacks, though its header does not say that any is missing.

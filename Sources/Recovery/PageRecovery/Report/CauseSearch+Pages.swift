@@ -27,6 +27,9 @@ extension CauseSearch {
       if reader.presentCount(page) < reader.pageSize { continue }
       switch PageContent.of(buffer, start: 0, usableSize: reader.usableSize) {
       case .zeros: groups.zeroed.append(page)
+      // What was found to be another page of the store, or can be the rest of a long value, was not overwritten.
+      case .random where reader.moved[page] != nil: break
+      case .random where crawl.map.look(page) == .linked: whole.append(page)
       case .random: groups.random.append(page)
       case .foreign(let words): groups.foreign[words, default: []].append(page)
       case .torn: groups.torn.append(page)
@@ -98,8 +101,7 @@ extension CauseSearch {
         + "system that was not shut down).")
     add(
       .randomPages, .likely, groups.random, ("holds", "hold"),
-      " bytes without any pattern: overwritten by encrypted or compressed data of something else, or by a "
-        + "failing disk.")
+      " bytes without any pattern, as encrypted or compressed data has none: it was overwritten, or a disk failed.")
     for (what, pages) in groups.foreign.ordered(by: { $0.key < $1.key }) {
       add(.overwritten, .certain, pages, ("was", "were"), " overwritten: there is \(what).")
     }
@@ -126,8 +128,7 @@ extension CauseSearch {
       " rows that do not fit the table that leads to them; the reason is not known.")
     add(
       .contradictingPages, .possible, groups.contradicting, ("is whole but contradicts", "are whole but contradict"),
-      " the rest: as where a transaction was cut off and its journal or log was deleted, or where pages of another time "
-        + "or store came in their places.")
+      " the rest: single values of them are wrong, or they are of another time or store; nothing tells which.")
   }
 
   /// Adds what is wrong with pages, where there are any; in words that go on behind their number and a verb of it.

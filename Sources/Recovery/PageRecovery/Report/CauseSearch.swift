@@ -102,7 +102,10 @@ struct CauseSearch {
     else { return }
     add(
       .indexesOnly, .certain,
-      words: "Only indexes are damaged (\(grouped(indexes.count)) of them), and no table: every record is there.")
+      words: "Only \(indexes.count == 1 ? "an index is" : "indexes are") damaged "
+        + "(\(indexes.prefix(5).map { printable($0.name) }.joined(separator: ", "))"
+        + (indexes.count > 5 ? " and \(grouped(indexes.count - 5)) more" : "")
+        + "), and no table: every record is there.")
   }
 
   private mutating func lookAtPointerMaps() throws(SalvageError) {

@@ -55,11 +55,11 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     case .contradictedLog: "they are from a log or journal that may be of another time or another store"
     case .unfinishedTransaction:
       "a transaction that did not end may have changed them and its journal is gone or damaged"
-    case .contradicted: "an index, a counter or another page says otherwise, as of pages of another time or store"
+    case .contradicted: "an index, a counter or another page says otherwise"
     case .misplacedPage: "their page stands in the place of another one and may be of another time or store"
     case .invalidText: "their text is not valid in the store's encoding"
     case .unusualValue: "a value of theirs is of another kind than its column"
-    case .longValue: "a part of a long value of theirs is lost or doubtful"
+    case .longValue: "part of a long value is lost or doubtful"
     case .freeSpace: "only free space still had them, perhaps as they were before"
     case .otherThanKit: "their bytes are not those that a recovery kit noted"
     case .fromBackup: "they are from a backup and may have been changed or deleted since"

@@ -53,7 +53,8 @@ enum PageContent: Hashable {
     case .markup, .propertyList: return .foreign("a web page or another document with markup")
     case .json: return .foreign("JSON")
     case .text, .script: return .foreign("text")
-    case .database, .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .otherDatabase, .gzip, .zip,
+    case .database, .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .transactions,
+      .berkeleyDatabase, .locateDatabase, .otherDatabase, .gzip, .zip,
       .archive, .binaryPropertyList, .picture, .media, .document, .program, .sealed, .encrypted, .other:
       return .other
     }

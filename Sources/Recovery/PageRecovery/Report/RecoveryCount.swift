@@ -176,7 +176,11 @@ extension RecoveryCount {
       return "No records were recovered in tables of their own, and \(counted(unplaced, "row")) "
         + "\(unplaced == 1 ? "fits" : "fit") no table that is known"
     }
-    let line = "Recovered \(grouped(recovered)) of \(roughly)\(counted(total, "record")) (\(percentWords))"
+    // Where all that are known came out, and something else has not, the sentences behind it tell what.
+    let line =
+      isWithoutSome && recovered == total && !hasUnknown
+      ? "Recovered \(counted(recovered, "record"))"
+      : "Recovered \(grouped(recovered)) of \(roughly)\(counted(total, "record")) (\(percentWords))"
     return [line, doubtWords].compactMap(\.self).joined(separator: ", ")
   }
 
@@ -220,12 +224,12 @@ extension RecoveryCount {
   }
 
   private var unknownWords: String {
-    "Of a table nothing tells how many records it held: an unknown number \(lost > 0 ? "more " : "")may be lost."
+    "Nothing tells how many records a table held: an unknown number \(lost > 0 ? "more " : "")may be lost."
   }
 
-  /// `90 %`, `about 90 %`, `at most 90 %`, `unknown` or, of records without some of their values or pairs, `under 100 %`:
-  /// the share that was recovered, for a list.
-  public var share: String { isRough ? "about \(mostPercent) %" : isShareUnknown ? "unknown" : percentWords }
+  /// `90 %`, `about 90 %`, `at most 90 %`, `unknown` or, of records without some of their values or pairs, `not all`: the share
+  /// that was recovered, for a list.
+  public var share: String { isRough ? "about \(mostWords)" : isShareUnknown ? "unknown" : percentWords }
 
   /// `3`, `about 3`, `at least 3` or `unknown`: the number of lost records in a table.
   public var lostNumber: String { hasUnknown && lost == 0 ? "unknown" : roughly + grouped(lost) }
@@ -238,8 +242,15 @@ extension RecoveryCount {
 
   private var percentWords: String {
     if isShareUnknown { return "share unknown" }
-    if isWithoutSome, recovered == total, total > 0 { return "under 100 %" }
-    return hasUnknown && !isRough ? "at most \(mostPercent) %" : "\(mostPercent) %"
+    if isWithoutSome, recovered == total, total > 0 { return "not all" }
+    return hasUnknown && !isRough ? "at most \(mostWords)" : mostWords
+  }
+
+  /// The most that the share can be, with a place behind the point where it is nearly all: `99.9 %` of 17,661 of 17,662.
+  private var mostWords: String {
+    guard mostPercent == 99, recovered < total else { return "\(mostPercent) %" }
+    let tenth = total.dividingFullWidth(recovered.multipliedFullWidth(by: 1000)).quotient % 10
+    return tenth == 0 ? "99 %" : "99.\(tenth) %"
   }
 
   private var basisWords: String? {

@@ -226,7 +226,8 @@ struct IndexComparison {
     }
     for (leaf, rows) in ofLeaves {
       let own = rows.values.count { page in (ofEntryPages[page] ?? 0) <= rows.count }
-      if own * 2 >= rows.count {
+      // A single row is not the sign of a page of another time, unless it is all that the page has.
+      if own * 2 >= rows.count, rows.count > 1 || crawl.map.cellCount(leaf) == 1 {
         pages[leaf] = .contradicted
       } else {
         self.rows[leaf] = Set(rows.keys)

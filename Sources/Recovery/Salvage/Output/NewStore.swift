@@ -87,7 +87,8 @@ final class NewStore: NewTables {
     _ path: FilePath, _ facts: Facts, pageSize: Int, vacuum: Int
   ) throws(SalvageError) -> [String: UInt32] {
     let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.store.encoding)
-    try database.execute("PRAGMA auto_vacuum = \(vacuum); PRAGMA user_version = 1; PRAGMA user_version = 0; BEGIN")
+    // The first statement of a schema writes the encoding into the header; there may be no table that does.
+    try database.execute("PRAGMA auto_vacuum = \(vacuum); CREATE VIEW v AS SELECT 1; DROP VIEW v; BEGIN")
     var names: [String] = []
     if let layout = facts.layout {
       for table in layout.tables {

@@ -1,0 +1,91 @@
+/// The condition of a partial index, where it is simple: columns that are NULL or not, and columns compared with an integer,
+/// joined by AND.
+struct RowCondition: Hashable, Sendable {
+  /// What a column is held against.
+  private enum Test: Hashable {
+    case isNull
+    case isNotNull
+    case compared(String, Int64)
+  }
+
+  private struct Term: Hashable {
+    let column: Int
+    let test: Test
+  }
+
+  private let terms: [Term]
+
+  /// The columns that it asks for, by their places in the table.
+  var columns: [Int] { terms.map(\.column) }
+
+  /// Reads a WHERE clause; nil where it is more than that.
+  init?(_ clause: String, of table: TableDefinition) {
+    let tokens = SQLTokenizer.tokens(of: clause)
+    var terms: [Term] = []
+    for part in tokens.split(omittingEmptySubsequences: false, whereSeparator: { $0.isWord("and") }) {
+      guard let name = part.first?.name, let column = table.column(named: name),
+        let test = Self.test(part.dropFirst()), table.columns[column].generation == nil
+      else { return nil }
+      if case .compared = test, table.columns[column].affinity == .text { return nil }
+      terms.append(Term(column: column, test: test))
+    }
+    self.terms = terms
+  }
+
+  private static func test(_ tokens: ArraySlice<SQLToken>) -> Test? {
+    let words = tokens.map { $0.text.lowercased() }
+    switch words {
+    case ["is", "null"], ["isnull"]: return .isNull
+    case ["is", "not", "null"], ["notnull"], ["not", "null"]: return .isNotNull
+    default: break
+    }
+    let signs = words.prefix { ["=", "<", ">", "!"].contains($0) }
+    let rest = words.dropFirst(signs.count)
+    guard ["=", "==", "<>", "!=", "<", ">", "<=", ">="].contains(signs.joined()), rest.count == 1 || rest.first == "-",
+      let number = Int64(["true": "1", "false": "0"][rest.joined(), default: rest.joined()])
+    else { return nil }
+    return .compared(signs.joined(), number)
+  }
+
+  /// Whether a row fulfils it.
+  ///
+  /// - Parameter value: the value of a column of the row; nil where it is not known.
+  /// - Returns: nil where it cannot be told.
+  func holds(_ value: (Int) -> Value?) -> Bool? {
+    var isKnown = true
+    for term in terms {
+      guard let value = value(term.column) else {
+        isKnown = false
+        continue
+      }
+      guard Self.holds(term.test, of: value) else { return false }
+    }
+    return isKnown ? true : nil
+  }
+
+  private static func holds(_ test: Test, of value: Value) -> Bool {
+    switch test {
+    case .isNull: return value == .null
+    case .isNotNull: return value != .null
+    case .compared(let sign, let number):
+      let order: Int
+      switch value {
+      case .null: return false
+      case .integer(let own): order = own < number ? -1 : own > number ? 1 : 0
+      case .real(let own):
+        let other = Double(number)
+        order = own < other ? -1 : own > other ? 1 : 0
+      // Text and bytes come behind all numbers.
+      case .text, .blob: order = 1
+      }
+      return switch sign {
+      case "=", "==": order == 0
+      case "<>", "!=": order != 0
+      case "<": order < 0
+      case ">": order > 0
+      case "<=": order <= 0
+      default: order >= 0
+      }
+    }
+  }
+}
