@@ -75,6 +75,10 @@ extension Examiner {
   private func judgeUnknownVersion(
     _ hashes: [String: VersionHash], _ bundle: ModelBundle, _ examination: inout Examination
   ) {
+    if examination.storeModel == nil, let unreadable = bundle.unreadableVersions.first {
+      examination.give(.unavailable, .unreadableVersion(unreadable.name, unreadable.error))
+      return
+    }
     let known = bundle.versions(upTo: bundle.current)
     let knownEntities = Set(known.flatMap(\.model.entities.keys))
     guard !knownEntities.isDisjoint(with: hashes.keys) else {
@@ -88,12 +92,22 @@ extension Examiner {
       surplus = hashes.keys.filter { !knownEntities.contains($0) }.sorted()
     }
     if !surplus.isEmpty {
-      examination.giveNewer(.newerModel(surplus, current: bundle.current.name))
+      let part = Self.mergedPart(hashes, bundle)
+      examination.giveNewer(
+        part.map { part in .mergedModel(hashes.keys.filter { part.versionHashes[$0] == nil }, of: part.name) }
+          ?? .newerModel(surplus, current: bundle.current.name))
     } else if examination.storeModel != nil {
       examination.give(.outdated, .unknownOlderVersion(current: bundle.current.name))
     } else {
       examination.give(
         .incompatible, .unknownVersion(Self.changed(hashes, bundle.current), current: bundle.current.name))
+    }
+  }
+
+  /// The version of which the store has every entity, unchanged, beside others: another model was merged in.
+  private static func mergedPart(_ hashes: [String: VersionHash], _ bundle: ModelBundle) -> ModelVersion? {
+    (bundle.versions + bundle.unorderedVersions).last { version in
+      !version.versionHashes.isEmpty && version.versionHashes.allSatisfy { hashes[$0] == $1 }
     }
   }
 
