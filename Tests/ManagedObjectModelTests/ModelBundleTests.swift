@@ -162,8 +162,10 @@ import Testing
   }
 
   @Test func noVersionIsNewerByItsName() throws {
-    let path = try makeSourceBundle(["App", "Beta", "Z 9"], current: "App")
-    let bundle = try ModelBundle.load(path: path)
+    let versions = ["App", "Beta", "Z 9"].map { name in
+      ModelVersion(name: name, model: ManagedObjectModel(entities: [Entity(name: name)]), isCurrent: name == "App")
+    }
+    let bundle = try #require(ModelBundle(name: "App", versions: versions, isOrdered: false))
     #expect(bundle.versions.allSatisfy { !bundle.isNewer($0, than: bundle.current) })
     let ordered = try bundle.ordered(["Beta", "App", "Z 9"])
     #expect(ordered.versions.filter { ordered.isNewer($0, than: ordered.current) }.map(\.name) == ["Z 9"])

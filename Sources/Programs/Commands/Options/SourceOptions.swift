@@ -131,7 +131,24 @@ struct LoadedModel {
 extension SourceModels {
   /// Tells on standard error what is not certain, or cannot be resolved.
   func tell(json: Bool) throws {
-    for finding in findings { try finding.tell(json: json) }
+    guard !json else {
+      for finding in findings { try finding.tell(json: true) }
+      return
+    }
+    // A class that several versions list is told of once, with the versions.
+    var order: [SourceFinding] = []
+    var versions: [SourceFinding: [String]] = [:]
+    for finding in findings {
+      var common = finding
+      common.versionName = nil
+      if versions[common] == nil { order.append(common) }
+      versions[common, default: []].append(contentsOf: [finding.versionName].compactMap(\.self))
+    }
+    for var finding in order {
+      let names = versions[finding] ?? []
+      if names.count > 1 { finding.detail += " (versions \(names.joined(separator: ", ")))" }
+      try finding.tell(json: false)
+    }
   }
 }
 
