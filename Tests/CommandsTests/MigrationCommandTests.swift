@@ -63,6 +63,18 @@ struct MigrationCommandTests {
     #expect(back.output.contains("Car.color is removed"), "\(back.output)")
   }
 
+  @Test func aStoreIsOpenedAsTheVersionThatWasNamed() throws {
+    let desk = try Desk()
+    let store = try desk.makeOldStore()
+    #expect(try desk.lazaret("migrate", store, "--model", desk.model).status == 0)
+    let opened = try desk.lazaret("open", store, "--model", desk.model, "--to", "V1", "--json")
+    #expect(opened.status == 0 || opened.status == 2, "\(opened.errors)")
+    let again = try json(try desk.lazaret("inspect", store, "--model", desk.model, "--json").output) as? [String: Any]
+    #expect(again?["modelVersion"] as? String == "V1")
+    let unknown = try desk.lazaret("open", store, "--model", desk.model, "--to", "V9")
+    #expect(unknown.status == 1 && unknown.errors.contains("[model-version-order]"), "\(unknown.errors)")
+  }
+
   @Test func whatCannotBeInferredIsRefusedBeforeAnythingIsTouched() throws {
     let desk = try Desk()
     let store = try desk.makeOldStore()

@@ -37,6 +37,26 @@ struct ModelVerdictTests {
       model: Models.bundle(current: "V2")
     ) { try .sound() },
     VerdictCase(
+      "a version whose name comes after the current one's", .outdated, "older-version", coreData: 134100,
+      mentions: ["V3", "V2"], model: Models.bundle(current: "V2", isOrdered: false)
+    ) { try .sound() },
+    VerdictCase(
+      "the entities of a version and another model's", .unavailable, "newer-model", coreData: 134100,
+      mentions: ["V2", "1 entity more: Person", "merged in"], model: Models.only("V2", Models.second)
+    ) { try .sound() },
+    VerdictCase(
+      "a forgotten version, without its model, and one that cannot be read", .unavailable, "unreadable-version",
+      coreData: 134130, mentions: ["V0", "Xcode 3"], model: Models.bundle(unreadable: ["V0"])
+    ) { try .store(Models.forgotten, cached: nil) },
+    VerdictCase(
+      "another app's store, without its model, and a version that cannot be read", .unavailable, "unreadable-version",
+      coreData: 134130, model: Models.bundle(unreadable: ["V0"])
+    ) { try .store(Models.foreign, cars: 0, cached: nil) },
+    VerdictCase(
+      "the current version beside one that cannot be read", .compatible, "current-version",
+      model: Models.bundle(unreadable: ["V0"])
+    ) { try .sound() },
+    VerdictCase(
       "a version from the future", .unavailable, "newer-model", coreData: 134100, mentions: ["Garage", "Car.turbo"]
     ) { try .store(Models.future, cached: Models.future) },
     VerdictCase(

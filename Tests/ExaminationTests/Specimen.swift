@@ -131,11 +131,24 @@ enum Models {
       + [entity("Person", ["nickname": .string])])
 
   /// The app's bundle; which of its versions is the current one.
-  static func bundle(current: String = "V3") -> AppModel {
+  static func bundle(current: String = "V3", isOrdered: Bool = true, unreadable: [String] = []) -> AppModel {
     let versions = [("V1", first), ("V2", second), ("V3", third)].map { name, model in
       ModelVersion(name: name, model: model, isCurrent: name == current)
     }
-    guard let bundle = ModelBundle(name: "App", versions: versions) else { preconditionFailure("there are versions") }
+    let unreadable = unreadable.map { name in
+      ModelBundle.UnreadableVersion(name: name, error: ModelError(.oldFormat, detail: "it is of Xcode 3"))
+    }
+    guard
+      let bundle = ModelBundle(
+        name: "App", versions: versions, isOrdered: isOrdered, unreadableVersions: unreadable)
+    else { preconditionFailure("there are versions") }
+    return .coreData(bundle)
+  }
+
+  /// A bundle of one version.
+  static func only(_ name: String, _ model: ManagedObjectModel) -> AppModel {
+    let version = ModelVersion(name: name, model: model, isCurrent: true)
+    guard let bundle = ModelBundle(name: "App", versions: [version]) else { preconditionFailure("there is a version") }
     return .coreData(bundle)
   }
 

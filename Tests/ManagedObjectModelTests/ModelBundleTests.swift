@@ -71,16 +71,15 @@ import Testing
   @Test func tellsOfAVersionThatCannotBeRead() throws {
     let path = try makeSourceBundle(["A", "B"], current: "B")
     try folder.write("<model>", to: "M.xcdatamodeld/A.xcdatamodel/contents")
-    #expect { try ModelBundle.load(path: path) } throws: {
-      ($0 as? ModelError)?.versionName == "A" && ($0 as? ModelError)?.path?.string.hasSuffix("A.xcdatamodel") == true
-    }
-    let bundle = try ModelBundle.load(path: path, unreadableVersions: .report)
+    let bundle = try ModelBundle.load(path: path)
     #expect(bundle.versions.map(\.name) == ["B"])
     #expect(bundle.unreadableVersions.map(\.name) == ["A"])
-    #expect(try ModelBundle.load(path: path, order: ["A", "B"], unreadableVersions: .report).versions.count == 1)
+    #expect(bundle.unreadableVersions.first?.error.path?.string.hasSuffix("A.xcdatamodel") == true)
+    #expect(bundle.unreadableVersions.first?.error.detail.hasSuffix("(line 1, column 8)") == true)
+    #expect(try ModelBundle.load(path: path, order: ["A", "B"]).versions.count == 1)
     // Not so where it is the current one.
     try folder.write("<model>", to: "M.xcdatamodeld/B.xcdatamodel/contents")
-    #expect { try ModelBundle.load(path: path, unreadableVersions: .report) } throws: {
+    #expect { try ModelBundle.load(path: path) } throws: {
       ($0 as? ModelError)?.versionName == "B"
     }
   }
@@ -157,5 +156,39 @@ import Testing
     let names = ["V10", "v2", "V1", "V", "V 1", "1", "01", "V2b", "V2a", "Modèle 3"]
     #expect(
       names.sorted(by: precedesNaturally) == ["01", "1", "Modèle 3", "V", "V 1", "V1", "v2", "V2a", "V2b", "V10"])
+    for ordered in [["AppV1", "AppV2", "AppV 3"], ["1.0", " 1.1", "1.10"], ["Model2", "Model-3"], ["A 1 2", "A_1.10"]] {
+      #expect(ordered.reversed().sorted(by: precedesNaturally) == ordered)
+    }
+  }
+
+  @Test func noVersionIsNewerByItsName() throws {
+    let versions = ["App", "Beta", "Z 9"].map { name in
+      ModelVersion(name: name, model: ManagedObjectModel(entities: [Entity(name: name)]), isCurrent: name == "App")
+    }
+    let bundle = try #require(ModelBundle(name: "App", versions: versions, isOrdered: false))
+    #expect(bundle.versions.allSatisfy { !bundle.isNewer($0, than: bundle.current) })
+    let ordered = try bundle.ordered(["Beta", "App", "Z 9"])
+    #expect(ordered.versions.filter { ordered.isNewer($0, than: ordered.current) }.map(\.name) == ["Z 9"])
+    // The version that was chosen is the one to come to, whatever the order says.
+    let chosen = try #require(ordered.choosing("Beta"))
+    #expect(chosen.current.name == "Beta" && chosen.versions.filter(\.isCurrent).map(\.name) == ["Beta"])
+    #expect(chosen.versions.allSatisfy { !chosen.isNewer($0, than: chosen.current) })
+    #expect(bundle.choosing("None") == nil)
+  }
+
+  @Test func modelsAreMerged() throws {
+    func bundle(_ name: String, _ entities: [String]..., current: Int) throws -> ModelBundle {
+      let versions = entities.enumerated().map { index, names in
+        ModelVersion(
+          name: "\(name)\(index)", model: ManagedObjectModel(entities: names.map { Entity(name: $0) }),
+          isCurrent: index == current)
+      }
+      return try #require(ModelBundle(name: name, versions: versions))
+    }
+    let one = try bundle("A", ["Alpha"], ["Alpha", "Extra"], current: 1)
+    let merged = try #require(ModelBundle.merging([one, try bundle("B", ["Beta"], current: 0)]))
+    #expect(merged.versions.map(\.name) == ["A0 + B0", "A1 + B0"] && merged.current.name == "A1 + B0")
+    #expect(merged.current.model.entities.keys.sorted() == ["Alpha", "Beta", "Extra"])
+    #expect(ModelBundle.merging([one, try bundle("B", ["Extra"], current: 0)]) == nil)
   }
 }

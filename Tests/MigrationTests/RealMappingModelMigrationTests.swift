@@ -23,7 +23,7 @@ struct RealMappingModelMigrationTests {
       let real = try #require(RealMaterial.folder)
       self.folder = try TemporaryFolder()
       store = try RealMaterial.copy(real.appending("stores/\(name)"), into: self.folder)
-      bundle = try ModelBundle.load(path: real.appending("models/\(model)"), unreadableVersions: .report)
+      bundle = try ModelBundle.load(path: real.appending("models/\(model)"))
       mappings = try MappingModel.load(path: real.appending("models/\(folder)"), for: bundle).mappings
     }
 

@@ -20,7 +20,7 @@ struct RealMappingTests {
     for path in Self.bundles {
       let bundle: ModelBundle
       do throws(ModelError) {
-        bundle = try ModelBundle.load(path: path, unreadableVersions: .report)
+        bundle = try ModelBundle.load(path: path)
       } catch {
         continue
       }

@@ -136,7 +136,7 @@ struct SourceFindingTests {
     #expect(finding.versionName == "V2" && finding.entityName == "Customer" && finding.severity == .error)
     #expect(models.versions.map(\.isComplete) == [true, false])
     // The version that is whole is there where the other may be missing.
-    #expect { try models.bundle(unreadableVersions: .report) } throws: {
+    #expect { try models.bundle() } throws: {
       ($0 as? ModelError)?.versionName == "V2"
     }
   }

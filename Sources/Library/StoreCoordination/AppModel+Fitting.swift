@@ -9,13 +9,18 @@ extension AppModel {
     return .coreData(bundle.knowing(migration.mappings, migration.stages))
   }
 
-  /// The model of several that fits a store best; nil for none.
+  /// The model of several that fits a store best, or all of them merged; nil for none.
   ///
   /// Where nothing tells, because the store is damaged, it is the first.
   package static func fitting(
     _ models: [AppModel], _ store: FilePath, in fileSystem: FileSystem = FileSystem()
   ) -> AppModel? {
     guard models.count > 1 else { return models.first }
-    return Examiner(fileSystem: fileSystem).ranked(models, for: store) { $0 }.first?.model
+    // An app may merge its models into one.
+    let bundles = models.compactMap { model -> ModelBundle? in
+      if case .coreData(let bundle) = model { bundle } else { nil }
+    }
+    let merged = bundles.count == models.count ? ModelBundle.merging(bundles).map { [AppModel.coreData($0)] } : nil
+    return Examiner(fileSystem: fileSystem).ranked(models + (merged ?? []), for: store) { $0 }.first?.model
   }
 }

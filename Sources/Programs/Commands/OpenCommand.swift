@@ -40,6 +40,9 @@ struct OpenCommand: ParsableCommand {
 
   @OptionGroup var model: ModelOption
 
+  @Option(help: ArgumentHelp("The version to open it as; the model's current one if not given.", valueName: "version"))
+  var to: String?
+
   @OptionGroup var versionOrder: VersionOrderOptions
   @OptionGroup var home: HomeOptions
 
@@ -82,7 +85,7 @@ struct OpenCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let model = try versionOrder.loadAppModel(model.path, json: output.json)
+      let model = try versionOrder.loadAppModel(model.path, to: to, json: output.json)
       var migration = Migrator.Options()
       if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
       var policy = OpeningPolicy(

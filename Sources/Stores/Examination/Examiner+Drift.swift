@@ -185,7 +185,7 @@ extension Examination {
   fileprivate mutating func take(_ drift: StoreDrift, _ outline: StoreOutline, _ layout: StoreLayout) {
     self.drift = drift
     isBeyondRepair = drift.isBeyondRepair(outline, layout)
-    health.notes.removeAll { $0.code == "lacks-model-parts" || $0.code == "mandatory-column" }
+    health.notes.removeAll { ["lacks-model-parts"].contains($0.code) || Self.notedRemarks.contains($0.code) }
     if !drift.isEmpty {
       let count = drift.differences.count
       health.notes.append(
@@ -193,8 +193,13 @@ extension Examination {
           "lacks-model-parts", .warning, "it differs from its own model in \(count) \(count == 1 ? "place" : "places")")
       )
     }
-    let mandatory = drift.remarks.filter { $0.code == "mandatory-column" }
-    guard let first = mandatory.first else { return }
-    health.notes.append(HealthNote("mandatory-column", .warning, first.words, count: mandatory.count))
+    for code in Self.notedRemarks {
+      let remarks = drift.remarks.filter { $0.code == code }
+      guard let first = remarks.first else { continue }
+      health.notes.append(HealthNote(code, .warning, first.words, count: remarks.count))
+    }
   }
+
+  /// The codes of remarks that are worth a note.
+  private static let notedRemarks = ["mandatory-column", "other-primary-key"]
 }

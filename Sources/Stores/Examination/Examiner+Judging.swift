@@ -75,6 +75,10 @@ extension Examiner {
   private func judgeUnknownVersion(
     _ hashes: [String: VersionHash], _ bundle: ModelBundle, _ examination: inout Examination
   ) {
+    if examination.storeModel == nil, let unreadable = bundle.unreadableVersions.first {
+      examination.give(.unavailable, .unreadableVersion(unreadable.name, unreadable.error))
+      return
+    }
     let known = bundle.versions(upTo: bundle.current)
     let knownEntities = Set(known.flatMap(\.model.entities.keys))
     guard known.contains(where: { Self.isRelated(hashes, $0.versionHashes) }) else {
@@ -89,7 +93,10 @@ extension Examiner {
       surplus = hashes.keys.filter { !knownEntities.contains($0) }.sorted()
     }
     if !surplus.isEmpty {
-      examination.giveNewer(.newerModel(surplus, current: bundle.current.name))
+      let part = Self.mergedPart(hashes, bundle)
+      examination.giveNewer(
+        part.map { part in .mergedModel(hashes.keys.filter { part.versionHashes[$0] == nil }, of: part.name) }
+          ?? .newerModel(surplus, current: bundle.current.name))
     } else if examination.storeModel != nil {
       examination.give(.outdated, .unknownOlderVersion(current: bundle.current.name))
     } else {
@@ -104,6 +111,13 @@ extension Examiner {
     let shared = one.keys.filter { other[$0] != nil }
     return !shared.isEmpty
       && (2 * shared.count >= min(one.count, other.count) || shared.contains { one[$0] == other[$0] })
+  }
+
+  /// The version of which the store has every entity, unchanged, beside others: another model was merged in.
+  private static func mergedPart(_ hashes: [String: VersionHash], _ bundle: ModelBundle) -> ModelVersion? {
+    (bundle.versions + bundle.unorderedVersions).last { version in
+      !version.versionHashes.isEmpty && version.versionHashes.allSatisfy { hashes[$0] == $1 }
+    }
   }
 
   private static func changed(_ hashes: [String: VersionHash], _ current: ModelVersion) -> [String] {

@@ -1,3 +1,4 @@
+import ManagedObjectModel
 import StoreFiles
 
 extension VerdictReason {
@@ -100,6 +101,22 @@ extension VerdictReason {
       words:
         "The store was written with a model that has something the app's, \(quotedName(current)), lacks: \(Examination.list(surplus)).",
       hint: "Update the app; the store is left as it is.", coreData: 134100)
+  }
+
+  static func mergedModel(_ others: [String], of version: String) -> VerdictReason {
+    VerdictReason(
+      "newer-model",
+      words:
+        "The store has every entity of version \(quotedName(version)) and \(counted(Int64(others.count), "entity", "entities")) more: \(Examination.list(others.sorted())). Another model is merged in, or the store is of a newer version.",
+      hint: "Give the other model as well, or update the app; the store is left as it is.", coreData: 134100)
+  }
+
+  static func unreadableVersion(_ version: String, _ error: ModelError) -> VerdictReason {
+    VerdictReason(
+      "unreadable-version",
+      words:
+        "The store is of none of the model's versions that can be read, and version \(quotedName(version)) cannot be read: \(error.detail).",
+      hint: "\(error.hint) The store is left as it is.", coreData: 134130)
   }
 
   /// The codes of sound stores that have nothing in common with the app's model.

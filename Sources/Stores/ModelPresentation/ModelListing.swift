@@ -19,7 +19,7 @@ public struct ModelListing: Sendable {
         [
           ("  " + printable(version.name), min(30, max(10, width - 66))),
           (count(version.model.entities.count, "entity", "entities"), 13),
-          (version.checksum, 46), (mark, 7),
+          (version.isComplete ? version.checksum : "cannot be told", 46), (mark, 7),
         ])
       if !findings.isEmpty {
         add("    ! the bundle stores other hashes for \(findings.map(printable).joined(separator: ", "))")

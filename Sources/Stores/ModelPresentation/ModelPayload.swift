@@ -6,29 +6,26 @@ extension ModelBundle {
   ///
   /// Keys may be added, never changed. What is not there is null or left out; what is false is left out too.
   package func payload(_ versions: [ModelVersion]? = nil) -> JSON.Object {
+    ["name": name, "versions": (versions ?? self.versions).map(\.payload), "unreadableVersions": unreadablePayload]
+  }
+
+  private var unreadablePayload: [JSON.Object]? {
     let unreadable = unreadableVersions.map { version -> JSON.Object in
       ["name": version.name, "code": version.error.code, "detail": version.error.detail]
     }
-    return [
-      "name": name, "versions": (versions ?? self.versions).map(\.payload),
-      "unreadableVersions": unreadable.isEmpty ? nil : unreadable,
-    ]
+    return unreadable.isEmpty ? nil : unreadable
   }
 
   /// What `model hashes --json` prints: the version hashes, and the checksum of each version.
-  ///
-  /// - Parameter incomplete: the entities of a version whose hash cannot be told, so that its checksum is empty; none
-  ///   unless given.
-  package func hashesPayload(incomplete: (String) -> Set<String> = { _ in [] }) -> JSON.Object {
+  package func hashesPayload() -> JSON.Object {
     let versions = versions.map { version -> JSON.Object in
-      let missing = incomplete(version.name)
-      return [
-        "name": version.name, "current": version.isCurrent, "checksum": missing.isEmpty ? version.checksum : "",
-        "entities": version.versionHashes.filter { !missing.contains($0.key) }.mapValues(\.hex),
-        "incomplete": missing.isEmpty ? nil : missing.inCodeUnitOrder(),
+      [
+        "name": version.name, "current": version.isCurrent, "checksum": version.checksum,
+        "entities": version.versionHashes.mapValues(\.hex),
+        "incomplete": version.isComplete ? nil : version.incompleteEntities.inCodeUnitOrder(),
       ]
     }
-    return ["versions": versions]
+    return ["versions": versions, "unreadableVersions": unreadablePayload]
   }
 }
 

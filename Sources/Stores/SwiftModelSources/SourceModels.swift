@@ -37,18 +37,18 @@ public struct SourceModels: Sendable {
   ///   - policy: what becomes of a version that is not complete; the current one must be complete in any case.
   ///   - includingIncomplete: whether incomplete versions are in the bundle as far as they are known, for showing them.
   /// - Throws: `model-unresolved-source`, with the file and line of what could not be resolved.
-  public func bundle(
-    unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, includingIncomplete: Bool = false
-  ) throws(ModelError) -> ModelBundle {
+  public func bundle(includingIncomplete: Bool = false) throws(ModelError) -> ModelBundle {
     var unreadable: [ModelBundle.UnreadableVersion] = []
     var readable: [SourceVersion] = []
     for version in versions {
       if version.isComplete || includingIncomplete {
-        readable.append(version)
+        var known = version
+        if !version.isComplete { known.version = version.version.incomplete(version.incompleteEntities) }
+        readable.append(known)
         continue
       }
       let error = error(of: version)
-      guard policy == .report, version.name != currentName else { throw error }
+      guard version.name != currentName else { throw error }
       unreadable.append(ModelBundle.UnreadableVersion(name: version.name, error: error))
     }
     // What a plan leaves out is recognized, and nothing leads through it.

@@ -326,7 +326,10 @@ struct XMLReader {
   private func tooLarge(_ detail: String) -> PropertyListError { error(.xmlTooLarge, detail) }
 
   private func error(_ kind: PropertyListError.Kind, _ detail: String) -> PropertyListError {
-    let line = bytes[..<min(position, bytes.count)].count { $0 == 0x0A } + 1
-    return PropertyListError(kind, operation: "read the XML document", detail: "\(detail) (line \(line))")
+    let before = bytes[..<min(position, bytes.count)]
+    let line = before.count { $0 == 0x0A } + 1
+    let column = before.count - (before.lastIndex(of: 0x0A) ?? -1)
+    return PropertyListError(
+      kind, operation: "read the XML document", detail: "\(detail) (line \(line), column \(column))")
   }
 }

@@ -22,16 +22,12 @@ struct ModelOptions: ParsableArguments {
 
   @OptionGroup var versionOrder: VersionOrderOptions
 
-  func load(
-    unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, json: Bool
-  ) throws -> ModelBundle {
-    try loaded(unreadableVersions: policy, json: json).bundle
+  func load(json: Bool) throws -> ModelBundle {
+    try loaded(json: json).bundle
   }
 
   /// The same with what Swift sources declare, for naming their lines.
-  func loaded(
-    unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse, json: Bool
-  ) throws -> LoadedModel {
-    try versionOrder.loaded(model.path, unreadableVersions: policy, json: json)
+  func loaded(json: Bool) throws -> LoadedModel {
+    try versionOrder.loaded(model.path, json: json)
   }
 }

@@ -35,7 +35,7 @@ struct ModelDiffCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try options.load(unreadableVersions: .report, json: output.json)
+      let bundle = try options.load(json: output.json)
       let destination = try to.map { try version($0, of: bundle) } ?? bundle.current
       let source = try from.map { try version($0, of: bundle) } ?? before(destination, in: bundle)
       let inference = MappingInference(from: source.model, to: destination.model)

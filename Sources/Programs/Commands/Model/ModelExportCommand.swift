@@ -48,7 +48,7 @@ struct ModelExportCommand: ParsableCommand {
 
   func run() throws {
     try report(json: presentation.json) {
-      let bundle = try options.load(unreadableVersions: .report, json: presentation.json)
+      let bundle = try options.load(json: presentation.json)
       let version = try versionName.map { try named($0, bundle) } ?? bundle.current
       guard try FileSystem().status(of: output.path, followingLinks: false) == nil else {
         throw FileError(.alreadyExists, operation: "export the model", path: output.path)

@@ -99,7 +99,7 @@ struct ModelFreezeCommand: ParsableCommand {
   /// The version that is frozen: the store's own, one of the model, or one of the lock file.
   private func version() throws -> ModelVersion {
     if let version = try lockedVersion() { return version }
-    let bundle = try versionOrder.load(model.path, unreadableVersions: .report, json: presentation.json)
+    let bundle = try versionOrder.load(model.path, json: presentation.json)
     let version = try versionName.map { try named($0, bundle) } ?? bundle.current
     try requireUnedited(version)
     return version

@@ -14,7 +14,7 @@ struct ModelHashesCommand: ParsableCommand {
       version by (NSStoreModelVersionChecksumKey).
 
       In Swift sources, an entity that only a compiler could tell has no hash. Its file and line are named, and the exit \
-      code is 2.
+      code is 2, as it is where a version cannot be read.
 
       EXAMPLE
         lazaret model hashes App.xcdatamodeld
@@ -34,20 +34,19 @@ struct ModelHashesCommand: ParsableCommand {
         : LoadedModel(bundle: options.load(json: output.json))
       let bundle = loaded.bundle
       guard !output.json else {
-        let hashes = bundle.hashesPayload { loaded.incompleteEntities(of: $0) }
+        let hashes = bundle.hashesPayload()
         try Terminal.standardOutput.write(json: JSON.Object(hashes, ["sources": loaded.sources]))
-        guard loaded.isComplete else { throw ExitStatus.doubtful }
+        guard loaded.isComplete, bundle.unreadableVersions.isEmpty else { throw ExitStatus.doubtful }
         return
       }
       if isSource { try loaded.tell(json: false) }
       var text = ""
       for version in bundle.versions {
         text += "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")\n"
-        let incomplete = loaded.incompleteEntities(of: version.name)
-        if incomplete.isEmpty { text += "  checksum \(version.checksum)\n" }
+        if version.isComplete { text += "  checksum \(version.checksum)\n" }
         var table = TextTable(["entity", "hash"])
-        for (name, hash) in version.versionHashes.sorted(by: { $0.key < $1.key }) {
-          table.append([printable(name), incomplete.contains(name) ? "cannot be told" : hash.hex])
+        for name in version.model.entities.keys.inCodeUnitOrder() {
+          table.append([printable(name), version.versionHashes[name]?.hex ?? "cannot be told"])
         }
         text += table.text()
         for name in version.mismatchedEntityNames {
@@ -56,7 +55,7 @@ struct ModelHashesCommand: ParsableCommand {
         }
       }
       Terminal.standardOutput.write(text)
-      guard loaded.isComplete else { throw ExitStatus.doubtful }
+      guard loaded.isComplete, bundle.unreadableVersions.isEmpty else { throw ExitStatus.doubtful }
     }
   }
 }

@@ -64,7 +64,7 @@ struct ModelLintCommand: ParsableCommand {
     try report(json: output.json) {
       let lock = options.versionOrder.lock
       let loaded = try options.versionOrder.loadUnlocked(
-        options.model.path, unreadableVersions: .report, includingIncomplete: true)
+        options.model.path, includingIncomplete: true)
       // A version that lacks something for being unresolved would seem to lose it.
       let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
       let known = try lock.flatMap { try ModelLock.read($0.path) }
@@ -91,6 +91,11 @@ struct ModelLintCommand: ParsableCommand {
         try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
           .write(to: lock.path)
         if !output.json {
+          let drafts = ModelLock.drafts(in: bundle).map { printable($0.name) }
+          if !drafts.isEmpty {
+            text += "left out of the order, since their names come after the current version's: "
+              + "\(drafts.joined(separator: ", ")); --versions says where they belong\n"
+          }
           text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
         }
       }

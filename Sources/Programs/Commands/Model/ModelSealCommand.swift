@@ -25,7 +25,7 @@ struct ModelSealCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let bundle = try options.load(unreadableVersions: .report, json: output.json)
+      let bundle = try options.load(json: output.json)
       let sealed = try MappingFile(contentsOf: mapping.path).sealed(in: bundle)
       // A file that does not fit the versions is not worth sealing.
       let model = try sealed.mappingModel(in: bundle)

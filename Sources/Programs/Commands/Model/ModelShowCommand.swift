@@ -40,7 +40,7 @@ struct ModelShowCommand: ParsableCommand {
       let loaded =
         try isSource
         ? options.versionOrder.loadWhole(options.model.path)
-        : LoadedModel(bundle: options.load(unreadableVersions: .report, json: output.json))
+        : LoadedModel(bundle: options.load(json: output.json))
       let bundle = loaded.bundle
       let versions: [ModelVersion]
       if all {
@@ -61,8 +61,7 @@ struct ModelShowCommand: ParsableCommand {
         JSON.Object(bundle.payload(versions), ["sources": loaded.sources]),
         ModelListing(bundle, versions: versions, width: min(100, Terminal.standardOutput.width ?? 80)).text)
       if isSource, !output.json { try loaded.tell(json: false) }
-      let isShownWhole = versions.allSatisfy { loaded.incompleteEntities(of: $0.name).isEmpty }
-      guard isShownWhole else { throw ExitStatus.doubtful }
+      guard versions.allSatisfy(\.isComplete) else { throw ExitStatus.doubtful }
     }
   }
 }

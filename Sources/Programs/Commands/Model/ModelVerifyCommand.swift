@@ -13,8 +13,8 @@ struct ModelVerifyCommand: ParsableCommand {
       For each earlier version, stores are generated with several kinds of records: none, usual ones, extreme values, \
       nothing wherever the model allows that, the same values everywhere. Each step that stores take is checked once, \
       on stores of the version it starts from, and every record is held against what the mapping implies. Where a later \
-      step depends on what an earlier one makes, stores are taken all the way besides. Versions that are newer than the \
-      current one are named and not checked. The same seed makes the same stores.
+      step depends on what an earlier one makes, stores are taken all the way besides. Versions that are known to be newer \
+      than the current one are named and not checked. The same seed makes the same stores.
 
       EXAMPLE
         lazaret model verify App.xcdatamodeld --junit report.xml
@@ -22,7 +22,7 @@ struct ModelVerifyCommand: ParsableCommand {
       EXIT CODES
         0   every version migrates, and nothing is lost
         1   failed: a version or usual records do not migrate, or come out wrong
-        2   something would be lost, or stores with certain records do not migrate
+        2   something would be lost, stores with certain records do not migrate, or a version was not checked
         3   the model or the folder is out of reach: locked, forbidden, no space
         64  the command line was wrong
       """)
@@ -75,7 +75,7 @@ struct ModelVerifyCommand: ParsableCommand {
 
   func run() throws {
     try report(json: output.json) {
-      let loaded = try options.loaded(unreadableVersions: .report, json: output.json)
+      let loaded = try options.loaded(json: output.json)
       let bundle = loaded.bundle
       let line = ProgressLine()
       var options = MigrationVerifier.Options()
@@ -107,7 +107,10 @@ struct ModelVerifyCommand: ParsableCommand {
         }
       }
       switch found.outcome {
-      case .fine: break
+      case .fine:
+        // Versions that an order leaves out were left out by who gave it.
+        let isChecked = found.unreadableVersions.isEmpty && !found.uncheckedVersions.contains { $0.reason == .newer }
+        if !isChecked { throw ExitStatus.doubtful }
       case .lossy: if !allowLosses { throw ExitStatus.doubtful }
       case .conditional:
         let isLossy = found.versions.contains { !$0.losses.isEmpty } || found.steps.contains { !$0.losses.isEmpty }

@@ -89,14 +89,14 @@ struct ModelHistory {
   /// The history: a version of each part, by name; that of the sources is the current one where there is just one kind of
   /// them, else the last.
   ///
-  /// - Throws: what reading a part throws; a part that cannot be read is passed over where the policy says so.
+  /// - Throws: what reading a part throws; a part that cannot be read is passed over.
   func load(
-    _ options: SourceOptions, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy
+    _ options: SourceOptions
   ) throws -> (bundle: ModelBundle, findings: [SourceFinding]) {
     var history = Gathered()
-    for part in parts { try add(part, options, policy, to: &history) }
+    for part in parts { try add(part, options, to: &history) }
     if hasSwiftFiles, let models = try sources(folder, options, onlyItsOwnFiles: true) {
-      let own = try models.bundle(unreadableVersions: policy)
+      let own = try models.bundle()
       history.findings += models.findings
       for version in own.versions + own.unorderedVersions {
         let name = version.name == "current" ? folder.lastComponent?.string ?? "current" : version.name
@@ -110,13 +110,13 @@ struct ModelHistory {
   }
 
   private func add(
-    _ part: Part, _ options: SourceOptions, _ policy: ModelBundle.UnreadableVersionPolicy, to history: inout Gathered
+    _ part: Part, _ options: SourceOptions, to history: inout Gathered
   ) throws {
     switch part {
     case .carrier(let carrier):
       do {
         history.add(try carrier.load().current, as: carrier.versionName, isStore: true)
-      } catch let error as ModelError where policy == .report {
+      } catch let error as ModelError {
         history.unreadable.append(.init(name: carrier.versionName, error: error))
       }
     case .version(let path):
@@ -124,17 +124,16 @@ struct ModelHistory {
       do throws(ModelError) {
         history.add(try ModelBundle.load(path: path).current, as: name)
       } catch {
-        guard policy == .report else { throw error }
         history.unreadable.append(.init(name: name, error: error))
       }
     case .bundle(let path):
       let isSource = path.extension?.lowercased() == "xcdatamodeld"
-      let bundle = try ModelBundle.load(path: path, unreadableVersions: .report)
+      let bundle = try ModelBundle.load(path: path)
       history.add(bundle.current, as: path.stem ?? "", isSource: isSource)
     case .sources(let path):
       guard let models = try sources(path, options) else { return }
       history.findings += models.findings
-      history.add(try models.bundle(unreadableVersions: .report).current, as: path.stem ?? "", isSource: true)
+      history.add(try models.bundle().current, as: path.stem ?? "", isSource: true)
     }
   }
 

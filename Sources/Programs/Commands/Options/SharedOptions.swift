@@ -71,22 +71,19 @@ struct VersionOrderOptions: ParsableArguments {
   /// The versions of a model in their order.
   ///
   /// - Parameters:
-  ///   - policy: what becomes of a version that cannot be read.
   ///   - target: the version that is led to, where that is not the current one.
   ///   - json: whether what is not certain of Swift sources is told as JSON.
   func load(
-    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
-    to target: String? = nil, json: Bool
+    _ path: FilePath, to target: String? = nil, json: Bool
   ) throws -> ModelBundle {
-    try loaded(path, unreadableVersions: policy, to: target, json: json).bundle
+    try loaded(path, to: target, json: json).bundle
   }
 
   /// The same with what Swift sources declare.
   func loaded(
-    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
-    to target: String? = nil, json: Bool
+    _ path: FilePath, to target: String? = nil, json: Bool
   ) throws -> LoadedModel {
-    var loaded = try loadUnlocked(path, unreadableVersions: policy, to: target)
+    var loaded = try loadUnlocked(path, to: target)
     try loaded.tell(json: json)
     loaded.bundle = try locked(loaded.bundle, to: target)
     return loaded
@@ -94,7 +91,7 @@ struct VersionOrderOptions: ParsableArguments {
 
   /// The same with what Swift sources leave open, and with versions that are not complete, for showing them.
   func loadWhole(_ path: FilePath) throws -> LoadedModel {
-    var loaded = try loadUnlocked(path, unreadableVersions: .report, includingIncomplete: true)
+    var loaded = try loadUnlocked(path, includingIncomplete: true)
     loaded.bundle = try locked(loaded.bundle, to: nil)
     return loaded
   }
@@ -109,11 +106,10 @@ struct VersionOrderOptions: ParsableArguments {
 
   /// The same without the lock file, which a verb may be about to write; released versions and drafts alike.
   func loadUnlocked(
-    _ path: FilePath, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy = .refuse,
-    to target: String? = nil, includingIncomplete: Bool = false
+    _ path: FilePath, to target: String? = nil, includingIncomplete: Bool = false
   ) throws -> LoadedModel {
     var loaded = try LoadedModel.load(
-      path, sources, unreadableVersions: policy, includingIncomplete: includingIncomplete)
+      path, sources, includingIncomplete: includingIncomplete)
     if let names { loaded.bundle = try loaded.bundle.ordered(names, to: target) }
     return loaded
   }
@@ -145,13 +141,26 @@ struct VersionOrderOptions: ParsableArguments {
   }
 
   /// What an app expects of its store: a model, Swift sources, or a `.sql` schema.
-  func loadAppModel(_ path: FilePath, json: Bool) throws -> AppModel {
+  ///
+  /// - Parameter target: the version that takes the place of the current one; nil for the model's own.
+  func loadAppModel(_ path: FilePath, to target: String? = nil, json: Bool) throws -> AppModel {
     do {
-      if try AppModel.isScript(path) { return try AppModel.load(path) }
-      let place = try CarrierName.path(path)
+      let isScript = try AppModel.isScript(path)
+      let place = isScript ? nil : try CarrierName.path(path)
       defer { withExtendedLifetime(place) {} }
-      if let schema = try ModelCarrier(place.path)?.schema() { return schema }
-      return .coreData(try load(path, json: json))
+      if let schema = try isScript ? AppModel.load(path) : place.flatMap({ try ModelCarrier($0.path)?.schema() }) {
+        guard target == nil else { throw ValidationError("A schema in SQL has no versions for --to.") }
+        return schema
+      }
+      let bundle = try load(path, to: target, json: json)
+      guard let target else { return .coreData(bundle) }
+      guard let chosen = bundle.choosing(target) else {
+        let names = bundle.versions.map { printable($0.name) }.joined(separator: ", ")
+        throw ModelError(
+          .versionOrder, path: path, detail: "it has no version \"\(printable(target))\" that can be read; it has \(names)",
+          hint: "Name one of these versions.")
+      }
+      return .coreData(chosen)
     } catch {
       if path == ModelOption.environment, !json {
         Terminal.standardError.write("lazaret: \(ModelOption.variable) names the model \(quoted(path)).\n")

@@ -64,7 +64,7 @@ struct LoadedModel {
 
   /// A model of any kind, for verbs without options about it.
   static func load(_ path: FilePath, json: Bool) throws -> ModelBundle {
-    let loaded = try load(path, nil, unreadableVersions: .refuse)
+    let loaded = try load(path, nil)
     try loaded.tell(json: json)
     return loaded.bundle
   }
@@ -75,7 +75,7 @@ struct LoadedModel {
   ///   - options: what Swift sources do not say; the usual if nil.
   ///   - includingIncomplete: whether versions of Swift sources that are not complete are among them.
   static func load(
-    _ path: FilePath, _ options: SourceOptions?, unreadableVersions policy: ModelBundle.UnreadableVersionPolicy,
+    _ path: FilePath, _ options: SourceOptions?,
     includingIncomplete: Bool = false
   ) throws -> LoadedModel {
     let place = try CarrierName.path(path)
@@ -83,15 +83,15 @@ struct LoadedModel {
     let carrier = try wrapping(ModelError.init) { () throws(FileError) in try ModelCarrier(place.path) }
     if let carrier { return LoadedModel(bundle: try carrier.load()) }
     if let history = try ModelHistory(path) {
-      let found = try history.load(options ?? SourceOptions.parse([]), unreadableVersions: policy)
+      let found = try history.load(options ?? SourceOptions.parse([]))
       return LoadedModel(bundle: found.bundle, findings: found.findings, isHistory: true)
     }
     guard try SwiftSources.isSource(path) else {
-      return LoadedModel(bundle: try ModelBundle.load(path: path, unreadableVersions: policy))
+      return LoadedModel(bundle: try ModelBundle.load(path: path))
     }
     let models = try options.map { try $0.load(path) } ?? SourceOptions.load(path)
     return LoadedModel(
-      bundle: try models.bundle(unreadableVersions: policy, includingIncomplete: includingIncomplete),
+      bundle: try models.bundle(includingIncomplete: includingIncomplete),
       sources: models)
   }
 
@@ -99,6 +99,12 @@ struct LoadedModel {
   func tell(json: Bool) throws {
     try sources?.tell(json: json)
     for finding in findings { try finding.tell(json: json) }
+    // Sources name what they leave open, with file and line.
+    for unreadable in sources == nil && !json ? bundle.unreadableVersions : [] {
+      Terminal.standardError.write(
+        "warning: a version of the model cannot be read: \(printable(unreadable.error.detail)) [\(unreadable.error.code)]. "
+          + "\(unreadable.error.hint)\n")
+    }
     guard isHistory, !json else { return }
     let names = bundle.versions.map { version -> String in
       "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")"
@@ -106,11 +112,6 @@ struct LoadedModel {
     Terminal.standardError.note(
       "lazaret: the folder is a history of \(counted(Int64(names.count), "version")): \(names.joined(separator: ", "))\n"
     )
-  }
-
-  /// The entities of a version whose hash cannot be told.
-  func incompleteEntities(of version: String) -> Set<String> {
-    sources?.versions.first { $0.name == version }?.incompleteEntities ?? []
   }
 
   /// The versions that are known whole, as far as there are any.
@@ -130,7 +131,24 @@ struct LoadedModel {
 extension SourceModels {
   /// Tells on standard error what is not certain, or cannot be resolved.
   func tell(json: Bool) throws {
-    for finding in findings { try finding.tell(json: json) }
+    guard !json else {
+      for finding in findings { try finding.tell(json: true) }
+      return
+    }
+    // A class that several versions list is told of once, with the versions.
+    var order: [SourceFinding] = []
+    var versions: [SourceFinding: [String]] = [:]
+    for finding in findings {
+      var common = finding
+      common.versionName = nil
+      if versions[common] == nil { order.append(common) }
+      versions[common, default: []].append(contentsOf: [finding.versionName].compactMap(\.self))
+    }
+    for var finding in order {
+      let names = versions[finding] ?? []
+      if names.count > 1 { finding.detail += " (versions \(names.joined(separator: ", ")))" }
+      try finding.tell(json: false)
+    }
   }
 }
 

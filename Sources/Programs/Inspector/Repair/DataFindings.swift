@@ -43,6 +43,8 @@ struct DataFindings {
 
   private static func words(_ kind: DataCheck.Kind) -> String {
     switch kind {
+    case .duplicateKey: "Rows without a primary key of their own"
+    case .wrongEntityNumber: "References with the number of another entity beside them"
     case .danglingReference: "References that lead to no record"
     case .oneSidedRelationship: "Relationships that only one side has"
     case .danglingJoinRow: "Rows of join tables that lead to no record"

@@ -6,7 +6,8 @@ internal import StoreFiles
 /// The records that a custom mapping leaves out, which are deleted with everything that only they hold.
 ///
 /// An entity goes on where an entity mapping makes records of the same name or renaming identifier of it. What such a
-/// mapping leaves out counts, whatever else is made of the record. Where none goes on, what no mapping takes counts.
+/// mapping leaves out counts, whatever else is made of the record. Where none goes on, what no mapping takes counts, and what
+/// a filter leaves out of the mappings that alone take some of the values.
 struct CustomFilters {
   /// One entity mapping that reads an entity's records.
   struct Reader {
@@ -14,6 +15,16 @@ struct CustomFilters {
 
     /// What holds of a record `o` that it does not take: `0` where it takes all.
     let leavesOut: String
+
+    /// Whether it makes use of a property of the source; of an expression or a policy it is taken to where it can be.
+    func uses(_ property: StoredProperty) -> Bool {
+      if mapping.needsPolicy { return true }
+      return mapping.propertyMappings.contains { mapped in
+        if mapped.source == property.path { return true }
+        guard case .expression(.sql(let text)) = mapped.value else { return false }
+        return text.contains(property.path.name)
+      }
+    }
   }
 
   let layout: StepLayout
@@ -24,7 +35,14 @@ struct CustomFilters {
   func condition(of entity: EntityLayout, _ readers: [Reader]) -> String? {
     let own = readers.filter { $0.mapping.sourceEntityName == entity.name }
     let onward = own.filter { goesOn($0.mapping) }
-    let deciding = onward.isEmpty ? own : onward
+    var deciding = onward.isEmpty ? own : onward
+    if onward.isEmpty, deciding.contains(where: { $0.leavesOut == "0" }) {
+      // What takes all records may take only some of their values: a filter of what takes the others leaves them out.
+      let known = (layout.sourceSide.properties[entity.name] ?? []).filter { property in
+        !own.contains { $0.leavesOut == "0" && $0.uses(property) }
+      }
+      deciding = own.filter { reader in reader.leavesOut != "0" && known.contains(where: reader.uses) }
+    }
     guard !deciding.isEmpty, !deciding.contains(where: { $0.leavesOut == "0" }) else { return nil }
     return deciding.map { "(\($0.leavesOut))" }.joined(separator: " AND ")
   }
@@ -49,7 +67,7 @@ struct CustomFilters {
   private static func finding(_ entityName: String, rows: Int?, examples: [Int64]) -> MigrationPlan.Finding {
     MigrationPlan.Finding(
       kind: "filtered-records", entity: entityName, property: nil, rows: rows, examples: examples,
-      text: "\(printable(entityName)): records that the mapping leaves out are deleted")
+      text: "\(printable(entityName)): records are left out by the filter of the mapping")
   }
 
   private func goesOn(_ mapping: EntityMapping) -> Bool {

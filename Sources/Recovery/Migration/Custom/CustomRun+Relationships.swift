@@ -53,6 +53,7 @@ extension CustomRun {
             pairs += self.pairs(of: inverse, owners).map(\.reversed)
           }
           try fill(table.name, name, entityColumn, orderColumn, pairs)
+          try countDropped(pairs, of: key)
         case .owner(let key):
           guard case .toManyByColumn(_, let name, let orderColumn) = layout.destination.storage(of: key) else {
             continue
@@ -87,6 +88,19 @@ extension CustomRun {
     try database.execute(
       sql: "UPDATE main.\(SQLText.identifier(table)) AS t SET \(name) = p.y\(others.joined()) "
         + "FROM temp.LazaretPairs AS p WHERE t.Z_PK = p.x AND t.\(name) IS NULL")
+  }
+
+  /// Counts the records that a relationship to one leads to no more, because another was chosen.
+  private func countDropped(_ pairs: [CustomPairs], of key: PropertyKey) throws {
+    // Both sides of a relationship have the same pairs.
+    let dropped = try pairs.filter { !$0.isUnique }.map { pair in
+      try Int.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM (SELECT DISTINCT \(pair.own) AS own, \(pair.target) AS target FROM \(pair.from) "
+          + "WHERE \(pair.conditions.joined(separator: " AND "))) AS d JOIN temp.LazaretPairs AS p "
+          + "ON p.x = d.own AND p.y <> d.target") ?? 0
+    }.max() ?? 0
+    if dropped > 0 { droppedPairs[key] = dropped }
   }
 
   private func fill(_ table: JoinTableLayout, _ owners: [CustomRoute]) throws {

@@ -20,6 +20,9 @@ final class CustomRun {
   /// The policies at work, with what they have made.
   private(set) var policies: PolicyRun?
 
+  /// How many records relationships to one lead to no more, because another was chosen.
+  var droppedPairs: [PropertyKey: Int] = [:]
+
   var layout: StepLayout { step.layout }
 
   /// Prepares a run; the source is attached as `old`.
@@ -146,6 +149,12 @@ final class CustomRun {
       account.entities.append(.init(entity: destination.name, source: source.name, rows: rows))
     }
     policies?.count(&account)
+    for (key, rows) in droppedPairs.ordered(by: { $0.key.description < $1.key.description }) {
+      account.losses.append(
+        MigrationPlan.Finding(
+          kind: "dropped-destinations", entity: key.entityName, property: key.name, rows: rows, examples: [],
+          text: "\(printable(key.description)): of several records one is kept, and the others are led to no more"))
+    }
     let filters = CustomFilters(layout: layout)
     let readers = step.routes.map { route in
       CustomFilters.Reader(

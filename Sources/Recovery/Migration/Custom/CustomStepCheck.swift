@@ -99,7 +99,7 @@ struct CustomStepCheck {
     let areBytes = [before, after].allSatisfy { $0 == .binary || $0 == .transformable }
     guard before == after || areBytes || (before.isNumeric && after.isNumeric) else {
       throw Self.invalid(
-        mapping, name, "a \(before.sourceName) cannot be copied into a \(after.sourceName)",
+        mapping, name, "a value of type \(before.sourceName) cannot be copied into one of type \(after.sourceName)",
         hint: "Write an SQL expression that converts it.")
     }
     guard old.isMarked == new.isMarked else {

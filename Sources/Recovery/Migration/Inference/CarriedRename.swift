@@ -90,13 +90,16 @@ struct RenameChain {
     return current
   }
 
-  /// What one thing is called in the next version: that of the same identifier, else the one that names it as what it was.
+  /// What one thing is called in the next version: that of the same identifier, else the one that names it as what it was, else the
+  /// one of the same name that says no more what it was.
   private static func heir(of one: Named, among siblings: [Named], in next: [Named]) -> String? {
     let same = next.filter { $0.identifier == one.identifier }
     if !same.isEmpty { return same.count == 1 ? same[0].name : nil }
     // What has an identifier of its own and names a sibling's is that sibling's heir.
     guard !siblings.contains(where: { $0.identifier == one.name }) else { return nil }
     let naming = next.filter { $0.former == one.name }
-    return naming.count == 1 ? naming[0].name : nil
+    guard naming.isEmpty else { return naming.count == 1 ? naming[0].name : nil }
+    // An identifier that was dropped once the rename was done leaves the thing what it is.
+    return one.former == nil ? nil : next.first { $0.name == one.name && $0.former == nil }?.name
   }
 }

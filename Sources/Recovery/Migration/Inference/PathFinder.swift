@@ -208,11 +208,9 @@ struct PathFinder {
 
   /// One inferred step with everything that stands in its way.
   func inference(_ place: Place, _ target: ModelVersion, carried: Bool = false) -> InferredStep {
-    // A model that is in no bundle may be of any version before the target.
-    let between =
-      place.name == nil
-      ? bundle.order.names(from: nil, to: target.name).compactMap { bundle.version(named: $0)?.model }
-      : versions(from: place, to: target).map(\.model)
+    // A model that is in no bundle may be of any version before the target. Versions of equal hashes may differ in renaming
+    // identifiers.
+    let between = bundle.order.names(from: place.name, to: target.name).compactMap { bundle.version(named: $0)?.model }
     let inference = MappingInference(
       InferenceBuilder(
         from: (carried ? place.carried : nil) ?? place.model, to: target.model, through: between,

@@ -21,7 +21,9 @@ extension MappingModel {
   ) throws(MigrationError) -> LoadedMappingModels {
     let (files, isOne) = try MappingModelFiles(fileSystem: fileSystem).find(path)
     if isOne, let file = files.first {
-      return LoadedMappingModels(mappings: [try loadOne(file, bundle, fileSystem)])
+      var result = LoadedMappingModels()
+      try loadOne(file, bundle, fileSystem, into: &result)
+      return result
     }
     guard !files.isEmpty else {
       throw MigrationError(
@@ -32,7 +34,7 @@ extension MappingModel {
     var result = LoadedMappingModels()
     for file in files {
       do throws(MigrationError) {
-        result.mappings.append(try loadOne(file, bundle, fileSystem))
+        try loadOne(file, bundle, fileSystem, into: &result)
       } catch {
         if error.isEnvironmental { throw error }
         result.notes.append(error)
@@ -48,12 +50,18 @@ extension MappingModel {
   }
 
   private static func loadOne(
-    _ path: FilePath, _ bundle: ModelBundle, _ fileSystem: FileSystem
-  ) throws(MigrationError) -> MappingModel {
+    _ path: FilePath, _ bundle: ModelBundle, _ fileSystem: FileSystem, into result: inout LoadedMappingModels
+  ) throws(MigrationError) {
     let file = try MappingModelFile.read(path, fileSystem)
     let pair = try file.versions(in: bundle)
     var translation = MappingTranslation(file, from: pair.source.model, to: pair.destination.model)
-    return try translation.mappingModel()
+    result.mappings.append(try translation.mappingModel())
+    guard file.emptyCount > 0 else { return }
+    result.notes.append(
+      MigrationError(
+        .mappingInvalid, operation: "use \(counted(file.emptyCount, "entry", "entries")) of the mapping model", path: path,
+        detail: "neither an entity of the source nor one of the destination is named",
+        hint: "Remove what is empty in Xcode; the others are used."))
   }
 
   /// What is better is smaller: the entities that are lost, then the mappings that need a policy.

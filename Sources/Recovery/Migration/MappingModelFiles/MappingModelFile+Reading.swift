@@ -67,6 +67,9 @@ extension MappingModelFile {
 
   /// Names that are missing are made as Xcode's compiler makes them, and every name must be there once.
   mutating func finish() throws(MigrationError) {
+    // Xcode's editor leaves entries without entities, which Core Data passes over.
+    emptyCount = entityMappings.count { $0.sourceName == nil && $0.destinationName == nil }
+    entityMappings.removeAll { $0.sourceName == nil && $0.destinationName == nil }
     guard !entityMappings.isEmpty else { throw Self.invalid(path, "it maps no entity") }
     var names: Set<String> = []
     for index in entityMappings.indices {
@@ -75,9 +78,6 @@ extension MappingModelFile {
       let texts = [record.name, record.sourceName ?? "", record.destinationName ?? "", record.policyClassName ?? ""]
       guard texts.allSatisfy({ $0.utf8.count <= Self.maximumNameLength }) else {
         throw Self.invalid(path, "it holds a name of more than \(Self.maximumNameLength) bytes")
-      }
-      guard record.sourceName != nil || record.destinationName != nil else {
-        throw Self.invalid(path, "a mapping names neither an entity of the source nor one of the destination")
       }
       if record.name.isEmpty {
         let both = [record.sourceName, record.destinationName].compactMap { $0 }

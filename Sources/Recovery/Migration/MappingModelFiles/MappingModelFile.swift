@@ -38,6 +38,9 @@ struct MappingModelFile {
   /// The mappings in the order in which the file has them carried out.
   var entityMappings: [EntityRecord] = []
 
+  /// How many entries that name no entity were passed over.
+  var emptyCount = 0
+
   /// The name: that of the file.
   var name: String {
     let isInner = path.lastComponent?.string == MappingModelFiles.sourceFileName

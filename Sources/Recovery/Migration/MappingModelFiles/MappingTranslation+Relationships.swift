@@ -43,8 +43,9 @@ extension MappingTranslation {
     let refused = builder.takeRefusals()
     guard !refused.isEmpty else { return mapping }
     used[pair.source.name, default: []].insert(origin.path)
+    // Of several records the first is kept, and what is left out is counted when it has been made.
     if !record.hasPolicy {
-      refusals += refused
+      refusals += refused.filter { $0.kind != .toManyToOne }
       return mapping
     }
     return PropertyMapping(property.path, .expression(.coreData("$source.\(origin.path)")))
@@ -62,10 +63,6 @@ extension MappingTranslation {
         mapping "\(printable(other.name))" makes no records of entity \
         "\(printable(relationship.destinationEntityName))"
         """)
-    }
-    if origin?.relationship?.isToMany == true, !relationship.isToMany {
-      throw ExpressionObstacle(
-        "\(printable(origin?.path.description ?? "")) leads to many records, and the relationship leads to one")
     }
     let reference = origin.map { PropertyMapping.SourceReference.relationship($0.path.name) } ?? .record
     return PropertyMapping(property.path, .destinations(mapping: other.name, of: reference))

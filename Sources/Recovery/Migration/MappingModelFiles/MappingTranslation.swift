@@ -114,11 +114,20 @@ struct MappingTranslation {
     _ record: EntityRecord, _ mapping: EntityMapping, _ pair: InferenceBuilder.Pair?
   ) -> EntityMapping.Kind {
     guard let pair else { return .add }
-    if record.hasPolicy { return .custom }
+    if record.hasPolicy || mapping.propertyMappings.contains(where: { choosesOne($0, pair) }) { return .custom }
     let isCopy =
       pair.isCopy && pair.source.name == pair.destination.name && mapping.sourceFilter == nil
       && mapping.propertyMappings.allSatisfy(\.isIdentity)
     return isCopy ? .copy : .transform
+  }
+
+  /// Whether a relationship to one gets its record of one to many, which no inferred step does.
+  private func choosesOne(_ property: PropertyMapping, _ pair: InferenceBuilder.Pair) -> Bool {
+    guard case .relationship = property.value,
+      pair.sources[property.destination]?.relationship?.isToMany == true
+    else { return false }
+    let known = builder.destination.properties[pair.destination.name] ?? []
+    return known.first { $0.path == property.destination }?.relationship?.isToMany == false
   }
 
   private mutating func filter(_ record: EntityRecord) -> MappingExpression? {

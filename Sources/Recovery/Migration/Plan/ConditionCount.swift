@@ -12,11 +12,58 @@ struct ConditionCount {
   ///
   /// - Throws: `migration-data-violation` with entity, property, the number of records and ten primary keys.
   func refuseViolations(_ database: Database) throws {
+    if let first = try sharedKeys(database).first {
+      throw MigrationError(
+        .dataViolation, detail: first.text,
+        hint: "Have the records repaired, which sets all but the first of one key aside; the store is as it was.",
+        entityName: first.entity)
+    }
+    if let refusal = try mirroringRefusal(database) {
+      throw MigrationError(.dataViolation, detail: refusal.detail, hint: refusal.wayRound)
+    }
     // What must be unique is met when the index is made, which costs no pass of its own.
     for condition in layout.mapping.conditions where condition.effect == .fails && condition.kind != .duplicateValues {
       guard let result = try count(condition, database), result.rows > 0 else { continue }
       throw Self.violation(condition, rows: result.rows, examples: result.examples)
     }
+  }
+
+  /// The tables with rows that have no primary key of their own.
+  func sharedKeys(_ database: Database) throws -> [MigrationPlan.Finding] {
+    try RecordRules(layout.source).looseKeys(in: SQLSchema(database)).compactMap { key in
+      let place = "FROM main.\(SQLText.identifier(key.table)) AS o NOT INDEXED WHERE \(key.isShared)"
+      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+      guard rows > 0 else { return nil }
+      return MigrationPlan.Finding(
+        kind: DataCheck.Kind.duplicateKey.rawValue, entity: layout.source.table(named: key.table)?.rootEntityName ?? "",
+        property: nil, rows: rows, examples: [],
+        text: "\(counted(rows, "row")) of table \(printable(key.table)) (\(printable(key.words))) "
+          + "have no primary key of their own")
+    }
+  }
+
+  /// Why a store that is mirrored to CloudKit cannot take the step; nil where it can.
+  ///
+  /// The mirroring knows records by the number of their entity: under a number that another entity had they would be its.
+  func mirroringRefusal(_ database: Database) throws -> MigrationRefusal? {
+    guard let table = try SQLSchema(database).tables.values.first(where: { StoreRebuild.isMirroring($0.name) }) else {
+      return nil
+    }
+    var taken = Set(layout.source.entities.map(\.number))
+    if try database.hasStored(["ZENTITYID"], in: "ANSCKRECORDMETADATA") {
+      taken.formUnion(try Int.fetchAll(database, sql: "SELECT DISTINCT ZENTITYID FROM ANSCKRECORDMETADATA"))
+    }
+    let numbers = layout.numbers
+    guard
+      let entity = layout.destination.entities.first(where: {
+        taken.contains($0.number) && numbers[$0.number] != $0.number
+      })
+    else { return nil }
+    return MigrationRefusal(
+      .foreignTable, entity: table.name, reason: "The store is mirrored to CloudKit",
+      detail: "the store is mirrored to CloudKit, and entity \(printable(entity.name)) would get number "
+        + "\(entity.number), under which the mirroring knows the records of another entity",
+      wayRound: "Keep the entity that has the number, or choose a name that comes later in the alphabet.")
   }
 
   /// The error that names the records which do not fit.

@@ -127,9 +127,15 @@ extension Migrator {
       if let refusal = foreignTable(step, layout, contents, isFirst: earlier.isEmpty) {
         plan.refusals.append(.init(refusal))
       }
+      if let refusal = try ConditionCount(layout).mirroringRefusal(database), !layout.isRenumbering, !layout.isCustom {
+        var refusal = refusal
+        refusal.step = step.name
+        plan.refusals.append(.init(refusal))
+      }
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
       var planned = try self.step(step, layout, forecast, known, database)
       planned.code = code(of: step, options)
+      if earlier.isEmpty { planned.failures += try ConditionCount(layout).sharedKeys(database) }
       plan.steps.append(planned)
       earlier.append(step.mapping)
       // What the app added to the store is only known of the store as it is.

@@ -85,11 +85,19 @@ struct StoreCensus {
       return "(\(column) NOT BETWEEN -2147483648 AND 2147483647 OR \(column) <> CAST(\(column) AS INTEGER))"
     case .integer64: return "\(column) <> CAST(\(column) AS INTEGER)"
     case .boolean: return "\(column) NOT IN (0, 1)"
-    case .double: return "(typeof(\(column)) = 'integer' AND CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column))"
+    case .double: return Self.hasMoreBits(column, than: 53)
     case .float:
-      return "(abs(\(column)) > 3.4028234663852886e38 OR (typeof(\(column)) = 'integer' AND abs(\(column)) > 16777216))"
+      return "(\(column) NOT BETWEEN -3.4028234663852886e38 AND 3.4028234663852886e38 OR "
+        + "\(Self.hasMoreBits(column, than: 24)))"
     case .undefined, .decimal, .string, .date, .binary, .uuid, .uri, .transformable, .objectID, .composite: return nil
     }
+  }
+
+  /// Whether an integer has more digits, in base 2 and without the zeros at its end, than a floating-point number keeps.
+  ///
+  /// Of the lowest integer, which has one, SQLite computes NULL.
+  private static func hasMoreBits(_ column: String, than bits: Int) -> String {
+    "(typeof(\(column)) = 'integer' AND \(column) / (\(column) & -\(column)) NOT BETWEEN -\(1 << bits) AND \(1 << bits))"
   }
 
   // MARK: Pairs

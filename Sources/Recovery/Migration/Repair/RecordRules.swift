@@ -26,11 +26,72 @@ struct RecordRules {
     let companions: [String]
     let target: String
 
+    /// The column that holds the number of the entity that it leads to; nil where only one entity can be meant.
+    var entityColumn: String?
+
     /// The column, as that of a row `o`.
     var place: String { "o.\(SQLText.identifier(column))" }
 
+    /// That it leads to a record of another entity than the number beside it says; nil where there is no such number.
+    var hasWrongEntity: String? {
+      entityColumn.map { column in
+        "(\(place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(SQLText.identifier(target)) AS q "
+          + "WHERE q.Z_PK = \(place) AND q.Z_ENT IS NOT o.\(SQLText.identifier(column))))"
+      }
+    }
+
     /// That it leads to no record.
     var leadsNowhere: String { "(\(place) IS NOT NULL AND \(RecordRules.hasNone(target, with: place)))" }
+  }
+
+  /// A table whose rows nothing keeps from having one key.
+  struct LooseKey {
+    let table: String
+    let columns: [String]
+
+    /// The entity or the relationship.
+    let words: String
+
+    private var list: String { columns.map(SQLText.identifier).joined(separator: ", ") }
+
+    /// That a row has no key, or one that another row has too.
+    var isShared: String {
+      "(\(isMissing) OR (\(columns.map { "o.\(SQLText.identifier($0))" }.joined(separator: ", "))) IN "
+        + "(SELECT \(list) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list) HAVING count(*) > 1))"
+    }
+
+    /// The same without the first row of each key.
+    var isRepeated: String {
+      "(\(isMissing) OR o.rowid NOT IN "
+        + "(SELECT min(rowid) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list)))"
+    }
+
+    private var isMissing: String {
+      "(\(columns.map { "o.\(SQLText.identifier($0)) IS NULL" }.joined(separator: " OR ")))"
+    }
+  }
+
+  /// The tables of records and pairs that have rowids, and not the primary key of the model.
+  func looseKeys(in schema: SQLSchema) -> [LooseKey] {
+    let keys =
+      layout.tables.map { LooseKey(table: $0.name, columns: ["Z_PK"], words: $0.rootEntityName) }
+      + layout.joinTables.map {
+        LooseKey(
+          table: $0.name, columns: [$0.sourceColumn, $0.destinationColumn], words: $0.relationship.description)
+      }
+    return keys.filter { key in
+      guard let table = schema.tables.values.first(where: { $0.name.uppercased() == key.table.uppercased() }),
+        !table.isVirtual
+      else { return false }
+      let names = Set(table.columns.map { $0.name.uppercased() })
+      let wanted = Set(key.columns.map { $0.uppercased() })
+      let unique = schema.indexes.values.filter {
+        $0.isUnique && !$0.isPartial && $0.tableName.uppercased() == table.name.uppercased()
+      }
+      return wanted.isSubset(of: names)
+        && Set(table.columns.filter { $0.primaryKeyPosition > 0 }.map { $0.name.uppercased() }) != wanted
+        && !unique.contains { Set($0.columns.map { $0.uppercased() }) == wanted }
+    }
   }
 
   private static func references(_ layout: StoreLayout) -> [Reference] {
@@ -42,7 +103,7 @@ struct RecordRules {
           return name.flatMap { layout.entity(named: $0) }.map {
             Reference(
               table: table.name, key: key, column: column.name, companions: [entity, order].compactMap(\.self),
-              target: $0.tableName)
+              target: $0.tableName, entityColumn: entity)
           }
         case (.owner(let key), .toManyByColumn(_, _, let order)):
           return layout.entity(named: key.entityName).map {

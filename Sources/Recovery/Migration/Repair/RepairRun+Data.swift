@@ -13,8 +13,10 @@ extension RepairRun {
   mutating func repairRecords() throws {
     guard account.scope == .data else { return }
     try requirePrimaryKeys()
+    try setRepeatedKeysAside()
     try setDuplicatesAside()
     try cutDanglingReferences()
+    try correctEntityNumbers()
     try removeDanglingPairs()
     try joinOneSidedRelationships()
     try giveMandatoryValues()
@@ -25,10 +27,10 @@ extension RepairRun {
   private func requirePrimaryKeys() throws {
     for name in layout.tables.map(\.name) + layout.joinTables.map(\.name) {
       guard let table = foundTable(name), try rows(of: name) > 0 else { continue }
-      let key = table.columns.filter { $0.primaryKeyPosition > 0 }.map { "\($0.name) \($0.declaredType)".uppercased() }
+      let key = table.columns.filter { $0.name.uppercased() == "Z_PK" }.map { $0.declaredType.uppercased() }
       let hasRowids = try Bool.fetchOne(
         database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [table.name])
-      guard hasRowids != true || layout.table(named: name) != nil && key != ["Z_PK INTEGER"] else { continue }
+      guard hasRowids != true || layout.table(named: name) != nil && key != ["INTEGER"] else { continue }
       throw Self.refused(
         "table \(printable(name)) is without the primary key of the model, so that its records cannot be told apart")
     }
@@ -99,6 +101,18 @@ extension RepairRun {
 
   // MARK: Duplicates
 
+  /// Of rows with one primary key the first stays: references can lead to one alone.
+  private mutating func setRepeatedKeysAside() throws {
+    for key in rules.looseKeys(in: found) {
+      let removed = try setAside(key.table, .duplicate, where: key.isRepeated)
+      guard removed > 0 else { continue }
+      note(
+        .duplicate, in: key.table, key.table, rows: removed,
+        "\(counted(removed, "row")) of table \(printable(key.table)) (\(printable(key.words))) "
+          + "\(removed == 1 ? "is" : "are") set aside: without a primary key, or with that of another row")
+    }
+  }
+
   /// Of records that must be unique and are not, the one with the lowest key stays.
   private mutating func setDuplicatesAside() throws {
     for constraint in rules.constraints {
@@ -121,6 +135,23 @@ extension RepairRun {
       note(
         .danglingReference, in: reference.table, reference.column, rows: cut,
         "\(counted(cut, "reference")) of \(printable(reference.key.description)) that lead to no record are cut")
+    }
+  }
+
+  /// Gives references the number of the entity that they lead to.
+  private mutating func correctEntityNumbers() throws {
+    for reference in rules.references {
+      guard let column = reference.entityColumn, let condition = reference.hasWrongEntity,
+        hadColumn(column, in: reference.table)
+      else { continue }
+      let number =
+        "(SELECT q.Z_ENT FROM main.\(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = \(reference.place))"
+      let changed = try change(column, of: reference.table, to: number, where: condition)
+      guard changed > 0 else { continue }
+      note(
+        .entityNumbers, in: reference.table, column, rows: changed,
+        "\(counted(changed, "reference")) of \(printable(reference.key.description)) "
+          + "\(changed == 1 ? "gets" : "get") the number of the entity that \(changed == 1 ? "it leads" : "they lead") to")
     }
   }
 
@@ -279,7 +310,9 @@ extension RepairRun {
   func hasRecordsToRepair() throws -> Bool {
     guard account.scope == .data else { return false }
     let conditions =
-      rules.constraints.map { ($0.index.tableName, $0.isRepeated) }
+      rules.looseKeys(in: found).map { ($0.table, $0.isRepeated) }
+      + rules.constraints.map { ($0.index.tableName, $0.isRepeated) }
+      + rules.references.compactMap { reference in reference.hasWrongEntity.map { (reference.table, $0) } }
       + rules.references.map { ($0.table, $0.leadsNowhere) }
       + rules.mutuals.map { ($0.one.table, $0.isOneSided) }
       + rules.pairs.map { ($0.join.name, $0.leadNowhere) }

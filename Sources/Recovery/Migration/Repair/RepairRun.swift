@@ -171,9 +171,59 @@ struct RepairRun {
       guard let statement = difference.statement else { continue }
       try refuseTaken(name)
       try database.execute(sql: statement)
-      let words = kind == .joinTable ? "join table" : "table"
-      note(kind, in: name, name, "\(words) \(printable(name)) is added, empty")
+      if case .missingJoinTable(let table) = difference {
+        try fillAdded(table)
+      } else {
+        note(kind, in: name, name, "table \(printable(name)) is added, empty")
+      }
     }
+  }
+
+  /// Fills a join table that was added with the pairs of one that differs in the numbers of entities alone; where there is
+  /// none, its pairs are lost.
+  private mutating func fillAdded(_ table: JoinTableLayout) throws {
+    let place = "join table \(printable(table.name))"
+    let others = found.tables.values.filter { other in
+      !other.isVirtual && Self.withoutNumber(other.name) == Self.withoutNumber(table.name)
+        && !layout.tableNames.contains { $0.uppercased() == other.name.uppercased() }
+        && Set(other.columns.map { Self.withoutNumber($0.name) }) == Set(table.columns.map(Self.withoutNumber))
+        && other.columns.count == table.columns.count
+    }
+    // Columns that the number alone tells apart cannot be matched.
+    let isClear = Set(table.columns.map(Self.withoutNumber)).count == table.columns.count
+    guard isClear, others.count == 1, let other = others.first else {
+      note(.joinTable, in: table.name, table.name, "\(place) is added, empty")
+      let ends = [table.relationship, table.inverse].compactMap { layout.entity(named: $0.entityName)?.tableName }
+      guard try ends.allSatisfy({ name in try foundTable(name) != nil && rows(of: name) > 0 }) else { return }
+      leaveOut(
+        .lostRecords, in: table.name, table.name,
+        "\(place) was missing; the pairs of \(printable(table.relationship.description)) that were in it are lost")
+      return
+    }
+    let columns = table.columns.compactMap { column in
+      other.columns.first { Self.withoutNumber($0.name) == Self.withoutNumber(column) }.map { (column, $0.name) }
+    }
+    try database.execute(
+      sql: "INSERT OR IGNORE INTO \(SQLText.identifier(table.name)) "
+        + "(\(columns.map { SQLText.identifier($0.0) }.joined(separator: ", "))) "
+        + "SELECT \(columns.map { SQLText.quotedIdentifier($0.1) }.joined(separator: ", ")) "
+        + "FROM \(SQLText.quotedIdentifier(other.name))")
+    let pairs = try rows(of: table.name)
+    note(
+      .joinTable, in: table.name, table.name, rows: pairs,
+      "\(place) is added, with the \(counted(pairs, "pair")) of table \(printable(other.name)), "
+        + "which has another entity number in its name and stays")
+  }
+
+  /// The name of a join table or of its column without the number of an entity: `TOYS` for `Z_3TOYS`.
+  private static func withoutNumber(_ name: String) -> String {
+    let upper = name.uppercased()
+    for prefix in ["Z_FOK_", "Z_"] where upper.hasPrefix(prefix) {
+      let rest = upper.dropFirst(prefix.count)
+      let bare = rest.drop { $0.isASCII && $0.isNumber }
+      if bare.count < rest.count { return prefix + bare }
+    }
+    return upper
   }
 
   /// Refuses where something else has the name of a table: tables, views and indexes share their names.

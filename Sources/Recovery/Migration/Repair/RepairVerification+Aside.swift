@@ -74,7 +74,7 @@ extension RepairVerification {
           index.tableName == finding.table && index.columns.map(\.name) == finding.columns
             && told.contains("\(index.tableName).\(index.name)")
         }
-      case .danglingReference, .oneSidedRelationship, .danglingJoinRow: true
+      case .duplicateKey, .wrongEntityNumber, .danglingReference, .oneSidedRelationship, .danglingJoinRow: true
       case .missingFile: false
       }
     }

@@ -187,6 +187,7 @@ struct InPlaceChange: Sendable {
   /// Why the step cannot be carried out in place on this store, though the models would allow it; nil if it can.
   func obstacle(in contents: SourceContents, _ layout: StepLayout) -> InPlaceObstacle? {
     if let difference = contents.unexpectedColumn { return InPlaceObstacle(difference) }
+    if let table = contents.looseTable { return InPlaceObstacle("table \(table) is without its primary key") }
     for name in newTables.map(\.name) + tables.filter({ $0.name.old != $0.name.new }).map(\.name.new)
     where contents.schema.hasTable(name) && change(of: name) == nil {
       return InPlaceObstacle("the app has a table \(name) of its own")

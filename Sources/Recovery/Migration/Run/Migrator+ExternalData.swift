@@ -19,17 +19,17 @@ extension Migrator {
       hint: "Put the folder or the file itself in the link's place, then run the same command again.")
   }
 
-  /// Gives every external file a second name beside the new store, or a copy where the file system has no second names.
+  /// Copies every external file beside the new store, or gives it a second name where the old store is not opened any more.
   ///
   /// The folders may be read and written by those who may read and write the old ones.
-  func copyExternalData(of old: StoreFileSet, to new: StoreFileSet) throws {
+  func copyExternalData(of old: StoreFileSet, to new: StoreFileSet, sharing: Bool) throws {
     let (source, target) = (old.path(of: .externalData), new.path(of: .externalData))
     guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return }
     let content = try fileSystem.descendants(of: source)
     try fileSystem.makeDirectory(target)
     for folder in content.folders { try fileSystem.makeDirectory(target.appending(folder)) }
     for file in content.files where file.status.kind == .regular {
-      try giveSecondName(to: file, target.appending(file.relative))
+      try place(file, at: target.appending(file.relative), sharing: sharing)
     }
     // Each before the one that it is in.
     for folder in content.folders.reversed() + [[]] {
@@ -38,9 +38,9 @@ extension Migrator {
     }
   }
 
-  private func giveSecondName(to file: FileSystem.Descendant, _ destination: FilePath) throws {
+  private func place(_ file: FileSystem.Descendant, at destination: FilePath, sharing: Bool) throws {
     if try fileSystem.status(of: destination, followingLinks: false) != nil { return }
-    if try hasLinked(file.path, destination) { return }
+    if try sharing && hasLinked(file.path, destination) { return }
     let unfinished = destination.hiddenSibling(suffix: ".unfinished")
     _ = try fileSystem.copy(file.path, to: unfinished)
     try fileSystem.adoptAccess(of: file.path, to: unfinished)
@@ -108,7 +108,7 @@ extension Migrator {
     let lock = try SharedStoreLock(on: original, in: fileSystem)
     try checkUnchanged(original, journal)
     let before = try externalFiles(original)
-    try copyExternalData(of: original, to: place)
+    try copyExternalData(of: original, to: place, sharing: false)
     guard try externalFiles(original) == before else { throw changed(original) }
     try checkUnchanged(original, journal)
     _ = consume lock

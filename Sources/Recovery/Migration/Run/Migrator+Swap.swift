@@ -388,7 +388,7 @@ extension Migrator {
         hint: "Bring it back there, or mount its volume, then run the same command again. The migrated store is "
           + quoted(file) + ".")
     }
-    try copyExternalData(of: StoreFileSet(main: backup), to: place)
+    try copyExternalData(of: StoreFileSet(main: backup), to: place, sharing: true)
     try fileSystem.install(file, at: place.main, replacing: false)
   }
 }

@@ -21,6 +21,9 @@ struct SourceContents {
   /// Migrations of Core Data's that were broken off leave such columns behind.
   private(set) var unexpectedColumn: String?
 
+  /// The first table that has not the primary key of the model; nil for none.
+  private(set) var looseTable: String?
+
   /// The text encoding as SQLite names it; both files of a step have the same.
   private(set) var encoding = "UTF-8"
 
@@ -39,6 +42,7 @@ struct SourceContents {
     indexStatements = try Self.indexStatements(database)
     encoding = try Self.encoding(of: database)
     try checkSchema(layout)
+    looseTable = RecordRules(layout.source).looseKeys(in: schema).first?.table
   }
 
   /// Reads the schema and counts the records.
@@ -144,8 +148,8 @@ struct SourceContents {
     let keys = try Int64.fetchAll(database, sql: "SELECT Z_PK \(place) ORDER BY Z_PK LIMIT 10")
     return MigrationError(
       .dataViolation,
-      detail: "\(unknown) rows of table \(printable(table.name)) are of no entity of the model, for instance those "
-        + "with the primary keys \(keys.sqlList)",
+      detail: "\(counted(unknown, "row")) of table \(printable(table.name)) \(unknown == 1 ? "is" : "are") of no entity of the "
+        + "model; primary keys: \(keys.sqlList)",
       hint: "Salvage the store, or delete these rows; the store is as it was.", entityName: table.rootEntityName)
   }
 

@@ -11,8 +11,14 @@ package import StoreFiles
 package struct DataCheck: Sendable, Encodable {
   /// What is wrong with rows.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// A row has the primary key of another one, or none.
+    case duplicateKey = "duplicate-key"
+
     /// A to-one relationship leads to a record that is not there.
     case danglingReference = "dangling-reference"
+
+    /// The entity number beside a reference is not that of the record that it leads to.
+    case wrongEntityNumber = "wrong-entity-number"
 
     /// Of two to-one relationships that are each other's inverse, one leads here and the other does not lead back.
     case oneSidedRelationship = "one-sided-relationship"
@@ -90,6 +96,11 @@ package struct DataCheck: Sendable, Encodable {
         (StoreOutline.key(table.name), Set(table.columns.map { StoreOutline.key($0.name) }))
       }, uniquingKeysWith: { first, _ in first })
     let rules = RecordRules(layout)
+    for key in try rules.looseKeys(in: SQLSchema(database)) {
+      try find(
+        .duplicateKey, key.table, key.columns, key.words, keys: key.columns.map { "o.\(Self.name($0))" },
+        from: "\(Self.rows(key.table)) WHERE \(key.isShared)", database)
+    }
     try checkReferences(database, rules)
     try checkJoinTables(database, rules)
     try checkConstraints(database, rules)
@@ -124,6 +135,14 @@ package struct DataCheck: Sendable, Encodable {
       let condition = isThere ? reference.leadsNowhere : "\(reference.place) IS NOT NULL"
       try find(
         .danglingReference, reference.table, [reference.column], reference.key.description, keys: ["o.Z_PK"],
+        from: "\(Self.rows(reference.table)) WHERE \(condition)", database)
+    }
+    for reference in rules.references {
+      guard let column = reference.entityColumn, let condition = reference.hasWrongEntity,
+        has(reference.table, ["Z_PK", reference.column, column]), has(reference.target, ["Z_PK", "Z_ENT"])
+      else { continue }
+      try find(
+        .wrongEntityNumber, reference.table, [column], reference.key.description, keys: ["o.Z_PK"],
         from: "\(Self.rows(reference.table)) WHERE \(condition)", database)
     }
     for mutual in rules.mutuals {
@@ -226,6 +245,9 @@ extension DataCheck.Finding {
     let place = "of table \(printable(table))"
     let property = printable(property)
     return switch kind {
+    case .duplicateKey: "\(rows) \(place) have no primary key of their own (\(property))"
+    case .wrongEntityNumber:
+      "\(rows) \(place) have beside \(property) the number of another entity than that of the record it leads to"
     case .danglingReference: "\(rows) \(place) refer through \(property) to records that are not there"
     case .oneSidedRelationship: "\(rows) \(place) refer through \(property) to records that do not refer back"
     case .danglingJoinRow: "\(rows) \(place) connect through \(property) records that are not there"

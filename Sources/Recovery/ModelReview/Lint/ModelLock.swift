@@ -50,14 +50,25 @@ public struct ModelLock: Sendable, Hashable, Codable {
     if bundle.order.isGiven {
       order = bundle.versions.map(\.name)
     } else {
-      // Names tell little: what comes after the current version by its name is taken for a draft only where it is newer.
-      let names = bundle.versions(upTo: bundle.current).map(\.name)
+      let drafts = Self.drafts(in: bundle).map(\.name)
+      let names = bundle.versions(upTo: bundle.current).map(\.name).filter { !drafts.contains($0) }
       let known = (earlier?.order ?? []).filter { name in bundle.versions.contains { $0.name == name } }
       order = known + names.filter { !known.contains($0) }
     }
     versions = Dictionary(
       bundle.versions.map { ($0.name, Version($0, declaration: declaration($0))) },
       uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The versions that are taken for drafts, and left out of the order: nothing but their names tells where they belong, these
+  /// come after the current one's, and they have what it lacks.
+  public static func drafts(in bundle: ModelBundle) -> [ModelVersion] {
+    guard !bundle.order.isGiven else { return [] }
+    return bundle.versions.filter { version in
+      bundle.order.relation(version.name, to: bundle.current.name) == nil
+        && bundle.order.comes(version.name, after: bundle.current.name)
+        && !version.model.surplus(over: [bundle.current.model]).isEmpty
+    }
   }
 
   /// Whether a version is in the lock and has not been edited since.

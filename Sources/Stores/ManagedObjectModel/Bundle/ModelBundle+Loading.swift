@@ -9,14 +9,14 @@ extension ModelBundle {
   ///   - path: The file or folder.
   ///   - order: The names of the versions, oldest first; nil where only their names tell. Versions that it leaves out are
   ///     recognized in stores and never passed through; the current one must be in it.
-  ///   - policy: What becomes of a version that cannot be read.
   ///   - fileSystem: The file system it is read from.
-  /// - Throws: `ModelError`; it names the version, entity and property where it is about one.
+  /// A version that cannot be read is noted in `unreadableVersions`, and the others are loaded.
+  ///
+  /// - Throws: `ModelError` where the current version cannot be read; it names the version, entity and property where it is about one.
   public static func load(
-    path: FilePath, order: [String]? = nil, unreadableVersions policy: UnreadableVersionPolicy = .refuse,
-    fileSystem: FileSystem = FileSystem()
+    path: FilePath, order: [String]? = nil, fileSystem: FileSystem = FileSystem()
   ) throws(ModelError) -> ModelBundle {
-    var loader = ModelBundleLoader(path: path, policy: policy, fileSystem: fileSystem)
+    var loader = ModelBundleLoader(path: path, fileSystem: fileSystem)
     return try loader.load(order: order)
   }
 }
@@ -24,7 +24,6 @@ extension ModelBundle {
 /// Finds the versions of a bundle and reads them.
 private struct ModelBundleLoader {
   let path: FilePath
-  let policy: ModelBundle.UnreadableVersionPolicy
   let files: ModelFiles
   private var versions: [ModelVersion] = []
   private var unreadable: [ModelBundle.UnreadableVersion] = []
@@ -32,9 +31,8 @@ private struct ModelBundleLoader {
   /// More versions than any app has had.
   private static let maximumVersions = 1000
 
-  init(path: FilePath, policy: ModelBundle.UnreadableVersionPolicy, fileSystem: FileSystem) {
+  init(path: FilePath, fileSystem: FileSystem) {
     self.path = path
-    self.policy = policy
     files = ModelFiles(fileSystem: fileSystem)
   }
 
@@ -135,7 +133,7 @@ private struct ModelBundleLoader {
     }
   }
 
-  /// Reads one version, or notes that it cannot be read, as the policy says.
+  /// Reads one version, or notes that it cannot be read.
   private mutating func append(
     name: String, isCurrent: Bool, path: FilePath, _ info: VersionInfo?,
     _ model: () throws(ModelError) -> ManagedObjectModel
@@ -147,7 +145,7 @@ private struct ModelBundleLoader {
           storedChecksum: info?.checksums[name]))
     } catch {
       let told = error.told(path: path, versionName: name)
-      guard policy == .report, !isCurrent else { throw told }
+      guard !isCurrent else { throw told }
       unreadable.append(ModelBundle.UnreadableVersion(name: name, error: told))
     }
   }

@@ -1,6 +1,36 @@
 public import StoreFiles
 
 extension ModelBundle {
+  /// More versions of merged models than any app has had.
+  private static let mergedLimit = 1000
+
+  /// Several models as one with the entities of all, as an app merges them when it starts: a version for each choice of theirs.
+  ///
+  /// Returns nil for none, for models that have an entity of the same name, and where there are too many choices; then only the
+  /// current versions count.
+  package static func merging(_ bundles: [ModelBundle]) -> ModelBundle? {
+    let count = bundles.reduce(1) { min(mergedLimit + 1, $0 * max(1, $1.versions.count)) }
+    var choices: [[ModelVersion]] = [[]]
+    for bundle in bundles {
+      let versions = count > mergedLimit ? [bundle.current] : bundle.versions
+      choices = choices.flatMap { chosen in versions.map { chosen + [$0] } }
+    }
+    let versions = choices.compactMap { chosen -> ModelVersion? in
+      let entities = chosen.flatMap { Array($0.model.entities.values) }
+      guard Set(entities.map(\.name)).count == entities.count else { return nil }
+      return ModelVersion(
+        name: chosen.map(\.name).joined(separator: " + "),
+        model: ManagedObjectModel(
+          entities: entities, versionIdentifiers: chosen.flatMap(\.model.versionIdentifiers),
+          fetchRequests: chosen.reduce(into: [:]) { $0.merge($1.model.fetchRequests) { first, _ in first } }),
+        isCurrent: chosen.map(\.name) == bundles.map(\.current.name))
+    }
+    guard versions.contains(where: \.isCurrent) else { return nil }
+    return ModelBundle(
+      name: bundles.map(\.name).joined(separator: " + "), versions: versions, isOrdered: false,
+      unreadableVersions: bundles.flatMap(\.unreadableVersions))
+  }
+
   /// The same bundle with its versions in the order in which they were made.
   ///
   /// - Parameters:

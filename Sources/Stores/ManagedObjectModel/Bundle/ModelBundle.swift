@@ -18,16 +18,6 @@ public struct ModelBundle: Sendable {
     }
   }
 
-  /// What becomes of a version that cannot be read.
-  public enum UnreadableVersionPolicy: Sendable, Hashable {
-    /// Loading throws an error that names the version. A store of that version could otherwise not be told from one of
-    /// a version that never was.
-    case refuse
-
-    /// The other versions are loaded, and `unreadableVersions` tells of it; the current version must be readable.
-    case report
-  }
-
   /// The name of the bundle: that of its file or folder, without extension.
   public let name: String
 
@@ -36,16 +26,19 @@ public struct ModelBundle: Sendable {
 
   /// The versions, oldest first: in the order given by the caller or a lock file, else in natural order of their names
   /// (`V2` before `V10`), which says little; `order` tells what is known.
-  public let versions: [ModelVersion]
+  public private(set) var versions: [ModelVersion]
 
   /// The versions of the folder that a given order leaves out: stores of them are recognized, and nothing leads through them.
-  public let unorderedVersions: [ModelVersion]
+  public private(set) var unorderedVersions: [ModelVersion]
 
-  /// The versions that could not be read; empty unless they were to be reported only.
+  /// The versions that could not be read; the current one is never among them.
   public let unreadableVersions: [UnreadableVersion]
 
   /// The version that stores are created with and migrated to.
-  public let current: ModelVersion
+  public private(set) var current: ModelVersion
+
+  /// The name of the version that the caller chose as the current one, whatever the order says; nil for the bundle's own.
+  private var chosenName: String?
 
   /// What is known of the order of the versions.
   public private(set) var order: VersionOrder
@@ -80,6 +73,17 @@ public struct ModelBundle: Sendable {
     versions.first { $0.name == name } ?? unorderedVersions.first { $0.name == name }
   }
 
+  /// The same bundle with another version as the current one; nil where it has none of that name that can be read.
+  package func choosing(_ name: String) -> ModelBundle? {
+    guard let chosen = version(named: name) else { return nil }
+    var bundle = self
+    bundle.versions = versions.map { $0.named(current: name) }
+    bundle.unorderedVersions = unorderedVersions.map { $0.named(current: name) }
+    bundle.current = chosen.named(current: name)
+    bundle.chosenName = name
+    return bundle
+  }
+
   /// The same bundle, with pairs of versions of which the first is known to have come before the second.
   public func knowing(_ pairs: [(before: String, after: String)]) -> ModelBundle {
     var bundle = self
@@ -88,8 +92,6 @@ public struct ModelBundle: Sendable {
   }
 
   /// The versions that are not newer than one of them, that one last.
-  ///
-  /// A version that comes after it by its name alone, and has nothing that it lacks, is no newer one.
   public func versions(upTo version: ModelVersion) -> [ModelVersion] {
     versions.filter { $0.name != version.name && !isNewer($0, than: version) } + [version]
   }
@@ -105,39 +107,30 @@ public struct ModelBundle: Sendable {
       && order.relation(version.name, to: current.name) == nil
   }
 
-  /// Whether a store of one version is newer than another version: known to be, or by its name and by having what the
-  /// other lacks.
+  /// Whether a store of one version is newer than another version: by what is known of the order, and never by its name.
+  ///
+  /// A version that the given order leaves out counts as newer where it has what the other lacks; and none is newer than one
+  /// that was chosen.
   public func isNewer(_ version: ModelVersion, than other: ModelVersion) -> Bool {
-    guard version.versionHashes != other.versionHashes else { return false }
+    guard version.versionHashes != other.versionHashes, other.name != chosenName else { return false }
     if let known = order.relation(version.name, to: other.name) { return known == .after }
-    return !order.comes(other.name, after: version.name) && !version.model.surplus(over: [other.model]).isEmpty
+    return isUnlisted(version) && !version.model.surplus(over: [other.model]).isEmpty
   }
 }
 
-/// Names in the order in which people count: runs of digits by their value, letters without regard to case.
+/// Names in the order in which people count: runs of digits by their value, letters without regard to case, and spaces and
+/// punctuation not at all.
 ///
 /// Equal names in that sense are ordered by their code units, so that the order is always the same.
 package func precedesNaturally(_ first: String, _ second: String) -> Bool {
   let (left, right) = (naturalKey(first), naturalKey(second))
-  for (one, other) in zip(left, right) where one != other { return one < other }
-  if left.count != right.count { return left.count < right.count }
-  return precedesByCodeUnit(first, second)
+  return left == right ? precedesByCodeUnit(first, second) : left.lexicographicallyPrecedes(right)
 }
 
-/// A piece of a name: spaces and punctuation come before digits, digits before letters.
+/// A piece of a name; numbers come before letters, and shorter ones before longer ones.
 private enum NaturalPiece: Comparable {
   case number(length: Int, digits: String)
   case letter(UInt16)
-
-  static func < (first: NaturalPiece, second: NaturalPiece) -> Bool {
-    switch (first, second) {
-    case (.number(let length, let digits), .number(let otherLength, let otherDigits)):
-      length != otherLength ? length < otherLength : digits < otherDigits
-    case (.letter(let unit), .letter(let other)): unit < other
-    case (.number, .letter(let unit)): unit >= 0x30
-    case (.letter(let unit), .number): unit < 0x30
-    }
-  }
 }
 
 private func naturalKey(_ name: String) -> [NaturalPiece] {
@@ -150,7 +143,7 @@ private func naturalKey(_ name: String) -> [NaturalPiece] {
       pieces.append(.number(length: digits.utf8.count, digits: digits))
       rest = rest.drop(while: isDigit)
     } else {
-      pieces.append(.letter(unit))
+      if unit > 0x7F || (0x61...0x7A).contains(unit) { pieces.append(.letter(unit)) }
       rest = rest.dropFirst()
     }
   }

@@ -139,6 +139,14 @@ struct DriftComparison {
         shapes.insert(IndexShape(table: index.tableName, columns: columns, isUnique: true))
       }
     }
+    for table in layout.joinTables {
+      let key = [table.sourceColumn, table.destinationColumn]
+      guard let found = self.table(table.name), !found.isVirtual,
+        !shapes.contains(IndexShape(table: table.name, columns: key, isUnique: true)),
+        Set(key.map(StoreOutline.key)).isSubset(of: columns(of: found).keys)
+      else { continue }
+      drift.remarks.append(.otherPrimaryKey(table: found.name, expected: key.joined(separator: ", ")))
+    }
     let names = Set((outline.indexes.map(\.name) + outline.tables.map(\.name)).map(StoreOutline.key))
     for index in layout.indexes
     where !shapes.contains(

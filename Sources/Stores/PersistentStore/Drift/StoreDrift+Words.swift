@@ -87,7 +87,7 @@ extension StoreDrift.Remark {
       \(printable(expected))
       """
     case .otherPrimaryKey(let table, let expected):
-      "table \(printable(table)) has not \(expected) as its primary key, so that two records may have one key"
+      "table \(printable(table)) has not \(expected) as its primary key, so that two rows may have one key"
     case .otherObject(let name, let kind): "\(kind) \(printable(name)) is another than the model's"
     }
   }

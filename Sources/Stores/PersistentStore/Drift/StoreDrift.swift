@@ -95,7 +95,7 @@ extension StoreDrift {
     /// A column is declared with another type than the model's.
     case otherType(table: String, column: String, expected: String, found: String)
 
-    /// A table of an entity has not the primary key of the model, so that two records may have one key.
+    /// A table of an entity or of pairs has not the primary key of the model, so that two rows may have one key.
     case otherPrimaryKey(table: String, expected: String)
 
     /// Under the name of an expected object there is one that does something else.

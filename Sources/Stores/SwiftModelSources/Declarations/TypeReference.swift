@@ -66,7 +66,11 @@ indirect enum TypeReference: Hashable, Sendable {
   /// A named type in its one spelling: `Swift.Optional<T>` as `T?`, `Array<T>` as `[T]`.
   static func normalized(_ components: [Component]) -> TypeReference {
     var rest = components[...]
-    if rest.count > 1, let first = rest.first, first.arguments.isEmpty, moduleNames.contains(first.name) {
+    // A class may have the name of a type of these, which then is named with its module.
+    let isPlain = rest.count == 2 && rest.last.map { PrimitiveTypes.all[$0.name] != nil } == true
+    if rest.count > 1, let first = rest.first, first.arguments.isEmpty, moduleNames.contains(first.name),
+      !isPlain || !["Swift", "Foundation"].contains(first.name)
+    {
       rest = rest.dropFirst()
     }
     if rest.count == 1, let only = rest.first {

@@ -33,6 +33,10 @@ enum PrimitiveTypes {
     "Float": (.float, true), "Decimal": (.decimal, true), "NSDecimalNumber": (.decimal, false),
     "Bool": (.boolean, true), "Date": (.date, true), "UUID": (.uuid, true), "URL": (.uri, true),
     "Data": (.binary, true),
+    // Other names of these in frameworks of Apple's.
+    "CLLocationDegrees": (.double, true), "CLLocationDistance": (.double, true), "CLLocationSpeed": (.double, true),
+    "CLLocationAccuracy": (.double, true), "CLLocationDirection": (.double, true), "CMTimeValue": (.integer64, true),
+    "CMTimeScale": (.integer32, true),
     "AttributedString": (.binary, false), "Float32": (.float, true), "Float64": (.double, true),
   ]
 
@@ -69,13 +73,19 @@ extension SourceProgram {
     }
   }
 
+  /// Whether a type of Swift's or Foundation's is named with its module, which no class of the app's name can hide.
+  private func isOfModule(_ names: [String]) -> Bool {
+    names.count == 2 && ["Swift", "Foundation"].contains(names[0]) && !isDeclared(names[0])
+      && PrimitiveTypes.all[names[1]] != nil
+  }
+
   private func resolve(_ names: [String], scopes: [[String]], file: String, depth: Int) -> ResolvedType {
-    switch find(names, scopes: scopes, file: file) {
+    switch isOfModule(names) ? .missing : find(names, scopes: scopes, file: file) {
     case .ambiguous(let all):
       let places = all.prefix(4).map { "\($0.place.file):\($0.place.line)" }.joined(separator: ", ")
       return .unknown(.ambiguousType, "is declared \(all.count) times: \(places)")
     case .missing:
-      let name = names.joined(separator: ".")
+      let name = (isOfModule(names) ? [names[1]] : names).joined(separator: ".")
       if let primitive = PrimitiveTypes.all[name] {
         return .primitive(primitive.type, name: name, isCertain: primitive.isCertain)
       }

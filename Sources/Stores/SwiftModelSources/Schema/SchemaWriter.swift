@@ -135,6 +135,12 @@ struct SchemaWriter {
     .float: "Float", .string: "String", .boolean: "Bool", .date: "Date", .binary: "Data", .uuid: "UUID", .uri: "URL",
   ]
 
+  /// A type of Swift's or Foundation's, with its module where a class of the schema has its name.
+  private func qualified(_ type: String) -> String {
+    guard model.entities[type] != nil else { return type }
+    return (["Decimal", "Date", "Data", "UUID", "URL"].contains(type) ? "Foundation." : "Swift.") + type
+  }
+
   /// The element of an array that SwiftData keeps as a transformable attribute.
   private static func element(of attribute: Attribute) -> String? {
     guard let name = attribute.valueClassName, name.hasPrefix("Array<"), name.hasSuffix(">") else { return nil }
@@ -150,9 +156,9 @@ struct SchemaWriter {
       throw FrozenSchema.unwritable(
         "\(printable(entity)).\(printable(attribute.name)) is derived", entity: entity, property: attribute.name)
     }
-    if let plain = Self.types[attribute.type] { return plain + mark }
+    if let plain = Self.types[attribute.type] { return qualified(plain) + mark }
     if attribute.type == .transformable {
-      if let element = Self.element(of: attribute) { return "[\(element)]\(mark)" }
+      if let element = Self.element(of: attribute) { return "[\(qualified(element))]\(mark)" }
       let name = attribute.valueClassName ?? ""
       return ((try? Self.identifier(name)) ?? "NSObject") + mark
     }
@@ -172,7 +178,7 @@ struct SchemaWriter {
             entity: entity, property: attribute.name)
         }
         structures.append(
-          "      var \(try Self.identifier(leaf.name, entity: entity)): \(type)\(leaf.traits.isOptional ? "?" : "")")
+          "      var \(try Self.identifier(leaf.name, entity: entity)): \(qualified(type))\(leaf.traits.isOptional ? "?" : "")")
       }
     }
     structures.append("    }")

@@ -90,6 +90,9 @@ struct SourceProgram: Sendable {
     return .missing
   }
 
+  /// Whether the sources declare a type of that name outside of all others.
+  func isDeclared(_ name: String) -> Bool { declared[[name]] != nil }
+
   /// The members of a type, through aliases.
   private func members(_ names: ArraySlice<String>, of found: Lookup, file: String, depth: Int) -> Lookup {
     guard !names.isEmpty else { return found }

@@ -11,7 +11,7 @@ extension MappingFileBuilder {
     var mapping =
       builder.map(entity.destination, from: entity.source, others: others)
       ?? EntityMapping(name: "", kind: .custom, source: entity.source, destination: entity.destination)
-    mapping.name = entity.name ?? uniqueName("\(entity.source)To\(entity.destination)")
+    mapping.name = entity.name ?? "\(entity.source)To\(entity.destination)"
     mapping.kind = .custom
     mapping.policyClassName = entity.policyClassName
     mapping.sourceFilter = entity.filter.map { .sql($0) }
@@ -20,7 +20,9 @@ extension MappingFileBuilder {
       mapping.propertyMappings = mapping.propertyMappings.map(Self.withDefault(builder, entity))
     }
     if mappings.contains(where: { $0.name == mapping.name }) {
-      throw invalid("\(entity.place).name", "another entity mapping has the name \"\(printable(mapping.name))\"")
+      throw invalid(
+        entity.name == nil ? entity.place : "\(entity.place).name",
+        "another entity mapping has the name \"\(printable(mapping.name))\"", hint: "Give it a name of its own.")
     }
     let given = try apply(entity, to: &mapping, builder)
     mappings.append(mapping)
@@ -38,16 +40,6 @@ extension MappingFileBuilder {
     }
     losses[entity.source, default: []].append(
       Set(builder.losses.filter { $0.sourceEntityName == entity.source && $0.kind != .removedEntity }))
-  }
-
-  private func uniqueName(_ name: String) -> String {
-    var result = name
-    var number = 1
-    while mappings.contains(where: { $0.name == result }) || file.entities.contains(where: { $0.name == result }) {
-      number += 1
-      result = "\(name)\(number)"
-    }
-    return result
   }
 
   private static func withDefault(
@@ -134,7 +126,7 @@ extension MappingFileBuilder {
     if before == after { return .copy(old.path) }
     if before.isNumeric, after.isNumeric { return .convert(old.path, from: before, to: after) }
     throw invalid(
-      place, "a \(before.sourceName) cannot be copied into a \(after.sourceName)",
+      place, "a value of type \(before.sourceName) cannot be copied into one of type \(after.sourceName)",
       hint: "Write an SQL expression that converts it.")
   }
 

@@ -30,7 +30,30 @@ struct MappingFileBuilder {
     let model = MappingModel(
       name: file.name, origin: file.path.map { .mappingFile($0) } ?? .code, source: source, destination: destination,
       entityMappings: mappings, conditions: conditions, losses: remaining)
+    do throws(MigrationError) {
+      try CustomStepCheck(layout: StepLayout(model)).run()
+    } catch {
+      throw placed(error)
+    }
     return model
+  }
+
+  /// The same error with the file, the line and the place of the entity mapping that it is about.
+  private func placed(_ error: MigrationError) -> MigrationError {
+    let place = mappings.lazy.compactMap { mapping -> String? in
+      let own = CustomStepCheck.place(mapping, error.propertyName)
+      guard error.detail.hasPrefix("\(own): ") else { return nil }
+      let fitting = file.entities.filter {
+        $0.source == mapping.sourceEntityName && $0.destination == mapping.destinationEntityName
+      }
+      guard let entity = fitting.first(where: { $0.name == mapping.name }) ?? fitting.first else { return nil }
+      let property = error.propertyName.map { name in
+        entity.relationships.contains { $0.name == name } ? ".relationships.\(name)" : ".attributes.\(name)"
+      }
+      return entity.place + (property ?? "")
+    }.first
+    guard let place else { return error }
+    return invalid(place, error.detail, hint: error.hint)
   }
 
   /// The line of a place such as `$.entities[0].attributes.age`; that of the entity mapping where there is no such place.
