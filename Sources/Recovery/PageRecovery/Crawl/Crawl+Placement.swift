@@ -298,6 +298,11 @@ extension Crawl {
       if trees[candidate.tree].kind == .index, try isContradicted(page, asOf: candidate.tree) { continue }
       open.append(candidate)
     }
+    let settings = Set(open.map(\.tree).filter { trees[$0].isShadow && trees[$0].name.lowercased().hasSuffix("_config") })
+    if !settings.isEmpty {
+      let areSettings = try hasFullTextSettings(page)
+      open.removeAll { settings.contains($0.tree) != areSettings }
+    }
     let tier = open.map(\.fit.tier).min()
     open.removeAll { $0.fit.tier != tier }
     if open.contains(where: { !trees[$0.tree].isComplete }) { open.removeAll { trees[$0.tree].isComplete } }
@@ -312,6 +317,21 @@ extension Crawl {
     if tables.count == 1 { return Assignment(tree: best.tree, isProven: true) }
     let isDecisive = tables.allSatisfy { $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 }
     return isDecisive ? Assignment(tree: best.tree, isProven: false) : nil
+  }
+
+  /// The keys of the table that FTS5 keeps its settings in (fts5_config.c of SQLite).
+  private static let fullTextSettings: Set = [
+    "version", "pgsz", "automerge", "usermerge", "crisismerge", "deletemerge", "hashsize", "rank", "secure-delete",
+    "insttoken",
+  ]
+
+  /// Whether the rows of a page are settings of FTS5's.
+  private func hasFullTextSettings(_ page: UInt32) throws(SalvageError) -> Bool {
+    var areSettings = true
+    try PageRows(reader).forEachEntry(on: page) { record in
+      if record.value(at: 0)?.string.map(Self.fullTextSettings.contains) != true { areSettings = false }
+    }
+    return areSettings
   }
 
   /// Whether a table lacks pages with the rows of some, so that they can be its.
