@@ -48,8 +48,8 @@ struct ModelVerdictTests {
     },
     VerdictCase(
       "another app's store, with an entity of the same name", .incompatible, "other-model", coreData: 134100,
-      mentions: ["Recipe", "1 name of an entity (Person)"]
-    ) { try .store(Models.namesake, cars: 0, cached: Models.namesake) },
+      mentions: ["Garage", "1 name of an entity (Person)"], model: Models.namesake
+    ) { try .store(Models.future, cached: Models.future) },
     VerdictCase("a plain database", .incompatible, "not-core-data", coreData: 134020, mentions: ["App"]) {
       try .plain("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
     },
