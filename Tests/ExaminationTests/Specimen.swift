@@ -125,22 +125,16 @@ enum Models {
 
   static let foreign = ManagedObjectModel(entities: [entity("Recipe", ["title": .string])])
 
-  /// That of an app that shares the name of an entity with the others.
-  static var namesake: AppModel {
-    let model = ManagedObjectModel(
-      entities: ["Recipe", "Cook", "Pan", "Oven", "Person"].map { entity($0, ["title": .string]) })
-    return bundle([ModelVersion(name: "V1", model: model, isCurrent: true)])
-  }
+  /// Another app's that shares the name of an entity.
+  static let namesake = ManagedObjectModel(
+    entities: ["Recipe", "Cook", "Pan", "Oven"].map { entity($0, ["title": .string]) }
+      + [entity("Person", ["nickname": .string])])
 
   /// The app's bundle; which of its versions is the current one.
   static func bundle(current: String = "V3") -> AppModel {
     let versions = [("V1", first), ("V2", second), ("V3", third)].map { name, model in
       ModelVersion(name: name, model: model, isCurrent: name == current)
     }
-    return bundle(versions)
-  }
-
-  private static func bundle(_ versions: [ModelVersion]) -> AppModel {
     guard let bundle = ModelBundle(name: "App", versions: versions) else { preconditionFailure("there are versions") }
     return .coreData(bundle)
   }
