@@ -8,6 +8,11 @@ import Testing
 
 @Suite("Verdicts: the store and the app's model")
 struct ModelVerdictTests {
+  /// The model of an app that shares the name of an entity with the others.
+  private static let ofNamesake = ModelBundle(
+    name: "Kitchen", versions: [ModelVersion(name: "V1", model: Models.namesake, isCurrent: true)]
+  ).map { AppModel.coreData($0) }
+
   static let cases: [VerdictCase] = [
     VerdictCase("the current version", .compatible, "current-version", mentions: ["V3"]) { try .sound() },
     VerdictCase("no model given", .compatible, "no-model-given", model: nil) { try .sound() },
@@ -68,8 +73,8 @@ struct ModelVerdictTests {
     },
     VerdictCase(
       "another app's store, with an entity of the same name", .incompatible, "other-model", coreData: 134100,
-      mentions: ["Recipe", "1 name of an entity (Person)"]
-    ) { try .store(Models.namesake, cars: 0, cached: Models.namesake) },
+      mentions: ["Garage", "1 name of an entity (Person)"], model: ofNamesake
+    ) { try .store(Models.future, cached: Models.future) },
     VerdictCase("a plain database", .incompatible, "not-core-data", coreData: 134020, mentions: ["App"]) {
       try .plain("CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT)")
     },

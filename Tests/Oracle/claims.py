@@ -38,8 +38,8 @@ SOUND = {
     ("core-data", "current"): ({"compatible"}, {"open"}), ("core-data", "outdated"): ({"outdated"}, {"migrate"}),
     ("core-data", "newer"): ({"unavailable"}, {"stay"}),
     ("core-data", "newer, in the model"): ({"unavailable"}, {"stay"}),
-    ("core-data", "wrong model"): ({"incompatible"}, {"replace"}),
-    ("plain", "current"): ({"compatible"}, {"open"}), ("plain", "wrong model"): ({"incompatible"}, {"replace"}),
+    ("core-data", "wrong model"): ({"incompatible", "none"}, {"refuse", "replace"}),
+    ("plain", "current"): ({"compatible"}, {"open"}), ("plain", "wrong model"): ({"incompatible", "none"}, {"refuse", "replace"}),
     ("plain", "lacking"): ({"compatible", "outdated", "repairable"}, {"open"})}
 VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "newer, in the model": "V3", "wrong model": "V2"}
 # Nothing but an index, or the list of free pages, is wrong: to mend it is as good as to salvage it.

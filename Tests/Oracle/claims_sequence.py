@@ -239,12 +239,15 @@ class Sequence:
             told = self.run("open", self.store, "--model", self.model, "--home", self.home, "--check", "full", "--json")
         quarantined = told.event("quarantine")
         did = "stay" if told.failure else "replace" if quarantined else "migrate" if told.event("migration") else "open"
+        if (told.failure or {}).get("code") == "foreign-store":
+            # Nothing of the app's, at a path that its home does not know.
+            did = "refuse"
         self.claim(
             "open-does", did in self.should, told, f"{did}, exit {told.code}: {told.first_words if told.failure else verdict}",
             f"{' or '.join(sorted(self.should))} ({self.damaged.why})")
-        if did == "stay":
+        if did in ("stay", "refuse"):
             self.claim("open-exit", told.code in (1, 3), told, f"exit {told.code}", "a store that stays is no success")
-            if "stay" in self.should:
+            if did == "stay" and "stay" in self.should:
                 self.claim("open-exit", told.code == 3, told, f"exit {told.code}", "the store is unavailable: exit 3")
             waits = self.damaged.is_damaged and "quarantine" in told.words
             if waits:
@@ -505,7 +508,7 @@ class Sequence:
             bare = HEADLINE_WITHOUT_SHARE.search(told.out)
             self.claim("headline", bool(bare) and bare.group(1) == f"{recovered:,}", told, "no such headline", right)
             return
-        is_rough = not account.is_exact or "othing tells how many records a table held" in told.out
+        is_rough = not account.is_exact or ": an unknown number" in told.out
         if self.knows_before and found and not found.group(2):
             # The text is told of a copy that has no kit, of which indexes can count what a kit with a lost log cannot.
             is_rough = False

@@ -73,8 +73,10 @@ struct IndexComparisonTests {
     for made in [condition, "n > 1"] {
       let fixture = try fixture("PRAGMA encoding = 'UTF-8'", seed: 4)
       try fixture.run(
-        "CREATE INDEX a_part ON a (t, r) WHERE \(made)", "PRAGMA writable_schema = 1",
-        "UPDATE sqlite_schema SET sql = 'CREATE INDEX a_part ON a (t, r) WHERE \(condition)' WHERE name = 'a_part'")
+        """
+        CREATE INDEX a_part ON a (t, r) WHERE \(made); PRAGMA writable_schema = 1;
+        UPDATE sqlite_schema SET sql = 'CREATE INDEX a_part ON a (t, r) WHERE \(condition)' WHERE name = 'a_part'
+        """)
       let lines = try DatabaseQueue(path: fixture.path.string).read {
         try String.fetchAll($0, sql: "PRAGMA integrity_check")
       }

@@ -88,7 +88,7 @@ struct RecoveryCountTests {
     #expect(sum.headline == "Recovered 90 of at least 100 records (at most 90 %)")
     #expect(sum.lostNumber == "at least 10" && sum.share == "at most 90 %")
     #expect(sum.percent == nil, "it is a bound, and no share that is known")
-    #expect(sum.lossWords?.hasPrefix("10 records are lost, counted by an index. Of a table nothing tells") == true)
+    #expect(sum.lossWords?.hasPrefix("10 records are lost, counted by an index. Nothing tells how many records a table held") == true)
     sum.add(recovered: 0, doubtful: 0, reasons: [:], lost: 100, isExact: false, basis: .estimate)
     #expect(sum.headline == "Recovered 90 of about 200 records (45 %)")
     #expect(sum.lossWords?.contains("an unknown number more may be lost") == true)
@@ -104,7 +104,7 @@ struct RecoveryCountTests {
     // What others refer to is lost at least.
     sum.add(recovered: 1, doubtful: 0, reasons: [:], lost: 25, isExact: false, basis: .unknown)
     #expect(sum.headline == "Recovered 100 of at least 125 records (at most 80 %)" && sum.lostNumber == "at least 25")
-    #expect(sum.lossWords?.hasPrefix("25 records are lost, counted by what refers to them. Of a table") == true)
+    #expect(sum.lossWords?.hasPrefix("25 records are lost, counted by what refers to them. Nothing tells") == true)
   }
 
   @Test("Records that were set aside are some of those that the store held")

@@ -113,7 +113,8 @@ struct SalvagingOpeningTests {
     let words =
       "Recovered \(commas(salvage.recovered)) of \(about)\(commas(all)) records (\(percent) %)"
     #expect(notice.message.contains("Some entries may be missing or incomplete."), "\(notice.message)")
-    #expect(!notice.message.contains(where: \.isNumber), "\(notice.message)")
+    let digits = notice.message.filter { $0.isNumber }
+    #expect(digits.isEmpty, "\(notice.message)")
     // The event and the receipt say the same.
     let stored = try #require(try Quarantines(home: scene.scene.home, surroundings: .still()).stores().first)
     let event = try #require(opening.events.last { $0.kind == .salvage })
@@ -125,9 +126,6 @@ struct SalvagingOpeningTests {
 
   /// An error that neither the store nor the surroundings are to blame for: the store is in its place, as it was, or waits.
   @Test func aSalvageThatFailsByItselfInstallsNoEmptyStore() throws {
-    let rehearsal = Trouble(.death, atStep: 0)
-    try SalvagingScene().coordinator(fileSystem: rehearsal.fileSystem).open(SalvagingScene().scene.store()).store
-      .close()
     var putBack = 0
     for step in 1...200 {
       let scene = try SalvagingScene()

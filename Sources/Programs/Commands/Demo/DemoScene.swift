@@ -58,7 +58,7 @@ enum DemoScene: String, CaseIterable {
       "Its first page, with the header and the list of tables, is nothing but zeros. SQLite says that it is no database."
     case .logAlone: "The main file was deleted. Its write-ahead log lay beside it, and the app had not yet cleared it."
     case .foreignLog: "The main file was put back from a copy, but the write-ahead log of another store lay beside it."
-    case .lostTables: "A sound store, but none of its entities is in the garage's model."
+    case .lostTables: "A sound store, but none of its entities is in the garage's model: it is left as it is."
     case .older: "The store was written with the model's first version."
     case .newer: "The store was written with a version that this older app does not know."
     case .repaired:

@@ -20,7 +20,8 @@ struct NextStep {
     case .damaged where examination.isForeignFile || examination.health.fileKind == .empty: nil
     case .damaged: model.isEmpty ? salvage : "lazaret open \(store)\(model)"
     case .outdated: model.isEmpty ? nil : "lazaret migrate \(store)\(model)"
-    case .repairable: examination.isBeyondRepair ? salvage : "lazaret repair \(store)\(model)"
+    case .repairable:
+      examination.isBeyondRepair ? salvage : "lazaret repair \(store)\(model.isEmpty ? " --model \(store)" : model)"
     case .incompatible: examination.isForeign && !model.isEmpty ? replacing : nil
     case .compatible, .missing, .unavailable: nil
     }

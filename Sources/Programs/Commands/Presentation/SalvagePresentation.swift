@@ -80,9 +80,6 @@ struct SalvageText {
   /// The primary keys of lost rows, as far as they are known, and those that the others likely had.
   private static func lostKeys(_ report: SalvageReport) -> String {
     var lines = ""
-    for entity in report.records where entity.lostBasis == .unknown {
-      lines += "  \(printable(entity.name)): how many records are lost is not known\n"
-    }
     for entity in report.entities where !entity.lostKeys.isEmpty || !entity.lostKeysEstimated.isEmpty {
       lines +=
         "  \(printable(entity.name)): \(entity.count.lostNumber) lost"

@@ -42,6 +42,9 @@ public struct RecoveryCount: Sendable, Hashable {
   /// Whether more are lost, or may be, and nothing tells how many: no page of their table is left.
   public private(set) var hasUnknown = false
 
+  /// Whether that is so of a table that is known; else there may have been others.
+  private var isOfKnownTable = false
+
   /// Whether the number of those that are known to be lost is an estimate.
   private var isRough = false
 
@@ -67,7 +70,7 @@ public struct RecoveryCount: Sendable, Hashable {
     for (reason, count) in reasons where count > 0 {
       doubtReasons[reason] = (doubtReasons[reason] ?? 0).addingClamped(count)
     }
-    if basis == .unknown { (hasUnknown, isEstimate) = (true, true) }
+    if basis == .unknown { (hasUnknown, isEstimate, isOfKnownTable) = (true, true, true) }
     guard lost > 0 else { return }
     self.lost = self.lost.addingClamped(lost)
     if !isExact, basis != .unknown { (isRough, isEstimate) = (true, true) }
@@ -224,7 +227,9 @@ extension RecoveryCount {
   }
 
   private var unknownWords: String {
-    "Nothing tells how many records a table held: an unknown number \(lost > 0 ? "more " : "")may be lost."
+    (isOfKnownTable
+      ? "Nothing tells how many records a table held" : "There may have been tables that nothing tells of")
+      + ": an unknown number \(lost > 0 ? "more " : "")may be lost."
   }
 
   /// `90 %`, `about 90 %`, `at most 90 %`, `unknown` or, of records without some of their values or pairs, `not all`: the share

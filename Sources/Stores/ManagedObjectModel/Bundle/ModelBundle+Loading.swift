@@ -62,6 +62,11 @@ private struct ModelBundleLoader {
 
   /// A lone file: a compiled model, or the `contents` of a source model.
   private mutating func loadFile() throws(ModelError) {
+    guard path.extension?.lowercased() != "sql" else {
+      throw ModelError(
+        .notAModel, path: path,
+        detail: "it is a schema in SQL, which has no versions that a store could be migrated between")
+    }
     let bytes = try files.read(path)
     // A compiled model comes first: some archives are XML too.
     let isSource = XMLTree.looksLikeXML(bytes) && path.extension != "mom" && path.extension != "omo"
