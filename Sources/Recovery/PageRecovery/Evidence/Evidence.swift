@@ -26,8 +26,11 @@ package struct Evidence {
   let journal: (any ByteSource)?
 
   /// Opens the set that a path stands for.
-  package init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+  ///
+  /// - Parameter realigns: whether a database file within which bytes shifted is read as it was before.
+  package init(_ path: FilePath, in fileSystem: FileSystem, realigns: Bool = true) throws(SalvageError) {
     self.fileSystem = fileSystem
+    let main: any ByteSource
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
       let log = try Self.part(.wal, of: files, in: fileSystem)
@@ -43,6 +46,7 @@ package struct Evidence {
     } catch {
       throw SalvageError(error)
     }
+    self.main = realigns ? try RealignmentSearch.realigned(main) : main
   }
 
   /// The length from which a hole at the end of a file is left out, in bytes.

@@ -21,6 +21,9 @@ struct FileLayout {
   /// The pages of which any byte is in the file.
   var pageCount: UInt32
 
+  /// Of the pages that were looked at, those that are none of any kind.
+  var strangePages = 0
+
   /// The offsets of other databases in the file, which are left alone.
   var otherDatabases: [Int64] = []
 
@@ -115,7 +118,8 @@ struct FileLayoutSearch {
     let bytes = max(0, main.count - base)
     return FileLayout(
       pageSize: size, usableSize: size - reserved, base: base, header: header,
-      encoding: encoding, pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
+      encoding: encoding, pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)),
+      strangePages: vote.strangePages)
   }
 
   /// A header that can be believed: the magic bytes and a page size, or all that never changes.
