@@ -53,16 +53,16 @@ extension DamageRun {
     var places: [(page: UInt32, offset: Int)] = []
     for page in [1] + database.leaves.filter({ $0 > 1 }).prefix(64) {
       let bytes = try bytes(of: page)
-      for start in bytes.indices.dropLast(80) where bytes[start] == words[0] {
+      for start in bytes.indices.dropLast(words.count) where bytes[start] == words[0] {
         if bytes[start..<(start + words.count)].elementsEqual(words) { places.append((page, start)) }
       }
     }
     guard let place = places.randomElement(using: &generator) else {
       throw DamageError.nothing(kind, main, "no declaration of a table was found")
     }
-    var statement = Array(try bytes(of: place.page)[place.offset..<(place.offset + 80)])
+    var statement = Array(try bytes(of: place.page)[place.offset...].prefix(60))
     if kind.word == "bit" {
-      statement[Int.random(in: 0..<60, using: &generator)] ^= 1 << UInt8.random(in: 0..<7, using: &generator)
+      statement[Int.random(in: statement.indices, using: &generator)] ^= 1 << UInt8.random(in: 0..<7, using: &generator)
     } else {
       let parts = statement.indices.split { statement[$0] <= 0x2c }
       guard let word = parts.randomElement(using: &generator) else { return }

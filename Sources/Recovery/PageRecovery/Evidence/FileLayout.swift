@@ -80,6 +80,12 @@ struct FileLayoutSearch {
     return try layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
   }
 
+  /// The layout by the header that the file begins with; nil where none can be believed.
+  func stated() throws(SalvageError) -> FileLayout? {
+    guard let header = try header(at: 0), let size = header.pageSize else { return nil }
+    return try layout(header: header, size: size, base: 0, vote: try vote(size: size, base: 0))
+  }
+
   private func single() throws(SalvageError) -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
       // One flipped bit in a header must not hide everything, and a header that lies must not be believed.

@@ -28,12 +28,15 @@ struct RealignmentSearch {
   /// The file with its pages at their places; the file itself where nothing shifted.
   static func realigned(_ file: any ByteSource) throws(SalvageError) -> any ByteSource {
     let search = FileLayoutSearch(main: file)
-    guard let layout = try search.find(), layout.otherDatabases.isEmpty else { return file }
+    var found = try search.stated()
+    if found == nil { found = try search.find() }
+    guard let layout = found else { return file }
     let length = file.count - layout.base
     let stated = layout.header.flatMap { $0.isPageCountValid ? Int64($0.pageCount) * Int64(layout.pageSize) : nil }
     guard length % Int64(layout.pageSize) != 0 || stated ?? length != length || layout.strangePages > 0 else {
       return file
     }
+    if let found = try search.find(), !found.otherDatabases.isEmpty { return file }
     var one = RealignmentSearch(file, layout)
     if let undone = try one.withoutCarriageReturns(), try undone.pages > one.pages(of: file) { return undone.file }
     return try one.run() ?? file
@@ -144,15 +147,14 @@ struct RealignmentSearch {
   ///   - next: where the first page behind the shift begins.
   private mutating func add(from known: Int64, strange: Int64, to next: Int64) throws(SalvageError) {
     let size = Int64(size)
-    let between = (next - known) / size
-    let rest = (next - known) % size
-    // Either as many bytes too many as remain, or the others to a page are missing; the header says how many pages there are.
-    let before = (known - shift - layout.base) / size
-    let behind = (file.count - next + size / 2) / size
-    let stated = layout.header.flatMap { $0.isPageCountValid ? Int64($0.pageCount) : nil }
-    let isInsertion =
-      stated == before + between + behind ? true : stated == before + between + 1 + behind ? false : rest <= size / 2
-    let pages = isInsertion ? between : between + 1
+    // The header says how many pages there are; else as few bytes as can be are missing or too many.
+    var pages = (next - known + size / 2) / size
+    if let header = layout.header, header.isPageCountValid,
+      Int64(header.pageCount) * size != file.count - layout.base
+    {
+      let others = (known - shift - layout.base) / size + (file.count - next + size / 2) / size
+      pages = max(0, Int64(header.pageCount) - others)
+    }
     let place = known - shift
     let shifted = next - (place + pages * size)
     guard pages > 0 else {
@@ -192,7 +194,11 @@ struct RealignmentSearch {
     let content = min(size, max(pointers + 2 * count, front.span.uint16(at: start + 5) ?? 0))
     let whole = Array(front[..<content] + back[content...])
     if TreePageLook.isWhole(whole.span, start: start, usableSize: layout.usableSize) { return (content, nil) }
-    guard kind.isLeaf else { return (size, nil) }
+    guard kind != .tableInterior else { return (size, nil) }
+    let array = pointers..<min(size, pointers + 2 * count)
+    let split = array.map { (offset: $0, good: cells(of: front, back, from: $0, array, kind)) }.max {
+      $0.good < $1.good
+    }
     let offsets = Set((0..<count).compactMap { front.span.uint16(at: pointers + 2 * $0) }).sorted()
     let inFront = offsets.map { end(of: front, kind, at: $0) }
     let inBack = offsets.map { end(of: back, kind, at: $0) }
@@ -203,6 +209,7 @@ struct RealignmentSearch {
       if good > best.good { best = (good, split) }
       if split < offsets.count { good += (inFront[split] != nil ? 1 : 0) - (inBack[split] != nil ? 1 : 0) }
     }
+    if let split, split.good > best.good { return (split.offset, nil) }
     let last = (0..<best.split).last { inFront[$0] != nil }
     let first = (best.split..<offsets.count).first { inBack[$0] != nil }
     let upper = first.map { offsets[$0] } ?? size
@@ -211,6 +218,15 @@ struct RealignmentSearch {
     let isTorn = last + 1 == first ?? offsets.count
     let lower = isTorn ? offsets[last] : inFront[last] ?? offsets[last]
     return (upper, lower..<max(lower, upper))
+  }
+
+  /// How many pointers lead to cells where the file shifted within their array.
+  private func cells(
+    of front: [UInt8], _ back: [UInt8], from offset: Int, _ array: Range<Int>, _ kind: PageKind
+  ) -> Int {
+    let pointers = Array(front[array.lowerBound..<offset] + back[offset..<array.upperBound])
+    return Set((0..<(array.count / 2)).compactMap { pointers.span.uint16(at: 2 * $0) })
+      .count { end(of: back, kind, at: $0) != nil }
   }
 
   /// Where a cell with a whole record ends; nil where there is none.
