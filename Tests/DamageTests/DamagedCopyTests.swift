@@ -53,7 +53,7 @@ struct DamagedCopyTests {
   @Test(arguments: DamageKind.Name.allCases.filter { $0 != .drift })
   func everyKindDamagesWhatItSaysAndNothingElse(name: DamageKind.Name) throws {
     let folder = try TemporaryFolder()
-    let isJournal = name == .journalMissing || name == .journalHeader
+    let isJournal = [.journalMissing, .journalHeader, .journalShape].contains(name)
     let store = try Self.makeStore(folder, log: !isJournal, journal: isJournal)
     let before = try FolderContents(of: folder.path)
     let original = try Self.contents(store)

@@ -51,4 +51,53 @@ struct HeaderLieTests {
       }
     }
   }
+
+  @Test(
+    "A single wrong bit of the header or behind it costs no row and makes none false",
+    arguments: ["", "PRAGMA encoding = 'UTF-16le'", "PRAGMA page_size = 1024", "PRAGMA auto_vacuum = FULL", "rowids"])
+  func singleBits(pragmas: String) throws {
+    let options = pragmas == "rowids" ? " WITHOUT ROWID" : ""
+    let scene = try PlainScene(
+      pragmas: pragmas == "rowids" ? "" : pragmas,
+      schema: """
+        CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT, size REAL)\(options);
+        CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT);
+        CREATE INDEX names_name ON names (name)
+        """
+    ) { db in
+      for index in 1...150 {
+        let text = "名前 \(index) " + String(repeating: "Ägypten ", count: index % 7)
+        try db.execute(sql: "INSERT INTO names VALUES (?, ?, ?)", arguments: [index, text, Double(index) / 3])
+      }
+      for index in 1...4 {
+        try db.execute(
+          sql: "INSERT INTO notes VALUES (?, ?)", arguments: [index, String(repeating: "note \(index) ", count: 900)])
+      }
+    }
+    let isLong = environment("LAZARET_LONG") != nil
+    for byte in 0..<124 {
+      for bit in 0..<8 where isLong || byte == 20 || (byte * 5) % 8 == bit {
+        let result = try scene.changing { $0.main[byte] ^= 1 << UInt8(bit) }.salvage(withModel: false)
+        #expect(scene.missingRows(result) == 0, "bit \(bit) of byte \(byte)")
+        #expect(scene.falseRows(result) == 0, "bit \(bit) of byte \(byte)")
+      }
+    }
+  }
+
+  @Test("The reserved bytes are those of the pages, whatever the header says", arguments: [0, 8, 32] as [UInt8])
+  func reservedBytes(count: UInt8) throws {
+    let scene = try PlainScene(
+      schema: "CREATE TABLE notes (id INTEGER PRIMARY KEY, note TEXT)", reservedBytes: count
+    ) { db in
+      for index in 1...300 {
+        let text = String(repeating: "note \(index) ", count: index % 40 == 0 ? 900 : 5)
+        try db.execute(sql: "INSERT INTO notes VALUES (?, ?)", arguments: [index, text])
+      }
+    }
+    for stated in [0, 1, 8, 32, 255] as [UInt8] {
+      let result = try scene.changing { $0.main[20] = stated }.salvage(withModel: false)
+      #expect(scene.missingRows(result) == 0, "\(count) stated as \(stated)")
+      #expect(scene.falseRows(result) == 0, "\(count) stated as \(stated)")
+    }
+  }
 }

@@ -23,6 +23,7 @@ struct PlainScene {
   /// - Parameters:
   ///   - pragmas: what is set before the first table is made.
   ///   - schema: the statements that make the tables; also the model, where one is given to the salvage.
+  ///   - reservedBytes: the bytes at the end of each page that are not used.
   ///   - fill: puts rows in, in one transaction.
   init(
     pragmas: String = "", schema: String, reservedBytes: UInt8 = 0, fill: (GRDB.Database) throws -> Void
@@ -30,6 +31,7 @@ struct PlainScene {
     folder = try TemporaryFolder()
     self.schema = schema
     let path = folder.appending("Plain.sqlite")
+    if reservedBytes > 0 { try Self.reserve(reservedBytes, in: path) }
     let queue = try DatabaseQueue(path: path.string)
     try queue.writeWithoutTransaction { db in
       try db.execute(sql: "\(pragmas); PRAGMA secure_delete = 0; \(schema); BEGIN")
@@ -39,6 +41,18 @@ struct PlainScene {
     truth = try queue.read { db in try Self.tables(db) }
     try queue.close()
     main = try FileSystem().contents(of: path, limit: 1 << 28)
+  }
+
+  /// Makes an empty database that reserves bytes at the end of each page.
+  private static func reserve(_ count: UInt8, in path: FilePath) throws {
+    let queue = try DatabaseQueue(path: path.string)
+    try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 1") }
+    try queue.close()
+    var bytes = try FileSystem().contents(of: path, limit: 1 << 20)
+    bytes[20] = count
+    let content = bytes.count - Int(count)
+    (bytes[105], bytes[106]) = (UInt8(content >> 8), UInt8(content & 0xff))
+    try FileSystem().writeAtomically(bytes, to: path, replacing: true)
   }
 
   /// The rows of every table, the rowid first.

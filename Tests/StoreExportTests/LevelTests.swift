@@ -13,7 +13,7 @@ struct LevelTests {
   // Drift is damage of the schema of Core Data, which a plain store has not.
   @Test(arguments: DamageKind.Name.allCases.filter { $0 != .drift })
   func everyKindOfDamageIsExportedAtEveryLevel(_ kind: DamageKind.Name) throws {
-    let isJournal = kind == .journalMissing || kind == .journalHeader
+    let isJournal = [.journalMissing, .journalHeader, .journalShape].contains(kind)
     let scene = try ExportScene.plain(log: !isJournal, journal: isJournal)
     try scene.damage(kind.rawValue)
     let before = try FolderContents(of: scene.stores)

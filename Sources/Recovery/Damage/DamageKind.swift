@@ -13,10 +13,16 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
     case interior
     case swapped = "swap"
     case torn
+    case sector
     case tornFirstPage = "torn1"
     case freelist
     case stale
     case cellPointers = "cell-pointers"
+    case pageHeaders = "page-headers"
+    case declaration
+    case field
+    case inserted = "insert"
+    case removed = "remove"
     case pointerMaps = "pointer-maps"
     case overflow
     case pageCount = "page-count"
@@ -31,8 +37,11 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
     case logHeader = "wal-header"
     case logTail = "wal-tail"
     case logForeign = "wal-foreign"
+    case logShape = "wal-shape"
+    case logPartial = "wal-partial"
     case journalMissing = "journal-missing"
     case journalHeader = "journal-header"
+    case journalShape = "journal-shape"
     case drift
   }
 
@@ -110,10 +119,17 @@ extension DamageKind.Name {
   /// What may stand behind the colon.
   var form: Form {
     switch self {
-    case .zero, .random, .swapped, .torn, .stale, .cellPointers, .truncated:
+    case .zero, .random, .swapped, .torn, .stale, .cellPointers, .pageHeaders, .truncated:
       .number(usual: 5, 0.001...100, unit: "percent, up to 100")
     case .bitFlips: .number(usual: 8, 0.001...65536, unit: "flips in each MiB, up to 65536")
     case .prefix, .embedded: .number(usual: 10000, 1...1e9, unit: "bytes, up to 1000000000")
+    case .logPartial: .number(usual: 50, 0.001...100, unit: "percent, up to 100")
+    case .inserted, .removed: .number(usual: 1, 1...1e6, unit: "bytes, up to 1000000")
+    case .sector: .words(["rand", "swap", "text", "zip", "jpeg"])
+    case .declaration: .words(["bit", "word"])
+    case .field: .words(["reserved", "largest-root", "incremental", "freelist", "format", "cell-count"])
+    case .logShape: .words(["headless", "longer", "shorter", "uncommitted"])
+    case .journalShape: .words(["cut", "count"])
     case .header: .words(["zero", "rand"])
     case .firstPage: .words(["zero", "rand", "stale"])
     case .drift:
@@ -147,7 +163,17 @@ extension DamageKind.Name {
     case .interior: "every page that leads to other pages of a tree is overwritten with random bytes"
     case .swapped: "P % of the pages, never the first, are exchanged in pairs"
     case .torn: "P % of the pages lose one sector of 512 bytes"
+    case .sector:
+      "every fiftieth sector of 512 bytes is overwritten or exchanged with another one, or a block of another file begins there"
     case .tornFirstPage: "the first page loses its first sector"
+    case .pageHeaders: "P % of the pages, never the first, begin with eight random bytes"
+    case .declaration: "one bit or one word of a table's declaration is wrong"
+    case .field: "one field of the header, or the number of cells of the first page, is wrong"
+    case .inserted: "N random bytes are put into the file behind its first page"
+    case .removed: "N bytes are taken out of the file behind its first page"
+    case .logShape: "the log lacks its header, has one byte more or less in its middle, or no mark of a commit"
+    case .logPartial: "of the pages that the log has P % are written into the file, and the log is gone"
+    case .journalShape: "the rollback journal ends half-way, or counts no page"
     case .freelist: "the list of free pages is garbage, and begins with a page in use"
     case .stale: "P % of the pages, never the first, are replaced by copies of other pages"
     case .cellPointers: "P % of the leaf pages lose the array that says where their cells are"

@@ -11,12 +11,12 @@ struct DamageRun {
   var generator = SeededGenerator(seed: 0)
 
   /// Where the first page is, once bytes have been put before it.
-  private var base: Int64 = 0
+  private(set) var base: Int64 = 0
 
   /// The bytes of a page; those of the store before any damage.
   let pageSize: Int
   private(set) var pageCount: UInt32
-  private var database: Survey
+  private(set) var database: Survey
 
   init(on files: StoreFileSet, in fileSystem: FileSystem) throws {
     self.files = files
@@ -26,7 +26,7 @@ struct DamageRun {
     pageCount = database.pageCount
   }
 
-  private var main: FilePath { files.main }
+  var main: FilePath { files.main }
 
   mutating func apply(_ kind: DamageKind, seed: UInt64, index: Int) throws {
     generator = SeededGenerator(seed: Self.mix(seed, kind.description, index))
@@ -41,6 +41,11 @@ struct DamageRun {
     case .roots: for page in database.roots where page > 1 { try overwrite(page, noise(pageSize), kind) }
     case .interior: for page in database.interior where page > 1 { try overwrite(page, noise(pageSize), kind) }
     case .swapped: try swapPages(kind)
+    case .sector: try spoilSectors(kind)
+    case .pageHeaders: for page in pick(kind.number) { try write(noise(8), at: offset(of: page), kind, page: page) }
+    case .declaration: try spoilDeclaration(kind)
+    case .field: try spoilField(kind)
+    case .inserted, .removed: try shift(kind)
     case .torn:
       for page in pick(kind.number) {
         let sector = Int.random(in: 0..<(pageSize / 512), using: &generator)
@@ -66,7 +71,9 @@ struct DamageRun {
     case .prefix: try surround(Int(kind.number), behind: 0, kind)
     case .embedded: try surround(Int(kind.number), behind: 65536, kind)
     case .logMissing, .journalMissing: try remove(kind)
-    case .logFrame, .logHeader, .logTail, .logForeign: try spoilLog(kind)
+    case .logFrame, .logHeader, .logTail, .logForeign, .logShape: try spoilLog(kind)
+    case .logPartial: try writePartially(kind)
+    case .journalShape: try spoilJournal(kind)
     case .drift: try drift(kind)
     case .journalHeader: try write(zeros(min(512, Int(try size(of: .journal)))), at: 0, kind, part: .journal)
     }
@@ -91,7 +98,7 @@ struct DamageRun {
   // MARK: Pages
 
   /// As many pages as a percentage makes, at least one, never the first, in order.
-  private mutating func pick(_ percent: Double) -> [UInt32] {
+  mutating func pick(_ percent: Double) -> [UInt32] {
     guard pageCount >= 2 else { return [] }
     let count = max(1, Int((Double(pageCount - 1) * percent / 100).rounded()))
     var chosen = PageSet()
@@ -107,9 +114,9 @@ struct DamageRun {
     return result
   }
 
-  private func offset(of page: UInt32) -> Int64 { base + Int64(page - 1) * Int64(pageSize) }
+  func offset(of page: UInt32) -> Int64 { base + Int64(page - 1) * Int64(pageSize) }
 
-  private func bytes(of page: UInt32) throws -> [UInt8] {
+  func bytes(of page: UInt32) throws -> [UInt8] {
     try fileSystem.open(main).bytes(at: offset(of: page), length: pageSize)
   }
 
@@ -207,23 +214,35 @@ struct DamageRun {
 
   /// Puts random bytes around the file.
   private mutating func surround(_ before: Int, behind: Int, _ kind: DamageKind) throws {
-    let unfinished = main.hiddenSibling(suffix: ".unfinished")
-    let source = try fileSystem.open(main)
+    let size = try size(of: .main)
+    try splice(.main, at: 0, removing: 0, inserting: before)
+    if behind > 0 { try splice(.main, at: Int64(before) + size, removing: 0, inserting: behind) }
+    try note(kind, .main, 0, Int64(before), nil)
+    if behind > 0 { try note(kind, .main, Int64(before) + size, Int64(behind), nil) }
+    base += Int64(before)
+  }
+
+  /// Takes bytes out of a file and puts random ones in their place.
+  mutating func splice(_ part: StoreFileSet.Part, at place: Int64, removing: Int, inserting: Int) throws {
+    let path = files.path(of: part)
+    let unfinished = path.hiddenSibling(suffix: ".unfinished")
+    let source = try fileSystem.open(path)
     let target = try fileSystem.create(unfinished, permissions: .ownerReadWrite)
-    try writeNoise(before, to: target)
-    var done: Int64 = 0
-    while done < source.count {
-      let piece = try source.bytes(at: done, length: 1 << 20)
-      guard !piece.isEmpty else { break }
+    try copy(source, 0..<place, to: target)
+    try writeNoise(inserting, to: target)
+    try copy(source, (place + Int64(removing))..<source.count, to: target)
+    try target.commit()
+    try fileSystem.rename(unfinished, to: path)
+  }
+
+  private func copy(_ source: ReadableFile, _ range: Range<Int64>, to target: borrowing WritableFile) throws {
+    var done = range.lowerBound
+    while done < range.upperBound {
+      let piece = try source.bytes(at: done, length: Int(min(1 << 20, range.upperBound - done)))
+      guard !piece.isEmpty else { return }
       try target.write(piece)
       done += Int64(piece.count)
     }
-    try writeNoise(behind, to: target)
-    try target.commit()
-    try fileSystem.rename(unfinished, to: main)
-    try note(kind, .main, 0, Int64(before), nil)
-    if behind > 0 { try note(kind, .main, Int64(before) + source.count, Int64(behind), nil) }
-    base += Int64(before)
   }
 
   private mutating func writeNoise(_ count: Int, to file: borrowing WritableFile) throws {
@@ -238,7 +257,10 @@ struct DamageRun {
   // MARK: Log and journal
 
   private mutating func remove(_ kind: DamageKind) throws {
-    let part: StoreFileSet.Part = kind.name == .logMissing ? .wal : .journal
+    try remove(kind.name == .logMissing ? .wal : .journal, kind)
+  }
+
+  mutating func remove(_ part: StoreFileSet.Part, _ kind: DamageKind) throws {
     try note(kind, part, 0, try size(of: part), nil)
     try fileSystem.unlink(files.path(of: part))
   }
@@ -251,6 +273,7 @@ struct DamageRun {
     guard frames > 0 else { throw DamageError.nothing(kind, files.path(of: .wal), "the log has no frames") }
     switch kind.name {
     case .logHeader: try write(noise(header), at: 0, kind, part: .wal)
+    case .logShape: try reshapeLog(kind, header: header, frame: frame, size: size)
     case .logTail:
       let rest = size / 2 + 100
       try note(kind, .wal, rest, max(0, size - rest), nil)
@@ -263,7 +286,8 @@ struct DamageRun {
       try write([old ^ 0x40], at: place, kind, part: .wal)
     case .none, .zero, .random, .bitFlips, .truncated, .header, .firstPage, .roots, .interior, .swapped, .torn,
       .tornFirstPage, .freelist, .stale, .cellPointers, .pointerMaps, .overflow, .pageCount, .pageSize, .encoding,
-      .text, .emptied, .prefix, .embedded, .logMissing, .logForeign, .journalMissing, .journalHeader, .drift:
+      .text, .emptied, .prefix, .embedded, .logMissing, .logForeign, .journalMissing, .journalHeader, .drift, .sector,
+      .pageHeaders, .declaration, .field, .inserted, .removed, .logPartial, .journalShape:
       let log = foreignLog(frames: frames)
       try write(log, at: 0, kind, part: .wal)
       try fileSystem.update(files.path(of: .wal)).truncate(to: Int64(log.count))
@@ -292,14 +316,14 @@ struct DamageRun {
 
   // MARK: Bytes
 
-  private func size(of part: StoreFileSet.Part) throws -> Int64 {
+  func size(of part: StoreFileSet.Part) throws -> Int64 {
     guard let status = try fileSystem.status(of: files.path(of: part)), status.kind == .regular else {
       throw FileError(.notFound, operation: "damage the copy", path: files.path(of: part))
     }
     return status.size
   }
 
-  private mutating func write(
+  mutating func write(
     _ bytes: [UInt8], at offset: Int64, _ kind: DamageKind, part: StoreFileSet.Part = .main, page: UInt32? = nil
   ) throws {
     _ = try size(of: part)
@@ -307,7 +331,7 @@ struct DamageRun {
     try note(kind, part, offset, Int64(bytes.count), page)
   }
 
-  private mutating func note(
+  mutating func note(
     _ kind: DamageKind, _ part: StoreFileSet.Part, _ offset: Int64, _ length: Int64, _ page: UInt32?
   ) throws {
     placeCount += 1
@@ -315,9 +339,9 @@ struct DamageRun {
     places.append(.init(kind: kind.description, part: part, offset: offset, length: length, page: page))
   }
 
-  private func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+  func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
-  private mutating func noise(_ count: Int) -> [UInt8] {
+  mutating func noise(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + 7)
     while bytes.count < count {
@@ -331,7 +355,7 @@ struct DamageRun {
     return bytes
   }
 
-  private func bigEndian(_ number: UInt32) -> [UInt8] {
+  func bigEndian(_ number: UInt32) -> [UInt8] {
     (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32($0))) }
   }
 }

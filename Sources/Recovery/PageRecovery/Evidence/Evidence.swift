@@ -26,8 +26,11 @@ package struct Evidence {
   let journal: (any ByteSource)?
 
   /// Opens the set that a path stands for.
-  package init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+  ///
+  /// - Parameter realigns: whether a database file within which bytes shifted is read as it was before.
+  package init(_ path: FilePath, in fileSystem: FileSystem, realigns: Bool = true) throws(SalvageError) {
     self.fileSystem = fileSystem
+    let main: any ByteSource
     do throws(FileError) {
       files = try StoreFileSet.locate(path, in: fileSystem)
       var log = try Self.part(.wal, of: files, in: fileSystem)
@@ -47,6 +50,7 @@ package struct Evidence {
     } catch {
       throw SalvageError(error)
     }
+    self.main = realigns ? try RealignmentSearch.realigned(main) : main
   }
 
   /// A file that is a log or a journal itself; nil for any other.

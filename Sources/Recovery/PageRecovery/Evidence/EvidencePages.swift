@@ -168,6 +168,7 @@ package struct EvidencePages: Sendable {
     let present = bytes.count
     if present < pageSize { bytes.append(contentsOf: repeatElement(0, count: pageSize - present)) }
     return Content(
-      number: number, bytes: bytes, presentCount: present, part: part, offset: offset, frame: nil, isDoubtful: false)
+      number: number, bytes: bytes, presentCount: present, part: part, offset: source.fileOffset(of: offset),
+      frame: nil, isDoubtful: false)
   }
 }

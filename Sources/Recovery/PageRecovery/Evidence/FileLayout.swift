@@ -21,6 +21,9 @@ struct FileLayout {
   /// The pages of which any byte is in the file.
   var pageCount: UInt32
 
+  /// Of the pages that were looked at, those that are none of any kind.
+  var strangePages = 0
+
   /// The offsets of other databases in the file, which are left alone.
   var otherDatabases: [Int64] = []
 
@@ -77,6 +80,12 @@ struct FileLayoutSearch {
     return try layout(header: header, size: size, base: offset, vote: try vote(size: size, base: offset))
   }
 
+  /// The layout by the header that the file begins with; nil where none can be believed.
+  func stated() throws(SalvageError) -> FileLayout? {
+    guard let header = try header(at: 0), let size = header.pageSize else { return nil }
+    return try layout(header: header, size: size, base: 0, vote: try vote(size: size, base: 0))
+  }
+
   private func single() throws(SalvageError) -> FileLayout? {
     if let header = try header(at: 0), let size = header.pageSize {
       // One flipped bit in a header must not hide everything, and a header that lies must not be believed.
@@ -115,7 +124,8 @@ struct FileLayoutSearch {
     let bytes = max(0, main.count - base)
     return FileLayout(
       pageSize: size, usableSize: size - reserved, base: base, header: header,
-      encoding: encoding, pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)))
+      encoding: encoding, pageCount: UInt32(clamping: (bytes + Int64(size) - 1) / Int64(size)),
+      strangePages: vote.strangePages)
   }
 
   /// A header that can be believed: the magic bytes and a page size, or all that never changes.

@@ -13,6 +13,9 @@ extension FileLayoutSearch {
     /// Pages of b-trees among those looked at.
     var pages = 0
 
+    /// Pages that are none of a b-tree, and begin with no number of a page either.
+    var strangePages = 0
+
     /// The offset of the first of them.
     var firstPage = Int64.max
 
@@ -84,7 +87,8 @@ extension FileLayoutSearch {
       guard reserved != best?.reserved else { continue }
       let own = reserved == 0 ? vote : try self.vote(size: vote.size, base: vote.base, reserved: reserved)
       let pages = own.reservedCounts[reserved] ?? 0
-      if pages > best?.pages ?? -1 { best = (reserved, pages) }
+      // A single page that says otherwise may be damaged.
+      if best.map({ pages > $0.pages + 1 }) ?? true { best = (reserved, pages) }
     }
     return best?.reserved ?? 0
   }
@@ -106,6 +110,8 @@ extension FileLayoutSearch {
         let bytes = buffer.span.extracting((index * size)..<((index + 1) * size))
         if TreePageLook.add(bytes, isFirst: page == 0 && index == 0, to: &vote) {
           vote.firstPage = min(vote.firstPage, offset + Int64(index * size))
+        } else if bytes.uint32(at: 0).map({ Int64($0) > count }) ?? false {
+          vote.strangePages += 1
         }
       }
       page += step

@@ -114,6 +114,19 @@ final class PageReader {
     return Int(max(0, min(Int64(pageSize), rest)))
   }
 
+  /// The bytes of a page that are not there, or not certain: those behind the end of a file that was cut off, and those
+  /// at which a file shifted; nil where there are none.
+  func hole(in page: UInt32) -> Range<Int>? {
+    let present = presentCount(page)
+    if present < pageSize { return present..<pageSize }
+    guard overlay?.images[page] == nil, let holes = (main as? RealignedFile)?.holes else { return nil }
+    let start = layout.base + Int64(page - 1) * Int64(pageSize)
+    let end = start + Int64(pageSize)
+    return holes.first { $0.lowerBound < end && $0.upperBound > start }.map {
+      Int(max(start, $0.lowerBound) - start)..<Int(min(end, $0.upperBound) - start)
+    }
+  }
+
   /// Reads what counts as a page's content; false where there is none.
   ///
   /// What the file does not hold of its last page is zeros.

@@ -36,6 +36,25 @@ enum TreePageLook {
     return true
   }
 
+  /// Whether every byte of a page of a b-tree belongs to a cell or is free.
+  static func isWhole(_ bytes: Span<UInt8>, start: Int, usableSize: Int) -> Bool {
+    guard start + 12 < bytes.count, let kind = PageKind(rawValue: bytes[start]),
+      PageSurvey.isPossible(bytes, kind, start, usableSize), let count = bytes.uint16(at: start + 3)
+    else { return false }
+    let geometry = PayloadGeometry(usableSize: usableSize)
+    let pointers = start + kind.headerLength
+    let free = LeafScan.freeBytes(bytes, start, pointers + 2 * count, geometry)
+    guard free >= 0 else { return false }
+    var used = free
+    for index in 0..<count {
+      guard used < usableSize, let offset = bytes.uint16(at: pointers + 2 * index), offset >= pointers + 2 * count,
+        let cell = Cell(bytes, kind: kind, at: offset, geometry: geometry)
+      else { return false }
+      used += cell.length
+    }
+    return used == usableSize
+  }
+
   /// An empty leaf states where its content would begin, which is the end of the page.
   private static func addEmpty(
     _ bytes: Span<UInt8>, _ kind: PageKind, start: Int, content: Int, to vote: inout FileLayoutSearch.Vote

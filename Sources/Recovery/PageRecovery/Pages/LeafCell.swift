@@ -35,6 +35,9 @@ struct LeafCell {
   /// Whether a value of its row is of another kind than the column is declared for.
   var isUnusual = false
 
+  /// Whether another cell should begin behind it and none does: what was written over that one may reach into it.
+  var isBesideDamage = false
+
   /// Whether its row has fields of serial types that SQLite keeps for itself.
   var hasReservedTypes = false
 

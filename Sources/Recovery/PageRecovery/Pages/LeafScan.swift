@@ -22,6 +22,9 @@ struct LeafScan {
   /// one cell or is free, so that nothing speaks against them but those values.
   private(set) var isWholeWithStrangers = false
 
+  /// Where pointers lead to nothing that is a cell.
+  private var badOffsets: [Int] = []
+
   /// Whether any record on the page that is kept does not fit the table.
   private var hasStrangers = false
 
@@ -85,11 +88,12 @@ struct LeafScan {
   ///   - keys: the rowids that it can hold.
   ///   - carves: whether cells are looked for where the pointers are lost.
   ///   - admission: what becomes of well-formed records that do not fit the shape.
+  ///   - hole: the bytes that are not there.
   mutating func read(
     _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
     keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true,
     admission: Admission = .none,
-    encoding: TextEncoding = .utf8, present: Int = .max
+    encoding: TextEncoding = .utf8, hole: Range<Int>? = nil
   ) {
     cells.removeAll(keepingCapacity: true)
     badPointers = 0
@@ -97,6 +101,7 @@ struct LeafScan {
     misfits.removeAll(keepingCapacity: true)
     mostlyStrange = 0
     hasStrangers = false
+    badOffsets.removeAll(keepingCapacity: true)
     isWholeWithStrangers = false
     carved = 0
     isMended = false
@@ -127,8 +132,9 @@ struct LeafScan {
     if contentStart < geometry.usableSize {
       torn = TornSectors.ranges(bytes, content: contentStart..<geometry.usableSize)
     }
-    if present < geometry.usableSize { torn.append(present..<geometry.usableSize) }
+    if let hole { torn.append(hole) }
     if !torn.isEmpty { removeTorn() }
+    markBesideDamage()
     if kind == .tableLeaf { checkOrder() }
     if carves, isDamaged {
       let lowest = isHeaderSound ? contentStart : start + 8
@@ -149,6 +155,7 @@ struct LeafScan {
         room >= cell.end &- cell.offset
       else {
         badPointers &+= 1
+        badOffsets.append(bytes.uint16(at: pointers &+ 2 &* index) ?? 0)
         continue
       }
       if shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) == nil {
@@ -157,7 +164,9 @@ struct LeafScan {
         case .record:
           room &-= cell.end &- cell.offset
           continue
-        case .nothing: continue
+        case .nothing:
+          badOffsets.append(offset)
+          continue
         }
       }
       room &-= cell.end &- cell.offset
@@ -341,6 +350,22 @@ struct LeafScan {
     cells.removeAll { cell in torn.contains { $0.overlaps(cell.offset..<cell.end) } }
     tornCells = before - cells.count
     misfits.removeAll { misfit in torn.contains { $0.overlaps(misfit.cell.offset..<misfit.cell.end) } }
+  }
+
+  /// Marks the cells behind which another one should begin, by the pointers, and none does.
+  private mutating func markBesideDamage() {
+    guard !badOffsets.isEmpty, !isMended else { return }
+    let bad = badOffsets.sorted()
+    for index in cells.indices {
+      var low = 0
+      var high = bad.count
+      while low < high {
+        let middle = (low + high) / 2
+        if bad[middle] < cells[index].end { low = middle + 1 } else { high = middle }
+      }
+      // Up to three bytes between cells belong to none.
+      if low < bad.count, bad[low] - cells[index].end <= 3 { cells[index].isBesideDamage = true }
+    }
   }
 
   /// Marks the cells whose rowids break the ascending order: all but the longest run that ascends.

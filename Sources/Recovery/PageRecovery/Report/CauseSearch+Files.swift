@@ -61,6 +61,7 @@ extension CauseSearch {
           "\(counted(layout.base, "other byte")) \(layout.base == 1 ? "stands" : "stand") before the database: it is embedded in another file, or something was "
           + "written before it.")
     }
+    lookAtShifts()
     let main = DatabaseHeader(try evidence.main.piece(at: layout.base, length: DatabaseHeader.length))
     if let main, main.hasMagic || main.hasUsualFractions, layout.header != nil {
       if !main.hasMagic {
@@ -75,6 +76,33 @@ extension CauseSearch {
       try lookAtPageSize()
     }
     lookAtSize()
+  }
+
+  /// The places at which the file shifted.
+  private mutating func lookAtShifts() {
+    guard let file = evidence.main as? RealignedFile else { return }
+    if file.reason == .lineEnds {
+      add(
+        .shiftedPages, .certain,
+        words: "A carriage return stands before each line feed: the file was transferred as if it were text.")
+      return
+    }
+    let shifts = zip(file.parts, file.parts.dropFirst()).map { before, part in
+      (
+        page: UInt32(clamping: (part.place - 1 - reader.layout.base) / Int64(reader.pageSize) + 1),
+        bytes: (part.offset - part.place) - (before.offset - before.place)
+      )
+    }
+    let pages = Set(shifts.map { max(1, $0.page) }).sorted()
+    let missing = shifts.reduce(0) { $0 + max(0, -$1.bytes) }
+    let inserted = shifts.reduce(0) { $0 + max(0, $1.bytes) }
+    let words = [(missing, "missing"), (inserted, "too many")].filter { $0.0 > 0 }
+      .map { "\(counted(Int($0.0), "byte")) \($0.0 == 1 ? "is" : "are") \($0.1)" }.joined(separator: " and ")
+    add(
+      .shiftedPages, .certain, pages: pages,
+      words:
+        "Within \(DamageCause.place(pages)) \(words): what follows was not at its place, as where a file was changed by "
+        + "an editor or a transfer in text mode. It was read from where it is.")
   }
 
   /// Pages of another size than the header's that make much more sense mean that the header is wrong.

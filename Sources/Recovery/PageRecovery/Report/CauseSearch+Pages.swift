@@ -24,7 +24,7 @@ extension CauseSearch {
     let last = lastUsedPage
     for page in stride(from: UInt32(2), through: crawl.map.pageCount, by: 1) where isSuspicious(page, last) {
       guard try reader.readPlace(page, into: &buffer) else { continue }
-      if reader.presentCount(page) < reader.pageSize { continue }
+      if reader.hole(in: page) != nil { continue }
       switch PageContent.of(buffer, start: 0, usableSize: reader.usableSize) {
       case .zeros: groups.zeroed.append(page)
       // What was found to be another page of the store, or can be the rest of a long value, was not overwritten.
@@ -39,7 +39,7 @@ extension CauseSearch {
       case .other: if crawl.map.look(page) == .linked { whole.append(page) } else { groups.other.append(page) }
       }
     }
-    for (page, wound) in outcome.wounds.pages where reader.presentCount(page) == reader.pageSize {
+    for (page, wound) in outcome.wounds.pages where reader.hole(in: page) == nil {
       if wound.isTorn {
         groups.torn.append(page)
       } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {

@@ -43,6 +43,9 @@ public struct DamageCause: Sendable, Hashable, Codable {
     /// The first page was replaced by another page of the store.
     case staleFirstPage = "stale-first-page"
 
+    /// Bytes were put into the file or are missing from it, so that pages are not at their places.
+    case shiftedPages = "shifted-pages"
+
     /// Other bytes stand before the database.
     case embedded
 

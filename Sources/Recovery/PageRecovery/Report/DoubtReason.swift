@@ -21,6 +21,9 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
   /// An index, the highest key that was given, or another page of its table contradicts it or others of its page.
   case contradicted
 
+  /// The bytes behind it on its page were written over, perhaps with its own end.
+  case besideDamage = "beside-damage"
+
   /// Its page stands in the place of another one, and nothing confirms that it belongs to the store as it was last.
   case misplacedPage = "misplaced-page"
 
@@ -56,6 +59,7 @@ public enum DoubtReason: String, Sendable, Hashable, Codable, CaseIterable {
     case .unfinishedTransaction:
       "a transaction that did not end may have changed them and its journal is gone or damaged"
     case .contradicted: "an index, a counter or another page says otherwise"
+    case .besideDamage: "the bytes behind them were written over and perhaps their own end"
     case .misplacedPage: "their page stands in the place of another one and may be of another time or store"
     case .invalidText: "their text is not valid in the store's encoding"
     case .unusualValue: "a value of theirs is of another kind than its column"

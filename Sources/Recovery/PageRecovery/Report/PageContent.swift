@@ -32,7 +32,8 @@ enum PageContent: Hashable {
   ///   - start: where the header of a b-tree page would be: 100 on page 1, else 0.
   static func of(_ bytes: [UInt8], start: Int, usableSize: Int) -> PageContent {
     if PageSurvey.isZero(bytes.span) { return .zeros }
-    if let words = signature(bytes) { return .foreign(words) }
+    // The first page begins as a database does.
+    if start == 0 || !bytes.starts(with: DatabaseHeader.magic), let words = signature(bytes) { return .foreign(words) }
     let kind = PageKind(rawValue: bytes[start])
     if let kind, PageSurvey.isPossible(bytes.span, kind, start, usableSize) {
       let count = bytes.span.uint16(at: start + 3) ?? 0

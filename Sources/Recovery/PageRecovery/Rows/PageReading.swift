@@ -113,7 +113,7 @@ struct PageReading {
       scan.read(
         bytes, start: start, kind: context.kind(of: page, hasRowids: tree.hasRowids), shape: tree.shape,
         geometry: reader.geometry, keys: keys, admission: admission, encoding: reader.layout.encoding,
-        present: reader.presentCount(page))
+        hole: reader.hole(in: page))
     }
     read(admission(ofPage: page, tree))
     if scan.mostlyStrange * 2 > scan.cells.count {
@@ -169,6 +169,7 @@ struct PageReading {
       }
       let isConfused = columns?.concerns(cell, bytes, encoding: reader.layout.encoding) ?? false
       if isConfused { row.doubtReason = .columnOrder }
+      if pageDoubt == nil, cell.isBesideDamage { row.doubtReason = .besideDamage }
       if let contradicted, contradicted.contains(cell.rowid) { row.doubtReason = .contradicted }
       let isSingled = pageDoubt == nil && row.doubtReason != nil
       guard try write(row, bytes, &payload) else { continue }

@@ -322,6 +322,7 @@ extension DoubtReason {
       "a transaction that wrote to the table did not end, and its journal is gone; the row may have values of it"
     case .contradicted:
       "an index, the highest key that was given or another page of the table contradicts it or others of its page"
+    case .besideDamage: "the bytes behind it on its page were written over, and perhaps its own end"
     case .misplacedPage: "its page stands in the place of another one, and may be of another time or store"
     case .invalidText: "its text is not valid in the store's encoding"
     case .unusualValue: "a value of it is of another kind than its column"

@@ -125,7 +125,8 @@ package struct StoreSurvey {
     progress: @escaping @Sendable (SalvagePhase, Int64, Int64) -> Bool
   ) throws(SalvageError) -> StoreSurvey {
     let options = Salvager.Options(findsDeleted: true, progress: progress)
-    let evidence = try Evidence(path, in: fileSystem)
+    // Callers read the pages where they lie.
+    let evidence = try Evidence(path, in: fileSystem, realigns: false)
     return try SalvageRun(evidence: evidence, model: model, options: options).survey()
   }
 

@@ -1,0 +1,240 @@
+internal import SQLiteFormat
+internal import StoreFiles
+
+/// Finds where bytes were put into a file or taken from it, by pages that are whole but not at their places.
+struct RealignmentSearch {
+  private let file: any ByteSource
+  private let layout: FileLayout
+  private var parts = [RealignedFile.Part(place: 0, offset: 0)]
+  private var holes: [Range<Int64>] = []
+
+  /// The most places at which a file is taken to have shifted.
+  private static let maximumShifts = 4096
+
+  /// How often pages are looked for in vain.
+  private static let maximumFailures = 1024
+
+  /// The most line ends that are put back.
+  private static let maximumLineEnds = 1 << 20
+
+  private var size: Int { layout.pageSize }
+  private var shift: Int64 { parts.last.map { $0.offset - $0.place } ?? 0 }
+
+  private init(_ file: any ByteSource, _ layout: FileLayout) {
+    self.file = file
+    self.layout = layout
+  }
+
+  /// The file with its pages at their places; the file itself where nothing shifted.
+  static func realigned(_ file: any ByteSource) throws(SalvageError) -> any ByteSource {
+    let search = FileLayoutSearch(main: file)
+    var found = try search.stated()
+    if found == nil { found = try search.find() }
+    guard let layout = found else { return file }
+    let length = file.count - layout.base
+    let stated = layout.header.flatMap { $0.isPageCountValid ? Int64($0.pageCount) * Int64(layout.pageSize) : nil }
+    guard length % Int64(layout.pageSize) != 0 || stated ?? length != length || layout.strangePages > 0 else {
+      return file
+    }
+    if let found = try search.find(), !found.otherDatabases.isEmpty { return file }
+    var one = RealignmentSearch(file, layout)
+    if let undone = try one.withoutCarriageReturns(), try undone.pages > one.pages(of: file) { return undone.file }
+    return try one.run() ?? file
+  }
+
+  // MARK: Line ends
+
+  /// The file without the carriage returns before line feeds, where each has one, and how many of its pages are whole.
+  private func withoutCarriageReturns() throws(SalvageError) -> (file: RealignedFile, pages: Int)? {
+    var undone = parts
+    var previous: UInt8 = 0
+    var offset: Int64 = 0
+    while offset < file.count {
+      let bytes = try file.piece(at: offset, length: 1 << 18)
+      guard !bytes.isEmpty else { break }
+      for index in bytes.indices {
+        if bytes[index] == 0x0a {
+          guard previous == 0x0d, undone.count < Self.maximumLineEnds else { return nil }
+          let place = offset + Int64(index)
+          undone.append(.init(place: place - Int64(undone.count), offset: place))
+        }
+        previous = bytes[index]
+      }
+      offset += Int64(bytes.count)
+    }
+    guard undone.count > 1 else { return nil }
+    let result = RealignedFile(file, .lineEnds, undone)
+    return (result, try pages(of: result))
+  }
+
+  private func pages(of file: any ByteSource) throws(SalvageError) -> Int {
+    try FileLayoutSearch(main: file).vote(size: size, base: layout.base).filled
+  }
+
+  // MARK: Pages
+
+  private mutating func run() throws(SalvageError) -> RealignedFile? {
+    var offset = layout.base
+    // The end of the last page that is surely where it is read.
+    var known = offset
+    var failures = 0
+    while offset < file.count, failures < Self.maximumFailures, parts.count < Self.maximumShifts {
+      let bytes = try page(at: offset)
+      let start = offset == layout.base ? DatabaseHeader.length : 0
+      if TreePageLook.isWhole(bytes.span, start: start, usableSize: layout.usableSize) {
+        known = offset + Int64(size)
+      } else if !isPossible(bytes.span) {
+        if let next = try nextPage(after: max(known, offset - Int64(2 * size)), unlike: offset) {
+          try add(from: known, strange: offset, to: next)
+          known = next
+          offset = next
+          continue
+        }
+        failures += 1
+      }
+      offset += Int64(size)
+    }
+    return parts.count > 1 ? RealignedFile(file, .shifted, parts, holes: holes) : nil
+  }
+
+  /// The bytes of a page, zeros where the file has none.
+  private func page(at offset: Int64) throws(SalvageError) -> [UInt8] {
+    let missing = Int(min(Int64(size), max(0, -offset)))
+    let bytes = try file.piece(at: max(0, offset), length: size - missing)
+    return [UInt8](repeating: 0, count: missing) + bytes + [UInt8](repeating: 0, count: size - missing - bytes.count)
+  }
+
+  /// Whether a page that is none of a tree's may be a sound one: one of a long value or of the list of free pages, or zeros.
+  private func isPossible(_ bytes: Span<UInt8>) -> Bool { bytes.uint32(at: 0).map { $0 <= layout.pageCount } ?? true }
+
+  /// The first whole page behind an offset that is not aligned as the one at another offset, where others follow it.
+  private func nextPage(after start: Int64, unlike aligned: Int64) throws(SalvageError) -> Int64? {
+    let bytes = try file.piece(at: start, length: 6 * size)
+    var offset = 1
+    while offset + size <= bytes.count, start + Int64(offset) <= aligned + Int64(3 * size) {
+      if PageKind(rawValue: bytes[offset]) != nil, (start + Int64(offset) - aligned) % Int64(size) != 0,
+        isTreePage(bytes.span.extracting(offset..<(offset + size))),
+        try isFollowed(start + Int64(offset))
+      {
+        return start + Int64(offset)
+      }
+      offset += 1
+    }
+    return nil
+  }
+
+  private func isTreePage(_ bytes: Span<UInt8>) -> Bool {
+    bytes.uint16(at: 3) ?? 0 > 0 && TreePageLook.isWhole(bytes, start: 0, usableSize: layout.usableSize)
+  }
+
+  /// Whether a page is followed by another one, or by no whole one at all.
+  private func isFollowed(_ offset: Int64) throws(SalvageError) -> Bool {
+    var next = offset + Int64(size)
+    guard next + Int64(size) <= file.count else { return true }
+    for _ in 0..<8 where next + Int64(size) <= file.count {
+      let bytes = try page(at: next)
+      if isTreePage(bytes.span) { return true }
+      next += Int64(size)
+    }
+    return false
+  }
+
+  /// Notes that the file shifted.
+  ///
+  /// - Parameters:
+  ///   - known: where the pages end that are where they should be.
+  ///   - strange: the first page behind them that is none.
+  ///   - next: where the first page behind the shift begins.
+  private mutating func add(from known: Int64, strange: Int64, to next: Int64) throws(SalvageError) {
+    let size = Int64(size)
+    // The header says how many pages there are; else as few bytes as can be are missing or too many.
+    var pages = (next - known + size / 2) / size
+    if let header = layout.header, header.isPageCountValid,
+      Int64(header.pageCount) * size != file.count - layout.base
+    {
+      let others = (known - shift - layout.base) / size + (file.count - next + size / 2) / size
+      pages = max(0, Int64(header.pageCount) - others)
+    }
+    let place = known - shift
+    let shifted = next - (place + pages * size)
+    guard pages > 0 else {
+      parts.append(.init(place: place, offset: next))
+      return
+    }
+    var torn = min((strange - known) / size, pages - 1)
+    let start = known == layout.base ? DatabaseHeader.length : 0
+    let first = try page(at: known + torn * size)
+    if torn > 0, !hasHeader(first.span, 0) { torn -= 1 }
+    let begin = place + torn * size
+    let front = try page(at: begin + shift)
+    let back = try page(at: begin + shifted)
+    let seam = seam(front, back, start: torn == 0 ? start : 0)
+    if let hole = seam.hole, !hole.isEmpty {
+      holes.append((begin + Int64(hole.lowerBound))..<(begin + Int64(hole.upperBound)))
+    }
+    parts.append(.init(place: begin + Int64(seam.offset), offset: begin + Int64(seam.offset) + shifted))
+  }
+
+  private func hasHeader(_ bytes: Span<UInt8>, _ start: Int) -> Bool {
+    PageKind(rawValue: bytes[start]).map { PageSurvey.isPossible(bytes, $0, start, layout.usableSize) } ?? false
+  }
+
+  /// From where on the page within which the file shifted is as the pages behind it, and which bytes of it are not certain.
+  ///
+  /// - Parameters:
+  ///   - front: the page read as those before it.
+  ///   - back: the page read as those behind it.
+  private func seam(
+    _ front: [UInt8], _ back: [UInt8], start: Int
+  ) -> (offset: Int, hole: Range<Int>?) {
+    guard hasHeader(front.span, start), let kind = PageKind(rawValue: front[start])
+    else { return (0, 0..<8) }
+    let count = front.span.uint16(at: start + 3) ?? 0
+    let pointers = start + kind.headerLength
+    let content = min(size, max(pointers + 2 * count, front.span.uint16(at: start + 5) ?? 0))
+    let whole = Array(front[..<content] + back[content...])
+    if TreePageLook.isWhole(whole.span, start: start, usableSize: layout.usableSize) { return (content, nil) }
+    guard kind != .tableInterior else { return (size, nil) }
+    let array = pointers..<min(size, pointers + 2 * count)
+    let split = array.map { (offset: $0, good: cells(of: front, back, from: $0, array, kind)) }.max {
+      $0.good < $1.good
+    }
+    let offsets = Set((0..<count).compactMap { front.span.uint16(at: pointers + 2 * $0) }).sorted()
+    let inFront = offsets.map { end(of: front, kind, at: $0) }
+    let inBack = offsets.map { end(of: back, kind, at: $0) }
+    // The cells up to one are right in front, those from it on behind.
+    var best = (good: -1, split: 0)
+    var good = inBack.count { $0 != nil }
+    for split in 0...offsets.count {
+      if good > best.good { best = (good, split) }
+      if split < offsets.count { good += (inFront[split] != nil ? 1 : 0) - (inBack[split] != nil ? 1 : 0) }
+    }
+    if let split, split.good > best.good { return (split.offset, nil) }
+    let last = (0..<best.split).last { inFront[$0] != nil }
+    let first = (best.split..<offsets.count).first { inBack[$0] != nil }
+    let upper = first.map { offsets[$0] } ?? size
+    guard let last else { return (upper, first == 0 ? nil : content..<max(content, upper)) }
+    // A cell within which the file shifted has its beginning in front.
+    let isTorn = last + 1 == first ?? offsets.count
+    let lower = isTorn ? offsets[last] : inFront[last] ?? offsets[last]
+    return (upper, lower..<max(lower, upper))
+  }
+
+  /// How many pointers lead to cells where the file shifted within their array.
+  private func cells(
+    of front: [UInt8], _ back: [UInt8], from offset: Int, _ array: Range<Int>, _ kind: PageKind
+  ) -> Int {
+    let pointers = Array(front[array.lowerBound..<offset] + back[offset..<array.upperBound])
+    return Set((0..<(array.count / 2)).compactMap { pointers.span.uint16(at: 2 * $0) })
+      .count { end(of: back, kind, at: $0) != nil }
+  }
+
+  /// Where a cell with a whole record ends; nil where there is none.
+  private func end(of page: [UInt8], _ kind: PageKind, at offset: Int) -> Int? {
+    let bytes = page.span
+    guard let cell = LeafCell(bytes, kind: kind, at: offset, index: 0, geometry: layout.geometry),
+      RecordText.length(bytes, at: cell.payload, before: cell.payload + cell.local) == cell.length
+    else { return nil }
+    return cell.end
+  }
+}
