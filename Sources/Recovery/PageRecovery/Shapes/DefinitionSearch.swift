@@ -48,18 +48,18 @@ struct DefinitionSearch {
       let finding = try EntityNumbering.find(reader, map, schema.entries, layout)
       if let numbering = finding.numbering { shapes?.renumber(numbering) }
       isListRefuted = finding.isListRefuted
-      if var expected = shapes {
-        var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
-        if !schema.isWhole {
-          orders = try ColumnOrders.settle(
-            &expected, found: repair.entries, settled: repair.settled,
-            earlier: choice.earlierLayouts(than: layout.model), reader, map, evidence)
-          shapes = expected
-        }
-        repair.complete(by: expected.entries)
-        entries = repair.entries
-        remarks = repair.remarks
+    }
+    if var expected = shapes {
+      var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
+      if !schema.isWhole, let layout = expected.layout {
+        orders = try ColumnOrders.settle(
+          &expected, found: repair.entries, settled: repair.settled,
+          earlier: choice.earlierLayouts(than: layout.model), reader, map, evidence)
+        shapes = expected
       }
+      repair.complete(by: expected.entries)
+      entries = repair.entries
+      remarks = repair.remarks
     }
     if schema.isWhole { remarks += IntegerKeys.restore(in: &entries, rows: rows) }
     entries += ExpectedSchema.shadowTables(missingIn: entries)
@@ -85,6 +85,7 @@ struct DefinitionSearch {
         "the store's list of its entities gives them other numbers than its model, its rows and its tables do, and was not gone by"
       )
     }
+    remarks += shapes?.remarks(on: entries) ?? []
     return Definitions(
       shapes: shapes, entries: entries, declarations: shapes?.declarations(besides: entries) ?? entries, list: list,
       remarks: remarks)
