@@ -25,7 +25,8 @@ struct SchemaTests {
     "CREATE TABLE IF NOT EXISTS t(a)",
     "CREATE TABLE ZCAR ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZPRICE DECIMAL, ZDATE TIMESTAMP, ZNAME VARCHAR )",
     "CREATE TABLE t(a INTEGER, b, CONSTRAINT k PRIMARY KEY (a))", "CREATE TABLE t(a INTEGER PRIMARY KEY DESC)",
-    "CREATE TABLE t(\"\" TEXT, b)",
+    "CREATE TABLE t(\"\" TEXT, b)", "CREATE TABLE t(\"id\" INTEGER, b, PRIMARY KEY(\"id\" AUTOINCREMENT))",
+    "CREATE TABLE t(a REFERENCES u(x) ON DELETE SET DEFAULT NOT NULL, b INTEGER, CONSTRAINT k PRIMARY KEY((b) DESC))",
   ]
 
   @Test("Names, types, keys and generated columns are those that SQLite tells of", arguments: statements)

@@ -28,6 +28,38 @@ enum SchemaLacks {
           result.append("\(name).\(column.name) as \(column.declaredType)")
         }
       }
+      if let wanted = TableDefinition(sql: table.statement) {
+        result += constraints(wanted, in: definition, found).map { "\(name): \($0)" }
+      }
+    }
+    return result
+  }
+
+  /// The constraints that a table lacks, as far as they can be told without reading their expressions.
+  private static func constraints(
+    _ expected: TableDefinition, in found: TableDefinition, _ schema: Schema
+  ) -> [String] {
+    func names(_ columns: [String]) -> String { columns.map { $0.lowercased() }.joined(separator: ", ") }
+    var result: [String] = []
+    if expected.isStrict, !found.isStrict { result.append("STRICT") }
+    if names(expected.primaryKey) != names(found.primaryKey) {
+      result.append("PRIMARY KEY (\(expected.primaryKey.joined(separator: ", ")))")
+    }
+    if expected.isAutoincrement, !found.isAutoincrement { result.append("AUTOINCREMENT") }
+    let unique = Set(
+      (found.uniqueConstraints + [found.primaryKey]).map(names)
+        + schema.indexes(ofTable: found.name).compactMap(\.indexDefinition).filter { $0.isUnique && !$0.isPartial }
+        .map { names($0.columns.map { $0.name ?? "" }) })
+    for columns in expected.uniqueConstraints where !unique.contains(names(columns)) {
+      result.append("UNIQUE (\(columns.joined(separator: ", ")))")
+    }
+    if expected.checkCount > found.checkCount { result.append("\(expected.checkCount - found.checkCount) CHECK") }
+    for column in expected.columns {
+      guard let place = found.column(named: column.name) else { continue }
+      let other = found.columns[place]
+      if column.isNotNull, !other.isNotNull { result.append("\(column.name) NOT NULL") }
+      if column.generation != other.generation { result.append("\(column.name) as it is generated") }
+      if column.referencedTable != nil, other.referencedTable == nil { result.append("\(column.name) REFERENCES") }
     }
     return result
   }

@@ -39,8 +39,6 @@ public enum Affinity: String, Sendable, Hashable {
   /// A default's literal as a column of this affinity gives it.
   func applied(to literal: Value) -> Value {
     switch (self, literal) {
-    case (.text, .integer(let number)): .text(EncodedText(String(number)))
-    case (.text, .real(let number)): .text(EncodedText(String(number)))
     case (.real, .integer(let number)): .real(Double(number))
     case (.real, .text(let text)): Affinity.number(text.string).flatMap { Double($0) }.map { .real($0) } ?? literal
     case (.integer, .text(let text)), (.numeric, .text(let text)):

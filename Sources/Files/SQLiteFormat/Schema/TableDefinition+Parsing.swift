@@ -80,7 +80,10 @@ extension TableDefinition {
         column.referencedTable = reader.peek?.name
         reader.takeReference()
       } else if token.isWord("check") {
+        checkCount += 1
         reader.takeReference()
+      } else if token.isWord("autoincrement") {
+        isAutoincrement = true
       } else if token.isWord("set") {
         // `ON DELETE SET DEFAULT` is no default.
         _ = reader.next()
@@ -103,7 +106,9 @@ extension TableDefinition {
         _ = reader.next()
       } else if token.isWord("primary") {
         _ = reader.takeWord("key")
-        primaryKeyColumns = IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil }
+        let list = reader.takeParenthesized() ?? []
+        isAutoincrement = list.last?.isWord("autoincrement") == true
+        primaryKeyColumns = IndexedColumn.list(list).filter { $0.name != nil }
         primaryKeyPlace = uniqueColumns.count
       } else if token.isWord("unique") {
         uniqueColumns.append(IndexedColumn.list(reader.takeParenthesized() ?? []).filter { $0.name != nil })
@@ -113,6 +118,8 @@ extension TableDefinition {
       } else if token.isWord("references"), let referred = reader.peek?.name {
         if referring.count == 1, let index = column(named: referring[0]) { columns[index].referencedTable = referred }
         reader.takeReference()
+      } else if token.isWord("check") {
+        checkCount += 1
       } else if token.isSymbol("(") {
         reader.skipParenthesized()
       }

@@ -27,6 +27,12 @@ public struct TableDefinition: Sendable, Hashable {
   /// Whether the table has no rowids: its rows are in an index b-tree.
   public var isWithoutRowid = false
 
+  /// How many CHECK constraints are declared, those of columns included.
+  public var checkCount = 0
+
+  /// Whether no rowid is given twice.
+  public var isAutoincrement = false
+
   /// Whether the table is STRICT.
   public var isStrict = false
 

@@ -71,7 +71,7 @@ struct TokenReader {
 
   /// Takes a default: a literal, or an expression, which is nil.
   ///
-  /// - Parameter keepsDigits: whether a decimal number is text as it is written, which SQLite takes it for in a column of text.
+  /// - Parameter keepsDigits: whether a number is text, a decimal one as it is written, which SQLite takes it for in a column of text.
   mutating func takeLiteral(keepingDigits keepsDigits: Bool = false) -> Value? {
     if peek?.isSymbol("(") == true {
       let inner = takeParenthesized() ?? []
@@ -85,8 +85,10 @@ struct TokenReader {
     }
     switch next() {
     case .number(let digits):
-      let isDecimal = !digits.lowercased().hasPrefix("0x")
-      return keepsDigits && isDecimal ? .text(EncodedText(sign + digits)) : TokenReader.number(sign: sign, digits)
+      if keepsDigits, !digits.lowercased().hasPrefix("0x") { return .text(EncodedText(sign + digits)) }
+      let number = TokenReader.number(sign: sign, digits)
+      if keepsDigits, case .integer(let value) = number { return .text(EncodedText(String(value))) }
+      return number
     case .string(let text), .quoted(let text): return .text(EncodedText(text))
     case .blob(let digits): return TokenReader.blob(digits)
     case .word(let word) where isSameName(word, "true"): return .integer(1)

@@ -48,19 +48,19 @@ struct DefinitionSearch {
       let finding = try EntityNumbering.find(reader, map, schema.entries, layout)
       if let numbering = finding.numbering { shapes?.renumber(numbering) }
       isListRefuted = finding.isListRefuted
-      if var expected = shapes {
-        var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
-        // Whose statement cannot be used, has its columns in an order that nothing but its rows tells.
-        if !schema.isWhole || repair.hasUnread {
-          orders = try ColumnOrders.settle(
-            &expected, found: repair.entries, settled: repair.settled,
-            earlier: choice.earlierLayouts(than: layout.model), reader, map, evidence)
-          shapes = expected
-        }
-        repair.complete(by: expected.entries)
-        entries = repair.entries
-        remarks = repair.remarks
+    }
+    if var expected = shapes {
+      var repair = SchemaRepair(entries, isWhole: schema.isWhole, expected: expected, rows: rows)
+      // Whose statement cannot be used, has its columns in an order that nothing but its rows tells.
+      if !schema.isWhole || repair.hasUnread, let layout = expected.layout {
+        orders = try ColumnOrders.settle(
+          &expected, found: repair.entries, settled: repair.settled,
+          earlier: choice.earlierLayouts(than: layout.model), reader, map, evidence)
+        shapes = expected
       }
+      repair.complete(by: expected.entries)
+      entries = repair.entries
+      remarks = repair.remarks
     }
     var doubts = orders?.doubts ?? [:]
     if shapes?.layout == nil { doubts = ColumnCounts.repair(&entries, rows: rows) }
@@ -88,6 +88,7 @@ struct DefinitionSearch {
         "the store's list of its entities gives them other numbers than its model, its rows and its tables do, and was not gone by"
       )
     }
+    remarks += shapes?.remarks(on: entries) ?? []
     return Definitions(
       shapes: shapes, entries: entries, declarations: shapes?.declarations(besides: entries) ?? entries, list: list,
       remarks: remarks)

@@ -53,12 +53,24 @@ struct ExpectedSchema {
     let own = Dictionary(found.map { (key($0), $0) }) { first, _ in first }
     guard !isOfDonor else { return found + entries.filter { own[key($0)] == nil } }
     let given = Set(entries.map(key))
-    return entries.map { entry in
-      guard let other = own[key(entry)], let theirs = other.tableDefinition, let ours = entry.tableDefinition,
-        theirs.columns.contains(where: { ours.column(named: $0.name) == nil })
-      else { return entry }
-      return other
-    } + found.filter { !given.contains(key($0)) }
+    return entries.map { entry in own[key(entry)].flatMap { hasOtherColumns($0, than: entry) ? $0 : nil } ?? entry }
+      + found.filter { !given.contains(key($0)) }
+  }
+
+  /// What is to be said of tables that stay as the store declares them.
+  func remarks(on found: [SchemaEntry]) -> [String] {
+    guard layout == nil, !isOfDonor else { return [] }
+    let given = Dictionary(entries.filter { $0.kind == .table }.map { ($0.name.lowercased(), $0) }) { first, _ in first }
+    return found.filter { other in
+      given[other.name.lowercased()].map { hasOtherColumns(other, than: $0) } == true
+    }.map {
+      "\(printable($0.name)) has columns that the given schema lacks, and is as the store itself declares it"
+    }
+  }
+
+  private func hasOtherColumns(_ other: SchemaEntry, than entry: SchemaEntry) -> Bool {
+    guard let theirs = other.tableDefinition, let ours = entry.tableDefinition else { return false }
+    return theirs.columns.contains { ours.column(named: $0.name) == nil }
   }
 
   /// The tables behind the virtual tables of a schema that does not list them.

@@ -38,7 +38,7 @@ struct SchemaRepair {
     entries = found
     var wanted: [String: TableDefinition] = [:]
     for entry in expected.entries where entry.kind == .table {
-      if let definition = entry.tableDefinition { wanted[entry.name.lowercased()] = definition }
+      if let definition = entry.tableDefinition, !definition.isVirtual { wanted[entry.name.lowercased()] = definition }
     }
     self.wanted = wanted
     guard !wanted.isEmpty else { return }
@@ -91,7 +91,7 @@ struct SchemaRepair {
   /// Reads the other tables that the model expects by what it says of them.
   mutating func complete(by expected: [SchemaEntry]) {
     for entry in expected where entry.kind == .table && !settled.contains(entry.name.lowercased()) {
-      guard let table = entry.tableDefinition else { continue }
+      guard let table = entry.tableDefinition, !table.isVirtual else { continue }
       for index in entries.indices where entries[index].kind == .table && isSame(entries[index].name, entry.name) {
         let own = entries[index].tableDefinition
         entries[index].name = table.name
@@ -204,8 +204,11 @@ struct SchemaRepair {
   ) {
     var missing = table.columns.filter { own.column(named: $0.name) == nil }
     for index in own.columns.indices where table.column(named: own.columns[index].name) == nil {
-      guard let near = missing.firstIndex(where: { isNear($0.name, own.columns[index].name) }) else { continue }
       let name = own.columns[index].name
+      // The space before its type may be what was changed.
+      guard
+        let near = missing.firstIndex(where: { isNear($0.name, name) || isNear("\($0.name) \($0.declaredType)", name) })
+      else { continue }
       own.columns[index].name = missing.remove(at: near).name
       renameKey(&own, name, own.columns[index].name)
     }

@@ -25,7 +25,7 @@ struct PlainTables {
   private let declarations: Declarations
 
   /// The declarations of tables that only the app can make, which are written into the schema when all else is made.
-  private var carried: [Statement] = []
+  private var carried: [(statement: Statement, reason: String)] = []
 
   /// What could not be made again, in words; each means that something of the store is missing.
   private(set) var remarks: [String] = []
@@ -78,7 +78,7 @@ struct PlainTables {
       try keepUnknownColumns(of: source, in: name, &aside)
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
-      let isCarried = carried.contains { $0.kind == "table" && $0.name == statement?.name }
+      let isCarried = carried.contains { $0.statement.kind == "table" && $0.statement.name == statement?.name }
       let evaluated = ((isCarried ? nil : statement).map { [$0] } ?? [] + unique).filter(\.hasExpressions)
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
         try copy(source, into: name)
@@ -110,7 +110,7 @@ struct PlainTables {
     var standIn = statement
     standIn.sql = definition.standIn
     guard try declarations.make(standIn) == nil else { return reason }
-    carried.append(statement)
+    carried.append((statement, reason))
     return nil
   }
 
@@ -130,7 +130,7 @@ struct PlainTables {
 
   /// Writes the declarations into the schema that only the app can make, word for word.
   private mutating func carry() throws {
-    for statement in carried {
+    for (statement, lack) in carried {
       let reason = try declarations.attempt(rows: nil) {
         try database.execute(sql: "PRAGMA writable_schema = 1")
         try database.execute(
@@ -139,7 +139,7 @@ struct PlainTables {
         try database.execute(sql: "PRAGMA writable_schema = RESET")
       }
       remarks.append(
-        "the declaration of \(printable(statement.name)) needs a function that only the app has; "
+        "the declaration of \(printable(statement.name)) needs what only the app has (\(lack)); "
           + (reason.map { "it is not in the store (\($0))" } ?? "it stands in the store as it was, unchecked"))
     }
     let collations = declarations.standInCollations
@@ -223,7 +223,7 @@ struct PlainTables {
           standIn.sql =
             "CREATE INDEX \(SQLText.quotedIdentifier(index.name)) ON \(table) (\(SQLText.quotedIdentifier(column))) WHERE 0"
           guard let refusal = try declarations.make(standIn) else {
-            carried.append(index)
+            carried.append((index, reason))
             continue
           }
           reason = refusal

@@ -85,7 +85,7 @@ struct SchemaScanner {
     while let byte = byte(at: next), byte != UInt8(ascii: ";") {
       next = separatorEnd(at: next) ?? quotedEnd(at: next) ?? next + 1
     }
-    move(to: next + 1)
+    move(to: min(next + 1, bytes.count))
     previousEnd = offset
   }
 
