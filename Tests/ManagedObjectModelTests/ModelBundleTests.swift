@@ -156,7 +156,9 @@ import Testing
     let names = ["V10", "v2", "V1", "V", "V 1", "1", "01", "V2b", "V2a", "Modèle 3"]
     #expect(
       names.sorted(by: precedesNaturally) == ["01", "1", "Modèle 3", "V", "V 1", "V1", "v2", "V2a", "V2b", "V10"])
-    for ordered in [["AppV1", "AppV2", "AppV 3"], ["1.0", " 1.1", "1.10"], ["Model2", "Model-3"], ["A 1 2", "A_1.10"]] {
+    for ordered in [
+      ["AppV1", "AppV2", "AppV 3"], ["1.0", " 1.1", "1.10"], ["Model2", "Model-3"], ["A 1 2", "A_1.10"],
+    ] {
       #expect(ordered.reversed().sorted(by: precedesNaturally) == ordered)
     }
   }

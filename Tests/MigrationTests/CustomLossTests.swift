@@ -33,10 +33,12 @@ struct CustomLossTests {
   }
 
   /// The findings of a run, after those of the count beforehand have been seen to be the same.
-  private func findings(_ entities: String) throws -> (account: StepAccount, leftOut: [MigrationPlan.Finding]) {
+  private func findings(
+    _ entities: String, rest: String = ""
+  ) throws -> (account: StepAccount, leftOut: [MigrationPlan.Finding]) {
     let bundle = try bundle(Self.old, Self.new)
     let scene = try Self.scene()
-    let mapping = try Self.load(entities, bundle)
+    let mapping = try Self.load(entities, bundle, rest: rest)
     let store = try PersistentStore(opening: scene.store, model: Self.old)
     let planned = try store.read { try mapping.recordsLeftOut(in: $0) }
     try store.close()
@@ -49,6 +51,46 @@ struct CustomLossTests {
     return (account, leftOut)
   }
 
+  /// What takes all records takes only some of their values.
+  @Test func recordsAreLeftOutByTheOnlyMappingThatTakesTheirValues() throws {
+    let color = #"{"source": "Post", "destination": "Color", "attributes": {"hex": "hexColor"}}"#
+    let rest = #""remove": ["Post"], "#
+    let (account, leftOut) = try findings(
+      color + #", {"source": "Post", "destination": "Rest", "filter": "n > 2", "attributes": {"x": "n"}}"#, rest: rest)
+    #expect(account.filteredRows == ["Post": 2] && leftOut.map(\.rows) == [2])
+    // Nothing is left out where the filter takes nothing that the other has not.
+    let (other, none) = try findings(
+      color + #", {"source": "Post", "destination": "Rest", "filter": "n > 2", "attributes": {"x": "hexColor"}}"#,
+      rest: rest)
+    #expect(other.filteredRows.isEmpty && none.isEmpty)
+  }
+
+  @Test func recordsThatARelationshipToOneLeavesOutAreTold() throws {
+    let old = model(
+      entity("Note", toMany("tasks", "Task", inverse: "notes")),
+      entity("Task", toMany("notes", "Note", inverse: "tasks")))
+    let new = model(
+      entity("Note", toOne("tasks", "Task", inverse: "notes")),
+      entity("Task", toMany("notes", "Note", inverse: "tasks")))
+    let join = try #require(try StoreLayout(old).joinTables.first)
+    let isNote = join.relationship.entityName == "Note"
+    let scene = try MigrationScene(
+      old, "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 1, 1)",
+      "INSERT INTO ZTASK (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1), (2, 2, 1)",
+      "INSERT INTO \(join.name) (\(join.sourceColumn), \(join.destinationColumn)) VALUES "
+        + (isNote ? "(1, 1), (1, 2), (2, 2)" : "(1, 1), (2, 1), (2, 2)"))
+    let versions = try bundle(old, new)
+    let mapping = try MappingModelFixture(
+      old, new, .init(source: "Note", destination: "Note", relationships: [.init(name: "tasks")]),
+      .init(source: "Task", destination: "Task"), .init(name: "Mapping")
+    ).loading(for: versions)
+    #expect(mapping.notes.count == 1)
+    let result = try scene.migrate(versions, options: CustomMappingTests.options(try #require(mapping.mappings.first)))
+    let told = try #require(result.steps.first).losses.filter { $0.kind == "dropped-destinations" }
+    #expect(told.map { "\($0.entity).\($0.property ?? "") \($0.rows ?? -1)" } == ["Note.tasks 1"])
+    #expect(try scene.rows("SELECT Z_PK, ZTASKS FROM ZNOTE ORDER BY 1") == ["1|1", "2|2"])
+  }
+
   @Test func recordsThatAnotherMappingReadsAreLeftOutAllTheSame() throws {
     let (account, leftOut) = try findings(
       #"""
@@ -59,7 +101,7 @@ struct CustomLossTests {
     let only = try #require(leftOut.first)
     #expect(leftOut.count == 1 && only.entity == "Post" && only.property == nil)
     #expect(only.rows == 2 && only.examples == [2, 3])
-    #expect(only.text == "Post: records that the mapping leaves out are deleted")
+    #expect(only.text == "Post: records are left out by the filter of the mapping")
     #expect(account.entities.first { $0.entity == "Color" }?.rows == 4)
   }
 

@@ -60,6 +60,17 @@ struct DataCheckTests {
   @Test("A sound store has no finding")
   func clean() throws { #expect(try check(Self.sound).isClean) }
 
+  @Test("Rows without a primary key of their own are found, in tables of records that have lost theirs")
+  func sharedKeys() throws {
+    let loose = """
+      CREATE TABLE loose AS SELECT * FROM ZSHIP; DROP TABLE ZSHIP; ALTER TABLE loose RENAME TO ZSHIP;
+      """
+    #expect(try check(Self.sound + loose).isClean)
+    let check = try check(Self.sound + loose + "UPDATE ZSHIP SET Z_PK = 2 WHERE Z_PK = 3")
+    #expect(check.findings.map { "\($0.kind.rawValue) \($0.table) \($0.count)" } == ["duplicate-key ZSHIP 2"])
+    #expect(check.hasContradictions)
+  }
+
   @Test("A reference that leads nowhere, a one-sided one, a repeated value and a missing one are each found once")
   func found() throws {
     let check = try check(

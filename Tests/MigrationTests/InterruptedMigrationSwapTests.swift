@@ -253,6 +253,15 @@ struct InterruptedMigrationSwapTests {
     }
   }
 
+  @Test func aCopySharesNoFileWithItsOriginal() throws {
+    let scene = try Base.make()
+    var options = Migrator.Options()
+    options.output = scene.folder.appending("Copy.sqlite")
+    try scene.migrate(try Base.versions(), options: options)
+    let copied = scene.folder.appending(".Copy_SUPPORT/_EXTERNAL_DATA/file")
+    #expect(try system.status(of: copied)?.linkCount == 1)
+  }
+
   @Test(arguments: [".App_SUPPORT", ".App_SUPPORT/_EXTERNAL_DATA/file"])
   func linksAreRefusedBeforeAnythingBegins(name: String) throws {
     let scene = try Base.make()

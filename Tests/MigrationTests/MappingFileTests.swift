@@ -134,6 +134,19 @@ struct MappingFileTests {
     (oneEntity(#""attributes": {"name": "system('x')"}"#), "expression-unsupported"),
     (oneEntity(#""relationships": {"firm": {"madeBy": "Nobody"}}"#), "Nobody"),
     (oneEntity(#""relationships": {"firm": {"through": "firm"}}"#), "do not make"),
+    (
+      oneEntity(#""attributes": {"age": "1"}, "relationships": {"address": "firm"}"#),
+      "$.entities[0].relationships.address"
+    ),
+    (
+      oneEntity(#""attributes": {"age": "1"}, "relationships": {"address": {"madeBy": "PersonToPerson"}}"#),
+      "$.entities[0].relationships.address"
+    ),
+    (oneEntity(#""name": "Firm""#), "$.entities[0].name: \"Firm\" is the name of another entity"),
+    (
+      #"{"format": 1, "source": "V1", "destination": "V2", "entities": [{"source": "Firm", "destination": "Firm"}, "#
+        + #"{"source": "Firm", "destination": "Firm"}]}"#, "$.entities[1]: another entity mapping has the name"
+    ),
     (oneEntity(#""rest": "some""#), "infer"), (oneEntity(#""userInfo": {"a": 1}"#), "userInfo.a"),
     (oneEntity(#""source": "V1""#), "comes twice"), (oneEntity(""), "age"),
     (String(repeating: "[", count: 100_000), "nested"), ("\u{0}", "line 1"), (#""\ud800""#, "surrogate"), ("", "ends"),

@@ -173,7 +173,7 @@ struct MappingModelFileTests {
     #expect(error?.path?.lastComponent == "Mapping.cdm")
   }
 
-  @Test func toManyIntoToOneIsRefused() throws {
+  @Test func toManyIntoToOneIsACustomStep() throws {
     let destination = model(
       entity("Person", attribute("name"), toOne("cars", "Car")), entity("Car", attribute("color")))
     let fixture = MappingModelFixture(
@@ -186,8 +186,9 @@ struct MappingModelFileTests {
             expression: "FUNCTION($manager, \"destinationInstancesForSourceRelationshipNamed:sourceInstances:\", "
               + "\"cars\", $source.cars)")
         ]), Mapping(source: "Car", destination: "Car"))
-    let error = #expect(throws: MigrationError.self) { try fixture.loadCompiled(for: bundle(Self.before, destination)) }
-    #expect(error?.code == "mapping-invalid" && error?.propertyName == "cars")
+    let mapping = try fixture.loadCompiled(for: bundle(Self.before, destination))
+    #expect(mapping.isCustom)
+    #expect(mapping.entityMappings.first?.propertyMapping(of: "cars")?.value == .relationship("cars"))
   }
 
   // MARK: Versions

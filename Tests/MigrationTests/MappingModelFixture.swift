@@ -215,10 +215,13 @@ struct MappingModelFixture {
   }
 
   /// Writes the source and loads it.
-  func loadSource(for bundle: ModelBundle) throws -> MappingModel {
+  func loadSource(for bundle: ModelBundle) throws -> MappingModel { try one(loading(for: bundle)) }
+
+  /// The same with notes.
+  func loading(for bundle: ModelBundle) throws -> LoadedMappingModels {
     let folder = try TemporaryFolder()
     try folder.write(try xml(), to: "Mapping.xcmappingmodel/xcmapping.xml")
-    return try one(MappingModel.load(path: folder.appending("Mapping.xcmappingmodel"), for: bundle))
+    return try MappingModel.load(path: folder.appending("Mapping.xcmappingmodel"), for: bundle)
   }
 
   private func one(_ loaded: LoadedMappingModels) throws -> MappingModel {

@@ -1,5 +1,6 @@
 import ManagedObjectModel
 import Migration
+import ModelReview
 import StoreFiles
 import Testing
 
@@ -171,9 +172,20 @@ struct MigrationPathTests {
     let step = try #require(try MigrationPath(in: typed, from: .version("V1")).steps.first)
     #expect(step.mapping.carriedRenames.isEmpty && step.mapping.losses.map(\.property) == ["a"])
     // A version between that only happens to have the name tells nothing.
-    let draft = try bundle(
-      first, model(entity("Car", attribute("b", id: "a"))), model(entity("Car", attribute("b"))))
+    let draft = try bundle(first, model(entity("Car", attribute("b"))), model(entity("Car", attribute("b"))))
     #expect(try MigrationPath(in: draft, from: .version("V1")).steps.first?.mapping.carriedRenames.isEmpty == true)
+  }
+
+  @Test(arguments: [false, true])
+  func aRenameIsCarriedOnWhereTheIdentifierWasDropped(hasMore: Bool) throws {
+    let more = hasMore ? [attribute("z")] : []
+    let last = ManagedObjectModel(entities: [Entity(name: "Car", properties: [attribute("b")] + more)])
+    let dropped = try bundle(model(entity("Car", attribute("a"))), model(entity("Car", attribute("b", id: "a"))), last)
+    let step = try #require(try MigrationPath(in: dropped, from: .version("V1")).steps.first)
+    #expect(step.name == "V1 → V3" && step.mapping.losses.isEmpty)
+    #expect(step.mapping.entityMappings.first?.propertyMapping(of: "b")?.value == .copy("a"))
+    let rules = ModelLint(dropped).findings.map { "\($0.rule.rawValue) \($0.place)" }
+    #expect(rules.contains(hasMore ? "disagreeing-identifiers V2 → V3" : "dropped-identifier V2 → V3"), "\(rules)")
   }
 
   @Test func noDetourLosesWhatSourceAndTargetShare() throws {

@@ -35,6 +35,21 @@ struct MigrationPlanTests {
     return try Migrator(try bundle(models), surroundings: .still()).plan(scene.store, options: options)
   }
 
+  /// Numbers at the edge of what 64 bits hold, and of what a floating-point number keeps.
+  @Test func numbersThatAreRoundedAreCounted() throws {
+    func thing(_ type: AttributeType) -> ManagedObjectModel { model(entity("T", attribute("a", type))) }
+    let values = [
+      "-9223372036854775807 - 1", "9223372036854775807", "1 << 62", "(1 << 53) + 1", "(1 << 24) + 1", "0", "NULL",
+    ]
+    let rows = values.enumerated().map { "(\($0 + 1), 1, 1, \($1))" }.joined(separator: ", ")
+    let scene = try MigrationScene(
+      thing(.integer64), "INSERT INTO ZT (Z_PK, Z_ENT, Z_OPT, ZA) VALUES \(rows)")
+    for (type, altered) in [(AttributeType.double, [Int64(2), 4]), (.float, [2, 4, 5])] {
+      let plan = try Self.plan(scene, thing(.integer64), thing(type))
+      #expect(plan.steps.first?.losses.map(\.examples) == [altered])
+    }
+  }
+
   @Test func everyStepIsCountedInTheStoreAsItIs() throws {
     let scene = try Self.make()
     let plan = try Self.plan(scene, Self.first, Self.second, Self.third, via: ["V2"])

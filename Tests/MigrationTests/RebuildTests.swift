@@ -162,4 +162,25 @@ struct RebuildTests {
     let error = #expect(throws: MigrationError.self) { try scene.migrate(try bundle(old, new)) }
     #expect(error?.detail.contains("CloudKit") == true)
   }
+
+  /// The mirroring would take the records of the new entity for those of the old one.
+  @Test func aMirroredNumberIsGivenToNoOtherEntity() throws {
+    let first = model(entity("Bbb", attribute("x")), entity("Ccc", attribute("y")))
+    let fewer = model(entity("Bbb", attribute("x")))
+    let new = model(entity("Bbb", attribute("x")), entity("Ddd", attribute("q")))
+    for (old, numbers, isRefused) in [(first, "1", true), (fewer, "1", false), (fewer, "1), (2, 2", true)] {
+      let scene = try MigrationScene(
+        old, "CREATE TABLE ANSCKRECORDMETADATA (Z_PK INTEGER PRIMARY KEY, ZENTITYID INTEGER)",
+        "INSERT INTO ANSCKRECORDMETADATA VALUES (1, \(numbers))")
+      let versions = try bundle(old, new)
+      let plan = try Migrator(versions, surroundings: .still()).plan(scene.store)
+      #expect(plan.isPossible == !isRefused)
+      guard isRefused else {
+        try scene.migrate(versions)
+        continue
+      }
+      let error = try #require(throws: MigrationError.self) { try scene.migrate(versions) }
+      #expect(error.kind == .dataViolation && error.detail.contains("Ddd would get number 2"), "\(error)")
+    }
+  }
 }

@@ -50,6 +50,77 @@ struct RepairDataTests {
     return try queue.read { try String.fetchAll($0, sql: sql) }
   }
 
+  /// Tables that have lost their primary key, with a key and a pair that are there twice, and numbers of other entities beside
+  /// references.
+  @Test func rowsOfOneKeyAreToldAndSetAside() throws {
+    let old = model(
+      entity("Animal", attribute("n"), toMany("homes", "Home", inverse: "pet"), toMany("tags", "Tag", inverse: "all")),
+      entity("Dog", parent: "Animal"), entity("Home", toOne("pet", "Animal", inverse: "homes")),
+      entity("Tag", toMany("all", "Animal", inverse: "tags")))
+    let new = model(
+      entity(
+        "Animal", attribute("n"), attribute("m"), toMany("homes", "Home", inverse: "pet"),
+        toMany("tags", "Tag", inverse: "all")),
+      entity("Dog", parent: "Animal"), entity("Home", toOne("pet", "Animal", inverse: "homes")),
+      entity("Tag", toMany("all", "Animal", inverse: "tags")))
+    let layout = try StoreLayout(old)
+    let join = try #require(layout.joinTables.first)
+    guard case .toOne(_, let found, _)? = layout.storage(of: "pet", in: "Home") else { return }
+    let number = try #require(found)
+    func loose(_ table: String) -> String {
+      "CREATE TABLE loose AS SELECT * FROM \(table); DROP TABLE \(table); ALTER TABLE loose RENAME TO \(table);"
+    }
+    let scene = try MigrationScene(
+      old, "INSERT INTO ZANIMAL (Z_PK, Z_ENT, Z_OPT, ZN) VALUES (1, 1, 1, 'a'), (2, 2, 1, 'b')",
+      "INSERT INTO ZHOME (Z_PK, Z_ENT, Z_OPT, ZPET, \(number)) VALUES (1, 3, 1, 1, 1), (2, 3, 1, 2, 3), (3, 3, 1, 2, NULL)",
+      "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT) VALUES (1, 4, 1)", "INSERT INTO \(join.name) VALUES (1, 1)",
+      loose("ZANIMAL") + loose(join.name), "INSERT INTO ZANIMAL (Z_PK, Z_ENT, Z_OPT, ZN) VALUES (2, 2, 1, 'again')",
+      "INSERT INTO \(join.name) VALUES (1, 1)")
+    let versions = try bundle(old, new)
+    let plan = try Migrator(versions, surroundings: .still()).plan(scene.store)
+    #expect(plan.steps.first?.failures.map { "\($0.kind) \($0.rows ?? 0)" } == ["duplicate-key 2", "duplicate-key 2"])
+    let error = try #require(throws: MigrationError.self) { try scene.migrate(versions) }
+    #expect(error.kind == .dataViolation && error.detail.contains("ZANIMAL"), "\(error)")
+    var options = Migrator.Options()
+    options.repair = .data
+    let result = try Migrator(versions, surroundings: .still()).repair(scene.store, options: options)
+    let repair = try #require(result.repair)
+    #expect(repair.setAsideRows == 2 && repair.changes.filter { $0.kind == .entityNumbers }.map(\.rows) == [2])
+    #expect(try scene.rows("SELECT Z_PK, ZN FROM ZANIMAL ORDER BY 1") == ["1|a", "2|b"])
+    #expect(try scene.rows("SELECT Z_PK, \(number) FROM ZHOME ORDER BY 1") == ["1|1", "2|2", "3|2"])
+    #expect(try scene.rows("SELECT count(*) FROM \(join.name)") == ["1"])
+    try scene.migrate(versions)
+    #expect(try scene.rows("SELECT count(*) FROM pragma_table_info('ZANIMAL') WHERE pk = 1") == ["1"])
+    #expect(try scene.rows("SELECT count(*) FROM pragma_table_info('\(join.name)') WHERE pk > 0") == ["2"])
+  }
+
+  @Test func aMissingJoinTableIsALossUnlessItsPairsLieBesideIt() throws {
+    let model = model(
+      entity("Cat", toMany("toys", "Toy", inverse: "cats")), entity("Toy", toMany("cats", "Cat", inverse: "toys")))
+    let join = try #require(try StoreLayout(model).joinTables.first)
+    let (other, column) = ("Z_3\(join.name.dropFirst(3))", "Z_3\(join.sourceColumn.dropFirst(3))")
+    let filling = [
+      "INSERT INTO ZCAT (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 1, 1)",
+      "INSERT INTO ZTOY (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1), (2, 2, 1)",
+      "INSERT INTO \(join.name) VALUES (1, 2), (2, 2)",
+    ].joined(separator: ";")
+    let renaming = """
+      ALTER TABLE \(join.name) RENAME TO \(other); ALTER TABLE \(other) RENAME COLUMN \(join.sourceColumn) TO \(column);
+      DROP INDEX IF EXISTS \(join.name)_\(join.destinationColumn)_INDEX
+      """
+    for (change, pairs) in [("DROP TABLE \(join.name)", 0), (renaming, 2)] {
+      let scene = try MigrationScene(model, filling, change)
+      let repair = try #require(try Migrator(try bundle(model), surroundings: .still()).repair(scene.store).repair)
+      #expect(repair.hasLostRecords == (pairs == 0), "\(repair.leftOut)")
+      #expect(try scene.rows("SELECT count(*) FROM \(join.name)") == ["\(pairs)"])
+      #expect(repair.changes.contains { $0.text.contains(other) } == (pairs > 0))
+    }
+    // Where there are no records there were no pairs.
+    let empty = try MigrationScene(model, "DROP TABLE \(join.name)")
+    let nothing = try #require(try Migrator(try bundle(model), surroundings: .still()).repair(empty.store).repair)
+    #expect(!nothing.hasLostRecords)
+  }
+
   @Test func whatBreaksTheRulesIsPutRightAndNothingIsThrownAway() throws {
     let scene = try scene()
     let (migrator, options) = try migrator()

@@ -37,6 +37,21 @@ struct FrozenSchemaTests {
     }
   }
 
+  @Test func typesThatAClassHasTheNameOfAreNamedWithTheirModule() throws {
+    func attribute(_ name: String, _ type: AttributeType) -> Property {
+      .attribute(Attribute(traits: PropertyTraits(name: name, isOptional: name == "n"), type: type))
+    }
+    let model = ManagedObjectModel(
+      entities: [
+        Entity(name: "Card", properties: [attribute("made", .date), attribute("n", .integer64)]),
+        Entity(name: "Date", properties: [attribute("text", .string)]),
+        Entity(name: "Int", properties: [attribute("x", .string)]),
+      ])
+    let frozen = try FrozenSchema(model, name: "V1")
+    #expect(try hashes(frozen) == model.versionHashes().mapValues(\.hex))
+    #expect(frozen.text.contains("var made: Foundation.Date") && frozen.text.contains("var n: Swift.Int?"))
+  }
+
   @Test func namesThatSwiftReservesAreQuoted() throws {
     let entity = Entity(
       name: "Task",

@@ -122,7 +122,7 @@ struct OpenCommand: ParsableCommand {
         OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
       var bundle: ModelBundle?
       if case .coreData(let versions) = model { bundle = versions }
-      let planned = PlannedRemovals(bundle, way)
+      let planned = PlannedRemovals(bundle, target: to, way)
       let isWithLosses = opening.isWithLosses(besides: planned.contains)
       if TextStyle.current.isQuiet, !output.json, isWithLosses || opening.quarantinedPath != nil {
         // The exit code does not tell that the store was moved away, nor how much is lost.

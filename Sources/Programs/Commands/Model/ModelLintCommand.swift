@@ -93,7 +93,8 @@ struct ModelLintCommand: ParsableCommand {
         if !output.json {
           let drafts = ModelLock.drafts(in: bundle).map { printable($0.name) }
           if !drafts.isEmpty {
-            text += "left out of the order, since their names come after the current version's: "
+            text +=
+              "left out of the order, since their names come after the current version's: "
               + "\(drafts.joined(separator: ", ")); --versions says where they belong\n"
           }
           text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
@@ -202,7 +203,8 @@ extension LintFinding {
     case .editedAfterRelease:
       hint = "Undo the edit; freeze the version with: lazaret model freeze <lock> --version-name <name>."
     case .inconsistentModel: hint = "Correct the declaration."
-    case .dataLoss, .dependsOnData, .notMigratable, .cloudEncryptionChanged, .missingRelease, .mismatchedHashes,
+    case .dataLoss, .dependsOnData, .droppedIdentifier, .notMigratable, .cloudEncryptionChanged, .missingRelease,
+      .mismatchedHashes,
       .unreadableVersion, .unresolvedSource, .uncertainSource, .liveClass, .aliasName, .duplicateChecksum,
       .unplannedRelease, .unknownRelease, .foreignVersionClass, .unfrozenType, .unlistedClass, .platformDependent,
       .cloudKitUniqueness, .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule,

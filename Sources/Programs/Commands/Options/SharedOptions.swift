@@ -157,7 +157,8 @@ struct VersionOrderOptions: ParsableArguments {
       guard let chosen = bundle.choosing(target) else {
         let names = bundle.versions.map { printable($0.name) }.joined(separator: ", ")
         throw ModelError(
-          .versionOrder, path: path, detail: "it has no version \"\(printable(target))\" that can be read; it has \(names)",
+          .versionOrder, path: path,
+          detail: "it has no version \"\(printable(target))\" that can be read; it has \(names)",
           hint: "Name one of these versions.")
       }
       return .coreData(chosen)

@@ -15,6 +15,9 @@ struct LossCount: Sendable {
     for loss in step.mapping.losses {
       counts[loss, default: 0] += try Self.count(loss, store)
     }
+    for found in try store.read({ try step.mapping.recordsLeftOut(in: $0) }) {
+      counts[MigrationLoss(.filteredRecords, source: found.entity), default: 0] += found.rows ?? 0
+    }
   }
 
   /// Adds what was counted elsewhere for the same step.
@@ -41,9 +44,12 @@ struct LossCount: Sendable {
 
   /// The losses, those that an entity only inherits counted with the entity that declares them.
   var losses: [VerificationReport.Loss] {
-    let kept = step.mapping.losses.withoutInherited()
+    let filtered = counts.keys.filter { $0.kind == .filteredRecords }.sorted {
+      $0.sourceEntityName < $1.sourceEntityName
+    }
+    let kept = step.mapping.losses.withoutInherited() + filtered
     return kept.map { loss in
-      let whole = step.mapping.losses.filter { other in
+      let whole = (step.mapping.losses + filtered).filter { other in
         other.kind == loss.kind && other.property == loss.property
           && (other == loss || other.declaringEntityName == loss.sourceEntityName)
       }

@@ -66,8 +66,8 @@ struct CustomFilters {
 
   private static func finding(_ entityName: String, rows: Int?, examples: [Int64]) -> MigrationPlan.Finding {
     MigrationPlan.Finding(
-      kind: "filtered-records", entity: entityName, property: nil, rows: rows, examples: examples,
-      text: "\(printable(entityName)): records are left out by the filter of the mapping")
+      kind: MigrationLoss.Kind.filteredRecords.rawValue, entity: entityName, property: nil, rows: rows,
+      examples: examples, text: MigrationLoss(.filteredRecords, source: entityName).text)
   }
 
   private func goesOn(_ mapping: EntityMapping) -> Bool {

@@ -93,13 +93,14 @@ extension CustomRun {
   /// Counts the records that a relationship to one leads to no more, because another was chosen.
   private func countDropped(_ pairs: [CustomPairs], of key: PropertyKey) throws {
     // Both sides of a relationship have the same pairs.
-    let dropped = try pairs.filter { !$0.isUnique }.map { pair in
-      try Int.fetchOne(
-        database,
-        sql: "SELECT count(*) FROM (SELECT DISTINCT \(pair.own) AS own, \(pair.target) AS target FROM \(pair.from) "
-          + "WHERE \(pair.conditions.joined(separator: " AND "))) AS d JOIN temp.LazaretPairs AS p "
-          + "ON p.x = d.own AND p.y <> d.target") ?? 0
-    }.max() ?? 0
+    let dropped =
+      try pairs.filter { !$0.isUnique }.map { pair in
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM (SELECT DISTINCT \(pair.own) AS own, \(pair.target) AS target FROM \(pair.from) "
+            + "WHERE \(pair.conditions.joined(separator: " AND "))) AS d JOIN temp.LazaretPairs AS p "
+            + "ON p.x = d.own AND p.y <> d.target") ?? 0
+      }.max() ?? 0
     if dropped > 0 { droppedPairs[key] = dropped }
   }
 

@@ -71,6 +71,7 @@ struct CustomStepCheck {
       guard try old(PropertyPath(relationship)).relationship != nil, new.relationship != nil else {
         throw Self.invalid(mapping, name, "an attribute and a relationship cannot be copied into each other")
       }
+      try checkKinship(try old(PropertyPath(relationship)), new, mapping, name)
     case .destinations(let other, let reference):
       guard new.relationship != nil else {
         throw Self.invalid(mapping, name, "only a relationship can lead to what another entity mapping makes")
@@ -107,6 +108,22 @@ struct CustomStepCheck {
         mapping, name, "external storage is on for only one of the two attributes",
         hint: old.isMarked ? "Leave external storage on, or register a policy." : "Map it with the value externalize.")
     }
+  }
+
+  /// Refuses a relationship whose records become none of the entity that the new one leads to.
+  private func checkKinship(
+    _ old: StoredProperty, _ new: StoredProperty, _ mapping: EntityMapping, _ name: String
+  ) throws(MigrationError) {
+    guard let before = old.relationship?.destinationEntityName, let after = new.relationship?.destinationEntityName
+    else { return }
+    let family = layout.sourceSide.family(of: before)
+    let made = layout.mapping.entityMappings.filter { family.contains($0.sourceEntityName ?? "") }
+      .compactMap(\.destinationEntityName)
+    guard !made.isEmpty, !made.contains(where: { layout.destinationSide.isKind($0, of: after) }) else { return }
+    throw Self.invalid(
+      mapping, name,
+      "it leads to \(printable(after)), and what \(printable(old.path.description)) leads to becomes "
+        + Set(made).sorted().map(printable).joined(separator: ", "))
   }
 
   private func checkDestinations(

@@ -58,6 +58,7 @@ extension MigrationLoss {
     case .becomesTransient: "\(place) is not stored any more: its values are deleted"
     case .becomesDerived: "\(place) is computed from now on: its values are replaced"
     case .relationshipOrder: "\(place) loses the order of its records"
+    case .filteredRecords: "\(place): records are left out by the filter of the mapping"
     case .unrelatedDestination: "\(place) leads to an unrelated entity from now on: what it connects is cut"
     }
   }

@@ -22,6 +22,9 @@ public struct MigrationLoss: Sendable, Hashable {
 
     /// The pairs of a relationship that leads to an unrelated entity from now on.
     case unrelatedDestination = "unrelated-destination"
+
+    /// Records that the filter of a mapping leaves out.
+    case filteredRecords = "filtered-records"
   }
 
   /// What is lost.

@@ -59,7 +59,8 @@ extension MappingModel {
     guard file.emptyCount > 0 else { return }
     result.notes.append(
       MigrationError(
-        .mappingInvalid, operation: "use \(counted(file.emptyCount, "entry", "entries")) of the mapping model", path: path,
+        .mappingInvalid, operation: "use \(counted(file.emptyCount, "entry", "entries")) of the mapping model",
+        path: path,
         detail: "neither an entity of the source nor one of the destination is named",
         hint: "Remove what is empty in Xcode; the others are used."))
   }

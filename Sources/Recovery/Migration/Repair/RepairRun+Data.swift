@@ -30,7 +30,8 @@ extension RepairRun {
       let key = table.columns.filter { $0.name.uppercased() == "Z_PK" }.map { $0.declaredType.uppercased() }
       let hasRowids = try Bool.fetchOne(
         database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [table.name])
-      guard hasRowids != true || layout.table(named: name) != nil && key != ["INTEGER"] else { continue }
+      let isInteger = layout.table(named: name) == nil || key.contains { $0.contains("INT") }
+      guard hasRowids != true || !isInteger else { continue }
       throw Self.refused(
         "table \(printable(name)) is without the primary key of the model, so that its records cannot be told apart")
     }
@@ -151,7 +152,8 @@ extension RepairRun {
       note(
         .entityNumbers, in: reference.table, column, rows: changed,
         "\(counted(changed, "reference")) of \(printable(reference.key.description)) "
-          + "\(changed == 1 ? "gets" : "get") the number of the entity that \(changed == 1 ? "it leads" : "they lead") to")
+          + "\(changed == 1 ? "gets" : "get") the number of the entity that \(changed == 1 ? "it leads" : "they lead") to"
+      )
     }
   }
 

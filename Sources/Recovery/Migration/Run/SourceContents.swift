@@ -148,7 +148,8 @@ struct SourceContents {
     let keys = try Int64.fetchAll(database, sql: "SELECT Z_PK \(place) ORDER BY Z_PK LIMIT 10")
     return MigrationError(
       .dataViolation,
-      detail: "\(counted(unknown, "row")) of table \(printable(table.name)) \(unknown == 1 ? "is" : "are") of no entity of the "
+      detail:
+        "\(counted(unknown, "row")) of table \(printable(table.name)) \(unknown == 1 ? "is" : "are") of no entity of the "
         + "model; primary keys: \(keys.sqlList)",
       hint: "Salvage the store, or delete these rows; the store is as it was.", entityName: table.rootEntityName)
   }

@@ -135,7 +135,9 @@ struct StepVerification {
             "\(printable(entity.name)) has \(rows) records and should have \(expected)", entity: entity.name)
         }
         if rows > 0, layout.destinationSide.entity(entity.name)?.isAbstract == true {
-          throw Self.failed("\(counted(rows, "record")) of \(printable(entity.name)), which is abstract, \(rows == 1 ? "is" : "are") there", entity: entity.name)
+          throw Self.failed(
+            "\(counted(rows, "record")) of \(printable(entity.name)), which is abstract, \(rows == 1 ? "is" : "are") there",
+            entity: entity.name)
         }
       }
       guard found.isEmpty else {

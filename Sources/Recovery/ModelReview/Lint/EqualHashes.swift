@@ -29,6 +29,34 @@ enum EqualHashes {
             old: "\(source).\(origin)", new: "\(destination).\(property.destination)"))
       }
     }
+    return findings + dropped(from: before.model, to: after.model, place)
+  }
+
+  /// The renaming identifiers that a version has no more: stores from before the rename lose what was renamed where nothing leads
+  /// through the version that had them.
+  private static func dropped(
+    from before: ManagedObjectModel, to after: ManagedObjectModel, _ place: String
+  ) -> [LintFinding] {
+    var findings: [LintFinding] = []
+    func note(_ name: String, _ former: String?, _ latter: String?, entity: String, property: String? = nil) {
+      guard let former, former != name, latter == nil else { return }
+      findings.append(
+        LintFinding(
+          .droppedIdentifier, in: place, entity: entity, property: property,
+          detail: "\(printable(property.map { "\(entity).\($0)" } ?? entity)) says no more that it was "
+            + "\(printable(former)): only a way through the version before keeps what older stores have under that name",
+          hint: "Keep the renaming identifier as long as there may be stores from before the rename."))
+    }
+    for (name, entity) in before.entities.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
+      guard let same = after.entities[name] else { continue }
+      note(name, entity.explicitRenamingIdentifier, same.explicitRenamingIdentifier, entity: name)
+      for (key, property) in entity.properties.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
+        guard let other = same.properties[key] else { continue }
+        note(
+          key, property.traits.explicitRenamingIdentifier, other.traits.explicitRenamingIdentifier, entity: name,
+          property: key)
+      }
+    }
     return findings
   }
 

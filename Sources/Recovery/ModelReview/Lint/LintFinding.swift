@@ -58,6 +58,9 @@ public struct LintFinding: Sendable, Hashable {
     /// Two schemas of a migration plan have one checksum.
     case duplicateChecksum = "duplicate-checksum"
 
+    /// A renaming identifier was dropped, and the version hashes of both versions are equal.
+    case droppedIdentifier = "dropped-identifier"
+
     /// A version was released, and is not in the migration plan.
     case unplannedRelease = "unplanned-release"
 
@@ -145,7 +148,7 @@ extension LintFinding.Rule {
       .mismatchedHashes, .unreadableVersion, .unresolvedSource, .liveClass, .duplicateChecksum, .unplannedRelease,
       .unknownRelease, .foreignVersionClass, .unfrozenType:
       .error
-    case .dataLoss, .dependsOnData, .possibleRename, .cloudEncryptionChanged, .cloudKitUniqueness,
+    case .dataLoss, .dependsOnData, .droppedIdentifier, .possibleRename, .cloudEncryptionChanged, .cloudKitUniqueness,
       .cloudKitMandatoryAttribute,
       .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule, .cloudKitType,
       .cloudKitNotAdditive, .uncertainSource, .aliasName, .unlistedClass, .platformDependent:

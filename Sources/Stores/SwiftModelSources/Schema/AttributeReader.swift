@@ -58,7 +58,7 @@ struct AttributeReader {
       attribute.traits.isOptional = true
       return read(inner, written, isTop: isTop, depth: depth + 1, into: &attribute)
     case .model(let declaration): return fail(.unresolvedType, "holds the model \(declaration.name) within a value")
-    case .unknown(let kind, let words): 
+    case .unknown(let kind, let words):
       // What has no name is said by what it is.
       if case .other = written { return fail(kind, words) }
       return fail(kind, "is of type \(written.text), which \(words)")

@@ -178,7 +178,8 @@ struct SchemaWriter {
             entity: entity, property: attribute.name)
         }
         structures.append(
-          "      var \(try Self.identifier(leaf.name, entity: entity)): \(qualified(type))\(leaf.traits.isOptional ? "?" : "")")
+          "      var \(try Self.identifier(leaf.name, entity: entity)): \(qualified(type))\(leaf.traits.isOptional ? "?" : "")"
+        )
       }
     }
     structures.append("    }")

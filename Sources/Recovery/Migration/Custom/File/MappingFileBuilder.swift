@@ -85,6 +85,12 @@ struct MappingFileBuilder {
             for: entity.destination, among: Array(destination.entities.keys), "entities of the destination"))
       }
     }
+    for entity in file.entities {
+      guard let name = entity.name, name != entity.destination, destination.entities[name] != nil else { continue }
+      throw invalid(
+        "\(entity.place).name", "\"\(printable(name))\" is the name of another entity of the destination",
+        hint: "Give it a name of its own, such as \(printable(entity.source))To\(printable(entity.destination)).")
+    }
     for (name, place) in file.removed where source.entities[name] == nil {
       throw invalid(
         place, "the source has no entity \"\(printable(name))\"",
