@@ -53,6 +53,20 @@ struct BackupDamageTests {
     #expect(proof.problems.first?.blocks == [block])
   }
 
+  @Test("The evidence of a damaged store is as it was kept, and is never called a good backup")
+  func evidence() throws {
+    let scene = try BackupScene()
+    var bytes = try scene.bytes(scene.store)
+    for place in 8192..<12288 { bytes[place] = 0 }
+    try scene.folder.write(bytes, to: "Stores/App.sqlite")
+    let backup = try scene.back(up: 0)
+    #expect(backup.isApart)
+    let proof = try prove(scene, backup.id)
+    #expect(proof.result == .proven && proof.isOfEvidence)
+    #expect(proof.warnings?.first?.code == "evidence")
+    #expect(try BackupProof(json: proof.json(), of: backup.id)?.isOfEvidence == true)
+  }
+
   @Test("A cut tail and a lost file are seen without reading, and the rest can be restored")
   func cutTail() throws {
     let scene = try BackupScene(rows: 40_000)

@@ -35,6 +35,28 @@ struct NoStoreCommandTests {
     #expect(!names.contains("Incompatible") && !names.contains("Backups") && !names.contains("Out.sqlite"))
   }
 
+  @Test func nothingIsWrittenUnderTheNameOfAPartOfAStore() throws {
+    let queue = try DatabaseQueue(path: desk.folder.appending("Plain.sqlite").string)
+    try queue.write { try $0.execute(sql: "CREATE TABLE t (a); INSERT INTO t VALUES (1)") }
+    try queue.close()
+    #expect(try desk.run(["backup", "create", "Plain.sqlite"]).status == 0)
+    let before = try FolderContents(of: desk.folder.path)
+    for ending in ["-wal", "-shm", "-journal", "-WAL"] {
+      let name = "Plain.sqlite\(ending)"
+      for verb in [
+        ["salvage", "Plain.sqlite", "-o", name], ["damage", "Plain.sqlite", "-o", name, "--kind", "zero:1"],
+        ["export", "Plain.sqlite", "-o", name, "--yes"], ["kit", "create", "Plain.sqlite", "-o", name],
+        ["migrate", "Plain.sqlite", "--model", desk.model, "--output", name],
+        ["model", "export", desk.model, "-o", name], ["bundle", "unpack", "Plain.sqlite", "-o", name],
+        ["backup", "restore", "--of", "Plain.sqlite", "--to", name],
+      ] {
+        let result = try desk.run(verb)
+        #expect(result.status == 64 && result.errors.contains("part of the store"), "\(verb): \(result.errors)")
+      }
+    }
+    #expect(try FolderContents(of: desk.folder.path) == before)
+  }
+
   @Test func aTextIsReplacedWhereThatIsSaid() throws {
     try desk.folder.write(text, to: "README.md")
     let opened = try desk.lazaret("open", "README.md", "--model", desk.model, "--replace-foreign")

@@ -213,6 +213,68 @@ struct LogVerdictTests {
     }
   }
 
+  @Test("Nothing wrong is never said of a log that was not read to its end, and its words say so")
+  func unreadLogs() throws {
+    func look(_ specimen: Specimen) throws -> Examination {
+      let folder = try TemporaryFolder()
+      return try examiner().look(try specimen.place(in: folder), nil, .full)
+    }
+    let whole = try Self.logged(rows: 300, length: 60)
+    #expect(try !look(whole).health.mayLackCommits)
+    for (name, change) in [
+      ("cut", { $0.removeLast(1000) }), ("salts", { $0[$0.count - 4120 + 9] ^= 1 }), ("header", { $0.removeFirst(32) }),
+      ("shifted", { $0.insert(0, at: 700) }), ("zeros behind", { $0 += [UInt8](repeating: 0, count: 4120) }),
+    ] as [(String, (inout [UInt8]) -> Void)] {
+      var specimen = whole
+      var log = specimen.log ?? []
+      change(&log)
+      specimen.log = log
+      let examination = try look(specimen)
+      #expect(examination.health.hasUnreadLog && examination.health.mayLackCommits, "\(name)")
+      #expect(!examination.reason.words.contains("Nothing wrong"), "\(name)")
+      #expect(examination.reason.words.contains("log"), "\(name): \(examination.reason.words)")
+    }
+    var journalled = try Self.hot()
+    journalled.journal?.replaceSubrange(0..<28, with: [UInt8](repeating: 0, count: 28))
+    #expect(try look(journalled).health.mayLackCommits)
+  }
+
+  @Test("The log of a later state beside an earlier copy of the file is not the store's")
+  func laterLog() throws {
+    let early = try Specimen.plain(
+      "PRAGMA journal_mode = WAL", "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT)", "CREATE INDEX i ON t(a)",
+      Self.filling(rows: 900, length: 60), "PRAGMA wal_checkpoint(TRUNCATE)")
+    var specimen = try early.running(
+      "PRAGMA wal_autocheckpoint = 0", "DELETE FROM t WHERE id % 3 = 0", "PRAGMA wal_checkpoint(TRUNCATE)",
+      Self.filling(rows: 300, length: 60, from: 2001), Self.filling(rows: 300, length: 60, from: 3001))
+    specimen.main = early.main
+    let folder = try TemporaryFolder()
+    let examination = try examiner().look(try specimen.place(in: folder), nil, .full)
+    #expect(examination.verdict == .damaged && examination.reason.code == "foreign-wal")
+    #expect(examination.reason.words.contains("another state"))
+    #expect(examination.entities.first?.rows == 900)
+  }
+
+  #if os(Linux)
+    @Test("A log that was deleted while a process has it open makes the store unavailable")
+    func deletedLog() throws {
+      let folder = try TemporaryFolder()
+      let path = folder.appending("Store.sqlite")
+      let queue = try DatabaseQueue(path: path.string)
+      try queue.writeWithoutTransaction { db in
+        try db.execute(
+          sql: "PRAGMA journal_mode = WAL; CREATE TABLE t(a); PRAGMA wal_checkpoint(TRUNCATE); INSERT INTO t VALUES (1)"
+        )
+      }
+      #expect(try examiner().look(path).verdict == .compatible)
+      try FileSystem().unlink(StoreFileSet(main: path).path(of: .wal))
+      let examination = try examiner().look(path)
+      #expect(examination.verdict == .unavailable)
+      #expect(examination.reason.code == "log-deleted-in-use")
+      try queue.close()
+    }
+  #endif
+
   @Test("A hot journal is undone: the rows are those of before")
   func hotJournal() throws {
     let folder = try TemporaryFolder()

@@ -72,6 +72,51 @@ struct JournalTests {
     #expect(journal.recordCount < whole.recordCount)
   }
 
+  @Test("Whole records with right checksums are rolled back, whatever the count says and wherever the journal ends")
+  func asFarAsItGoes() throws {
+    let (files, before) = try midTransaction("PRAGMA synchronous = FULL")
+    let journal = try #require(files.journal)
+    let whole = try #require(try files.open().rollbackJournal)
+    #expect(whole.segmentCount > 2 && !whole.isCutShort)
+    for count in [UInt8(0), 1] {
+      var wiped = files
+      wiped.journal?.replaceSubrange(8..<12, with: [0, 0, 0, count])
+      let database = try wiped.open()
+      #expect(database.rollbackJournal?.pages == whole.pages, "\(count)")
+      #expect(try database.content() == before, "\(count)")
+    }
+    var magic = files
+    magic.journal?.replaceSubrange(8..<12, with: [0, 0, 9, 9])
+    #expect(try magic.open().rollbackJournal?.isCutShort == true)
+    for part in 1...7 {
+      var cut = files
+      cut.journal = Array(journal.prefix(journal.count * part / 8))
+      let found = try #require(try cut.open().rollbackJournal)
+      for page in found.pages { #expect(found.pageOffset(of: page) == whole.pageOffset(of: page)) }
+      let there = whole.pages.filter { (whole.pageOffset(of: $0) ?? 0) + 1028 <= Int64(journal.count * part / 8) }
+      #expect(found.pages == there)
+    }
+  }
+
+  @Test("A journal without its header may be of a transaction that did not end, as long as the file has other pages")
+  func withoutHeader() throws {
+    let (files, before) = try midTransaction()
+    var zeroed = try #require(files.journal)
+    for place in 0..<28 { zeroed[place] = 0 }
+    let remains = try #require(try HeaderlessJournal(MemoryBytes(zeroed), pageSize: 1024))
+    let header = DatabaseHeader(files.main)
+    #expect(try remains.mayBeUnfinished(MemoryBytes(files.main), header: header))
+    var undone = files.main
+    for (page, offset) in remains.pageOffsets where Int(page) * 1024 <= undone.count {
+      undone.replaceSubrange(Int(page - 1) * 1024..<Int(page) * 1024, with: zeroed[Int(offset)..<Int(offset) + 1024])
+    }
+    #expect(try !remains.mayBeUnfinished(MemoryBytes(undone), header: header))
+    var rest = files
+    rest.main = undone
+    rest.journal = nil
+    #expect(try rest.open().content() == before)
+  }
+
   @Test("A cut journal, and one without its magic, are told of")
   func cut() throws {
     let (files, _) = try midTransaction("PRAGMA synchronous = FULL")

@@ -123,6 +123,61 @@ struct LogTests {
     #expect(try short.open().findings.contains(.logPartialFrame))
   }
 
+  @Test("A log is read to its end where all of it is committed or of an earlier round, and nowhere else")
+  func readToItsEnd() throws {
+    let fixture = try StoreFixture(
+      "PRAGMA journal_mode = WAL", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t(a, b, c, d)",
+      StoreFixture.insert(400), "PRAGMA wal_checkpoint(RESTART)", "INSERT INTO t(a) VALUES ('last')",
+      "INSERT INTO t(a) VALUES ('very last')")
+    let bytes = try #require(try fixture.files().log)
+    func log(_ change: (inout [UInt8]) -> Void) throws -> WriteAheadLog {
+      var changed = bytes
+      change(&changed)
+      return try WriteAheadLog(MemoryBytes(changed))
+    }
+    let whole = try log { _ in }
+    #expect(whole.isReadToItsEnd && whole.staleFrameCount > 0)
+    // What is left of an earlier round may end anywhere, as a limit to the log's size leaves it.
+    #expect(try log { $0.removeLast(700) }.isReadToItsEnd)
+    let end = 32 + whole.committedFrameCount * 4120
+    #expect(try log { $0.removeLast($0.count - end) }.isReadToItsEnd)
+    #expect(try log { $0.removeLast($0.count - end + 700) }.findings.contains(.logPartialFrame))
+    #expect(try !log { $0.removeLast($0.count - end + 700) }.isReadToItsEnd)
+    #expect(try !log { $0 += [UInt8](repeating: 0, count: 4120) }.isReadToItsEnd)
+    // The salts alone of the last commit are wrong: its checksum tells that it is one.
+    let salts = try log { $0[end - 4120 + 9] ^= 0x55 }
+    #expect(salts.findings.contains(.logFrameSaltsWrong) && salts.commitsBehindBreak == 1)
+    #expect(salts.commitCount == whole.commitCount - 1)
+    for shifted in [try log { $0.insert(7, at: 500) }, try log { $0.remove(at: 500) }] {
+      #expect(shifted.findings.contains(.logUnknownBytes) && shifted.commitsBehindBreak > 0)
+      #expect(shifted.findings.hasDamage && !shifted.isReadToItsEnd)
+    }
+  }
+
+  @Test("The log's index tells a transaction that never ended from a log that was cut")
+  func indexTells() throws {
+    let (files, _) = try midTransaction()
+    let log = try #require(try files.open().writeAheadLog)
+    func index(_ frames: Int, salts: [UInt8]) throws -> WriteAheadLogIndex? {
+      func word(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+      var head =
+        word(3_007_000) + word(0) + word(0) + [1, 0, 0, 4] + word(frames) + word(9) + word(0) + word(0) + salts
+      var sum = LogChecksum()
+      sum.add(head.span.extracting(0..<40), bigEndian: false)
+      head += word(Int(sum.first)) + word(Int(sum.second))
+      return WriteAheadLogIndex(head + head + [UInt8](repeating: 0, count: 40))
+    }
+    let salts = try #require(log.header?.salts)
+    #expect(!log.isReadToItsEnd && !log.endsWithUnfinishedTransaction(by: nil))
+    let own = try #require(try index(log.committedFrameCount, salts: salts))
+    #expect(log.endsWithUnfinishedTransaction(by: own) && own.missingFrames(of: log) == 0)
+    #expect(own.missingFrames(of: nil) == log.committedFrameCount)
+    let longer = try #require(try index(log.frameCount + 2, salts: salts))
+    #expect(!log.endsWithUnfinishedTransaction(by: longer) && longer.missingFrames(of: log) == 2)
+    let other = try #require(try index(log.committedFrameCount, salts: salts.reversed()))
+    #expect(!log.endsWithUnfinishedTransaction(by: other) && other.missingFrames(of: log) == 0)
+  }
+
   @Test("Another database's log is not laid over this one")
   func foreign() throws {
     var (files, _) = try midTransaction()

@@ -54,6 +54,29 @@ struct JournalTests {
     #expect(apart.contains { $0.contains { String.fromDatabaseValue($0)?.hasPrefix("not committed") == true } })
   }
 
+  @Test("A journal that was cut is undone as far as it goes, and rows of the rest are doubtful", arguments: [2, 4, 6])
+  func cut(eighths: Int) throws {
+    let scene = try scene()
+    let result = try scene.changing { damaged in
+      damaged.journal.map { damaged.journal = Array($0.prefix($0.count * eighths / 8)) }
+    }.salvage()
+    let report = result.report
+    #expect(!report.isComplete)
+    #expect(report.remarks.contains { $0.contains("records of the rollback journal are gone or damaged") })
+    #expect(!report.causes.contains { $0.code == .foreignJournal })
+    let notes = try #require(report.entities.first { $0.table == "notes" })
+    #expect(notes.doubts[.unfinishedTransaction] ?? 0 >= Int64(scene.falseRows(result)))
+    let without = try scene.changing { $0.journal = nil }.salvage()
+    #expect(scene.missingRows(result) <= scene.missingRows(without))
+  }
+
+  @Test("A journal whose count was wiped is undone whole")
+  func wipedCount() throws {
+    let scene = try scene()
+    let result = try scene.changing { $0.journal?.replaceSubrange(8..<12, with: [0, 0, 0, 0]) }.salvage()
+    #expect(scene.missingRows(result) == 0 && scene.falseRows(result) == 0)
+  }
+
   @Test("A journal whose header is destroyed is undone by what its records say")
   func noHeader() throws {
     let scene = try scene()

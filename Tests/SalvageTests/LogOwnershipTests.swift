@@ -214,6 +214,45 @@ struct LogOwnershipTests {
     #expect(report.remarks.contains { $0.contains("older than the database") })
   }
 
+  /// An earlier copy of a store, the log of a later state of it, and the rows that only that has.
+  private func withLaterLog() throws -> (files: Files, later: PlainScene.Rows) {
+    let folder = try TemporaryFolder()
+    let path = folder.appending("Store.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    defer { try? queue.close() }  // It is read whole by then.
+    return try queue.writeWithoutTransaction { db in
+      try db.execute(
+        sql:
+          "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; \(Self.schema); CREATE INDEX byTitle ON notes (title); BEGIN"
+      )
+      try add(1...1000, of: "Early", seed: 1, to: db)
+      try db.execute(sql: "COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")
+      var files = Files(main: try bytes(path), filed: try rows(db))
+      try db.execute(sql: "DELETE FROM notes WHERE id % 3 = 0; PRAGMA wal_checkpoint(TRUNCATE)")
+      for round in 0..<20 {
+        try db.execute(sql: "BEGIN")
+        try add((2000 + round * 20)...(2019 + round * 20), of: "Later", seed: 2, to: db)
+        try db.execute(sql: "COMMIT")
+      }
+      files.rows = try rows(db)
+      files.log = try bytes(StoreFileSet(main: path).path(of: .wal))
+      return (files, files.rows.subtracting(files.filed))
+    }
+  }
+
+  @Test("The log of a later state is not mixed with an earlier copy of the file: each is read by itself")
+  func laterLog() throws {
+    let (files, later) = try withLaterLog()
+    let (report, rows) = try salvage(files)
+    #expect(rows == files.filed)
+    #expect(report.doubtful == 0 && !report.isComplete)
+    #expect(report.remarks.contains { $0.contains("another state of the store") })
+    // The log alone, under the name of a store.
+    let alone = try salvage(Files(main: files.log))
+    #expect(later.isSubset(of: alone.rows) && alone.rows.isSubset(of: files.rows))
+    #expect(!alone.report.causes.contains { $0.code == .embedded })
+  }
+
   @Test("Another store's journal beside a store at rest is not undone")
   func siblingJournal() throws {
     var files = try journalled("Own", seed: 3, atRest: true)

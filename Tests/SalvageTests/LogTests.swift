@@ -46,6 +46,56 @@ struct LogTests {
     #expect(result.report.doubtful > 0)
   }
 
+  /// What can be wrong with a log, and whether all of it can be read all the same.
+  static let damages: [(name: String, isReadable: Bool, change: @Sendable (inout [UInt8]) -> Void)] = [
+    ("header gone", true, { $0.removeFirst(32) }),
+    ("bytes before it", true, { $0 = [UInt8](repeating: 0x6a, count: 100) + $0 }),
+    ("a byte more in a frame that is written again", true, { $0.insert(0, at: 500) }),
+    ("a byte less", true, { $0.remove(at: 500) }),
+    ("bytes between frames", true, { $0.insert(contentsOf: [UInt8](repeating: 9, count: 77), at: 32 + 4120) }),
+    ("salts of the last frame", true, { $0[$0.count - 4120 + 10] ^= 0x3c }),
+    ("zeros", false, { $0 = [UInt8](repeating: 0, count: $0.count) }),
+    (
+      "no commit", false,
+      { log in
+        for frame in stride(from: 32, to: log.count, by: 4120) { for place in 4..<8 { log[frame + place] = 0 } }
+      }
+    ),
+    ("the database", false, { $0 = Array("SQLite format 3".utf8) + [UInt8](repeating: 0, count: 9000) }),
+    ("cut within a frame", false, { $0.removeLast(3000) }),
+    ("cut to its half", false, { $0.removeLast($0.count / 2) }),
+  ]
+
+  @Test("A log of which anything is not read to a commit is never complete", arguments: damages.indices)
+  func damagedLog(index: Int) throws {
+    let (name, isReadable, change) = Self.damages[index]
+    var scene = try PlainScene(schema: "CREATE TABLE a (id INTEGER PRIMARY KEY, b TEXT)") { db in
+      for number in 1...900 { try db.execute(sql: "INSERT INTO a VALUES (?, 'old')", arguments: [number]) }
+    }
+    let path = try scene.folder.write(scene.main, to: "Logged.sqlite")
+    let queue = try DatabaseQueue(path: path.string)
+    let truth = try queue.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      for round in 1...4 {
+        try db.execute(sql: "UPDATE a SET b = 'new ' || ? || id WHERE id % 40 = 7", arguments: [round])
+      }
+      return try PlainScene.tables(db)
+    }
+    scene.main = try FileSystem().contents(of: path, limit: 1 << 26)
+    scene.log = try FileSystem().contents(of: StoreFileSet(main: path).path(of: .wal), limit: 1 << 26)
+    try queue.close()
+    let whole = try scene.salvage()
+    #expect(whole.report.isComplete && whole.rows["a"] == truth["a"])
+    let result = try scene.changing { damaged in
+      var log = damaged.log ?? []
+      change(&log)
+      damaged.log = log
+    }.salvage()
+    #expect(!result.report.isComplete, "\(name)")
+    #expect(result.report.remarks.contains { $0.contains("log") }, "\(name)")
+    if isReadable { #expect(result.rows["a"] == truth["a"], "\(name)") }
+  }
+
   @Test("A transaction that never ended is not live")
   func uncommitted() throws {
     let scene = try SalvageScene(seed: 4, finish: Self.changes, keepsLog: true)

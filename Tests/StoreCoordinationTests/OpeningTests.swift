@@ -33,6 +33,46 @@ struct OpeningTests {
     #expect(try scene.system.status(of: scene.home) == nil)
   }
 
+  @Test func aLogThatDoesNotEndWithACommitIsKeptBeforeTheStoreIsOpened() throws {
+    let scene = try Scene()
+    try scene.makeStore()
+    let log = StoreFileSet(main: scene.store()).path(of: .wal)
+    let queue = try DatabaseQueue(path: scene.store().string)
+    let (main, bytes) = try queue.writeWithoutTransaction { db in
+      try db.execute(
+        sql: "PRAGMA wal_autocheckpoint = 0; CREATE TABLE extra (a); INSERT INTO extra VALUES (zeroblob(20000))")
+      return (
+        try scene.system.contents(of: scene.store(), limit: 1 << 24), try scene.system.contents(of: log, limit: 1 << 24)
+      )
+    }
+    try queue.close()
+    let cut = Array(bytes.dropLast(3000))
+    for round in 1...2 {
+      try scene.folder.write(main, to: "Stores/App.sqlite")
+      try scene.folder.write(cut, to: "Stores/App.sqlite-wal")
+      let opening = try scene.coordinator(home: scene.home).open(scene.store())
+      #expect(opening.examination.verdict == .compatible)
+      #expect(opening.events.map(\.kind) == [.backup], "round \(round)")
+      #expect(opening.isWithLosses && opening.notice == nil)
+      let kept = try #require(opening.events.first?.path.path)
+      #expect(try scene.system.contents(of: kept, limit: 1 << 24) == cut)
+      #expect(try scene.system.entries(of: kept.removingLastComponent()).count == 1, "what is kept is not copied again")
+      try opening.store.close()
+    }
+    let again = try scene.coordinator(home: scene.home).open(scene.store())
+    #expect(again.events.isEmpty && !again.isWithLosses)
+    try again.store.close()
+  }
+
+  @Test func aPartOfAStoreIsNotOpenedAsOne() throws {
+    let scene = try Scene()
+    try scene.makeStore()
+    try scene.folder.write([1, 2, 3], to: "Stores/App.sqlite-wal")
+    let before = try FolderContents(of: scene.folder.path)
+    #expect(throws: (any Error).self) { try scene.coordinator().open(scene.store("App.sqlite-wal")) }
+    #expect(try FolderContents(of: scene.folder.path) == before)
+  }
+
   @Test func anOutdatedStoreIsMigrated() throws {
     let scene = try Scene()
     try scene.makeStore(version: "V1")

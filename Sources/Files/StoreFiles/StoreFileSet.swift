@@ -109,15 +109,6 @@ extension StoreFileSet {
     return result
   }
 
-  /// The process, in words, that has the store and its log open although the log's name was deleted; nil where none has, or
-  /// where the system does not tell.
-  ///
-  /// What it has written since is in that file alone, and goes with the process.
-  package func holderOfDeletedLog(in fileSystem: FileSystem) throws(FileError) -> String? {
-    guard let status = try fileSystem.status(of: main) else { return nil }
-    return OpenFiles.processWithDeletedLog(of: self, main: status.identity)?.description
-  }
-
   /// Finds the set that a path given by a user stands for.
   ///
   /// Symbolic links are followed, as SQLite does. A store that is not there is no error: its set has no main member.

@@ -9,7 +9,7 @@ struct OpenCommand: ParsableCommand {
     abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
     usage: "lazaret open <store> --model <model> [<options>]",
     discussion: """
-      A sound store is opened. One that lacks something of its own model (columns, tables, indexes, bookkeeping) is \
+      A sound store is opened; a log or journal of it that was not read to its end is kept in Backups/ of the home first. One that lacks something of its own model (columns, tables, indexes, bookkeeping) is \
       repaired on a copy first. One of an earlier version of the model is migrated on a copy, in one step where that can be \
       inferred; the original is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
       with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
@@ -25,7 +25,7 @@ struct OpenCommand: ParsableCommand {
       still has a name for is refused unless --on-migration-loss accepts it. A damaged store whose records cannot be \
       migrated stays too, or waits in quarantine with what was salvaged of it.
 
-      Exits with 2 where records are lost or doubtful, where an empty store took a store's place, where a repair leaves \
+      Exits with 2 where records are lost or doubtful, where a log or journal was not read to its end, where an empty store took a store's place, where a repair leaves \
       references that lead to no record, or where records lost something in a migration besides the properties that the \
       model's versions drop.
 

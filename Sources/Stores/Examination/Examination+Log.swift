@@ -3,7 +3,7 @@ internal import StoreFiles
 
 extension Examination {
   /// Takes down how far the log was read, and what its index tells of its end.
-  mutating func noteEnd(of log: WriteAheadLog?, by index: WriteAheadLogIndex?) {
+  mutating func noteEnd(of log: WriteAheadLog?, by index: WriteAheadLogIndex?, isInUse: Bool) {
     if let missing = index?.missingFrames(of: log), missing > 0 {
       health.notes.append(
         HealthNote(
@@ -14,7 +14,7 @@ extension Examination {
     }
     guard let log, log.source.count > 0, !log.isReadToItsEnd else { return }
     health.hasUnreadLog = true
-    if !log.endsWithUnfinishedTransaction(by: index) { health.mayLackCommits = true }
+    if !isInUse || !log.endsWithUnfinishedTransaction(by: index) { health.mayLackCommits = true }
   }
 
   /// Takes down whether a journal that SQLite does not undo has pages of a transaction that may not have ended.

@@ -8,6 +8,9 @@ struct StoreBytes {
 
   /// The log's index as it was before the log was read; nil where there is none that can be read.
   var logIndex: WriteAheadLogIndex?
+
+  /// Whether another process has the log open, so that the index is as it left it.
+  var isLogInUse = false
   var journal: (any ByteSource)?
 
   /// Whether the super-journal of that name is there.

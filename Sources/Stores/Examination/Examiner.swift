@@ -167,7 +167,7 @@ package struct Examiner: Sendable {
       throw FileError(.notFound, operation: "read the store", path: main.path)
     }
     // Read before the log: what it counts is in the log by then.
-    let index = try openPart(.sharedMemory, of: files)?.bytes(at: 0, length: WriteAheadLogIndex.length)
+    let index = try files.logIndex(length: WriteAheadLogIndex.length, in: fileSystem)
     let log = try openPart(.wal, of: files)
     var journal = try openPart(.journal, of: files)
     if lock.isWriterActive {
@@ -178,10 +178,10 @@ package struct Examiner: Sendable {
         HealthNote(
           "writer-active", .note, "another process has a transaction under way; it is not part of the store yet"))
     }
-    return StoreBytes(main: file, log: log, logIndex: index.flatMap { WriteAheadLogIndex($0) }, journal: journal) {
-      name in
-      superJournalExists(name, beside: files)
-    }
+    var bytes = StoreBytes(main: file, log: log, journal: journal) { name in superJournalExists(name, beside: files) }
+    bytes.logIndex = index.flatMap { WriteAheadLogIndex($0.bytes) }
+    bytes.isLogInUse = index?.isInUse == true
+    return bytes
   }
 
   /// Reads the store from the ground up, and stops where it cannot go on.
@@ -211,7 +211,7 @@ package struct Examiner: Sendable {
   ) throws {
     let untouched = examination
     examination.note(database)
-    examination.noteEnd(of: database.writeAheadLog, by: bytes.logIndex)
+    examination.noteEnd(of: database.writeAheadLog, by: bytes.logIndex, isInUse: bytes.isLogInUse)
     try examination.noteRemains(of: database.rollbackJournal, database)
     var database = database
     if let foreign = try ForeignLog(of: database) {

@@ -136,7 +136,7 @@ public struct WriteAheadLog: Sendable {
 extension WriteAheadLog {
   /// Whether the log's index shows that all that it has behind the last commit is a transaction that never ended.
   ///
-  /// - Parameter index: nil where there is none that can be read.
+  /// - Parameter index: that which a process that has the log open keeps; nil where there is none that can be read.
   package func endsWithUnfinishedTransaction(by index: WriteAheadLogIndex?) -> Bool {
     guard let index, let header, index.salts == header.salts, Int(index.lastFrame) == committedFrameCount else {
       return false

@@ -224,6 +224,10 @@ extension Crawl {
       pagesBehindEnd.append(page)
     } else if try isObsolete(page, of: any.tree) {
       bury(page)
+    } else if reader.isOfTwoTimes, any.isDecisive {
+      // It has rows of its tree that stand on no other page, beside some that do.
+      map.claim(page, .placed, owner: any.tree)
+      trees[any.tree].leaves.append(page)
     } else {
       unplaced.append(page)
     }

@@ -217,9 +217,7 @@ struct TreeSearch {
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
-    // Where a journal was undone in part, the pages are of two times, and each is where SQLite put it.
-    let isOfTwoTimes = reader.overlay.map { $0.source == .journal && $0.isCutOff } ?? false
-    let strangers = isOfTwoTimes ? Strangers() : try StrangerSearch.run(crawl, shapedAs: trees)
+    let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
     if crawl.damage > 0 || !strangers.isEmpty {
       // Where something is damaged a page may stand in another's place; then each is looked at closely.
       let incomplete = Set(crawl.trees.indices.filter { !crawl.trees[$0].isComplete })

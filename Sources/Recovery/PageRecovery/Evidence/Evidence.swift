@@ -19,9 +19,6 @@ package struct Evidence {
   /// Whether there is a file for the write-ahead log, be it empty.
   let hasLogFile: Bool
 
-  /// The index of the write-ahead log, where there is one with any byte.
-  let logIndex: (any ByteSource)?
-
   /// The rollback journal, where there is one with any byte.
   let journal: (any ByteSource)?
 
@@ -46,7 +43,6 @@ package struct Evidence {
       }
       (self.log, self.journal) = (log, journal)
       hasLogFile = try fileSystem.status(of: files.path(of: .wal)) != nil
-      logIndex = try Self.part(.sharedMemory, of: files, in: fileSystem)
     } catch {
       throw SalvageError(error)
     }

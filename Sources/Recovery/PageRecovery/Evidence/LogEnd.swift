@@ -6,7 +6,11 @@ enum LogEnd {
   /// What is to be said where a part of the log is gone or was not read, as a look at the store says it too.
   static func remarks(_ evidence: Evidence, _ reader: PageReader) throws(SalvageError) -> [String] {
     let holder: String?
-    do throws(FileError) { holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem) } catch {
+    let kept: (bytes: [UInt8], isInUse: Bool)?
+    do throws(FileError) {
+      holder = try evidence.files.holderOfDeletedLog(in: evidence.fileSystem)
+      kept = try evidence.files.logIndex(length: WriteAheadLogIndex.length, in: evidence.fileSystem)
+    } catch {
       throw SalvageError(error)
     }
     if let holder {
@@ -21,9 +25,7 @@ enum LogEnd {
       let lacking = header.pageCount - reader.wholePageCount
       return ["the file is cut off: \(counted(lacking, "page")) \(lacking == 1 ? "is" : "are") missing from its end"]
     }
-    let index = try evidence.logIndex.flatMap { index throws(SalvageError) in
-      WriteAheadLogIndex(try index.piece(at: 0, length: WriteAheadLogIndex.length))
-    }
+    let index = kept.flatMap { WriteAheadLogIndex($0.bytes) }
     guard let source = evidence.log else {
       guard let gone = index?.missingFrames(of: nil), gone > 0 else { return [] }
       return ["the write-ahead log is gone: \(counted(gone, "frame")) of it were never copied into the file"]
@@ -33,7 +35,7 @@ enum LogEnd {
     if let gone = index?.missingFrames(of: log), gone > 0 {
       return ["the write-ahead log is cut off: \(gone) of its frames are gone"]
     }
-    guard !log.isReadToItsEnd, !log.endsWithUnfinishedTransaction(by: index) else { return [] }
+    if log.isReadToItsEnd || kept?.isInUse == true && log.endsWithUnfinishedTransaction(by: index) { return [] }
     // Whatever was said of it in detail, this says that something may be missing.
     return ["the write-ahead log was not read to its end: what was written last may be missing"]
   }

@@ -107,6 +107,9 @@ final class PageReader {
     overlay?.images[page].map { $0.isDoubtful || isOverlayContradicted } ?? false
   }
 
+  /// Whether a rollback journal was undone in part, so that other pages may be of the transaction that it is of.
+  var isOfTwoTimes: Bool { overlay.map { $0.source == .journal && $0.isCutOff } ?? false }
+
   /// How many bytes of a page are there; fewer than a page only where the file is cut off.
   func presentCount(_ page: UInt32) -> Int {
     if overlay?.images[page] != nil { return pageSize }

@@ -46,7 +46,7 @@ struct CauseSearch {
   }
 
   /// The causes, the surest and largest first.
-  mutating func run() throws(SalvageError) -> [DamageCause] {
+  mutating func run(hasLosses: Bool) throws(SalvageError) -> [DamageCause] {
     try lookAtPages()
     try lookAtFirstPage()
     try lookAtFile()
@@ -55,7 +55,7 @@ struct CauseSearch {
     try lookAtPointerMaps()
     lookAtFreelist()
     lookAtIndexes()
-    if causes.isEmpty, outcome.tallies.contains(where: { $0.lost > 0 }) {
+    if causes.isEmpty, hasLosses {
       add(.unknown, .possible, words: "Something is lost, and nothing about the pages tells why.")
     }
     return causes.enumerated().ordered { left, right in

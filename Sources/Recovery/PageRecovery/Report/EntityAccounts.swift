@@ -86,7 +86,10 @@ struct EntityAccounts {
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
     let count = max(tally.destroyed + (onPages ?? 0), keys.count)
     if isBookkeeping(index), tally.destroyed == 0, count > keys.count { return Losses(basis: .unknown) }
-    guard count > 0 else { return Losses(basis: onPages == nil || tally.isContradicted ? .unknown : .none) }
+    guard count > 0 else {
+      let isUnknown = onPages == nil || tally.isContradicted || outcome.reader.isOfTwoTimes
+      return Losses(basis: isUnknown ? .unknown : .none)
+    }
     let isCounted = onPages == 0 && keys.count == count && !tally.isContradicted
     var losses = Losses(count: count, basis: isCounted ? .cells : .estimate, keys: keys)
     if onPages != 0 { losses.take(likely: try estimate.keysOfLostEnd(of: index, numbers: numbers)) }

@@ -25,7 +25,7 @@ extension SalvageReport {
       && unplacedRows == 0 && unplacedEntries == 0 && isSchemaWhole
     var search = CauseSearch(
       outcome, evidence: evidence, isLogForeign: isLogForeign, isJournalForeign: isJournalForeign)
-    causes = try search.run()
+    causes = try search.run(hasLosses: entities.contains(where: \.hasLosses))
     self.kit = kit?.use
   }
 }

@@ -13,9 +13,7 @@ extension Crawl {
       if reader.isOverlayContradicted { return .contradictedLog }
       return reader.overlay?.source == .journal ? .journalPage : .logFrame
     }
-    if let overlay = reader.overlay, overlay.source == .journal, overlay.isCutOff, overlay.images[page] == nil {
-      return .unfinishedTransaction
-    }
+    if reader.isOfTwoTimes, reader.overlay?.images[page] == nil { return .unfinishedTransaction }
     if map.fate(page) == .damaged || mayBeFree && isByContent(page) || likened.contains(page) {
       return .foundByContent
     }
