@@ -76,7 +76,8 @@ extension Examiner {
     _ hashes: [String: VersionHash], _ bundle: ModelBundle, _ examination: inout Examination
   ) {
     if examination.storeModel == nil, let unreadable = bundle.unreadableVersions.first {
-      examination.give(.unavailable, .unreadableVersion(unreadable.name, unreadable.error))
+      // Where it is damaged as well, it may be of that version all the same.
+      examination.giveNewer(.unreadableVersion(unreadable.name, unreadable.error))
       return
     }
     let known = bundle.versions(upTo: bundle.current)
