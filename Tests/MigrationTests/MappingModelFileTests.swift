@@ -188,7 +188,9 @@ struct MappingModelFileTests {
         ]), Mapping(source: "Car", destination: "Car"))
     let mapping = try fixture.loadCompiled(for: bundle(Self.before, destination))
     #expect(mapping.isCustom)
-    #expect(mapping.entityMappings.first?.propertyMapping(of: "cars")?.value == .relationship("cars"))
+    let person = mapping.entityMappings.first { $0.sourceEntityName == "Person" }
+    #expect(
+      person?.kind == .custom && person?.propertyMapping(of: PropertyPath("cars"))?.value == .relationship("cars"))
   }
 
   // MARK: Versions

@@ -71,7 +71,8 @@ extension Migrator {
     if let carried { return .model(carried) }
     throw MigrationError(
       .sourceModelMissing, operation: "plan the migration", path: bundle.path,
-      detail: "no version of the model has the store's version hashes, and the store carries no model of its own")
+      detail: "no version of the model has the store's version hashes, and the store carries no model of its own"
+        + (bundle.unreadableVersions.first.map { "; version \"\(printable($0.name))\" cannot be read" } ?? ""))
   }
 
   /// Stops where records would go although the version still has something of their entity's name or identifier.

@@ -244,16 +244,18 @@ extension DataCheck.Finding {
     let rows = count == 1 ? "1 row" : "\(count) rows"
     let place = "of table \(printable(table))"
     let property = printable(property)
+    let (refer, have) = count == 1 ? ("refers", "has") : ("refer", "have")
     return switch kind {
-    case .duplicateKey: "\(rows) \(place) have no primary key of their own (\(property))"
+    case .duplicateKey: "\(rows) \(place) \(have) no primary key of \(count == 1 ? "its" : "their") own (\(property))"
     case .wrongEntityNumber:
-      "\(rows) \(place) have beside \(property) the number of another entity than that of the record it leads to"
-    case .danglingReference: "\(rows) \(place) refer through \(property) to records that are not there"
-    case .oneSidedRelationship: "\(rows) \(place) refer through \(property) to records that do not refer back"
-    case .danglingJoinRow: "\(rows) \(place) connect through \(property) records that are not there"
-    case .duplicate: "\(rows) \(place) repeat values that \(property) allows once"
-    case .missingValue: "\(rows) \(place) have no value for \(property), which is mandatory"
-    case .missingFile: "\(rows) \(place) refer through \(property) to files of large values that are not there"
+      "\(rows) \(place) \(have) beside \(property) the number of another entity than that of the record it leads to"
+    case .danglingReference: "\(rows) \(place) \(refer) through \(property) to records that are not there"
+    case .oneSidedRelationship: "\(rows) \(place) \(refer) through \(property) to records that do not refer back"
+    case .danglingJoinRow:
+      "\(rows) \(place) \(count == 1 ? "connects" : "connect") through \(property) records that are not there"
+    case .duplicate: "\(rows) \(place) \(count == 1 ? "repeats" : "repeat") values that \(property) allows once"
+    case .missingValue: "\(rows) \(place) \(have) no value for \(property), which is mandatory"
+    case .missingFile: "\(rows) \(place) \(refer) through \(property) to files of large values that are not there"
     }
   }
 }

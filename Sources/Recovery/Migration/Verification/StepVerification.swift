@@ -132,7 +132,7 @@ struct StepVerification {
         let rows = found.removeValue(forKey: entity.number) ?? 0
         guard rows == expected else {
           throw Self.failed(
-            "\(printable(entity.name)) has \(rows) records and should have \(expected)", entity: entity.name)
+            "\(printable(entity.name)) has \(counted(rows, "record")) and should have \(expected)", entity: entity.name)
         }
         if rows > 0, layout.destinationSide.entity(entity.name)?.isAbstract == true {
           throw Self.failed(

@@ -154,7 +154,6 @@ struct StoreAssembly {
     if isSame, converted == nil {
       // SQLite copies whole records where both tables have the same shape.
       try database.execute(sql: "INSERT OR IGNORE INTO \(target) SELECT * FROM \(source.sql)")
-      return
     }
     var pairs: [(target: String, source: String)] = []
     for column in table.columns {
@@ -164,9 +163,11 @@ struct StoreAssembly {
         pairs.append((column.sqlName, rowid))
       }
     }
-    try database.execute(
-      sql: "INSERT OR IGNORE INTO \(target) (\(pairs.map(\.target).joined(separator: ", "))) "
-        + "SELECT \(pairs.map(\.source).joined(separator: ", ")) FROM \(source.sql)")
+    if !isSame || converted != nil {
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO \(target) (\(pairs.map(\.target).joined(separator: ", "))) "
+          + "SELECT \(pairs.map(\.source).joined(separator: ", ")) FROM \(source.sql)")
+    }
     let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
     let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
     guard after < before + taken, let key = pairs.first(where: { $0.target == "Z_PK" })?.source else { return }

@@ -46,7 +46,11 @@ struct MappingFileBuilder {
       let fitting = file.entities.filter {
         $0.source == mapping.sourceEntityName && $0.destination == mapping.destinationEntityName
       }
-      guard let entity = fitting.first(where: { $0.name == mapping.name }) ?? fitting.first else { return nil }
+      // A sub-entity has it of the mapping whose values it takes over.
+      let heir = file.entities.first { entity in
+        (entity.relationships.map(\.name) + entity.attributes.map(\.name)).contains(error.propertyName ?? "")
+      }
+      guard let entity = fitting.first(where: { $0.name == mapping.name }) ?? fitting.first ?? heir else { return nil }
       let property = error.propertyName.map { name in
         entity.relationships.contains { $0.name == name } ? ".relationships.\(name)" : ".attributes.\(name)"
       }
