@@ -117,15 +117,19 @@ final class PageReader {
     return Int(max(0, min(Int64(pageSize), rest)))
   }
 
-  /// The bytes of a page that are not there, or not certain: those behind the end of a file that was cut off, and those
-  /// at which a file shifted; nil where there are none.
+  /// The bytes of a page that are not there, because the file ends before them; nil where there are none.
   func hole(in page: UInt32) -> Range<Int>? {
     let present = presentCount(page)
-    if present < pageSize { return present..<pageSize }
-    guard overlay?.images[page] == nil, let holes = (main as? RealignedFile)?.holes else { return nil }
+    return present < pageSize ? present..<pageSize : nil
+  }
+
+  /// The bytes of a page of which nothing tells whether they are right, because the file shifted there; nil where there are
+  /// none.
+  func uncertainBytes(of page: UInt32) -> Range<Int>? {
+    guard overlay?.images[page] == nil, let uncertain = (main as? RealignedFile)?.uncertain else { return nil }
     let start = layout.base + Int64(page - 1) * Int64(pageSize)
     let end = start + Int64(pageSize)
-    return holes.first { $0.lowerBound < end && $0.upperBound > start }.map {
+    return uncertain.first { $0.lowerBound < end && $0.upperBound > start }.map {
       Int(max(start, $0.lowerBound) - start)..<Int(min(end, $0.upperBound) - start)
     }
   }

@@ -26,16 +26,16 @@ struct RealignedFile: ByteSource {
   /// In the order of their places; the first begins at 0.
   let parts: [Part]
 
-  /// The places of bytes that are lost, or of which nothing tells whether they are right; none overlaps another.
-  let holes: [Range<Int64>]
+  /// The places of bytes of which nothing tells whether they are right.
+  let uncertain: [Range<Int64>]
 
   let count: Int64
 
-  init(_ file: any ByteSource, _ reason: Reason, _ parts: [Part], holes: [Range<Int64>] = []) {
+  init(_ file: any ByteSource, _ reason: Reason, _ parts: [Part], uncertain: [Range<Int64>] = []) {
     self.file = file
     self.reason = reason
     self.parts = parts
-    self.holes = holes
+    self.uncertain = uncertain
     count = file.count - (parts.last.map { $0.offset - $0.place } ?? 0)
   }
 

@@ -6,13 +6,13 @@ struct RealignmentSearch {
   private let file: any ByteSource
   private let layout: FileLayout
   private var parts = [RealignedFile.Part(place: 0, offset: 0)]
-  private var holes: [Range<Int64>] = []
+  private var uncertain: [Range<Int64>] = []
 
   /// The most places at which a file is taken to have shifted.
   private static let maximumShifts = 4096
 
-  /// How often pages are looked for in vain.
-  private static let maximumFailures = 1024
+  /// How often pages are looked for in vain, where those of long values count less.
+  private static let maximumFailures = 1 << 16
 
   /// The most line ends that are put back.
   private static let maximumLineEnds = 1 << 20
@@ -83,18 +83,21 @@ struct RealignmentSearch {
       let start = offset == layout.base ? DatabaseHeader.length : 0
       if TreePageLook.isWhole(bytes.span, start: start, usableSize: layout.usableSize) {
         known = offset + Int64(size)
-      } else if !isPossible(bytes.span) {
-        if let next = try nextPage(after: max(known, offset - Int64(2 * size)), unlike: offset) {
+      } else if !PageSurvey.isZero(bytes.span) {
+        if let next = try nextPage(
+          after: max(known - Int64(size), offset - Int64(2 * size), layout.base), unlike: offset)
+        {
           try add(from: known, strange: offset, to: next)
           known = next
           offset = next
           continue
         }
-        failures += 1
+        // A page of a long value is none of a tree's either.
+        failures += isPossible(bytes.span) ? 1 : 64
       }
       offset += Int64(size)
     }
-    return parts.count > 1 ? RealignedFile(file, .shifted, parts, holes: holes) : nil
+    return parts.count > 1 ? RealignedFile(file, .shifted, parts, uncertain: uncertain) : nil
   }
 
   /// The bytes of a page, zeros where the file has none.
@@ -109,7 +112,7 @@ struct RealignmentSearch {
 
   /// The first whole page behind an offset that is not aligned as the one at another offset, where others follow it.
   private func nextPage(after start: Int64, unlike aligned: Int64) throws(SalvageError) -> Int64? {
-    let bytes = try file.piece(at: start, length: 6 * size)
+    let bytes = try file.piece(at: start, length: 8 * size)
     var offset = 1
     while offset + size <= bytes.count, start + Int64(offset) <= aligned + Int64(3 * size) {
       if PageKind(rawValue: bytes[offset]) != nil, (start + Int64(offset) - aligned) % Int64(size) != 0,
@@ -158,6 +161,7 @@ struct RealignmentSearch {
     let place = known - shift
     let shifted = next - (place + pages * size)
     guard pages > 0 else {
+      try doubtLastCell(before: known)
       parts.append(.init(place: place, offset: next))
       return
     }
@@ -169,10 +173,22 @@ struct RealignmentSearch {
     let front = try page(at: begin + shift)
     let back = try page(at: begin + shifted)
     let seam = seam(front, back, start: torn == 0 ? start : 0)
+    if torn == 0, seam.offset == 0 { try doubtLastCell(before: known) }
     if let hole = seam.hole, !hole.isEmpty {
-      holes.append((begin + Int64(hole.lowerBound))..<(begin + Int64(hole.upperBound)))
+      uncertain.append((begin + Int64(hole.lowerBound))..<(begin + Int64(hole.upperBound)))
     }
     parts.append(.init(place: begin + Int64(seam.offset), offset: begin + Int64(seam.offset) + shifted))
+  }
+
+  /// The last cell of a page hides a shift within it.
+  private mutating func doubtLastCell(before end: Int64) throws(SalvageError) {
+    guard end > layout.base else { return }
+    let bytes = try page(at: end - Int64(size))
+    let start = end - Int64(size) == layout.base ? DatabaseHeader.length : 0
+    guard let kind = PageKind(rawValue: bytes[start]), let count = bytes.span.uint16(at: start + 3) else { return }
+    let offsets = (0..<count).compactMap { bytes.span.uint16(at: start + kind.headerLength + 2 * $0) }
+    guard let last = offsets.max(), last < size else { return }
+    uncertain.append((end - shift - Int64(size - last))..<(end - shift))
   }
 
   private func hasHeader(_ bytes: Span<UInt8>, _ start: Int) -> Bool {

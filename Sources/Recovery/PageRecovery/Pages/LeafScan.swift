@@ -89,11 +89,13 @@ struct LeafScan {
   ///   - carves: whether cells are looked for where the pointers are lost.
   ///   - admission: what becomes of well-formed records that do not fit the shape.
   ///   - hole: the bytes that are not there.
+  ///   - uncertain: the bytes of which nothing tells whether they are right.
   mutating func read(
     _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
     keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true,
     admission: Admission = .none,
-    encoding: TextEncoding = .utf8, hole: Range<Int>? = nil
+    encoding: TextEncoding = .utf8, hole: Range<Int>? = nil,
+    uncertain: Range<Int>? = nil
   ) {
     cells.removeAll(keepingCapacity: true)
     badPointers = 0
@@ -135,10 +137,17 @@ struct LeafScan {
     if let hole { torn.append(hole) }
     if !torn.isEmpty { removeTorn() }
     markBesideDamage()
+    if let uncertain {
+      for index in cells.indices where uncertain.overlaps(cells[index].offset..<cells[index].end) {
+        cells[index].isBesideDamage = true
+      }
+    }
     if kind == .tableLeaf { checkOrder() }
     if carves, isDamaged {
       let lowest = isHeaderSound ? contentStart : start + 8
-      carve(bytes, from: lowest, kind, shape, geometry, keys, encoding)
+      let isPossible = PageSurvey.isPossible(bytes, kind, start, geometry.usableSize)
+      let blocks = isPossible ? Self.freeBlocks(bytes, start, start + kind.headerLength, geometry) ?? [] : []
+      carve(bytes, from: lowest, besides: blocks, kind, shape, geometry, keys, encoding)
     }
   }
 
@@ -331,18 +340,26 @@ struct LeafScan {
     _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
   ) -> Int {
     let content = bytes.uint16(at: start &+ 5) ?? 0
-    var free = (content == 0 ? 65536 : content) &+ Int(bytes[start &+ 7])
+    guard let blocks = freeBlocks(bytes, start, pointersEnd, geometry) else { return -1 }
+    return (content == 0 ? 65536 : content) &+ Int(bytes[start &+ 7]) &+ blocks.reduce(0) { $0 &+ $1.count }
+  }
+
+  /// The free blocks of a page in their order; nil where their list is not one.
+  private static func freeBlocks(
+    _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
+  ) -> [Range<Int>]? {
+    var blocks: [Range<Int>] = []
     var block = bytes.uint16(at: start &+ 1) ?? 0
     var lowest = pointersEnd
     while block != 0 {
       guard block >= lowest, block <= geometry.usableSize &- 4, let next = bytes.uint16(at: block),
         let length = bytes.uint16(at: block &+ 2), length >= 4
-      else { return -1 }
-      free &+= length
+      else { return nil }
       lowest = block &+ length
+      blocks.append(block..<lowest)
       block = next
     }
-    return free
+    return blocks
   }
 
   private mutating func removeTorn() {
@@ -406,15 +423,16 @@ struct LeafScan {
 }
 
 extension LeafScan {
-  /// Looks for cells in the parts of the content area that no known cell covers.
+  /// Looks for cells in the parts of the content area that no known cell and no free block covers.
   private mutating func carve(
-    _ bytes: Span<UInt8>, from lowest: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
+    _ bytes: Span<UInt8>, from lowest: Int, besides blocks: [Range<Int>], _ kind: PageKind, _ shape: RecordShape,
+    _ geometry: PayloadGeometry,
     _ keys: ClosedRange<Int64>, _ encoding: TextEncoding
   ) {
     guard !isMended else { return }
     // With all pointers at hand only those that led nowhere can have more cells; the rest of the page is free space.
     guard !isHeaderSound || badPointers > misfits.count else { return }
-    let covered = (cells.map { $0.offset..<$0.end } + misfits.map { $0.cell.offset..<$0.cell.end })
+    let covered = (cells.map { $0.offset..<$0.end } + misfits.map { $0.cell.offset..<$0.cell.end } + blocks)
       .sorted { $0.lowerBound < $1.lowerBound }
     var found = Carving.cells(
       bytes, in: lowest..<geometry.usableSize, kind: kind, shape: shape, geometry: geometry, covered: covered,

@@ -188,7 +188,9 @@ final class OverflowChains {
     guard try reader.read(page, into: &buffer) else { return .broken }
     let bytes = buffer.span
     let next = bytes.uint32(at: 0) ?? 0
-    if let hole = reader.hole(in: place), hole.lowerBound < 4 + used { return .torn }
+    if let hole = reader.hole(in: place) ?? reader.uncertainBytes(of: place), hole.lowerBound < 4 + used {
+      return .torn
+    }
     if !TornSectors.ranges(bytes, content: 0..<(4 + used)).isEmpty { return .torn }
     // The length of the row says where its chain ends; what the last page leads to is for the caller to judge.
     guard left > 0 else { return .next(next) }

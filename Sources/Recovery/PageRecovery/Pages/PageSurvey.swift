@@ -122,11 +122,7 @@ enum PageSurvey {
     var good = 0
     for index in stride(from: 0, to: count, by: max(1, count / pointerSample)) {
       tried += 1
-      let offset = bytes.uint16(at: start + kind.headerLength + 2 * index) ?? 0
-      if let cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: reader.geometry),
-        offset >= start + 8,
-        RecordText.length(bytes, at: cell.payload, before: cell.payload + cell.local) == cell.length
-      {
+      if record(bytes, kind, pointer: start + kind.headerLength + 2 * index, reader) != nil {
         good += 1
         if good >= 4 { return true }
       }
@@ -156,11 +152,11 @@ enum PageSurvey {
     var low: Int64?
     var high: Int64?
     for index in 0..<count {
-      low = key(bytes, kind, pointer: pointers + 2 * index, reader.usableSize)
+      low = key(bytes, kind, pointer: pointers + 2 * index, reader)
       if low != nil { break }
     }
     for index in 0..<count {
-      high = key(bytes, kind, pointer: pointers + 2 * (count - 1 - index), reader.usableSize)
+      high = key(bytes, kind, pointer: pointers + 2 * (count - 1 - index), reader)
       if high != nil { break }
     }
     map.setKeys(page, first: low ?? high ?? 0, last: high ?? low ?? 0)
@@ -187,16 +183,21 @@ enum PageSurvey {
     return count
   }
 
+  /// The cell that a pointer of a leaf leads to; nil where its record is not one.
+  private static func record(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ reader: PageReader) -> LeafCell? {
+    guard let offset = bytes.uint16(at: pointer), offset > pointer,
+      let cell = LeafCell(bytes, kind: kind, at: offset, index: 0, geometry: reader.geometry),
+      RecordText.length(bytes, at: cell.payload, before: cell.payload + cell.local) == cell.length
+    else { return nil }
+    return cell
+  }
+
   /// The rowid of a cell of a table's page.
-  private static func key(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ usableSize: Int) -> Int64? {
-    guard var offset = bytes.uint16(at: pointer), offset >= 8, offset < usableSize else { return nil }
-    if kind == .tableInterior {
-      offset += 4
-    } else {
-      // A payload of no byte is no cell, but a lost sector.
-      guard let length = Varint.read(bytes, at: &offset, before: usableSize), length > 0 else { return nil }
-    }
-    return Varint.read(bytes, at: &offset, before: usableSize)
+  private static func key(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ reader: PageReader) -> Int64? {
+    guard kind == .tableInterior else { return record(bytes, kind, pointer: pointer, reader)?.rowid }
+    guard var offset = bytes.uint16(at: pointer), offset >= 8, offset < reader.usableSize else { return nil }
+    offset += 4
+    return Varint.read(bytes, at: &offset, before: reader.usableSize)
   }
 
   static func isZero(_ bytes: Span<UInt8>) -> Bool {

@@ -113,7 +113,7 @@ struct PageReading {
       scan.read(
         bytes, start: start, kind: context.kind(of: page, hasRowids: tree.hasRowids), shape: tree.shape,
         geometry: reader.geometry, keys: keys, admission: admission, encoding: reader.layout.encoding,
-        hole: reader.hole(in: page))
+        hole: reader.hole(in: page), uncertain: reader.uncertainBytes(of: page))
     }
     read(admission(ofPage: page, tree))
     if scan.mostlyStrange * 2 > scan.cells.count {
