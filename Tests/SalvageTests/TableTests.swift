@@ -471,6 +471,34 @@ struct TableTests {
     #expect(outcome.report.entities.map(\.recovered).sorted() == [50, 120, 120, 120])
   }
 
+  @Test("An R-tree whose nodes are damaged is made anew from the entries that are left, to the bit")
+  func damagedTree() throws {
+    let outcome = try salvage(
+      damage: "DELETE FROM boxes_parent; UPDATE places_node SET data = zeroblob(8) WHERE nodeno = 1"
+    ) { database in
+      try database.execute(
+        sql: """
+          CREATE VIRTUAL TABLE boxes USING rtree(id, minX, maxX, minY, maxY, +note, +number);
+          CREATE VIRTUAL TABLE places USING rtree_i32(id, minX, maxX)
+          """)
+      for number in 1...400 {
+        let x = Double((number * 7919) % 1000 - 500) * 1.37e3 / Double(number)
+        try database.execute(
+          sql: "INSERT INTO boxes VALUES (?, ?, ?, ?, ?, ?, ?)",
+          arguments: [number * 5_000_000_000 - 7, x, x + 3, -x, -x + 0.1, "box \(number)", number])
+        try database.execute(
+          sql: "INSERT INTO places VALUES (?, ?, ?)", arguments: [number - 200, -number * 1000, number])
+      }
+    }
+    let boxes = try outcome.rows("boxes")
+    #expect(boxes.after == boxes.before && boxes.before.count == 400)
+    let places = try outcome.rows("places")
+    #expect(places.after.count == 400)
+    for table in ["boxes", "places"] {
+      #expect(try outcome.out.read { try String.fetchOne($0, sql: "SELECT rtreecheck('\(table)')") } == "ok")
+    }
+  }
+
   @Test("A virtual table whose module keeps a damaged index costs no other table, and comes back from its content")
   func damagedModule() throws {
     let outcome = try salvage { database in

@@ -155,7 +155,18 @@ extension Examiner {
         Counting(name: entity.name, table: entity.tableName, root: layout.entity(named: entity.rootName))
       }
     } else {
+      // What modules keep behind their virtual tables is counted once, under the names of these.
+      var shadows: [String: String?] = [:]
+      for entry in schema.tables {
+        guard let module = entry.tableDefinition?.module else { continue }
+        for name in ShadowTables.names(of: entry.name, module: module) { shadows[name] = .some(nil) }
+        if let rows = ShadowTables.rows(of: entry.name, module: module) { shadows[rows] = entry.name }
+      }
       for table in schema.tables where !table.name.hasPrefix("sqlite_") && table.rootPage > 0 {
+        if let virtual = shadows[table.name.lowercased()] {
+          if let virtual { countings.append(Counting(name: virtual, table: table.name)) }
+          continue
+        }
         let isBookkeeping = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table.name)
         if examination.kind == .coreData, isBookkeeping { continue }
         countings.append(Counting(name: table.name, table: table.name))

@@ -76,32 +76,53 @@ package struct VirtualTables {
   private func remake<Problem: Error>(
     _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {
-    let name = SQLText.quotedIdentifier(table.name)
     for shadow in ShadowTables.names(of: table.name, module: table.module) {
       _ = try ask("DROP TABLE IF EXISTS main.\(SQLText.quotedIdentifier(shadow))")
     }
     if case .refused(let message) = try ask(table.statement) { return "it could not be made anew (\(message))" }
     let empty = "it was made anew, and is empty"
-    let source = "\(content).\(SQLText.quotedIdentifier(table.name + "_content"))"
-    guard table.module.hasPrefix("fts") else { return "\(empty): its entries could not be read" }
-    let isKept = try count(
-      "SELECT count(*) FROM pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)')", ask)
-    var fill = "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
-    if isKept ?? 0 > 0 {
-      guard
-        case .done(let columns?) = try ask(
-          "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name FROM "
-            + "pragma_table_xinfo(\(SQLText.literal(table.name)), 'main') WHERE hidden = 0 ORDER BY cid)"),
-        case .done(let values?) = try ask(
-          "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name FROM "
-            + "pragma_table_xinfo(\(SQLText.literal(table.name + "_content")), '\(content)') WHERE cid > 0 ORDER BY cid)"
-        )
-      else { return "\(empty): its columns could not be read" }
-      let key = table.module == "fts5" ? "id" : "docid"
-      fill = "INSERT INTO main.\(name) (rowid, \(columns)) SELECT \(key), \(values) FROM \(source)"
-    }
+    guard let fill = try filling(table, from: content, ask) else { return "\(empty): its content could not be read" }
     if case .refused(let message) = try ask(fill) { return "\(empty) (\(message))" }
-    return try complaint(of: table, ask).map { "\(empty) (\($0))" }
+    if let message = try complaint(of: table, ask) { return "\(empty) (\(message))" }
+    // What a full-text index finds is the content itself.
+    guard !table.module.hasPrefix("fts") else { return nil }
+    let rows = SQLText.quotedIdentifier(table.name + "_rowid")
+    let made = try count("SELECT count(*) FROM main.\(rows)", ask) ?? 0
+    let found = try count("SELECT count(*) FROM \(content).\(rows)", ask) ?? 0
+    return made < found ? "it was made anew with \(made) of \(found) entries" : nil
+  }
+
+  /// The statement that gives a new virtual table its content; nil where nothing can be had.
+  private func filling<Problem: Error>(
+    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    func columns(of name: String, in schema: String) -> String {
+      "FROM pragma_table_xinfo(\(SQLText.literal(name)), '\(schema)')"
+    }
+    let name = SQLText.quotedIdentifier(table.name)
+    guard table.module.hasPrefix("fts") else {
+      guard let all = try count("SELECT count(*) \(columns(of: table.name, in: "main"))", ask),
+        let rows = try count("SELECT count(*) \(columns(of: table.name + "_rowid", in: content))", ask), rows >= 2,
+        all > rows - 1, table.module != "geopoly"
+      else { return nil }
+      let entries = SpatialEntries(
+        schema: content, name: table.name, coordinates: Int(all - 1 - (rows - 2)), others: Int(rows - 2),
+        areIntegers: table.module == "rtree_i32")
+      return "INSERT OR IGNORE INTO main.\(name) \(entries.selection)"
+    }
+    let source = table.name + "_content"
+    let list = "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name"
+    guard try count("SELECT count(*) \(columns(of: source, in: content))", ask) ?? 0 > 0 else {
+      return "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
+    }
+    guard
+      case .done(let own?) = try ask(
+        "\(list) \(columns(of: table.name, in: "main")) WHERE hidden = 0 ORDER BY cid)"),
+      case .done(let values?) = try ask("\(list) \(columns(of: source, in: content)) WHERE cid > 0 ORDER BY cid)")
+    else { return nil }
+    let key = table.module == "fts5" ? "id" : "docid"
+    return "INSERT INTO main.\(name) (rowid, \(own)) SELECT \(key), \(values) FROM \(content)."
+      + SQLText.quotedIdentifier(source)
   }
 
   /// The number that a query gives; nil where it is refused.

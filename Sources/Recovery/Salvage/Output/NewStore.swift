@@ -107,10 +107,10 @@ final class NewStore: NewTables {
       for index in layout.spatialIndexes { own.formUnion(ShadowTables.names(of: index.name, module: "rtree")) }
     }
     // What a virtual table is made anew by stays among the rows as found.
-    own.formUnion(
-      facts.entries.compactMap { entry in
-        entry.tableDefinition?.module.flatMap { ShadowTables.rows(of: entry.name, module: $0) }
-      })
+    for entry in facts.entries {
+      guard let module = entry.tableDefinition?.module else { continue }
+      own.formUnion(ShadowTables.content(of: entry.name, module: module))
+    }
     for entry in facts.entries where entry.kind == .table && !own.contains(entry.name.lowercased()) {
       guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
         isSame(definition.name, entry.name), !facts.hasUniqueIndex(on: entry.name)

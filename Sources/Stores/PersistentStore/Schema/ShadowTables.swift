@@ -19,6 +19,11 @@ package enum ShadowTables {
     names(of: table, module: module).first { $0.hasSuffix("_content") || $0.hasSuffix("_rowid") }
   }
 
+  /// The names, in lower case, of those by which the virtual table can be made anew.
+  package static func content(of table: String, module: String) -> [String] {
+    names(of: table, module: module).filter { name in ["_content", "_rowid", "_node"].contains(where: name.hasSuffix) }
+  }
+
   /// The modules that have any.
   package static var modules: some Collection<String> { endings.keys }
 }
