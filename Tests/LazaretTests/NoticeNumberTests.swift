@@ -83,7 +83,7 @@ struct NoticeNumberTests {
   @Test func nothingIsCalledMissingWhereNothingIs() throws {
     let whole = try notice(account(lacksDetails: false))
     #expect(whole.key == "lazaret.notice.salvaged-unconfirmed" && whole.title == "Your data was recovered")
-    #expect(whole.message.contains("Please check that nothing is missing."))
+    #expect(whole.message.contains("Please check that it is complete."))
     for word in ["lost", "in part", "Most"] { #expect(!whole.message.contains(word), "\(whole.message)") }
     #expect(whole.translated(into: .german).message.contains("Bitte prüfen Sie"))
     #expect(whole.translated(into: .french).title == "Vos données ont été récupérées")

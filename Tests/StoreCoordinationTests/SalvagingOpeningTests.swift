@@ -127,7 +127,7 @@ struct SalvagingOpeningTests {
   /// An error that neither the store nor the surroundings are to blame for: the store is in its place, as it was, or waits.
   @Test func aSalvageThatFailsByItselfInstallsNoEmptyStore() throws {
     var putBack = 0
-    for step in 1...200 {
+    for step in stride(from: 2, through: 200, by: 4) {
       let scene = try SalvagingScene()
       let trouble = Trouble(.failure(.fileExists), atStep: step)
       do {
@@ -140,7 +140,9 @@ struct SalvagingOpeningTests {
         if let stored = try scene.scene.quarantined().first {
           try scene.scene.expectQuarantined(scene.before, in: [stored], "step \(step)")
         } else {
-          #expect(try scene.scene.parts(scene.scene.store()) == scene.before, "step \(step)")
+          let parts = try scene.scene.parts(scene.scene.store())
+          let sizes = parts.mapValues { $0.count }
+          #expect(parts == scene.before, "step \(step): \(error), \(sizes)")
         }
         if let error = error as? LazaretError, error.kind == .salvageFailed {
           putBack += 1

@@ -145,9 +145,9 @@ extension NoticeWords {
       "Some entries may be missing or incomplete.", "Einige Einträge können fehlen oder unvollständig sein.",
       "Certaines entrées peuvent manquer ou être incomplètes."),
     "lazaret.part.unconfirmed": same(
-      "Your data was recovered. Please check that nothing is missing.",
-      "Ihre Daten wurden wiederhergestellt. Bitte prüfen Sie, ob etwas fehlt.",
-      "Vos données ont été récupérées. Veuillez vérifier qu’il ne manque rien."),
+      "Your data was recovered. Please check that it is complete.",
+      "Ihre Daten wurden wiederhergestellt. Bitte prüfen Sie, ob sie vollständig sind.",
+      "Vos données ont été récupérées. Veuillez vérifier qu’elles sont complètes."),
     "lazaret.part.left-out": same(
       "This version of the app has no place for some of your entries. They were not deleted.",
       "Diese Version der App hat für einige Ihrer Einträge keinen Platz. Sie wurden nicht gelöscht.",

@@ -112,7 +112,7 @@ package struct Notice: Sendable, Hashable, Codable {
         // Nothing is known to be missing, so that the words must not say it.
         (
           "salvaged-unconfirmed", "Your data was recovered",
-          "Your data was recovered. Please check that nothing is missing. \(old) \(support)"
+          "Your data was recovered. Please check that it is complete. \(old) \(support)"
         )
       } else {
         (
