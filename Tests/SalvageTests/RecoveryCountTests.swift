@@ -88,7 +88,9 @@ struct RecoveryCountTests {
     #expect(sum.headline == "Recovered 90 of at least 100 records (at most 90 %)")
     #expect(sum.lostNumber == "at least 10" && sum.share == "at most 90 %")
     #expect(sum.percent == nil, "it is a bound, and no share that is known")
-    #expect(sum.lossWords?.hasPrefix("10 records are lost, counted by an index. Nothing tells how many records a table held") == true)
+    #expect(
+      sum.lossWords?.hasPrefix("10 records are lost, counted by an index. Nothing tells how many records a table held")
+        == true)
     sum.add(recovered: 0, doubtful: 0, reasons: [:], lost: 100, isExact: false, basis: .estimate)
     #expect(sum.headline == "Recovered 90 of about 200 records (45 %)")
     #expect(sum.lossWords?.contains("an unknown number more may be lost") == true)

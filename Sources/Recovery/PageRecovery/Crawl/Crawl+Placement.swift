@@ -158,7 +158,8 @@ extension Crawl {
       }
     }
     // Of two with as many votes the first table, so that the same file is always read the same way.
-    guard let best = votes.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }), best.value.count * 2 >= seen
+    guard let best = votes.max(by: { ($0.value.count, $1.key) < ($1.value.count, $0.key) }),
+      best.value.count * 2 >= seen
     else { return nil }
     return (best.key, best.value.proven > 0)
   }
@@ -170,7 +171,7 @@ extension Crawl {
   private mutating func placeLeaves() throws(SalvageError) {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
-    let twins = PageTwins(self)
+    let twins = try PageTwins(self)
     var tiers: [[UInt32]] = [[], [], [], []]
     for page in 1...map.pageCount
     where map.fate(page) == .unclaimed && map.look(page) == .tableLeaf && map.fieldCount(page) > 0 {
@@ -207,7 +208,8 @@ extension Crawl {
     if !own.isProven || trees[own.tree].isComplete { _ = likened.insert(page) }
     map.claim(page, .placed, owner: own.tree)
     let leaves = trees[own.tree].leaves
-    let next = best.isShort ? leaf(endingFrom: map.firstKey(page), in: leaves).flatMap { leaves.firstIndex(of: $0) } : nil
+    let next =
+      best.isShort ? leaf(endingFrom: map.firstKey(page), in: leaves).flatMap { leaves.firstIndex(of: $0) } : nil
     trees[own.tree].leaves.insert(page, at: next ?? leaves.count)
     return true
   }
@@ -302,7 +304,8 @@ extension Crawl {
       if trees[candidate.tree].kind == .index, try isContradicted(page, asOf: candidate.tree) { continue }
       open.append(candidate)
     }
-    let settings = Set(open.map(\.tree).filter { trees[$0].isShadow && trees[$0].name.lowercased().hasSuffix("_config") })
+    let settings = Set(
+      open.map(\.tree).filter { trees[$0].isShadow && trees[$0].name.lowercased().hasSuffix("_config") })
     if !settings.isEmpty {
       let areSettings = try hasFullTextSettings(page)
       open.removeAll { settings.contains($0.tree) != areSettings }

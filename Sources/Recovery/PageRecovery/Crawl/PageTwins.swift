@@ -24,7 +24,10 @@ struct PageTwins {
 
   private let pages: [UInt32]
 
-  init(_ crawl: Crawl) {
+  /// The pages that look alike by their keys, by a sum of their bytes.
+  private var alike: [Int: [UInt32]] = [:]
+
+  init(_ crawl: Crawl) throws(SalvageError) {
     let map = crawl.map
     var pages: [UInt32] = []
     for tree in crawl.trees {
@@ -33,6 +36,15 @@ struct PageTwins {
       }
     }
     self.pages = pages.sorted { (Key($0, map), $0) < (Key($1, map), $1) }
+    var buffer = crawl.reader.makeBuffer()
+    for place in self.pages.indices {
+      let key = Key(self.pages[place], map)
+      let neighbours = [place - 1, place + 1].filter { self.pages.indices.contains($0) }
+      guard neighbours.contains(where: { Key(self.pages[$0], map) == key }),
+        try crawl.reader.readPlace(self.pages[place], into: &buffer)
+      else { continue }
+      alike[buffer.hashValue, default: []].append(self.pages[place])
+    }
   }
 
   /// The page with the very bytes of one that stands where the first page should be; nil where there is none.
@@ -57,17 +69,14 @@ struct PageTwins {
       let middle = (low + high) / 2
       if Key(pages[middle], crawl.map) < key { low = middle + 1 } else { high = middle }
     }
-    var own: [UInt8] = []
+    guard low < pages.count, Key(pages[low], crawl.map) == key else { return [] }
+    let isOnly = low + 1 == pages.count || Key(pages[low + 1], crawl.map) != key
+    var own = crawl.reader.makeBuffer()
+    guard !isOnly || pages[low] != page, try crawl.reader.readPlace(page, into: &own) else { return [] }
     var other = crawl.reader.makeBuffer()
     var twins: [UInt32] = []
-    while low < pages.count, Key(pages[low], crawl.map) == key {
-      defer { low += 1 }
-      guard pages[low] != page else { continue }
-      if own.isEmpty {
-        own = crawl.reader.makeBuffer()
-        guard try crawl.reader.readPlace(page, into: &own) else { return [] }
-      }
-      if try crawl.reader.readPlace(pages[low], into: &other), own == other { twins.append(pages[low]) }
+    for candidate in isOnly ? [pages[low]] : alike[own.hashValue] ?? [] where candidate != page {
+      if try crawl.reader.readPlace(candidate, into: &other), own == other { twins.append(candidate) }
     }
     return twins
   }

@@ -49,18 +49,18 @@ struct StrangerSearch {
   ///   - crawl: the trees, walked from their roots.
   ///   - trees: the same trees, with all that is known of what their rows are like.
   static func run(_ crawl: Crawl, shapedAs trees: [Tree]) throws(SalvageError) -> Strangers {
-    var search = StrangerSearch(crawl, shapedAs: trees)
+    var search = try StrangerSearch(crawl, shapedAs: trees)
     try search.run()
     return search.found
   }
 
-  private init(_ crawl: Crawl, shapedAs trees: [Tree]) {
+  private init(_ crawl: Crawl, shapedAs trees: [Tree]) throws(SalvageError) {
     self.crawl = crawl
     for (index, tree) in trees.enumerated() where self.crawl.trees.indices.contains(index) {
       self.crawl.trees[index].shape = tree.shape
     }
     buffer = crawl.reader.makeBuffer()
-    twins = PageTwins(crawl)
+    twins = try PageTwins(crawl)
   }
 
   private mutating func run() throws(SalvageError) {

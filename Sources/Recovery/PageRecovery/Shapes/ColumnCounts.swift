@@ -19,7 +19,8 @@ enum ColumnCounts {
       else { continue }
       entries[index].sql = SchemaRepair.statement(better)
       doubts[entries[index].name.lowercased()] = ColumnDoubt(
-        words: "the declaration of the table is damaged, and the rows have another number of values than it has columns")
+        words: "the declaration of the table is damaged, and the rows have another number of values than it has columns"
+      )
     }
     return doubts
   }
@@ -48,7 +49,9 @@ enum ColumnCounts {
       return best
     }
     let strangeness = seen.strangeness(in: own)
-    guard widths.most < own.storedColumns.count, strangeness > tolerance, own.columns.count <= searched.columns else { return nil }
+    guard widths.most < own.storedColumns.count, strangeness > tolerance, own.columns.count <= searched.columns else {
+      return nil
+    }
     let candidates = own.columns.indices.filter { $0 != own.rowidAlias && !own.columns[$0].isPrimaryKey }.map { place in
       var candidate = own
       candidate.columns.remove(at: place)

@@ -60,7 +60,8 @@ struct ExpectedSchema {
   /// What is to be said of tables that stay as the store declares them.
   func remarks(on found: [SchemaEntry]) -> [String] {
     guard layout == nil, !isOfDonor else { return [] }
-    let given = Dictionary(entries.filter { $0.kind == .table }.map { ($0.name.lowercased(), $0) }) { first, _ in first }
+    let given = Dictionary(entries.filter { $0.kind == .table }.map { ($0.name.lowercased(), $0) }) { first, _ in first
+    }
     return found.filter { other in
       given[other.name.lowercased()].map { hasOtherColumns(other, than: $0) } == true
     }.map {

@@ -86,7 +86,9 @@ extension TableDefinition {
   /// Whether a column can have been added to a table that had rows (sqlite.org/lang_altertable.html).
   fileprivate func canBeAdded(_ column: Int) -> Bool {
     let (name, column) = (columns[column].name, columns[column])
-    let isConstrained = (primaryKeyColumns + uniqueColumns.joined()).contains { $0.name.map { isSame($0, name) } ?? false }
+    let isConstrained = (primaryKeyColumns + uniqueColumns.joined()).contains {
+      $0.name.map { isSame($0, name) } ?? false
+    }
     let isConstant = !column.hasDefault || column.defaultValue != nil
     return !column.isPrimaryKey && !column.isUnique && !isConstrained && column.generation != .stored && isConstant
       && (!column.isNotNull || column.defaultValue.map { !$0.isNull } ?? false)
