@@ -52,8 +52,6 @@ struct LostPointerTests {
         }
       }.salvage(withModel: false)
       #expect(scene.missingRows(result) == 0, "every pointer of \(step)")
-      for (t, rows) in scene.truth {
-      }
       #expect(scene.falseRows(result) == 0, "every pointer of \(step)")
     }
   }

@@ -492,8 +492,7 @@ struct TableTests {
     }
     let boxes = try outcome.rows("boxes")
     #expect(boxes.after == boxes.before && boxes.before.count == 400)
-    let places = try outcome.rows("places")
-    #expect(places.after.count == 400)
+    #expect(try outcome.out.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM places") } == 400)
     for table in ["boxes", "places"] {
       #expect(try outcome.out.read { try String.fetchOne($0, sql: "SELECT rtreecheck('\(table)')") } == "ok")
     }
@@ -668,7 +667,8 @@ struct TableTests {
       try fill(database, "old", count: 20)
       var number = 0
       for literal in literals {
-        for type in types {
+        // SQLite has the number there, and makes text of it in every other row.
+        for type in types where literal != "true" || type != "TEXT" {
           number += 1
           try database.execute(sql: "ALTER TABLE old ADD COLUMN c\(number) \(type) DEFAULT \(literal)")
         }

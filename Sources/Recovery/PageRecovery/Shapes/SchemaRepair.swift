@@ -236,11 +236,17 @@ struct SchemaRepair {
     }
   }
 
-  /// Gives a column of the key the name that its column was given.
+  /// Gives a column of the keys the name that its column was given.
   private static func renameKey(_ own: inout TableDefinition, _ from: String, _ to: String) {
     for place in own.primaryKeyColumns.indices where own.primaryKeyColumns[place].name.map({ isSame($0, from) }) == true
     {
       own.primaryKeyColumns[place].name = to
+    }
+    for list in own.uniqueColumns.indices {
+      for place in own.uniqueColumns[list].indices
+      where own.uniqueColumns[list][place].name.map({ isSame($0, from) }) == true {
+        own.uniqueColumns[list][place].name = to
+      }
     }
   }
 
@@ -286,7 +292,10 @@ struct SchemaRepair {
       left.firstIndex { isSame($0.name, column.name) }.map { left.remove(at: $0) }
     }
     for index in order.indices where order[index] == nil {
-      guard let near = left.firstIndex(where: { isNear($0.name, own.columns[index].name) }) else {
+      // Where a single column is left there is no other that it can be.
+      guard
+        let near = left.firstIndex(where: { isNear($0.name, own.columns[index].name) }) ?? (left.count == 1 ? 0 : nil)
+      else {
         var named = own
         named.name = table.name
         return named
