@@ -106,8 +106,9 @@ extension Examiner {
     }
   }
 
-  /// Whether two models can be versions of one: an entity is the same in both, or half of those of the smaller one share their
-  /// names. A name such as Account alone is in many apps' models.
+  /// Whether two models can be versions of one: an entity is the same in both, or half of those of the smaller one share names.
+  ///
+  /// A name such as Account alone is in many apps' models.
   private static func isRelated(_ one: [String: VersionHash], _ other: [String: VersionHash]) -> Bool {
     let shared = one.keys.filter { other[$0] != nil }
     return !shared.isEmpty

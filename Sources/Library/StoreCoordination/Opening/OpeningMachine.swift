@@ -325,9 +325,9 @@ struct OpeningMachine {
     return Transition(to: .open(judgement, .installed), telling: [quarantined, created])
   }
 
-  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was. Where the salvage itself fails, the store
-  /// is put back, and the opening ends.
+  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was.
   ///
+  /// Where the salvage itself fails, the store is put back, and the opening ends.
   /// Records that were recovered and could not be migrated are replaced by an empty store only where those of a sound store would be.
   private func salvage(
     _ stored: QuarantinedStore, _ judgement: Judgement, _ told: [OpeningEvent]

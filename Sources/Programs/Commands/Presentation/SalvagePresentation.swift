@@ -151,6 +151,7 @@ struct SalvageText {
     var lines = ""
     for (repairs, words) in [
       (rebuild.referencesCut, "references to lost records were cut"),
+      (rebuild.referencesLeft, "references lead to no record"),
       (rebuild.setAside.filter { $0.reason != .conflict }, "rows that do not fit were set aside"),
       (rebuild.conflicts, "rows that contradict others were set aside"),
       (rebuild.defaulted, "missing values were set to the model's default"),

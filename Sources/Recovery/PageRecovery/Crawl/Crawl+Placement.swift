@@ -147,7 +147,9 @@ extension Crawl {
       if map.look(page) == .tableLeaf {
         let fits = try fits(of: page, &buffer) { _ in true }
         if fits.isEmpty { continue }
-        vote = try assign(page, among: fits, &buffer)
+        // What is live is of a tree that lacks it.
+        let lacking = areFreePagesTold ? fits.filter { !trees[$0.tree].isComplete } : []
+        vote = try assign(page, among: lacking.isEmpty ? fits : lacking, &buffer)
       } else {
         vote = try assignEntries(page, &buffer)
       }

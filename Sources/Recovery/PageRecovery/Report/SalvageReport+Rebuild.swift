@@ -80,6 +80,14 @@ extension SalvageReport {
     /// References that led to records that are gone, by relationship: cut, or dropped with their pair.
     public var referencesCut: [Repair] = []
 
+    /// References of plain stores that lead to no row, by table and column; they are as they were found.
+    public var referencesLeft: [Repair] {
+      get { dangling ?? [] }
+      set { dangling = newValue.isEmpty ? nil : newValue }
+    }
+
+    private var dangling: [Repair]?
+
     /// Rows that are not part of the store but kept in ``setAsideFile``, by entity and reason.
     public var setAside: [Repair] = []
 
@@ -134,6 +142,7 @@ extension SalvageReport {
 
     private enum CodingKeys: String, CodingKey {
       case version, basis, referencesCut, setAside, defaulted, conflicts, corrected
+      case dangling = "referencesLeft"
       case valuesApart = "valuesSetAside"
       case setAsidePath = "setAsideFile"
       case leftOutByMigration = "migrationLosses"

@@ -85,33 +85,41 @@ struct PlainAssembly {
 
   // MARK: References
 
-  /// Counts the rows that foreign keys lead to and that were neither recovered nor set aside, each once.
+  /// Counts the references that lead to no row, and the rows that they lead to and that were neither recovered nor set aside,
+  /// each once.
   private mutating func countReferredTo() throws {
     let apart = Set(account.setAside.map { $0.entity.lowercased() })
-    for entity in found.report.entities where !entity.isLostExact {
-      guard let source = raw[entity.table], let key = try primaryKey(of: source.name) else { continue }
-      // What was set aside is not lost.
-      guard !apart.contains(source.name.lowercased()) else { continue }
-      let references = try Row.fetchAll(
+    let references = Dictionary(
+      grouping: try Row.fetchAll(
         database,
         sql: """
-          SELECT m.name, max(f."from") FROM main.sqlite_master AS m, pragma_foreign_key_list(m.name, 'main') AS f
-          WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND lower(f."table") = ?
-          GROUP BY m.name, f.id HAVING count(*) = 1 AND (max(f."to") IS NULL OR lower(max(f."to")) = ?)
-          """,
-        arguments: [source.name.lowercased(), key.lowercased()])
+          SELECT m.name, max(f."from"), lower(max(f."to")), lower(max(f."table"))
+          FROM main.sqlite_master AS m, pragma_foreign_key_list(m.name, 'main') AS f
+          WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' GROUP BY m.name, f.id HAVING count(*) = 1
+          """)
+    ) { row -> String in row[3] }
+    for entity in found.report.entities {
+      guard let source = raw[entity.table], let leading = references[source.name.lowercased()],
+        let key = try primaryKey(of: source.name)
+      else { continue }
       let column = SQLText.quotedIdentifier(key)
-      // No collation of the app's own is there to be called.
-      let selections = try references.compactMap { reference -> String? in
+      var selections: [String] = []
+      for reference in leading where reference[2] == nil || reference[2] == key.lowercased() {
         let (table, name): (String, String) = (reference[0], reference[1])
-        guard try isOrdinary(name, of: table) else { return nil }
+        guard try isOrdinary(name, of: table) else { continue }
+        // No collation of the app's own is there to be called.
         let value = "c.\(SQLText.quotedIdentifier(name))"
-        return
-          "SELECT \(value) COLLATE BINARY AS k FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL "
-          + "AND \(value) COLLATE BINARY NOT IN (SELECT p.\(column) FROM main.\(SQLText.quotedIdentifier(source.name)) AS p "
-          + "WHERE p.\(column) NOT NULL)"
+        let rows =
+          "FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL AND \(value) COLLATE BINARY NOT IN "
+          + "(SELECT p.\(column) FROM main.\(SQLText.quotedIdentifier(source.name)) AS p WHERE p.\(column) NOT NULL)"
+        let count = try Int64.fetchOne(database, sql: "SELECT count(*) \(rows)") ?? 0
+        guard count > 0 else { continue }
+        account.referencesLeft.append(
+          SalvageReport.Rebuild.Repair(entity: table, property: name, reason: nil, count: count, primaryKeys: []))
+        selections.append("SELECT \(value) COLLATE BINARY AS k \(rows)")
       }
-      guard !selections.isEmpty else { continue }
+      // What was set aside is not lost.
+      guard !entity.isLostExact, !apart.contains(source.name.lowercased()), !selections.isEmpty else { continue }
       referredTo[entity.name.lowercased()] =
         try Int64.fetchOne(
           database, sql: "SELECT count(*) FROM (\(selections.joined(separator: " UNION ")))") ?? 0
