@@ -1,11 +1,10 @@
 import Foundation
+import Lazaret
 import Quarantine
 import StoreCoordination
 import StoreFiles
 import SystemPackage
 import Testing
-
-@testable import Lazaret
 
 /// Notices of salvages say in every language what they say in English, in words that every user knows.
 struct NoticeNumberTests {
