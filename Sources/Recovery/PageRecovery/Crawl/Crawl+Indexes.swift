@@ -55,8 +55,10 @@ extension Crawl {
   func isContradicted(_ page: UInt32, asOf index: Int) throws(SalvageError) -> Bool {
     let own = try agreement(of: page, with: index)
     guard own.looked > 0, let table = trees[index].table else { return false }
-    return own.present > 0 && own.agreeing * 2 < own.present
-      || own.present == 0 && (trees[table].isComplete || isFull(index))
+    // What an expression makes of a row is not known.
+    let isKnown = trees[index].indexedColumns.contains { $0 != nil }
+    return isKnown && own.present > 0 && own.agreeing * 2 < own.present || isFull(index)
+      || own.present * 2 < own.looked && trees[table].isComplete
   }
 
   /// Whether an index has an entry for each row that its table has, by the pages of both that are known.
@@ -113,10 +115,14 @@ extension Crawl {
 
   /// Whether the value of an expression can be made of one of its row: it is the same, or a part of the other, in either case.
   private static func isDerived(_ value: Value, from stored: Value) -> Bool {
-    guard let text = value.string?.lowercased(), let other = stored.string?.lowercased() else {
+    guard let text = words(value), let other = words(stored) else {
       return !stored.isNull && IndexedValues.key(value) == IndexedValues.key(stored)
     }
     return !text.isEmpty && !other.isEmpty && (other.contains(text) || text.contains(other))
+  }
+
+  private static func words(_ value: Value) -> String? {
+    value.integer.map { "\($0)" } ?? value.string?.lowercased()
   }
 
   /// How many entries of an index are remembered at most.

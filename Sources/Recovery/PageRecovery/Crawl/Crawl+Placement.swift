@@ -207,7 +207,8 @@ extension Crawl {
     // A page that may be free is like the table that it was once of.
     if !areFreePagesTold, !candidates.contains(where: { best.rank - $0.fit.rank < 0.2 }) { return false }
     guard let own = try assign(page, among: candidates, &buffer) else { return false }
-    if !own.isProven || trees[own.tree].isComplete { _ = likened.insert(page) }
+    let isProven = own.isProven && !trees[own.tree].isComplete && (!best.isShort || hasShortRows(own.tree))
+    if !isProven { _ = likened.insert(page) }
     map.claim(page, .placed, owner: own.tree)
     let leaves = trees[own.tree].leaves
     let next =
@@ -243,9 +244,13 @@ extension Crawl {
     if let next = leaf(endingFrom: map.firstKey(page), in: leaves), map.firstKey(next) <= map.lastKey(page) {
       return false
     }
+    return hasShortRows(tree) || !leaves.contains { map.fieldCount($0) > 0 && map.lastKey($0) < map.firstKey(page) }
+  }
+
+  /// Whether rows of a table lack values, so that columns were added to it.
+  private func hasShortRows(_ tree: Int) -> Bool {
     let count = trees[tree].shape.fields.count
-    return leaves.contains { map.fieldCount($0) > 0 && map.fieldCount($0) < count }
-      || !leaves.contains { map.fieldCount($0) > 0 && map.lastKey($0) < map.firstKey(page) }
+    return trees[tree].leaves.contains { map.fieldCount($0) > 0 && map.fieldCount($0) < count }
   }
 
   /// Whether the rows of a page begin with names of tables, as those of SQLite's own tables do.

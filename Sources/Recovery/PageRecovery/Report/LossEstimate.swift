@@ -261,9 +261,10 @@ struct LossEstimate {
     for case (let tree, let rows?) in estimates where rows > 0 && crawl.trees[tree].hasRowids {
       needed += Double(rows) / (meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree]))
     }
-    guard needed > room else { return estimates.map(\.rows) }
+    guard needed > room || room == 0 else { return estimates.map(\.rows) }
     return estimates.map { tree, rows in
-      crawl.trees[tree].hasRowids ? rows.map { Int64((Double($0) * room / needed).rounded()) } : rows
+      guard crawl.trees[tree].hasRowids else { return room == 0 ? rows.map { _ in 0 } : rows }
+      return rows.map { needed > 0 ? Int64((Double($0) * room / needed).rounded()) : $0 }
     }
   }
 
