@@ -109,7 +109,7 @@ struct HabitTests {
     let plain = try desk.lazaret("inspect", desk.store)
     #expect(!plain.output.contains("\u{1B}"))
     let colored = try desk.lazaret("inspect", desk.store, "--color", "always")
-    #expect(colored.output.contains(": \u{1B}[32mcompatible\u{1B}[0m\n"), "\(colored.output)")
+    #expect(colored.output.contains(": \u{1B}[32msound\u{1B}[0m\n"), "\(colored.output)")
     // The colours are all that differs.
     let bare = colored.output.replacing(try Regex("\u{1B}\\[[0-9]*m"), with: "")
     #expect(bare == plain.output)
@@ -132,7 +132,7 @@ struct HabitTests {
     let result = try ChildProcess.run(
       "env", ["-u", "NO_COLOR"] + environment.variables + ["script", "-qec", command, "/dev/null"],
       in: desk.folder.path)
-    #expect(result.output.contains("\u{1B}[32mcompatible") == environment.areShown, "\(result.output)")
+    #expect(result.output.contains("\u{1B}[32msound") == environment.areShown, "\(result.output)")
     // Long work has a bar there, and it is gone at the end.
     #expect(result.output.contains("\rChecking █") || result.output.contains("\rChecking ░"), "\(result.output)")
     #expect(result.output.contains("\r\u{1B}[K"))

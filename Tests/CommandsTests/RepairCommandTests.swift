@@ -85,7 +85,7 @@ struct RepairCommandTests {
     // Afterwards nothing shows it: nothing is claimed of what was not looked at.
     let inspected = try desk.lazaret("inspect", store, "--model", desk.model)
     #expect(inspected.status == 0 && !inspected.output.contains("Nothing needs to be done."), "\(inspected.output)")
-    #expect(inspected.output.contains("--check data"), "\(inspected.output)")
+    #expect(inspected.output.contains("what they refer to was not looked at"), "\(inspected.output)")
   }
 
   @Test func anIndexThatCannotBeAddedIsTheExitCode() throws {
@@ -158,8 +158,8 @@ struct RepairCommandTests {
     let hint = try #require((inspected["reason"] as? [String: Any])?["hint"] as? String)
     let dry = try desk.lazaret("repair", store, "--model", desk.model, "--dry-run")
     #expect((dry.status == 0) == isRepaired, "\(dry.errors)")
-    #expect(hint.hasPrefix("Repair it with lazaret repair") == isRepaired, "\(hint)")
-    #expect(hint.contains("lazaret salvage") == !isRepaired, "\(hint)")
+    #expect(hint.hasPrefix("Have it repaired") == isRepaired, "\(hint)")
+    #expect(hint.contains("Have it salvaged") == !isRepaired, "\(hint)")
   }
 
   @Test func whatIsNotRepairedIsToldWithTheWayOut() throws {

@@ -242,7 +242,7 @@ package struct Examiner: Sendable {
     if examination.verdict == .damaged, database.isLogApplied, try ForeignLog.isOfOtherState(database) {
       // What was found is owed to the log.
       examination = untouched
-      examination.condemn(.damage("foreign-wal", ForeignLog.state.words))
+      examination.condemn(.damage("foreign-wal", try (ForeignLog(of: database) ?? .state).words))
       var bytes = bytes
       bytes.log = nil
       return try read(
