@@ -183,7 +183,7 @@ struct ModelVerdictTests {
   @Test(
     "A plain store and a schema file",
     arguments: [
-      (["CREATE TABLE cars(id INTEGER PRIMARY KEY, name text NOT NULL, extra)", "CREATE TABLE owners(id INTEGER)"], nil),
+      (["CREATE TABLE cars(id INTEGER PRIMARY KEY, name text NOT NULL, x)", "CREATE TABLE owners(id INTEGER)"], nil),
       (["CREATE TABLE cars(id INTEGER PRIMARY KEY, name TEXT)"], "owners"),
       (["CREATE TABLE cars(id INTEGER PRIMARY KEY)", "CREATE TABLE owners(id INTEGER)"], "cars.name"),
       (

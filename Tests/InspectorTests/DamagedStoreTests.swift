@@ -93,7 +93,7 @@ struct DamagedStoreTests {
     defer { withExtendedLifetime(scene) {} }
     let page = try DamagedStoreTests.settled(browser, "/stores/\(id)").text
     #expect(page.contains("<a class=\"button main\" href=\"/stores/\(id)/salvage\">"))
-    for action in ["repair", "quarantine", "export", "backup"] {
+    for action in ["quarantine", "export", "backup"] {
       #expect(page.contains("<a class=\"button\" href=\"/stores/\(id)/\(action)\">"), "\(action)")
     }
     let repair = try browser.get("/stores/\(id)/repair").text

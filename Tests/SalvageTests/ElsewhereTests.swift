@@ -34,7 +34,7 @@ struct ElsewhereTests {
     try #require(result.report.entities.first { $0.table == "t" })
   }
 
-  @Test("A page of before is told by an index that has one of its rows as it is now, and all its rows are doubtful")
+  @Test("A page of before is told by an index that has one of its rows as it is now, and that row is doubtful")
   func before() throws {
     let earlier = try scene(isIndexed: true)
     let now = try scene(isIndexed: true, change: "UPDATE t SET k = k + 5000, body = upper(body) WHERE id = 100")
@@ -46,10 +46,10 @@ struct ElsewhereTests {
     let account = try self.account(result)
     #expect(now.falseRows(result) == 1, "the row of before is the only one there is")
     #expect(account.recovered == Int64(Self.rows))
-    #expect(account.doubtful > 1 && account.doubtful < 40, "one page of them")
+    // The index may be of before as well: a single row that it has otherwise says nothing of the others.
+    #expect(account.doubtful == 1)
     #expect(account.doubts == [.contradicted: account.doubtful])
     #expect(!result.report.isComplete)
-    #expect(result.report.causes.contains { $0.code == .contradictingPages })
   }
 
   @Test("A page of before that has a deleted row is told by the number of an index's entries")

@@ -121,8 +121,13 @@ struct EvidenceOrderTests {
         try db.execute(sql: "INSERT INTO scene VALUES (?, ?, ?)", arguments: [id, "scene \(id)", 0.5])
       }
     }
-    let list = try scene.leaves(below: 1)
-    let result = try zeroing([try #require(list.last)], scene).salvage(withModel: false)
+    let words = Array("CREATE TABLE scene".utf8)
+    let lost = try #require(
+      scene.leaves(below: 1).first { page in
+        let bytes = scene.main[scene.range(of: page)]
+        return bytes.indices.contains { bytes[$0...].starts(with: words) }
+      })
+    let result = try zeroing([lost], scene).salvage(withModel: false)
     #expect(result.rows["feed"] == [] && !result.report.isComplete)
   }
 
@@ -162,13 +167,18 @@ struct EvidenceOrderTests {
   func innerPages() throws {
     let scene = try PlainScene(
       pragmas: "PRAGMA page_size = 1024",
-      schema: (1...5).map { "CREATE TABLE t\($0) (id INTEGER PRIMARY KEY, a INT, b TEXT);" }.joined()
+      schema: """
+        CREATE TABLE t1 (id INTEGER PRIMARY KEY, a INT, b TEXT); CREATE TABLE t2 (id INTEGER PRIMARY KEY, a TEXT, b INT);
+        CREATE TABLE t3 (id INTEGER PRIMARY KEY, a TEXT, b TEXT, c INT); CREATE TABLE t4 (id INTEGER PRIMARY KEY, a INT);
+        CREATE TABLE t5 (id INTEGER PRIMARY KEY, a TEXT, b TEXT, c TEXT, d REAL)
+        """
     ) { db in
       for id in 1...900 {
-        for table in 1...5 {
-          try db.execute(
-            sql: "INSERT INTO t\(table) VALUES (?, ?, ?)", arguments: [id * 7, table, "text \(table) \(id)"])
-        }
+        try db.execute(
+          sql: """
+            INSERT INTO t1 VALUES (?1, 5, 'text'); INSERT INTO t2 VALUES (?1, 'text', 6);
+            INSERT INTO t3 VALUES (?1, 'a', 'b', 7); INSERT INTO t4 VALUES (?1, 8); INSERT INTO t5 VALUES (?1, 'a', 'b', 'c', 9.5)
+            """, arguments: [id * 7])
       }
     }
     let roots = try (1...5).map { try root("t\($0)", scene) }

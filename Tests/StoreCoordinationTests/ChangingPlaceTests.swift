@@ -41,9 +41,12 @@ struct ChangingPlaceTests {
     }
   }
 
+  /// Bytes of no kind that is known.
+  private static let noDatabase: [UInt8] = [0xFF, 0x00, 0x13, 0x37, 0x80, 0x01, 0x02, 0x03]
+
   @Test func aPlaceThatChangesEachTimeIsLeftAsItIs() throws {
     let scene = try Scene()
-    let other = try scene.folder.write("nothing like a database", to: "Other")
+    let other = try scene.folder.write(Self.noDatabase, to: "Other")
     let exchange = Exchange(scene.store(), other)
     let error = try #require(throws: FileError.self) {
       try scene.coordinator(home: scene.home).open(scene.store(), observer: exchange.observer)
@@ -52,7 +55,7 @@ struct ChangingPlaceTests {
     #expect(exchange.beginnings == 5)
     #expect(try scene.quarantined().isEmpty)
     #expect(try scene.names() == ["App.sqlite"])
-    #expect(try scene.parts(scene.store()) == ["main": Array("nothing like a database".utf8)])
+    #expect(try scene.parts(scene.store()) == ["main": Self.noDatabase])
     // At rest it is opened.
     try scene.coordinator(home: scene.home).open(scene.store()).store.close()
     try scene.expectGoodStore(scene.store())

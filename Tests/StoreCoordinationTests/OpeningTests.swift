@@ -186,7 +186,7 @@ struct OpeningTests {
     let refusal = try #require(throws: LazaretError.self) {
       try scene.coordinator(policy).open(scene.store("Other.sqlite"))
     }
-    #expect(refusal.kind == .incompatible)
+    #expect(refusal.kind == .foreignStore)
     #expect(try FolderContents(of: scene.folder.path) == other)
   }
 
@@ -195,7 +195,9 @@ struct OpeningTests {
     try scene.folder.write(try plainDatabase("CREATE TABLE boats (id INTEGER)"), to: "Stores/App.sqlite")
     let before = try scene.parts(scene.store())
     // The policy for damage is another one.
-    let opening = try scene.coordinator(OpeningPolicy(whenDamaged: .refuse)).open(scene.store())
+    var policy = OpeningPolicy(whenDamaged: .refuse)
+    policy.whenForeign = .replace
+    let opening = try scene.coordinator(policy).open(scene.store())
     #expect(opening.examination.verdict == .incompatible)
     // Nothing of it is of this model, so that there is nothing to salvage by it.
     #expect(opening.events.map(\.kind) == [.quarantine, .salvage, .create])

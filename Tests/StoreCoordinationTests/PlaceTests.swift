@@ -32,7 +32,7 @@ struct PlaceTests {
     let name = try #require(FilePath.Component(platformBytes: [0x41, 0xFF, 0xFE, 0x80] + Array(".sqlite".utf8)))
     let path = scene.stores.appending(name)
     let file = try scene.system.create(path)
-    try file.write(Array("damaged".utf8))
+    try file.write([0xFF, 0x00, 0x13, 0x37, 0x80, 0x01, 0x02, 0x03])
     let log = try scene.system.create(path.sibling(suffix: "-wal"))
     try log.write(Array("log".utf8))
     let before = try scene.parts(path)

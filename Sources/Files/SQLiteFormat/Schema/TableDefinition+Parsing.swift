@@ -27,8 +27,8 @@ extension TableDefinition {
   ///
   /// - Parameter name: the name of the table, as its entry in the schema has it.
   init?(damagedSQL sql: String, name: String) {
-    var reader = TokenReader(SQLTokenizer.tokens(of: sql))
-    while let token = reader.peek, !token.isSymbol("(") { _ = reader.next() }
+    guard let start = sql.firstIndex(of: "(") else { return nil }
+    var reader = TokenReader(SQLTokenizer.tokens(of: String(sql[start...])))
     guard let body = reader.takeParenthesized() else { return nil }
     self.name = name
     read(body, &reader)

@@ -118,7 +118,9 @@ extension Crawl {
     guard let text = words(value), let other = words(stored) else {
       return !stored.isNull && IndexedValues.key(value) == IndexedValues.key(stored)
     }
-    return !text.isEmpty && !other.isEmpty && (other.contains(text) || text.contains(other))
+    // A short text, or a number, is in others by chance.
+    let isLong = value.string != nil && stored.string != nil && min(text.utf8.count, other.utf8.count) >= 3
+    return text == other || isLong && (other.contains(text) || text.contains(other))
   }
 
   private static func words(_ value: Value) -> String? {

@@ -22,7 +22,7 @@ enum LogEnd {
     if let header = reader.layout.header, header.hasMagic, header.isPageCountValid, reader.overlay == nil,
       reader.layout.pageCount < header.pageCount
     {
-      let lacking = header.pageCount - reader.wholePageCount
+      let lacking = header.pageCount - reader.layout.pageCount
       return ["the file is cut off: \(counted(lacking, "page")) \(lacking == 1 ? "is" : "are") missing from its end"]
     }
     let index = kept.flatMap { WriteAheadLogIndex($0.bytes) }

@@ -36,7 +36,11 @@ struct RealignmentSearch {
     guard length % Int64(layout.pageSize) != 0 || stated ?? length != length || layout.strangePages > 0 else {
       return file
     }
-    if let found = try search.find(), !found.otherDatabases.isEmpty { return file }
+    if let found = try search.find() {
+      // With another page size than the header's nothing may be strange.
+      let isAligned = found.pageSize != layout.pageSize && found.strangePages == 0
+      if isAligned || !found.otherDatabases.isEmpty { return file }
+    }
     var one = RealignmentSearch(file, layout)
     if let undone = try one.withoutCarriageReturns(), try undone.pages > one.pages(of: file) { return undone.file }
     return try one.run() ?? file

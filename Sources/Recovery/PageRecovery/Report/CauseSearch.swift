@@ -55,7 +55,7 @@ struct CauseSearch {
     try lookAtPointerMaps()
     lookAtFreelist()
     lookAtIndexes()
-    if causes.isEmpty, hasLosses {
+    if causes.isEmpty, hasLosses, outcome.tallies.contains(where: { $0.lost > 0 }) {
       add(.unknown, .possible, words: "Something is lost, and nothing about the pages tells why.")
     }
     return causes.enumerated().ordered { left, right in

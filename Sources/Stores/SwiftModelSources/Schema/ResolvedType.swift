@@ -40,9 +40,10 @@ enum PrimitiveTypes {
     "AttributedString": (.binary, false), "Float32": (.float, true), "Float64": (.double, true),
   ]
 
-  /// The types of raw values.
+  /// The types of raw values, with their module or without it.
   static func rawType(_ name: String) -> AttributeType? {
-    name == "Character" ? .string : all[name]?.type
+    let name = ["Swift.", "Foundation."].first(where: name.hasPrefix).map { String(name.dropFirst($0.count)) } ?? name
+    return name == "Character" ? .string : all[name]?.type
   }
 
   /// Structures of the system that become composites.
