@@ -174,11 +174,12 @@ struct EvidenceOrderTests {
         """
     ) { db in
       for id in 1...900 {
-        try db.execute(
-          sql: """
-            INSERT INTO t1 VALUES (?1, 5, 'text'); INSERT INTO t2 VALUES (?1, 'text', 6);
-            INSERT INTO t3 VALUES (?1, 'a', 'b', 7); INSERT INTO t4 VALUES (?1, 8); INSERT INTO t5 VALUES (?1, 'a', 'b', 'c', 9.5)
-            """, arguments: [id * 7])
+        for values in [
+          "t1 VALUES (?, 5, 'b')", "t2 VALUES (?, 'a', 6)", "t3 VALUES (?, 'a', 'b', 7)", "t4 VALUES (?, 8)",
+        ] {
+          try db.execute(sql: "INSERT INTO \(values)", arguments: [id * 7])
+        }
+        try db.execute(sql: "INSERT INTO t5 VALUES (?, 'a', 'b', 'c', 9.5)", arguments: [id * 7])
       }
     }
     let roots = try (1...5).map { try root("t\($0)", scene) }

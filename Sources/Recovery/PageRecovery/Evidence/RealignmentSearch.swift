@@ -37,8 +37,8 @@ struct RealignmentSearch {
       return file
     }
     if let found = try search.find() {
-      // With another page size than the header's nothing may be strange.
-      let isAligned = found.pageSize != layout.pageSize && found.strangePages == 0
+      // With another page size than the header's hardly any page may be strange; pointer maps are.
+      let isAligned = found.pageSize != layout.pageSize && found.strangePages * 10 < Int(found.pageCount)
       if isAligned || !found.otherDatabases.isEmpty { return file }
     }
     var one = RealignmentSearch(file, layout)

@@ -13,9 +13,14 @@ enum ColumnCounts {
   /// - Parameter rows: what the rows are like, by the root pages of their tables.
   static func repair(_ entries: inout [SchemaEntry], rows: [UInt32: TableRows]) -> [String: ColumnDoubt] {
     var doubts: [String: ColumnDoubt] = [:]
+    let tables = entries.compactMap { entry -> (TableDefinition, TableRows)? in
+      guard let definition = entry.tableDefinition, let seen = rows[entry.rootPage] else { return nil }
+      return (definition, seen)
+    }
     for index in entries.indices where entries[index].kind == .table {
       guard let own = entries[index].tableDefinition, !own.isVirtual, let seen = rows[entries[index].rootPage],
-        let widths = seen.widths, own.isWithoutRowid != seen.hasRowids, let better = better(own, seen, widths)
+        let widths = seen.widths, own.isWithoutRowid != seen.hasRowids, let better = better(own, seen, widths),
+        !isExchanged(own, seen, widths.usual, tables)
       else { continue }
       entries[index].sql = SchemaRepair.statement(better)
       doubts[entries[index].name.lowercased()] = ColumnDoubt(
@@ -23,6 +28,16 @@ enum ColumnCounts {
       )
     }
     return doubts
+  }
+
+  /// Whether the rows are those of another table, which has others: its root was exchanged with this one's.
+  private static func isExchanged(
+    _ own: TableDefinition, _ seen: TableRows, _ width: Int, _ tables: [(definition: TableDefinition, rows: TableRows)]
+  ) -> Bool {
+    tables.contains { other in
+      other.definition.name != own.name && other.definition.storedColumns.count == width
+        && other.rows.widths?.most != width && seen.strangeness(in: other.definition) <= tolerance
+    }
   }
 
   /// The most columns of a table in which the place of a damaged comma is looked for, and the most such places.
