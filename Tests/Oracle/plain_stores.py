@@ -100,8 +100,8 @@ class Store:
             db.execute(f'CREATE INDEX "{name}_i" ON "{name}" ({source.choice(names)})')
         if source.random() < 0.2:
             db.execute(f'CREATE INDEX "{name}_e" ON "{name}" (lower({names[-1]}))')
-        if source.random() < 0.2:
-            db.execute(f'CREATE UNIQUE INDEX "{name}_u" ON "{name}" ({names[0]}, {", ".join((lead or ["rowid"]) if lead else names)})')
+        if lead and source.random() < 0.4:
+            db.execute(f'CREATE UNIQUE INDEX "{name}_u" ON "{name}" ({names[0]}, {", ".join(lead + names[:1])})')
         self.tables[name] = (["id"] if form in ("key", "sequence") else []) + lead + names
 
 

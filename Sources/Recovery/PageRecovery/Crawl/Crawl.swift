@@ -267,8 +267,8 @@ struct Crawl {
     return best.fit.rank - own.rank < (trees[tree].hasRowids ? 1 : 0.25)
   }
 
-  /// Whether pages of a tree are missing, by this walk or by an earlier one.
-  private func lacksPages(_ tree: Int) -> Bool { incomplete.contains(tree) || !trees[tree].isComplete }
+  /// Whether pages of a tree are missing, by the first walk of all trees.
+  private func lacksPages(_ tree: Int) -> Bool { isThorough ? incomplete.contains(tree) : !trees[tree].isComplete }
 
   /// Whether a page can be one of a tree, by its keys and the number of its fields.
   func fits(_ page: UInt32, tree: Int, above low: Int64, upTo high: Int64) -> Bool {
