@@ -346,7 +346,9 @@ extension Examination {
   /// Names what was not checked of a store in which nothing wrong was found.
   fileprivate mutating func tellUnchecked() {
     guard verdict == .compatible, let words = Unchecked.words(unchecked) else { return }
-    if reason.code == VerdictReason.looksSound.code, !health.mayLackCommits { reason.words = VerdictReason.soundAsFarAsChecked }
+    if reason.code == VerdictReason.looksSound.code, !health.mayLackCommits {
+      reason.words = VerdictReason.soundAsFarAsChecked
+    }
     reason.words += " \(words)"
   }
 
