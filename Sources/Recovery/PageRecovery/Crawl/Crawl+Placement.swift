@@ -189,6 +189,17 @@ extension Crawl {
       for page in pages where try !place(page, &buffer) { try settleHomeless(page, &buffer) }
       for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
     }
+    for page in tiers[0] where map.fate(page) == .placed {
+      if try isOlderThanColumns(page, &buffer) { _ = likened.insert(page) }
+    }
+  }
+
+  /// Whether the rows of a page that has a table may as well be older ones of another table, which columns were added to.
+  private func isOlderThanColumns(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+    try fits(of: page, &buffer) { !trees[$0].isComplete }.contains { other in
+      other.fit.tier == 1 && mayHaveShortRows(other.tree, page)
+        && trees[other.tree].leaves.contains { map.fieldCount($0) > 0 && map.firstKey($0) > map.lastKey(page) }
+    }
   }
 
   /// Gives a leaf to the table that lacks it and that it is of; false where there is none.

@@ -264,7 +264,7 @@ struct Crawl {
         && PageScore.isFull(buffer.span, start: start, trees[tree].shape.ofAnyClass, geometry: reader.geometry)
     }
     // Keys tell whose a page with rowids is; where there are none, an index can look much like a table.
-    return best.fit.rank - own.rank < (trees[tree].hasRowids ? 1 : 0.25)
+    return !isOther || best.fit.rank - own.rank < (trees[tree].hasRowids ? 1 : 0.25)
   }
 
   /// Whether pages of a tree are missing, by the first walk of all trees.
