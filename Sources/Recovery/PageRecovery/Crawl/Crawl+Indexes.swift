@@ -65,7 +65,7 @@ extension Crawl {
   private func isFull(_ index: Int) -> Bool {
     guard let table = trees[index].table, !trees[index].isPartialIndex else { return false }
     let rows = trees[table].leaves.reduce(0) { $0 + map.cellCount($1) }
-    return rows > 0 && cellCount(ofIndex: index) >= rows
+    return rows > 0 && cellCount(ofIndex: index) == rows
   }
 
   /// The index that has the entries of a page, by the rows that they name; nil where none has.

@@ -182,7 +182,7 @@ extension Crawl {
         bury(page)
         continue
       }
-      let tier = try fits(of: page, &buffer) { _ in true }.map(\.fit.tier).min()
+      let tier = try tables(of: page, &buffer).map(\.fit.tier).min()
       tiers[tier ?? 0].append(page)
     }
     for pages in tiers {
@@ -202,9 +202,19 @@ extension Crawl {
     }
   }
 
+  /// The tables that a leaf can be of by its values.
+  private func tables(of page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> [(tree: Int, fit: PageFit)] {
+    var tables: [(tree: Int, fit: PageFit)] = []
+    for one in try fits(of: page, &buffer, where: { _ in true }) {
+      if one.tree > 0, trees[one.tree].isInternal, try !hasNamesOfTables(page) { continue }
+      tables.append(one)
+    }
+    return tables
+  }
+
   /// Gives a leaf to the table that lacks it and that it is of; false where there is none.
   private mutating func place(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
-    let all = try fits(of: page, &buffer) { _ in true }
+    let all = try tables(of: page, &buffer)
     guard let best = all.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) })?.fit else { return false }
     var candidates: [(tree: Int, fit: PageFit)] = []
     for candidate in all where candidate.fit.tier == best.tier {
@@ -212,7 +222,6 @@ extension Crawl {
       guard try lacks([page], candidate.tree, isOnly: isOnly),
         !best.isShort || mayHaveShortRows(candidate.tree, page)
       else { continue }
-      if candidate.tree > 0, trees[candidate.tree].isInternal, try !hasNamesOfTables(page) { continue }
       candidates.append(candidate)
     }
     // A page that may be free is like the table that it was once of.
