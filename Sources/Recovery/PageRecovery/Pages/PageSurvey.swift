@@ -183,11 +183,19 @@ enum PageSurvey {
     return count
   }
 
+  /// Whether the header of a cell's record goes on on its overflow pages.
+  private static func isLongHeader(_ bytes: Span<UInt8>, _ cell: LeafCell) -> Bool {
+    var offset = cell.payload
+    let length = Varint.read(bytes, at: &offset, before: cell.payload + cell.local) ?? 0
+    return cell.overflow != 0 && length > Int64(cell.local) && length <= Int64(cell.length)
+  }
+
   /// The cell that a pointer of a leaf leads to; nil where its record is not one.
   private static func record(_ bytes: Span<UInt8>, _ kind: PageKind, pointer: Int, _ reader: PageReader) -> LeafCell? {
     guard let offset = bytes.uint16(at: pointer), offset > pointer,
       let cell = LeafCell(bytes, kind: kind, at: offset, index: 0, geometry: reader.geometry),
       RecordText.length(bytes, at: cell.payload, before: cell.payload + cell.local) == cell.length
+        || isLongHeader(bytes, cell)
     else { return nil }
     return cell
   }
