@@ -257,15 +257,32 @@ struct LossEstimate {
     let others = crawl.dead.count + crawl.contradictions.pages.count + crawl.unplaced.count + misreadPages
     let inner = crawl.trees.indices.reduce(Int64(0)) { $0 + innerPagesLost(of: $1) }
     let room = Double(max(0, lostPages - inner).addingClamped(Int64(others)))
-    var needed = 0.0
-    for case (let tree, let rows?) in estimates where rows > 0 && crawl.trees[tree].hasRowids {
-      needed += Double(rows) / (meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree]))
+    let wanted = estimates.map { tree, rows -> (own: Double, others: Double, mean: Double) in
+      guard let rows, rows > 0, crawl.trees[tree].hasRowids else { return (0, 0, 1) }
+      let mean = meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree])
+      let pages = Double(rows) / mean
+      // Pages that the table's own tree lacks come first.
+      let own = min(pages, Double(max(0, lostPages(of: tree) - innerPagesLost(of: tree))))
+      return (own, pages - own, mean)
     }
-    guard needed > room || room == 0 else { return estimates.map(\.rows) }
-    return estimates.map { tree, rows in
-      guard crawl.trees[tree].hasRowids else { return room == 0 ? rows.map { _ in 0 } : rows }
-      return rows.map { needed > 0 ? Int64((Double($0) * room / needed).rounded()) : $0 }
+    let own = wanted.reduce(0) { $0 + $1.own }
+    let others = wanted.reduce(0) { $0 + $1.others }
+    let share = others > 0 ? min(1, max(0, room - own) / others) : 1
+    return zip(estimates, wanted).map { estimate, wanted in
+      guard crawl.trees[estimate.tree].hasRowids else { return room == 0 ? estimate.rows.map { _ in 0 } : estimate.rows }
+      guard share < 1 else { return estimate.rows }
+      return estimate.rows.map { _ in Int64(((wanted.own + wanted.others * share) * wanted.mean).rounded()) }
     }
+  }
+
+  /// How many lost pages a table's tree leads to.
+  private func lostPages(of index: Int) -> Int64 {
+    let map = crawl.map
+    return Int64(
+      crawl.trees[index].gaps.count { gap in
+        gap.page > 0 && outcome.reader.moved[gap.page] == nil
+          && (gap.page > map.pageCount || Self.isLost(gap.page, map) || map.fate(gap.page) == .unclaimed)
+      })
   }
 
   /// How many lost pages were inner ones of a table: those below which leaves were found, and as many as it takes to lead to
