@@ -266,10 +266,12 @@ struct LossEstimate {
       return (own, pages - own, mean)
     }
     let own = wanted.reduce(0) { $0 + $1.own }
-    let others = wanted.reduce(0) { $0 + $1.others }
-    let share = others > 0 ? min(1, max(0, room - own) / others) : 1
+    let rest = wanted.reduce(0) { $0 + $1.others }
+    let share = rest > 0 ? min(1, max(0, room - own) / rest) : 1
     return zip(estimates, wanted).map { estimate, wanted in
-      guard crawl.trees[estimate.tree].hasRowids else { return room == 0 ? estimate.rows.map { _ in 0 } : estimate.rows }
+      guard crawl.trees[estimate.tree].hasRowids else {
+        return room == 0 ? estimate.rows.map { _ in 0 } : estimate.rows
+      }
       guard share < 1 else { return estimate.rows }
       return estimate.rows.map { _ in Int64(((wanted.own + wanted.others * share) * wanted.mean).rounded()) }
     }
