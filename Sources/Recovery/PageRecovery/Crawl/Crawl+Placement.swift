@@ -227,7 +227,8 @@ extension Crawl {
     // A page that may be free is like the table that it was once of.
     if !areFreePagesTold, !candidates.contains(where: { best.rank - $0.fit.rank < 0.2 }) { return false }
     guard let own = try assign(page, among: candidates, &buffer) else { return false }
-    let isProven = own.isProven && !trees[own.tree].isComplete && (!best.isShort || hasAllTables && hasShortRows(own.tree))
+    let isProven =
+      own.isProven && !trees[own.tree].isComplete && (!best.isShort || hasAllTables && hasShortRows(own.tree))
     if !isProven { _ = likened.insert(page) }
     map.claim(page, .placed, owner: own.tree)
     let leaves = trees[own.tree].leaves
