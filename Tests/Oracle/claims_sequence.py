@@ -95,6 +95,8 @@ class Sequence:
             f"{' or '.join(sorted(self.verdicts))} ({self.damaged.why})")
         right = EXITS.get(told.verdict, set())
         for one in (told, text):
+            # A log or journal that was not read to its end may have held more.
+            right = {2} if "not read to its end" in one.out and told.verdict == "compatible" else right
             self.claim(
                 "inspect-exit", one.code in right or told.verdict not in EXITS, one, f"exit {one.code} for {told.verdict}",
                 f"{told.verdict} exits with {' or '.join(map(str, sorted(right)))}")
@@ -294,7 +296,7 @@ class Sequence:
         self.check_rows(told, found, None)
         is_repaired, notice = bool(told.event("repair")), told.data.get("notice") or {}
         lacks = is_repaired and (self.has_pairs_without_records() or self.has_lost_tables())
-        right = 2 if lacks else 0
+        right = 2 if lacks or "not read to its end" in told.out else 0
         self.claim("open-exit", told.code == right, told, f"exit {told.code}", f"exit {right}")
         key = "lazaret.notice.repaired-with-losses" if lacks else "lazaret.notice.repaired"
         right = notice.get("key") == key if is_repaired else not notice
@@ -368,7 +370,8 @@ class Sequence:
             self.check_texts(text, account)
         notice = told.data.get("notice", {}).get("message", "")
         words = told.event("salvage").get("words", "")
-        self.check_words(told, "notice-numbers", notice, account)
+        self.claim(
+            "notice-numbers", not any(one.isdigit() for one in notice), told, notice, "what users read has no numbers")
         self.check_words(told, "words-numbers", words, account)
         if not self.is_plain:
             self.check_pairs(told, words, found)
