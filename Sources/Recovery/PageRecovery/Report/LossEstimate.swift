@@ -259,7 +259,9 @@ struct LossEstimate {
     let room = Double(max(0, lostPages - inner).addingClamped(Int64(others)))
     let wanted = estimates.map { tree, rows -> (own: Double, others: Double, mean: Double) in
       guard let rows, rows > 0, crawl.trees[tree].hasRowids else { return (0, 0, 1) }
-      let mean = meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree])
+      // A lost page may have been as full as the fullest one.
+      let fullest = Double(crawl.trees[tree].leaves.map(crawl.map.cellCount).max() ?? 0)
+      let mean = max(meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree]), fullest)
       let pages = Double(rows) / mean
       // Pages that the table's own tree lacks come first.
       let own = min(pages, Double(max(0, lostPages(of: tree) - innerPagesLost(of: tree))))
