@@ -39,7 +39,10 @@ struct ReportTests {
       if raw.entities.contains(where: { $0.lostKeysKnown > 0 }) { hasKeys = true }
       for entity in raw.entities {
         let other = rebuilt.entities.first { $0.name == entity.name && $0.table == entity.table }
-        #expect(other?.lost == entity.lost && other?.lostKeys == entity.lostKeys, "\(entity.table)")
+        #expect(other?.lostKeys == entity.lostKeys, "\(entity.table)")
+        // References of the new store may lead to more records than lost pages are taken to have held.
+        let (found, told) = (entity.lost, other?.lost ?? 0)
+        #expect(told == found || told > found && !entity.isLostExact, "\(entity.table): \(found), \(told)")
       }
     }
     // Flipped bits lie in indexes too, which then name no keys.
