@@ -209,14 +209,6 @@ def a_later_name_without_anything_of_its_own(folder, check):
         has_records(scene, kind, place, scene.run("open", place=place), title_and_body())
 
 
-def a_newer_version_of_the_model(folder, check):
-    versions = [notes("V1", "title"), notes("V2", "title", "body"), notes("V3", "title", "body", number("rank"))]
-    scene = make(folder, check, versions, "V2", "V3", {"Note": RANKED})
-    scene.is_newer()
-    for kind in (*DAMAGE, identity):
-        stays_or_waits(scene, kind, 3, {("Note", "title", "rank"): [(note["title"], note["rank"]) for note in RANKED]})
-
-
 def a_version_that_the_order_leaves_out(folder, check):
     draft = notes("Draft", "title", attribute("text", renamed="body"))
     versions = [notes("V1", "title"), draft, notes("V2", "title", "body", number("stars"))]
