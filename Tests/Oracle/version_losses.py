@@ -104,6 +104,19 @@ def removed_entity(folder, check, count):
 NOTES = {("Note", "name"): ["note 0", "note 1"]}
 
 
+def an_entity_that_is_absent_from_the_target(folder, check):
+    scene = removed_entity(folder / "with records", check, 37)
+    visits = scene.migrates(steps=["V1 → V2"], code=2, holds=NOTES)
+    for verb, visit in visits.items():
+        told = json.dumps(visit.outcome.data)
+        check("Label" in told and "37" in told, f"{verb} should count the records of Label", visit.outcome)
+    notice = json.dumps(visits["open"].outcome.data.get("notice", ""))
+    check("37" in notice, "the notice of open should count the 37 records", visits["open"].outcome)
+    for verb in ("migrate", "open"):
+        original_stays_until_it_is_released(check, verb, visits[verb])
+    removed_entity(folder / "without records", check, 0).migrates(steps=["V1 → V2"], holds=NOTES)
+
+
 def original_stays_until_it_is_released(check, verb, visit):
     """Pruning never drops the only copy of removed records, though newer and verified backups are there."""
     if not visit.backup:
@@ -149,6 +162,28 @@ def a_removed_entity_takes_no_other_record_along(folder, check):
 
 
 # Mirrored stores
+
+
+def a_mirrored_store_is_not_renumbered(folder, check):
+    def mirror(store):
+        store.execute("CREATE TABLE ANSCKRECORDMETADATA (Z_PK INTEGER PRIMARY KEY, ZENTITYID INTEGER, ZENTITYPK INTEGER)")
+        store.execute("INSERT INTO ANSCKRECORDMETADATA VALUES (1, (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Note'), 1)")
+
+    first = Version("V1", entity("Note", "name"))
+    renumbering = [first, Version("V2", entity("Album", "name"), entity("Note", "name"))]
+    scene = Scene(folder / "renumbered", check, renumbering, "V2", "V1", {"Note": records("note", 2)}, prepare=mirror)
+    visits = scene.stays(names=["mirror"])
+    told = visits["migrate"].outcome.failure.get("detail", "")
+    plan = visits["plan"].outcome
+    words = [one for refusal in plan.data.get("refusals", []) for one in (refusal.get("detail"), refusal.get("reason")) if one]
+    check(any(one in told or told in one for one in words if told), "plan and migrate should say the same", plan)
+    opened = visits["open"].outcome
+    check(opened.failure.get("detail", "") == told, "open and migrate should say the same", opened)
+
+    adding = [first, Version("V2", entity("Note", "name", "place"), entity("Tag", "name"))]
+    scene = Scene(folder / "as it was", check, adding, "V2", "V1", {"Note": records("note", 2)}, prepare=mirror)
+    visits = scene.migrates(steps=["V1 → V2"], holds=NOTES)
+    check("ANSCKRECORDMETADATA" in scene.tables(visits["open"]), "the table of the mirroring is gone", visits["open"].outcome)
 
 
 if __name__ == "__main__":

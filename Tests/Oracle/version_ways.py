@@ -51,6 +51,27 @@ def a_later_version_that_only_renames(folder, check):
     scene.migrates(steps=["V3 → V2"], holds=BODIES)
 
 
+def a_later_version_with_an_attribute_of_its_own(folder, check):
+    versions = [notes("V1", "title"), notes("V2", "title", "body"), notes("V3", "title", "body", number("rank"))]
+    scene = Scene(folder, check, versions, "V2", "V3", {"Note": RANKED})
+    scene.is_newer()
+    verbs = ("plan", "migrate", "output")
+    for visit in scene.migrates("--to", "V2", steps=["V3 → V2"], code=2, holds=BODIES, verbs=verbs).values():
+        losses = [loss for step in visit.outcome.data.get("steps", []) for loss in step.get("losses", [])]
+        told = [(loss.get("entity"), loss.get("property"), loss.get("rows")) for loss in losses]
+        check(told == [("Note", "rank", 2)], f"the loss should be that of Note.rank in 2 records, is {told}", visit.outcome)
+
+
+def a_later_version_with_an_entity_of_its_own(folder, check):
+    versions = [
+        notes("V1", "title"), notes("V2", "title", "body"), notes("V3", "title", "body", more=[entity("Label", "name")])]
+    scene = Scene(folder, check, versions, "V2", "V3", {"Note": NOTES, "Label": [{"name": "red"}]})
+    scene.is_newer()
+    visits = scene.migrates("--to", "V2", steps=["V3 → V2"], code=2, holds=BODIES, verbs=("plan", "migrate", "output"))
+    for verb, visit in visits.items():
+        check("Label" in visit.outcome.words, f"{verb} should tell that Label is lost", visit.outcome)
+
+
 def a_version_named_old_that_sorts_last(folder, check):
     versions = [
         notes("Model", "title", "body", number("stars")), notes("Model 2", "title", "body"), notes("Model Old", "title")]
@@ -246,6 +267,28 @@ def a_part_of_the_versions_is_named(folder, check):
     scene = Scene(folder, check, versions, "V4", "V1", {"Note": [{"a": "kept"}]})
     scene.migrates("--versions", "V1,V2,V4", steps=["V1 → V4"], holds={("Note", "c"): ["kept"]})
     scene.migrates("--versions", "V1,V4", steps=["V1 → V4"], code=2, holds={("Note", "c"): [None]})
+
+
+def a_lock_file_gives_the_order(folder, check):
+    versions = [notes("Model", "title", "body"), notes("Model 2", "title", "body", number("rank"))]
+    scene = Scene(folder, check, versions, "Model", "Model 2", {"Note": RANKED})
+    scene.is_newer()
+    lock = folder / "model.lock"
+    made = lazaret("model", "lint", scene.model, "--lock", lock, "--json")
+    text = json.loads(lock.read_text()) if lock.is_file() else {}
+    if not check("order" in text, "lint should write a lock file with an order", made):
+        return
+    # What the current version lacks makes the other one a draft; a user who knows better says so.
+    check(text["order"] == ["Model"], f"a newer version should be taken for a draft, the order is {text['order']}", made)
+    made = lazaret(
+        "model", "lint", scene.model, "--lock", lock, "--write-lock", "--versions", "Model 2,Model", "--json")
+    order = json.loads(lock.read_text())["order"]
+    check(order == ["Model 2", "Model"], f"--versions should give the order, it is {order}", made)
+    scene.verdict("outdated", version="Model 2", options=["--lock", lock])
+    # By that order the current version drops the rank, as its makers wanted.
+    scene.migrates("--lock", lock, steps=["Model 2 → Model"], holds=BODIES)
+    lock.write_text(json.dumps(text | {"order": ["Model", "Model 2"]}))
+    scene.is_newer("--lock", lock)
 
 
 if __name__ == "__main__":
