@@ -51,23 +51,23 @@ def a_later_version_that_only_renames(folder, check):
     scene.migrates(steps=["V3 → V2"], holds=BODIES)
 
 
-def a_later_version_with_an_attribute_of_its_own(folder, check):
+def a_version_that_only_its_name_makes_later_is_migrated_and_its_attribute_told(folder, check):
     versions = [notes("V1", "title"), notes("V2", "title", "body"), notes("V3", "title", "body", number("rank"))]
     scene = Scene(folder, check, versions, "V2", "V3", {"Note": RANKED})
-    scene.is_newer()
-    verbs = ("plan", "migrate", "output")
-    for visit in scene.migrates("--to", "V2", steps=["V3 → V2"], code=2, holds=BODIES, verbs=verbs).values():
+    scene.verdict("outdated", version="V3")
+    visits = scene.migrates(steps=["V3 → V2"], code=2, holds=BODIES)
+    for visit in (visits["plan"], visits["migrate"], visits["output"]):
         losses = [loss for step in visit.outcome.data.get("steps", []) for loss in step.get("losses", [])]
         told = [(loss.get("entity"), loss.get("property"), loss.get("rows")) for loss in losses]
         check(told == [("Note", "rank", 2)], f"the loss should be that of Note.rank in 2 records, is {told}", visit.outcome)
 
 
-def a_later_version_with_an_entity_of_its_own(folder, check):
+def a_version_that_only_its_name_makes_later_is_migrated_and_its_entity_told(folder, check):
     versions = [
         notes("V1", "title"), notes("V2", "title", "body"), notes("V3", "title", "body", more=[entity("Label", "name")])]
     scene = Scene(folder, check, versions, "V2", "V3", {"Note": NOTES, "Label": [{"name": "red"}]})
-    scene.is_newer()
-    visits = scene.migrates("--to", "V2", steps=["V3 → V2"], code=2, holds=BODIES, verbs=("plan", "migrate", "output"))
+    scene.verdict("outdated", version="V3")
+    visits = scene.migrates(steps=["V3 → V2"], code=2, holds=BODIES)
     for verb, visit in visits.items():
         check("Label" in visit.outcome.words, f"{verb} should tell that Label is lost", visit.outcome)
 
@@ -272,7 +272,8 @@ def a_part_of_the_versions_is_named(folder, check):
 def a_lock_file_gives_the_order(folder, check):
     versions = [notes("Model", "title", "body"), notes("Model 2", "title", "body", number("rank"))]
     scene = Scene(folder, check, versions, "Model", "Model 2", {"Note": RANKED})
-    scene.is_newer()
+    # Names alone make no version newer.
+    scene.verdict("outdated", version="Model 2")
     lock = folder / "model.lock"
     made = lazaret("model", "lint", scene.model, "--lock", lock, "--json")
     text = json.loads(lock.read_text()) if lock.is_file() else {}

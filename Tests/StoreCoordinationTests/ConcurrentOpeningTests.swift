@@ -101,19 +101,24 @@ struct ConcurrentOpeningTests {
     let before = try FolderContents(of: scene.stores)
     let result = try ChildProcess.run(
       ChildProcess.tool,
-      ["open", scene.store().string, "--model", scene.model.string, "--home", scene.home.string, "--json"])
+      [
+        "open", scene.store().string, "--model", scene.model.string, "--home", scene.home.string, "--replace-foreign",
+        "--json",
+      ])
     #expect(result.status == 3, "\(result.errors)")
     #expect(result.output.isEmpty)
     #expect(result.errors.contains("python"), "\(result.errors)")
     #expect(try FolderContents(of: scene.stores) == before)
     // In this process, and by hand, the same.
-    #expect(throws: (any Error).self) { try scene.coordinator().open(scene.store()) }
+    var policy = OpeningPolicy()
+    policy.whenForeign = .replace
+    #expect(throws: (any Error).self) { try scene.coordinator(policy).open(scene.store()) }
     #expect(throws: (any Error).self) { try Quarantines(home: scene.home).add(scene.store()) }
     #expect(try FolderContents(of: scene.stores) == before)
     child.tell("\n")
     #expect(try child.finish().status == 0)
     // It has gone: now the store makes room.
-    let opening = try scene.coordinator().open(scene.store())
+    let opening = try scene.coordinator(policy).open(scene.store())
     // Nothing of it has a place in the app's model.
     #expect(opening.events.map(\.kind) == [.quarantine, .salvage, .create])
     try opening.store.close()

@@ -124,12 +124,10 @@ extension Migrator {
     var earlier: [MappingModel] = []
     for step in path.steps {
       let layout = try StepLayout(step.mapping, layouts: layouts)
-      if let refusal = foreignTable(step, layout, contents, isFirst: earlier.isEmpty) {
-        plan.refusals.append(.init(refusal))
-      }
-      if let refusal = try ConditionCount(layout).mirroringRefusal(database), !layout.isRenumbering, !layout.isCustom {
-        var refusal = refusal
+      if var refusal = try ConditionCount(layout).mirroringRefusal(database) {
         refusal.step = step.name
+        plan.refusals.append(.init(refusal))
+      } else if let refusal = foreignTable(step, layout, contents, isFirst: earlier.isEmpty) {
         plan.refusals.append(.init(refusal))
       }
       let forecast = StepForecast(step.mapping, after: earlier, census: census)
