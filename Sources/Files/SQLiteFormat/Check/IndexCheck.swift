@@ -26,6 +26,8 @@ package final class IndexCheck: PageVisitor {
   /// - Parameter progress: called now and then on this thread; where it returns false, ``FormatError/Kind/cancelled`` is
   ///   thrown.
   package func finish(progress: () -> Bool) throws(FormatError) -> IndexReport {
+    // The other thread may leave this one nothing to do.
+    if !progress() { throw FormatError.cancelled("compare the indexes") }
     let (begun, scans) = rows.withLock { $0.comparisons() }
     let work = IndexScans(scans, of: content)
     if scans.count > 1, Int64(content.pageCount) >= Self.pagesForTwo {

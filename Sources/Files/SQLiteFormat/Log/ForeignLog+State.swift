@@ -8,7 +8,8 @@ extension ForeignLog {
   package static func isOfOtherState(_ database: Database) throws(FormatError) -> Bool {
     guard database.isLogApplied, let log = database.writeAheadLog, database.main.count > 0 else { return false }
     let isLater = try isLater(database)
-    if !isLater, try database.isConsistent() { return false }
+    // Where a part of the log could not be read, the rest may well contradict itself.
+    if !isLater { guard log.isReadToItsEnd, try !database.isConsistent() else { return false } }
     let alone = try Database(main: database.main, pageSize: database.pageSize)
     guard alone.header?.hasMagic == true, try alone.isConsistent() else { return false }
     guard !isLater, let frameLength = log.frameLength, log.commitCount > 1 else { return true }

@@ -21,7 +21,10 @@ extension Crawl {
   ) throws(SalvageError) -> Assignment? {
     let tier = candidates.map(\.fit.tier).min()
     var left = candidates.filter { $0.fit.tier == tier }
-    guard left.count > 1 else { return left.first.map { Assignment(tree: $0.tree, isProven: true) } }
+    guard left.count > 1 else {
+      guard let only = left.first else { return nil }
+      return Assignment(tree: only.tree, isProven: try isTold(page, only.tree, isShort: only.fit.isShort))
+    }
     if let mapped = try mappedTree(of: page), left.contains(where: { $0.tree == mapped }) {
       return Assignment(tree: mapped, isProven: true)
     }
@@ -32,6 +35,17 @@ extension Crawl {
     left.removeAll { best - $0.fit.score >= 0.2 }
     let tree = left.count == 1 ? left[0].tree : try likeliest(page, among: left.map(\.tree), &buffer)
     return tree.map { Assignment(tree: $0, isProven: false) }
+  }
+
+  /// Whether more than likeness tells that a page is of the only table that it fits: there is no other table, or the page
+  /// belongs between two of the table's, or the entries of an index are its rows'.
+  private mutating func isTold(_ page: UInt32, _ tree: Int, isShort: Bool) throws(SalvageError) -> Bool {
+    if hasAllTables { return !isShort || hasShortRows(tree) }
+    let isBetween = trees[tree].gaps.contains { gap in
+      gap.above != .min && gap.upTo != .max && gap.above < map.firstKey(page) && map.lastKey(page) <= gap.upTo
+    }
+    if isBetween, !isShort { return true }
+    return try indexAgreement(of: page, with: tree) == .agreeing
   }
 
   /// The one of several tables whose values those of a page are like, for tables of which no page is known by the rows that

@@ -58,8 +58,8 @@ extension Crawl {
     guard try reader.readPlace(page, into: &buffer) else { return [] }
     let isZeroStart = page == 1 && buffer[0] != 13 && buffer[0] != 10
     return fits(
-      of: buffer.span, start: isZeroStart ? DatabaseHeader.length : 0, hasRowids: map.look(page) == .tableLeaf,
-      where: isWanted)
+      of: buffer.span, start: isZeroStart ? DatabaseHeader.length : 0, hasRowids: map.look(page) == .tableLeaf
+    ) { tree in isWanted(tree) && !strangers.contains(page, in: tree) }
   }
 
   private func fits(
@@ -141,11 +141,20 @@ extension Crawl {
   ) throws(SalvageError) -> (tree: Int, isProven: Bool)? {
     var votes: [Int: (count: Int, proven: Int)] = [:]
     var seen = 0
-    for index in stride(from: 0, to: leaves.count, by: max(1, leaves.count / 8)) {
-      let page = leaves[index]
+    let sample = stride(from: 0, to: leaves.count, by: max(1, leaves.count / 8)).map { leaves[$0] }
+    var fitting: [UInt32: [(tree: Int, fit: PageFit)]] = [:]
+    for page in sample where map.look(page) == .tableLeaf {
+      fitting[page] = try fits(of: page, &buffer) { _ in true }.filter {
+        !$0.fit.isShort || mayHaveShortRows($0.tree, page)
+      }
+    }
+    // The leaves of one tree are of one table.
+    let common = fitting.values.filter { !$0.isEmpty }.map { Set($0.map(\.tree)) }
+    let shared = common.dropFirst().reduce(common.first ?? []) { $0.intersection($1) }
+    for page in sample {
       let vote: Assignment?
-      if map.look(page) == .tableLeaf {
-        let fits = try fits(of: page, &buffer) { _ in true }
+      if let all = fitting[page] {
+        let fits = shared.isEmpty ? all : all.filter { shared.contains($0.tree) }
         if fits.isEmpty { continue }
         // What is live is of a tree that lacks it.
         let lacking = areFreePagesTold ? fits.filter { !trees[$0.tree].isComplete } : []
@@ -185,9 +194,18 @@ extension Crawl {
       let tier = try tables(of: page, &buffer).map(\.fit.tier).min()
       tiers[tier ?? 0].append(page)
     }
+    for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
     for pages in tiers {
-      for page in pages where try !place(page, &buffer) { try settleHomeless(page, &buffer) }
-      for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
+      // What fits one table alone goes first: it tells which keys are taken there.
+      var ambiguous: [UInt32] = []
+      for page in pages {
+        if try tables(of: page, &buffer).count > 1 {
+          ambiguous.append(page)
+        } else if try !place(page, &buffer) {
+          try settleHomeless(page, &buffer)
+        }
+      }
+      for page in ambiguous where try !place(page, &buffer) { try settleHomeless(page, &buffer) }
     }
     for page in tiers[0] where map.fate(page) == .placed {
       if try isOlderThanColumns(page, &buffer) { _ = likened.insert(page) }
@@ -197,7 +215,7 @@ extension Crawl {
   /// Whether the rows of a page that has a table may as well be older ones of another table, which columns were added to.
   private func isOlderThanColumns(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     try fits(of: page, &buffer) { !trees[$0].isComplete }.contains { other in
-      other.fit.tier == 1 && mayHaveShortRows(other.tree, page)
+      other.fit.isShort && !other.fit.isUnusual && mayHaveShortRows(other.tree, page)
         && trees[other.tree].leaves.contains { map.fieldCount($0) > 0 && map.firstKey($0) > map.lastKey(page) }
     }
   }
@@ -216,25 +234,26 @@ extension Crawl {
   private mutating func place(_ page: UInt32, _ buffer: inout [UInt8]) throws(SalvageError) -> Bool {
     let all = try tables(of: page, &buffer)
     guard let best = all.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) })?.fit else { return false }
-    var candidates: [(tree: Int, fit: PageFit)] = []
-    for candidate in all where candidate.fit.tier == best.tier {
-      let isOnly = all.count == 1
-      guard try lacks([page], candidate.tree, isOnly: isOnly),
-        !best.isShort || mayHaveShortRows(candidate.tree, page)
+    var open: [(tree: Int, fit: PageFit)] = []
+    for candidate in all {
+      guard try lacks([page], candidate.tree, isOnly: all.count == 1),
+        !candidate.fit.isShort || mayHaveShortRows(candidate.tree, page)
       else { continue }
-      candidates.append(candidate)
+      open.append(candidate)
     }
+    // Two pages of a table have no rowid in common, unless one is a former version of the other.
+    let free = open.filter { candidate in
+      leaf(endingFrom: map.firstKey(page), in: trees[candidate.tree].leaves).map {
+        map.firstKey($0) > map.lastKey(page)
+      } ?? true
+    }
+    let candidates = free.isEmpty ? open.filter { $0.fit.tier == best.tier } : free
     // A page that may be free is like the table that it was once of.
     if !areFreePagesTold, !candidates.contains(where: { best.rank - $0.fit.rank < 0.2 }) { return false }
     guard let own = try assign(page, among: candidates, &buffer) else { return false }
-    let isProven =
-      own.isProven && !trees[own.tree].isComplete && (!best.isShort || hasAllTables && hasShortRows(own.tree))
-    if !isProven { _ = likened.insert(page) }
+    if !own.isProven || trees[own.tree].isComplete { _ = likened.insert(page) }
     map.claim(page, .placed, owner: own.tree)
-    let leaves = trees[own.tree].leaves
-    let next =
-      best.isShort ? leaf(endingFrom: map.firstKey(page), in: leaves).flatMap { leaves.firstIndex(of: $0) } : nil
-    trees[own.tree].leaves.insert(page, at: next ?? leaves.count)
+    trees[own.tree].leaves.insert(page, at: index(endingFrom: map.firstKey(page), in: trees[own.tree].leaves))
     return true
   }
 
@@ -259,17 +278,25 @@ extension Crawl {
     }
   }
 
-  /// Whether a table can have a page of rows that lack values: no page of it has the same keys, and no older row has all.
+  /// Whether a table can have a page of rows that lack values: no page of it has the same keys, and no older row has more,
+  /// unless rowids tell nothing of the age of its rows.
   private func mayHaveShortRows(_ tree: Int, _ page: UInt32) -> Bool {
     let leaves = trees[tree].leaves
     if let next = leaf(endingFrom: map.firstKey(page), in: leaves), map.firstKey(next) <= map.lastKey(page) {
       return false
     }
-    return hasShortRows(tree) || !leaves.contains { map.fieldCount($0) > 0 && map.lastKey($0) < map.firstKey(page) }
+    var most = 0
+    var isOlderLonger = false
+    for leaf in leaves where map.fieldCount(leaf) > 0 {
+      if map.fieldCount(leaf) < most { return true }
+      most = map.fieldCount(leaf)
+      if map.lastKey(leaf) < map.firstKey(page), most > map.fieldCount(page) { isOlderLonger = true }
+    }
+    return !isOlderLonger
   }
 
   /// Whether rows of a table lack values, so that columns were added to it.
-  private func hasShortRows(_ tree: Int) -> Bool {
+  func hasShortRows(_ tree: Int) -> Bool {
     let count = trees[tree].shape.fields.count
     return trees[tree].leaves.contains { map.fieldCount($0) > 0 && map.fieldCount($0) < count }
   }
@@ -404,13 +431,18 @@ extension Crawl {
 
   /// The first leaf of some, in the order of their keys, that ends with a key or behind it.
   func leaf(endingFrom key: Int64, in leaves: [UInt32]) -> UInt32? {
+    let index = index(endingFrom: key, in: leaves)
+    return index < leaves.count ? leaves[index] : nil
+  }
+
+  private func index(endingFrom key: Int64, in leaves: [UInt32]) -> Int {
     var low = 0
     var high = leaves.count
     while low < high {
       let middle = (low + high) / 2
       if map.lastKey(leaves[middle]) < key { low = middle + 1 } else { high = middle }
     }
-    return low < leaves.count ? leaves[low] : nil
+    return low
   }
 
   /// Whether a table with lost pages lacks some with rowids of that range.

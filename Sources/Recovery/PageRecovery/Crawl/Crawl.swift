@@ -41,6 +41,12 @@ struct Crawl {
   /// The trees that lacked pages when they were walked for the first time.
   var incomplete: Set<Int> = []
 
+  /// Those of them that have no row, though another table shows that they had some.
+  var emptied: Set<Int> = []
+
+  /// The trees that have pages with all fields and others with fewer, by the first walk: columns were added to their tables.
+  var grown: Set<Int> = []
+
   /// Pages that were given to a table although more than one could have them: what tells is only likeness.
   var likened = PageSet()
 
@@ -246,12 +252,12 @@ struct Crawl {
     var buffer = reader.makeBuffer()
     let fits = try fits(of: page, &buffer) { _ in true }
     let own = fits.first { $0.tree == tree }?.fit
-    if let own, !own.isUnusual {
-      guard own.isShort else { return true }
-      return !fits.contains { other in
-        other.tree != tree && !other.fit.isShort && !other.fit.isUnusual && lacksPages(other.tree)
-      }
+    if let own, own.isShort, !grown.contains(tree),
+      fits.contains(where: { $0.tree != tree && $0.fit.tier == 0 && lacksPages($0.tree) })
+    {
+      return false
     }
+    if let own, !own.isUnusual { return true }
     guard let best = fits.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) }), best.tree != tree,
       fits.allSatisfy({ $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 })
     else { return true }
@@ -268,7 +274,33 @@ struct Crawl {
   }
 
   /// Whether pages of a tree are missing, by the first walk of all trees.
-  private func lacksPages(_ tree: Int) -> Bool { isThorough ? incomplete.contains(tree) : !trees[tree].isComplete }
+  private func lacksPages(_ tree: Int) -> Bool { incomplete.contains(tree) }
+
+  /// Notes which trees lack pages, and to the tables of which ones columns were added.
+  mutating func noteFirstWalk() {
+    emptied = emptiedTexts()
+    incomplete = emptied.union(trees.indices.filter { !trees[$0].isComplete })
+    grown = Set(
+      trees.indices.filter { index in
+        let count = trees[index].shape.fields.count
+        let fields = trees[index].leaves.map { map.fieldCount($0) }.filter { $0 > 0 }
+        return fields.contains(count) && fields.contains { $0 < count }
+      })
+  }
+
+  /// The tables of full-text indexes that have no row, though the table beside them has: FTS5 keeps the size of each text in
+  /// one and the text in the other.
+  private func emptiedTexts() -> Set<Int> {
+    let hasRows = trees.map { tree in tree.leaves.contains { map.fieldCount($0) > 0 } }
+    var result: Set<Int> = []
+    for index in trees.indices where trees[index].isShadow && trees[index].name.lowercased().hasSuffix("_docsize") {
+      let content = trees[index].name.dropLast("docsize".count) + "content"
+      guard let other = trees.firstIndex(where: { isSame($0.name, String(content)) }), hasRows[index] != hasRows[other]
+      else { continue }
+      result.insert(hasRows[index] ? other : index)
+    }
+    return result
+  }
 
   /// Whether a page can be one of a tree, by its keys and the number of its fields.
   func fits(_ page: UInt32, tree: Int, above low: Int64, upTo high: Int64) -> Bool {

@@ -11,8 +11,8 @@ struct PageFit {
   /// Whether most records have a value of another class than its column is declared for.
   var isUnusual = false
 
-  /// How much the number of values and their classes speak against the table: 0 for nothing.
-  var tier: Int { (isUnusual ? 2 : 0) + (isShort ? 1 : 0) }
+  /// How much the number of values and their classes speak against the table: 0 for nothing; few values more than odd ones.
+  var tier: Int { (isShort ? 2 : 0) + (isUnusual ? 1 : 0) }
 
   /// The score, behind the tier.
   var rank: Double { score - 1000 * Double(tier) }

@@ -65,9 +65,12 @@ struct StrangerSearch {
 
   private mutating func run() throws(SalvageError) {
     try lookAtListOfTables()
+    for tree in crawl.emptied { note(crawl.trees[tree].root, in: tree) }
     for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].kind != .index && crawl.trees[tree].isListed {
       for page in crawl.trees[tree].leaves where crawl.map.fieldCount(page) > 0 { try lookAt(page, of: tree) }
+      try lookAtRest(of: tree)
     }
+    try findExchanges()
     // Entries of an index are much like the rows of a table without rowids.
     for tree in crawl.trees.indices where crawl.trees[tree].kind == .withoutRowid && crawl.damage > 0 {
       for page in crawl.trees[tree].leaves + crawl.trees[tree].innerPages where crawl.map.fieldCount(page) > 0 {
@@ -96,10 +99,64 @@ struct StrangerSearch {
 
   // MARK: Pages of tables
 
+  /// Takes all leaves of a tree for another table's where it leads to pages that can only be that one's: a root leads to
+  /// one table.
+  private mutating func lookAtRest(of tree: Int) throws(SalvageError) {
+    guard crawl.trees[tree].hasRowids else { return }
+    var owner: Int?
+    for page in crawl.trees[tree].gaps.map(\.page).prefix(Self.sampledLeaves) {
+      guard page > 1, page <= crawl.map.pageCount, crawl.map.look(page) == .tableLeaf,
+        crawl.map.fieldCount(page) > crawl.trees[tree].shape.fields.count,
+        let choice = try crawl.choice(for: page, &buffer, where: { $0 != tree }), choice.fit.tier == 0,
+        owner == nil || owner == choice.tree
+      else { return }
+      owner = choice.tree
+    }
+    guard let owner, crawl.trees[owner].isListed,
+      crawl.trees[owner].leaves.allSatisfy({ crawl.map.fieldCount($0) == 0 || found.contains($0, in: owner) })
+    else { return }
+    for page in crawl.trees[tree].leaves where crawl.map.fieldCount(page) > 0 {
+      if try crawl.choice(for: page, &buffer, where: { $0 == owner }) != nil { note(page, in: tree) }
+    }
+  }
+
+  /// Takes the only page of a table for another one's where a page that is the table's stands in that one.
+  private mutating func findExchanges() throws(SalvageError) {
+    for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].hasRowids && crawl.trees[tree].isListed {
+      let lost = crawl.trees[tree].gaps.map(\.page).filter {
+        $0 > 1 && $0 <= crawl.map.pageCount && crawl.map.look($0) == .tableLeaf && crawl.map.fieldCount($0) > 0
+      }
+      let strange = crawl.trees[tree].leaves.filter { found.contains($0, in: tree) && found.copies[$0] == nil }
+      for page in lost.prefix(Self.comparedRows) + strange {
+        var exchanged: [(page: UInt32, owner: Int)] = []
+        let owners = try crawl.fits(of: page, &buffer) { $0 != tree && crawl.trees[$0].isListed }.map(\.tree)
+        // Another table may lack the page.
+        if owners.contains(where: { crawl.incomplete.contains($0) }) { continue }
+        for owner in owners {
+          guard crawl.trees[owner].leaves == [crawl.trees[owner].root], let own = crawl.trees[owner].leaves.first,
+            !found.contains(own, in: owner), crawl.map.fieldCount(own) > 0, !overlaps(tree, own, without: page),
+            try crawl.choice(for: own, &buffer, where: { $0 == tree })?.fit.isShort == false
+          else { continue }
+          exchanged.append((own, owner))
+        }
+        if exchanged.count == 1 { note(exchanged[0].page, in: exchanged[0].owner) }
+      }
+    }
+  }
+
+  /// Whether a table has other pages with rowids that a page has too.
+  private func overlaps(_ tree: Int, _ page: UInt32, without other: UInt32) -> Bool {
+    let (first, last) = (crawl.map.firstKey(page), crawl.map.lastKey(page))
+    return crawl.trees[tree].leaves.contains {
+      $0 != other && crawl.map.firstKey($0) <= last && first <= crawl.map.lastKey($0)
+    }
+  }
+
   private mutating func lookAt(_ page: UInt32, of tree: Int) throws(SalvageError) {
     guard !found.contains(page, in: tree), try crawl.reader.readPlace(page, into: &buffer) else { return }
     let isOwn = PageScore.isFull(
-      buffer.span, start: 0, crawl.trees[tree].shape, geometry: crawl.reader.geometry, lacking: Self.lackedFields)
+      buffer.span, start: 0, crawl.trees[tree].shape, geometry: crawl.reader.geometry,
+      lacking: crawl.grown.contains(tree) ? Self.lackedFields : 0)
     if !isOwn, try isUnlike(page, tree) {
       try lookAtStrange(page, of: tree)
       return
@@ -127,6 +184,14 @@ struct StrangerSearch {
   /// Looks at a page whose rows fit another table better: SQLite takes any value in most columns, so that alone tells nothing.
   private mutating func lookAtStrange(_ page: UInt32, of tree: Int) throws(SalvageError) {
     let isPossible = try canHold(page, tree)
+    // Rows with fewer values than columns, where another table lacks just such rows.
+    let fits = try crawl.fits(of: page, &buffer) { _ in true }
+    if fits.contains(where: { $0.tree == tree && $0.fit.isShort }), !crawl.grown.contains(tree),
+      fits.contains(where: { $0.fit.tier == 0 && crawl.incomplete.contains($0.tree) })
+    {
+      note(page, in: tree)
+      return
+    }
     if try isOfAnotherEntity(page, tree) {
       note(page, in: tree, copyOf: try twins(of: page, outside: tree).first)
       return
@@ -140,8 +205,14 @@ struct StrangerSearch {
       note(page, in: tree, copyOf: twin)
       return
     }
-    let isElsewhere = try hasRowsElsewhere(page, of: tree)
-    if isElsewhere || crawl.trees[tree].shape.isStrict && !isPossible { note(page, in: tree) }
+    if !isPossible {
+      let best = try crawl.choice(for: page, &buffer, where: { $0 != tree })
+      if crawl.trees[tree].shape.isStrict || best?.fit.tier == 0 {
+        note(page, in: tree)
+        return
+      }
+    }
+    if try hasRowsElsewhere(page, of: tree) { note(page, in: tree) }
   }
 
   /// The pages with the same bytes that other trees lead to.
@@ -203,14 +274,14 @@ struct StrangerSearch {
   /// Whether any row of a page can have been written to a table: none with a value where the key is, which a record does not
   /// have, with a number as a text, with NULL where none may be, or with something in `Z_ENT` that is no number.
   private func canHold(_ page: UInt32, _ tree: Int) throws(SalvageError) -> Bool {
-    guard crawl.trees[tree].hasRowids, let definition = crawl.trees[tree].definition else { return true }
+    guard let definition = crawl.trees[tree].definition else { return true }
     let stored = definition.storedColumns
     let hasEntities = crawl.trees[tree].shape.entityNumbers != nil
     var count = 0
     var possible = 0
-    try PageRows(crawl.reader).forEach(on: page) { row in
+    func look(_ record: Record) {
       count += 1
-      let classes = row.record.serialTypes.map { StorageClasses(serialType: $0.rawValue) }
+      let classes = record.serialTypes.map { StorageClasses(serialType: $0.rawValue) }
       let isPossible = zip(stored, classes).enumerated().allSatisfy { place, field in
         let (column, storage) = field
         if column == definition.rowidAlias { return storage == .null }
@@ -219,6 +290,12 @@ struct StrangerSearch {
         return definition.columns[column].affinity != .text || storage == .text || storage == .blob
       }
       if isPossible, classes.count <= stored.count { possible += 1 }
+    }
+    let rows = PageRows(crawl.reader)
+    if crawl.trees[tree].hasRowids {
+      try rows.forEach(on: page) { look($0.record) }
+    } else if crawl.map.look(page) == .indexLeaf {
+      try rows.forEachEntry(on: page, look)
     }
     return count == 0 || possible > 0
   }

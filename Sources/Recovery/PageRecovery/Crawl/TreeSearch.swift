@@ -217,12 +217,14 @@ struct TreeSearch {
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
+    crawl.noteFirstWalk()
     let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
     if crawl.damage > 0 || !strangers.isEmpty {
       // Where something is damaged a page may stand in another's place; then each is looked at closely.
-      let incomplete = Set(crawl.trees.indices.filter { !crawl.trees[$0].isComplete })
+      let first = crawl
       crawl = Crawl(reader: reader, map: map, trees: trees)
-      crawl.incomplete = incomplete
+      crawl.incomplete = first.incomplete
+      crawl.grown = first.grown
       crawl.isThorough = true
       crawl.strangers = strangers
       try crawl.walkRoots()

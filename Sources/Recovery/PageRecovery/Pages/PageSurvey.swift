@@ -139,14 +139,17 @@ enum PageSurvey {
     map.setCellCount(page, count)
     let pointers = start + kind.headerLength
     if kind != .tableInterior {
-      // Where the first cell is hit, the next good one is taken.
+      // Where the first cell is hit, the next good one is taken, though any bytes may look like the header of a record.
+      var fields = 0
       for index in 0..<count {
-        let fields = fieldCount(bytes, kind, pointer: pointers + 2 * index, reader.usableSize)
-        if fields > 0 {
-          map.setFieldCount(page, fields)
-          break
-        }
+        let pointer = pointers + 2 * index
+        let found = fieldCount(bytes, kind, pointer: pointer, reader.usableSize)
+        if fields == 0 { fields = found }
+        guard found > 0, !kind.isLeaf || record(bytes, kind, pointer: pointer, reader) != nil else { continue }
+        fields = found
+        break
       }
+      if fields > 0 { map.setFieldCount(page, fields) }
     }
     guard kind.isTable else { return }
     var low: Int64?

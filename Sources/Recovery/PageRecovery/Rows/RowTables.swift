@@ -1,3 +1,5 @@
+internal import ManagedObjectModel
+internal import PersistentStore
 internal import SQLiteFormat
 internal import StoreFiles
 
@@ -45,6 +47,9 @@ final class RowTables {
   /// The digests of records that look deleted; live rows that are the same strike them out.
   var deletedDigests: DeletedDigests?
 
+  /// The tables of Core Data's own books with a value that can be checked: the metadata and the cached model.
+  private let books: Set<Int>
+
   /// What is left of rows whose long values are lost or doubtful, as records of their own.
   private var parts: [(row: FoundRow, record: [UInt8])] = []
 
@@ -80,6 +85,8 @@ final class RowTables {
   /// Makes the table of notes; the others are made when they are needed.
   init(_ crawl: Crawl, in database: OutputDatabase, remembering memory: Memory = []) throws(SalvageError) {
     trees = crawl.trees
+    books = Set(
+      crawl.trees.indices.filter { ["Z_METADATA", "Z_MODELCACHE"].contains(crawl.trees[$0].name.uppercased()) })
     reader = crawl.reader
     self.database = database
     notes = try EvidenceNotes(database)
@@ -167,6 +174,7 @@ final class RowTables {
       deletedDigests?.strike(record, from: 0, length: record.count)
       let isTextValid = RecordText.isValid(record, at: 0, before: record.count, encoding: reader.layout.encoding)
       try noteLive(row, isTextValid: isTextValid, remark: remark)
+      if books.contains(row.tree) { try checkBook(row, record) }
       return true
     }
     if try !table.holds(record, from: 0, length: record.count, rowid: row.cell.rowid) {
@@ -174,6 +182,22 @@ final class RowTables {
         row, record, source: source(of: row.page), reason: "another version of the row is the live one")
     }
     return false
+  }
+
+  /// Notes that a value of Core Data's own books is damaged where it cannot be read as what it is.
+  private func checkBook(_ row: FoundRow, _ record: Span<UInt8>) throws(SalvageError) {
+    guard row.doubtReason == nil,
+      let values = Record(payload: Array(copying: record)[...], encoding: reader.layout.encoding)?.values,
+      case .blob(let bytes)? = values.last
+    else { return }
+    let isIntact =
+      values.count == 1
+      ? ManagedObjectModel.isArchive(modelCache: bytes) : (try? StoreMetadata(uuid: "", propertyList: bytes)) != nil
+    guard !isIntact else { return }
+    try noteDoubt(
+      .longValue, row: row.cell.rowid, of: row.tree,
+      EvidenceNotes.Origin(page: row.page, cell: row.cell.index, source: source(of: row.page)),
+      words: "its value cannot be read as what Core Data keeps there")
   }
 
   private func noteLive(_ row: FoundRow, isTextValid: Bool, remark: String?) throws(SalvageError) {

@@ -18,6 +18,36 @@ struct CoreDataTables {
   /// The numbers of all of them.
   static let entityNumbers: Set<Int64> = [change, transaction, transactionString]
 
+  /// Whether a schema lists a table that Core Data makes.
+  static func areListed(in entries: [SchemaEntry]) -> Bool {
+    entries.contains { entry in
+      guard entry.kind == .table else { return false }
+      if bookkeeping[entry.name.uppercased()] != nil { return true }
+      let names = entry.tableDefinition?.columns.prefix(3).map(\.name) ?? []
+      return names == ["Z_PK", "Z_ENT", "Z_OPT"]
+    }
+  }
+
+  /// Gives tables of Core Data's own books their columns back where the damaged statement has as many.
+  static func restore(in entries: inout [SchemaEntry]) {
+    guard areListed(in: entries) else { return }
+    for index in entries.indices where entries[index].kind == .table {
+      guard let statement = bookkeeping[entries[index].name.uppercased()], let own = entries[index].tableDefinition,
+        let usual = TableDefinition(sql: statement), own.columns.count == usual.columns.count,
+        own.columns.map(\.name) != usual.columns.map(\.name) || own.rowidAlias != usual.rowidAlias
+      else { continue }
+      entries[index].sql = statement
+    }
+  }
+
+  /// The statements of Core Data's own books.
+  private static let bookkeeping = [
+    "Z_PRIMARYKEY":
+      "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
+    "Z_METADATA": "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
+    "Z_MODELCACHE": "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
+  ]
+
   private static let change: Int64 = 16001
   private static let transaction: Int64 = 16002
   private static let transactionString: Int64 = 16003
@@ -133,13 +163,8 @@ struct CoreDataTables {
 
   /// The statements of the tables that were found, as Core Data writes them.
   private var statements: [String] {
-    var result: [String] = []
-    if hasKeys {
-      result.append(
-        "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)")
-    }
-    if hasMetadata {
-      result.append("CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)")
+    var result = [hasKeys ? "Z_PRIMARYKEY" : nil, hasMetadata ? "Z_METADATA" : nil].compactMap { name in
+      name.flatMap { Self.bookkeeping[$0] }
     }
     let start = "( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, "
     if let width = widths[Self.change] {

@@ -63,10 +63,11 @@ struct DefinitionSearch {
       remarks = repair.remarks
     }
     var doubts = orders?.doubts ?? [:]
+    CoreDataTables.restore(in: &entries)
     if shapes?.layout == nil { doubts = ColumnCounts.repair(&entries, rows: rows) }
     if schema.isWhole { remarks += IntegerKeys.restore(in: &entries, rows: rows) }
     entries += ExpectedSchema.shadowTables(missingIn: entries)
-    let own = isCoreData || Self.listsCoreData(entries) ? try ownTables() : nil
+    let own = isCoreData || CoreDataTables.areListed(in: entries) ? try ownTables() : nil
     var list = TreeList(found: entries, isWhole: schema.isWhole, expected: shapes, rows: rows, own: own)
     entries += list.trees.filter(\.isKnownByRows).compactMap { tree in
       own?.first { isSame($0.name, tree.name) }
@@ -97,9 +98,5 @@ struct DefinitionSearch {
   /// The tables of Core Data's own that rows tell of; none where the schema lists all tables.
   private func ownTables() throws(SalvageError) -> [SchemaEntry] {
     schema.isWhole ? [] : try CoreDataTables.find(reader, map)
-  }
-
-  private static func listsCoreData(_ entries: [SchemaEntry]) -> Bool {
-    entries.contains { isSame($0.name, "Z_PRIMARYKEY") || isSame($0.name, "Z_METADATA") }
   }
 }

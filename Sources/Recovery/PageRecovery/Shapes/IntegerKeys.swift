@@ -17,18 +17,27 @@ enum IntegerKeys {
     for index in entries.indices where entries[index].kind == .table {
       let entry = entries[index]
       guard let sql = entry.sql, let own = entry.tableDefinition, let seen = rows[entry.rootPage], seen.hasRowids,
-        !own.isWithoutRowid, own.rowidAlias == nil, own.primaryKey.count == 1,
-        let place = own.column(named: own.primaryKey[0]), let field = own.storedColumns.firstIndex(of: place),
-        seen.isAlwaysNull(field)
+        !own.isWithoutRowid, own.rowidAlias == nil, let place = key(of: own),
+        let field = own.storedColumns.firstIndex(of: place), seen.isAlwaysNull(field)
       else { continue }
       let automatic = entries.count { $0.kind == .index && $0.sql == nil && isSame($0.tableName, entry.name) }
-      guard automatic < own.automaticIndexes.count else { continue }
+      guard automatic < own.automaticIndexes.count || !own.columns[place].isPrimaryKey else { continue }
       entries[index].sql = statement(own, place, sql)
       remarks.append(
         "the column \(printable(own.columns[place].name)) of \(printable(entry.name)) is the primary key, has no index and "
           + "no value in any row: it was declared as INTEGER PRIMARY KEY, and has the rowids as its values")
     }
     return remarks
+  }
+
+  /// The column that is the primary key by itself, or of which a damaged type tells that it was: `INTEGER PRIMxRY KEY`.
+  private static func key(of table: TableDefinition) -> Int? {
+    if table.primaryKey.count == 1 { return table.column(named: table.primaryKey[0]) }
+    guard table.primaryKey.isEmpty else { return nil }
+    return table.columns.firstIndex { column in
+      let words = column.declaredType.uppercased().split(separator: " ")
+      return words.count == 3 && words[0] == "INTEGER" && words[2] == "KEY"
+    }
   }
 
   /// The statement with the column as the rowid: as it is but for the type, or made anew where that does not do.

@@ -33,6 +33,11 @@ struct SchemaSearch {
     if !isSound || search.entries.isEmpty {
       // Page 1 may still have cells, whatever its header says.
       if map.pageCount >= 1, crawl.map.fate(1) != .tree { _ = try search.read(1, reader, &crawl.map, into: &seen) }
+      // Pages that its tree leads to have what is left of their cells.
+      for page in crawl.trees[0].gaps.map(\.page)
+      where page > 1 && page <= map.pageCount && crawl.map.fate(page) == .unclaimed {
+        _ = try search.read(page, reader, &crawl.map, into: &seen)
+      }
       for page in 1...max(1, map.pageCount)
       where map.look(page) == .tableLeaf && map.fieldCount(page) == 5 && crawl.map.fate(page) == .unclaimed {
         _ = try search.read(page, reader, &crawl.map, into: &seen)

@@ -42,8 +42,7 @@ struct TreeList {
     self.isWhole = isWhole
     hasAllTables = isWhole || expected != nil
     let all = found + (expected?.entries ?? [])
-    isCoreData =
-      own != nil || all.contains { isSame($0.name, "Z_PRIMARYKEY") || isSame($0.name, "Z_METADATA") }
+    isCoreData = own != nil || CoreDataTables.areListed(in: all)
     for entry in found where entry.kind == .table { addTable(entry, isListed: true) }
     for entry in expected?.entries ?? [] where entry.kind == .table { addTable(entry, isListed: false) }
     for entry in own ?? [] where !isWhole {
@@ -79,7 +78,11 @@ struct TreeList {
       for end in Self.shadowEnds { shadows.insert("\(entry.name)_\(end)".lowercased()) }
     }
     guard !shadows.isEmpty else { return }
-    for index in trees.indices { trees[index].isShadow = shadows.contains(trees[index].name.lowercased()) }
+    for index in trees.indices where shadows.contains(trees[index].name.lowercased()) {
+      trees[index].isShadow = true
+      // Columns are never added to them.
+      trees[index].shape.minimumFields = trees[index].shape.fields.count
+    }
   }
 
   /// Adds tables that were dropped, so that their rows are found among the deleted ones.

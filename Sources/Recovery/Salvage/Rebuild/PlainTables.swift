@@ -79,7 +79,7 @@ struct PlainTables {
       var repairs: [SalvageReport.Rebuild.Repair] = []
       let rows = try count(source)
       let isCarried = carried.contains { $0.statement.kind == "table" && $0.statement.name == statement?.name }
-      let evaluated = ((isCarried ? nil : statement).map { [$0] } ?? [] + unique).filter(\.hasExpressions)
+      let evaluated = ([isCarried ? nil : statement].compactMap(\.self) + unique).filter(\.hasExpressions)
       reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
         try copy(source, into: name)
       }

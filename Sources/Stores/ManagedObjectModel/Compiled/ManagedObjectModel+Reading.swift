@@ -1,3 +1,4 @@
+internal import PropertyLists
 public import StoreFiles
 
 extension ManagedObjectModel {
@@ -30,6 +31,12 @@ extension ManagedObjectModel {
       error.hint = "Name the model that the store was written with."
       throw error
     }
+  }
+
+  /// Whether a model cache unpacks to a keyed archive, of whatever version.
+  package static func isArchive(modelCache bytes: [UInt8]) -> Bool {
+    guard let archive = try? unpacked(modelCache: bytes) else { return false }
+    return (try? KeyedArchive(archive)) != nil
   }
 
   /// The keyed archive inside of a model cache.
