@@ -23,7 +23,12 @@ extension Crawl {
     var left = candidates.filter { $0.fit.tier == tier }
     guard left.count > 1 else {
       guard let only = left.first else { return nil }
-      return Assignment(tree: only.tree, isProven: try isTold(page, only.tree, isShort: only.fit.isShort))
+      // SQLite stores values of nearly any class in any column, so that odd ones only make a table less likely.
+      let isOnly =
+        candidates.count == 1
+        || only.fit.tier == 0 && candidates.allSatisfy { $0.tree == only.tree || $0.fit.isShort }
+      let isTold = try isTold(page, only.tree, isShort: only.fit.isShort)
+      return Assignment(tree: only.tree, isProven: isOnly && isTold)
     }
     if let mapped = try mappedTree(of: page), left.contains(where: { $0.tree == mapped }) {
       return Assignment(tree: mapped, isProven: true)

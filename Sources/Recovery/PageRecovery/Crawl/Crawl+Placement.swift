@@ -251,7 +251,8 @@ extension Crawl {
     // A page that may be free is like the table that it was once of.
     if !areFreePagesTold, !candidates.contains(where: { best.rank - $0.fit.rank < 0.2 }) { return false }
     guard let own = try assign(page, among: candidates, &buffer) else { return false }
-    if !own.isProven || trees[own.tree].isComplete { _ = likened.insert(page) }
+    let isBest = candidates.contains { $0.tree == own.tree && $0.fit.tier == best.tier }
+    if !own.isProven || !isBest || trees[own.tree].isComplete { _ = likened.insert(page) }
     map.claim(page, .placed, owner: own.tree)
     trees[own.tree].leaves.insert(page, at: index(endingFrom: map.firstKey(page), in: trees[own.tree].leaves))
     return true

@@ -44,6 +44,9 @@ struct Crawl {
   /// Those of them that have no row, though another table shows that they had some.
   var emptied: Set<Int> = []
 
+  /// The trees in which values of other classes than their columns are declared for are ordinary, and how many pages they have.
+  var odd: [Int: Int] = [:]
+
   /// The trees that have pages with all fields and others with fewer, by the first walk: columns were added to their tables.
   var grown: Set<Int> = []
 
@@ -262,6 +265,8 @@ struct Crawl {
       fits.allSatisfy({ $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 })
     else { return true }
     if !trees[tree].hasRowids, try hasEntries(page, of: tree, ratherThan: best.tree) { return true }
+    // Other pages of the table are as odd, and those of the other one are not.
+    if own != nil, odd[tree] ?? 0 > 1, odd[best.tree] == nil { return true }
     let isOther = !best.fit.isShort && !best.fit.isUnusual
     guard let own else {
       // Values of other classes than their columns are declared for are less than rows that are not the other's either.
@@ -276,9 +281,24 @@ struct Crawl {
   /// Whether pages of a tree are missing, by the first walk of all trees.
   private func lacksPages(_ tree: Int) -> Bool { incomplete.contains(tree) }
 
+  /// How many odd values a record has, on average, from which on they are ordinary in a table.
+  private static let ordinaryOddness = 0.25
+
   /// Notes which trees lack pages, and to the tables of which ones columns were added.
-  mutating func noteFirstWalk() {
-    emptied = emptiedTexts()
+  mutating func noteFirstWalk() throws(SalvageError) {
+    var buffer = reader.makeBuffer()
+    for index in trees.indices.dropFirst() where trees[index].kind != .index && !trees[index].shape.isStrict {
+      let leaves = trees[index].leaves.filter { map.fieldCount($0) > 0 }
+      let step = max(1, leaves.count / 8)
+      var oddness = 0.0
+      var looked = 0.0
+      for place in stride(from: 0, to: leaves.count, by: step) {
+        looked += 1
+        oddness += try fits(of: leaves[place], &buffer) { $0 == index }.first?.fit.oddness ?? 1
+      }
+      if oddness > looked * Self.ordinaryOddness { odd[index] = leaves.count }
+    }
+    emptied = emptiedTables()
     incomplete = emptied.union(trees.indices.filter { !trees[$0].isComplete })
     grown = Set(
       trees.indices.filter { index in
@@ -288,11 +308,14 @@ struct Crawl {
       })
   }
 
-  /// The tables of full-text indexes that have no row, though the table beside them has: FTS5 keeps the size of each text in
-  /// one and the text in the other.
-  private func emptiedTexts() -> Set<Int> {
-    let hasRows = trees.map { tree in tree.leaves.contains { map.fieldCount($0) > 0 } }
+  /// The tables that have no row, though an index of theirs has entries, or, of a full-text index, the table beside them has
+  /// rows: FTS5 keeps the size of each text in one and the text in the other.
+  private func emptiedTables() -> Set<Int> {
+    let hasRows = trees.map { tree in (tree.leaves + tree.innerPages).contains { map.fieldCount($0) > 0 } }
     var result: Set<Int> = []
+    for (index, tree) in trees.enumerated() where tree.kind == .index && hasRows[index] {
+      if let table = tree.table, !hasRows[table], trees[table].root > 1 { result.insert(table) }
+    }
     for index in trees.indices where trees[index].isShadow && trees[index].name.lowercased().hasSuffix("_docsize") {
       let content = trees[index].name.dropLast("docsize".count) + "content"
       guard let other = trees.firstIndex(where: { isSame($0.name, String(content)) }), hasRows[index] != hasRows[other]

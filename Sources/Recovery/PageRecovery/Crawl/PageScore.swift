@@ -8,8 +8,11 @@ struct PageFit {
   /// Whether no record of the page has all fields of the table: it was written before columns were added, or is another table's.
   var isShort = false
 
-  /// Whether most records have a value of another class than its column is declared for.
-  var isUnusual = false
+  /// How many values of another class than their columns are declared for a record has, on average.
+  var oddness = 0.0
+
+  /// Whether most records have such a value.
+  var isUnusual: Bool { oddness > 0.5 }
 
   /// How much the number of values and their classes speak against the table: 0 for nothing; few values more than odd ones.
   var tier: Int { (isShort ? 2 : 0) + (isUnusual ? 1 : 0) }
@@ -59,7 +62,7 @@ enum PageScore {
     let score =
       (Double(usual) - 2 * Double(unusual) - 0.3 * Double(missing)) / number + entity
       + Double(fitting) / Double(readable)
-    return PageFit(score: score, isShort: longest < shape.fields.count, isUnusual: unusual * 2 > fitting)
+    return PageFit(score: score, isShort: longest < shape.fields.count, oddness: Double(unusual) / number)
   }
 
   /// Whether every row of a page is wholly like those of a table: each cell is one, no field is missing, and none holds a

@@ -85,7 +85,9 @@ struct EntityAccounts {
     var keys = try keysOfRemains(of: index)
     if onPages != 0 { keys = try keys.union(estimate.listedKeys(of: index)) }
     let count = max(tally.destroyed + (onPages ?? 0), keys.count)
-    if isBookkeeping(index), tally.destroyed == 0, count > keys.count { return Losses(basis: .unknown) }
+    if isBookkeeping(index), tally.destroyed == 0, count > keys.count || isEmptiedList(index) {
+      return Losses(basis: .unknown)
+    }
     guard count > 0 else {
       let isUnknown = onPages == nil || tally.isContradicted || outcome.reader.isOfTwoTimes
       return Losses(basis: isUnknown ? .unknown : .none)
@@ -99,6 +101,12 @@ struct EntityAccounts {
   /// Whether a table is that of Core Data's metadata, which has one row in every store.
   private func isMetadata(_ index: Int) -> Bool {
     list.isCoreData && isSame(outcome.crawl.trees[index].name, "Z_METADATA")
+  }
+
+  /// Whether a table is that of the store's entities and has no row, though there are entities.
+  private func isEmptiedList(_ index: Int) -> Bool {
+    isSame(outcome.crawl.trees[index].name, "Z_PRIMARYKEY") && outcome.tallies[index].recovered == 0
+      && outcome.crawl.trees.contains { $0.definition?.column(named: "Z_ENT") != nil && !isSame($0.name, "Z_PRIMARYKEY") }
   }
 
   /// Whether a table is one of Core Data's books, whose rows are no more than the model has entities: the rows that a page has

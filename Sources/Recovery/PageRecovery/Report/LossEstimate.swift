@@ -254,11 +254,13 @@ struct LossEstimate {
   func bounded(_ estimates: [(tree: Int, rows: Int64?)]) -> [Int64?] {
     let crawl = crawl
     // A page that is whole and no tree's may stand in the place of a lost one, and so may one that others contradict.
-    let others = crawl.dead.count + crawl.contradictions.pages.count + crawl.unplaced.count + misreadPages
-    let inner = crawl.trees.indices.reduce(Int64(0)) { $0 + innerPagesLost(of: $1) }
+    // One that was given back to its table does not.
+    let contradicted = crawl.contradictions.pages.keys.count { crawl.map.fate($0) != .placed }
+    let others = crawl.dead.count + contradicted + crawl.unplaced.count + misreadPages
+    let inner = crawl.trees.indices.reduce(lostPages(of: 0)) { $0 + innerPagesLost(of: $1) }
     let room = Double(max(0, lostPages - inner).addingClamped(Int64(others)))
     let wanted = estimates.map { tree, rows -> (own: Double, others: Double, mean: Double) in
-      guard let rows, rows > 0, crawl.trees[tree].hasRowids else { return (0, 0, 1) }
+      guard let rows, rows > 0 else { return (0, 0, 1) }
       // A lost page may have been as full as the fullest one.
       let fullest = Double(crawl.trees[tree].leaves.map(crawl.map.cellCount).max() ?? 0)
       let mean = max(meanRows(of: tree) ?? maximumRows(of: crawl.trees[tree]), fullest)
@@ -271,9 +273,6 @@ struct LossEstimate {
     let rest = wanted.reduce(0) { $0 + $1.others }
     let share = rest > 0 ? min(1, max(0, room - own) / rest) : 1
     return zip(estimates, wanted).map { estimate, wanted in
-      guard crawl.trees[estimate.tree].hasRowids else {
-        return room == 0 ? estimate.rows.map { _ in 0 } : estimate.rows
-      }
       guard share < 1 else { return estimate.rows }
       return estimate.rows.map { _ in Int64(((wanted.own + wanted.others * share) * wanted.mean).rounded()) }
     }

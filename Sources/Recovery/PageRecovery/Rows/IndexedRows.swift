@@ -110,6 +110,8 @@ struct IndexedRows {
     let order = definition.storedColumns.filter { $0 != definition.rowidAlias }.compactMap { place in
       columns.firstIndex { $0.map { isSame($0, definition.columns[place].name) } ?? false }
     }
+    // The index is then known only by rows that may be another table's.
+    let isLikened = trees[table].leaves.contains { context.crawl.likened.contains($0) }
     var payload: [UInt8] = []
     try context.crawl.forEachEntry(of: index) { record, cell, page throws(SalvageError) in
       let values = record.values
@@ -119,11 +121,16 @@ struct IndexedRows {
       tables.tallies[table].recovered += 1
       tables.tallies[table].fromIndex += 1
       if tables.tallies[table].onLostPages > 0 { tables.tallies[table].onLostPages -= 1 }
+      let origin = EvidenceNotes.Origin(page: page, cell: cell.index, source: "index")
+      if isLikened {
+        try tables.noteDoubt(.foundByContent, row: rowid, of: table, origin)
+        return true
+      }
       try tables.notes.noteRow(
         tables.name(of: table),
         EvidenceNotes.RowNote(
-          row: rowid, key: rowid, origin: EvidenceNotes.Origin(page: page, cell: cell.index, source: "index"),
-          certainty: .probable, reason: "rebuilt from an index that holds the whole row"))
+          row: rowid, key: rowid, origin: origin, certainty: .probable,
+          reason: "rebuilt from an index that holds the whole row"))
       return true
     }
   }

@@ -36,7 +36,7 @@ enum ColumnCounts {
   ) -> Bool {
     tables.contains { other in
       other.definition.name != own.name && other.definition.storedColumns.count == width
-        && other.rows.widths?.most != width && seen.strangeness(in: other.definition) <= tolerance
+        && other.rows.widths?.most != width && seen.canBe(of: other.definition)
     }
   }
 
