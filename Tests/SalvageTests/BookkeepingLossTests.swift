@@ -114,4 +114,47 @@ struct BookkeepingLossTests {
     }
     #expect(!report.isComplete)
   }
+
+  @Test("Metadata and a cached model that cannot be read are doubtful, and a list of entities without any is not whole")
+  func damagedBooks() throws {
+    let store = try store()
+    let size = Int(store.bytes[16]) << 8 | Int(store.bytes[17])
+    #expect(try salvage(store.bytes).isComplete)
+    for table in ["Z_METADATA", "Z_MODELCACHE"] {
+      let start = (Int(try #require(store.roots[table])) - 1) * size
+      var bytes = store.bytes
+      // The end of the page has the value of its only row.
+      for index in 0..<200 { bytes[start + size - 400 + index] = UInt8(index) ^ 0x5A }
+      let report = try salvage(bytes)
+      #expect(!report.isComplete, "\(table)")
+      #expect(report.entities.first { $0.table == table }?.doubtful == 1, "\(table)")
+    }
+    // An empty leaf over the list of entities.
+    var bytes = store.bytes
+    let start = (Int(try #require(store.roots["Z_PRIMARYKEY"])) - 1) * size
+    let empty = (Int(try #require(store.roots["ZNONE"])) - 1) * size
+    bytes.replaceSubrange(start..<start + size, with: store.bytes[empty..<empty + size])
+    let report = try salvage(bytes)
+    #expect(!report.isComplete && report.recovered == 3)
+  }
+
+  @Test(
+    "A damaged word of the statement of Core Data's own table changes no column of it",
+    arguments: ["INTEGER", "PRIMARY", "Z_ENT"])
+  func damagedStatement(word: String) throws {
+    let store = try store()
+    let statement = Array("CREATE TABLE Z_PRIMARYKEY".utf8)
+    let place = try #require(store.bytes.indices.first { store.bytes[$0...].starts(with: statement) })
+    let needle = Array(word.utf8)
+    let at = try #require((place..<place + 120).first { store.bytes[$0...].starts(with: needle) })
+    var bytes = store.bytes
+    for index in needle.indices { bytes[at + index] = UInt8(ascii: "q") }
+    let folder = try TemporaryFolder()
+    let path = try folder.write(bytes, to: "Store.sqlite")
+    let output = folder.appending("Out.sqlite")
+    _ = try Salvager().salvageRaw(path, to: output, model: nil, options: .init())
+    let queue = try DatabaseQueue(path: output.string)
+    #expect(try queue.read { try Int.fetchAll($0, sql: "SELECT Z_ENT FROM Z_PRIMARYKEY ORDER BY 1") } == [1, 2])
+    try queue.close()
+  }
 }

@@ -186,4 +186,108 @@ struct EvidenceOrderTests {
     let result = try zeroing(roots, scene).salvage(withModel: false)
     #expect(result.report.recovered == 4500 && result.report.lost == 0)
   }
+
+  @Test("A page keeps its table where the first of its cells was overwritten, and so does a page of the list of tables")
+  func overwrittenSectors() throws {
+    let others = (1...40).map { "CREATE TABLE other\($0) (id INTEGER PRIMARY KEY, text TEXT, number INTEGER);" }
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 4096",
+      schema: others.joined() + "CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT, number INT)"
+    ) { db in
+      for id in (1...90).reversed() {
+        try db.execute(sql: "INSERT INTO note VALUES (?, ?, ?)", arguments: [id, "title \(id)", id])
+      }
+    }
+    // The first row was written last, so that its cell is the lowest one.
+    let leaf = try root("note", scene)
+    let start = scene.range(of: leaf).lowerBound
+    let first = Int(scene.main[start + 8]) << 8 | Int(scene.main[start + 9])
+    var random = SeededGenerator(seed: 7)
+    let result = try scene.changing { changed in
+      for index in 0..<200 { changed.main[start + first + index] = UInt8.random(in: 1...255, using: &random) }
+    }.salvage(withModel: false)
+    #expect(try #require(result.rows["note"]).count > 70 && result.report.unplacedRows == 0)
+
+    let list = try #require(scene.leaves(below: 1).first { $0 > 1 })
+    let lost = try scene.changing { changed in
+      let range = changed.range(of: list)
+      for index in range.suffix(512) { changed.main[index] = UInt8.random(in: 1...255, using: &random) }
+    }.salvage(withModel: false)
+    // Most statements of that page are still there.
+    #expect(lost.report.entities.count > 30)
+  }
+
+  @Test("Two pages of one table have no rowid in common: one of them is that of another, which lacks values")
+  func sharedKeys() throws {
+    let scene = try PlainScene(
+      schema: "CREATE TABLE a (id INTEGER PRIMARY KEY, n NUMERIC); CREATE TABLE b (p INT, q REAL)"
+    ) { db in
+      for id in 1...3 {
+        try db.execute(sql: "INSERT INTO a VALUES (?, ?)", arguments: [id, Double(id) + 0.25])
+        try db.execute(sql: "INSERT INTO b VALUES (?, ?)", arguments: [id * 1000, Double(id) + 0.5])
+      }
+      try db.execute(sql: "ALTER TABLE a ADD COLUMN t TEXT DEFAULT 'd'")
+    }
+    let result = try zeroing([1], scene).salvage()
+    #expect(scene.falseRows(result) <= result.report.doubtful)
+    #expect(result.rows["b"] == scene.truth["b"])
+  }
+
+  @Test("A leaf of a full-text index and the only page of a table that were exchanged go back")
+  func exchangedLeaves() throws {
+    let scene = try PlainScene(
+      schema: """
+        CREATE TABLE engine (id INTEGER PRIMARY KEY, c TEXT, x TEXT DEFAULT 'd');
+        CREATE TABLE wide (id INTEGER PRIMARY KEY, a TEXT, b TEXT, c TEXT, d TEXT);
+        CREATE VIRTUAL TABLE words USING fts5(title, body)
+        """
+    ) { db in
+      for id in 1...4 { try db.execute(sql: "INSERT INTO engine VALUES (?, ?, 'x')", arguments: [id, "engine \(id)"]) }
+      for id in 1...300 {
+        try db.execute(
+          sql: "INSERT INTO words VALUES (?, ?)", arguments: ["title \(id)", "a body of some words \(id)"])
+      }
+    }
+    let leaf = try #require(scene.leaves(below: root("words_content", scene)).first)
+    let result = try scene.swapping(root("engine", scene), leaf).salvage(withModel: false)
+    let isMarked = result.report.doubtful > 0 || !result.report.isComplete
+    #expect(result.rows["engine"] == scene.truth["engine"] || isMarked)
+  }
+
+  @Test("The sizes of a full-text index are no rows of an empty table, though its root leads to them")
+  func exchangedSizes() throws {
+    let scene = try PlainScene(
+      schema:
+        "CREATE TABLE empty (id INTEGER PRIMARY KEY, t TEXT, b BLOB); CREATE VIRTUAL TABLE words USING fts5(title)"
+    ) { db in
+      for id in 1...100 { try db.execute(sql: "INSERT INTO words VALUES (?)", arguments: ["title \(id)"]) }
+    }
+    let result = try scene.swapping(root("empty", scene), root("words_docsize", scene)).salvage(withModel: false)
+    #expect(result.rows["empty"] == [])
+  }
+
+  @Test("Rows of a table that the list has lost are not certain in another that they fit")
+  func unlistedTwin() throws {
+    let others = (1...60).map { "CREATE TABLE other\($0) (id INTEGER PRIMARY KEY, text TEXT, number INTEGER);" }
+    let scene = try PlainScene(
+      pragmas: "PRAGMA page_size = 1024",
+      schema: "CREATE TABLE feed (id INTEGER PRIMARY KEY, name TEXT, size REAL, x TEXT); \(others.joined())"
+        + "CREATE TABLE scene (id INTEGER PRIMARY KEY, name TEXT, size REAL, y TEXT)"
+    ) { db in
+      for id in 1...300 {
+        try db.execute(sql: "INSERT INTO feed VALUES (?, ?, ?, 'x')", arguments: [id, "feed \(id)", 0.5])
+        try db.execute(sql: "INSERT INTO scene VALUES (?, ?, ?, 'y')", arguments: [id + 300, "scene \(id)", 0.5])
+      }
+    }
+    let words = Array("CREATE TABLE scene".utf8)
+    let lost = try #require(
+      scene.leaves(below: 1).first { page in
+        let bytes = scene.main[scene.range(of: page)]
+        return bytes.indices.contains { bytes[$0...].starts(with: words) }
+      })
+    // The last leaf of the other is lost too, so that it has room for more.
+    let last = try #require(scene.leaves(below: root("feed", scene)).last)
+    let result = try zeroing([lost, last], scene).salvage(withModel: false)
+    #expect(scene.falseRows(result) <= result.report.doubtful)
+  }
 }

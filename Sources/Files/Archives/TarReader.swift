@@ -10,7 +10,6 @@ public struct TarReader: Sendable {
     /// The next bytes of the file that began last.
     case content(ArraySlice<UInt8>)
 
-    /// The file is whole.
     case end
   }
 

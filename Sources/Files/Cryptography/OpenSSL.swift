@@ -188,7 +188,6 @@
   @safe final class SecretBytes: @unchecked Sendable {
     private let buffer: UnsafeMutableBufferPointer<UInt8>
 
-    /// As many zeros.
     init(count: Int) {
       unsafe buffer = .allocate(capacity: count)
       unsafe buffer.initialize(repeating: 0)

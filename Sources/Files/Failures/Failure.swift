@@ -35,7 +35,6 @@ public struct Failure<Kind: FailureKind>: ReportableError {
     details.isEnvironmental ?? (kind.isEnvironmental || represented?.isEnvironmental ?? false)
   }
 
-  /// The cause, where the failure stands for it.
   private var represented: (any ReportableError)? { kind.standsForCause ? cause : nil }
 
   /// A failure of a kind, in the kind's usual words where no others are given.

@@ -1,6 +1,5 @@
 /// What a module's failures say beyond what all failures say, such as the entity that a migration failed at.
 public protocol FailureDetails: Sendable {
-  /// Nothing more to say.
   init()
 
   /// A code that says more than the kind's; nil where there is none.

@@ -4,10 +4,8 @@ import Compatibility
 final class CurlPool: Sendable {
   private let idle = Mutex<[CurlHandle]>([])
 
-  /// More are closed, with their connections.
   private static let most = 8
 
-  /// The connections that were made so far.
   private let made = Mutex(0)
 
   /// How many connections were made so far.

@@ -1,12 +1,9 @@
-/// What a server answered.
 struct HTTPAnswer: Sendable {
-  /// The status.
   let status: Int
 
   /// The fields, by their names in lower case; of several of one name the last.
   let fields: [String: String]
 
-  /// The body.
   let body: [UInt8]
 
   /// Whether the server did what it was asked for.
@@ -21,7 +18,6 @@ struct HTTPAnswer: Sendable {
   }
 }
 
-/// Why no answer came.
 struct TransportFailure: Error {
   /// What kind of failure it was.
   enum Kind: Sendable {

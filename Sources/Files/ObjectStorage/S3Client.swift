@@ -2,6 +2,7 @@ import Compatibility
 import Failures
 import Foundation
 import StoreFiles
+import TusProtocol
 
 /// A client of the S3 protocol for one bucket.
 ///
@@ -138,7 +139,6 @@ package final class S3Client: Sendable {
     failure.kind == .credentials || failure.kind == .access || call.method == .head && failure.status == 400
   }
 
-  /// Whether a refusal may pass by itself.
   private static func mayPass(_ answer: HTTPAnswer) -> Bool {
     switch answer.status {
     case 501, 505: false
@@ -153,5 +153,155 @@ package final class S3Client: Sendable {
   /// Where a request goes, for people.
   func location(_ key: String?) -> String {
     "\(S3Address.scheme)\(bucket)" + (key.map { "/" + printable($0) } ?? "")
+  }
+}
+
+extension S3Client {
+  /// What the bucket does with what is removed.
+  package func keeping() throws(S3Error) -> S3Keeping {
+    if let lock = try configuration("object-lock"), lock.name == "ObjectLockConfiguration",
+      lock.text("ObjectLockEnabled") == "Enabled"
+    {
+      return .locked(days: Self.days(lock))
+    }
+    guard let versioning = try configuration("versioning"), versioning.name == "VersioningConfiguration" else {
+      return .unknown
+    }
+    // Where it was only suspended, what is removed from then on is gone.
+    return versioning.text("Status") == "Enabled" ? .versions : .nothing
+  }
+
+  /// For how long the bucket locks an object that says nothing else (Amazon S3 API Reference, "DefaultRetention").
+  private static func days(_ lock: XMLElement) -> Int? {
+    guard let rule = lock.all("Rule").first?.all("DefaultRetention").first else { return nil }
+    let days = rule.text("Days").flatMap { Int($0) } ?? rule.text("Years").flatMap { Int($0) }.map { $0 &* 365 }
+    return days.flatMap { (1...36_500).contains($0) ? $0 : nil }
+  }
+
+  /// A part of the bucket's configuration; nil where there is none, or it is not told.
+  private func configuration(_ name: String) throws(S3Error) -> XMLElement? {
+    let call = Call(method: .get, query: [(name, "")], operation: "look at the bucket")
+    do throws(S3Error) {
+      let answer = try send(call, accepting: [403, 404, 405])
+      return answer.isSuccess ? XMLElement(answer.body) : nil
+    } catch {
+      guard error.kind == .unsupported || error.status == 400 else { throw error }
+      return nil
+    }
+  }
+}
+
+/// What refusals and failures of the transport are told as.
+extension S3Client {
+  /// What an answer that is no success says.
+  func refusal(_ answer: HTTPAnswer, _ call: Call) -> S3Error {
+    let word = answer.word
+    let kind = Self.kind(answer, word)
+    var detail = "the server answered \(answer.status)"
+    if let word { detail += " \(word)" }
+    detail += " for \(location(call.key))"
+    var hint: String?
+    if kind == .region, let region = answer.fields["x-amz-bucket-region"], region.utf8.count <= 64 {
+      hint = "Set AWS_REGION=\(printable(region)): that is where the bucket is."
+    }
+    return S3Error(
+      kind, operation: call.operation, detail: detail, hint: hint, details: .init(status: answer.status, word: word))
+  }
+
+  private static func kind(_ answer: HTTPAnswer, _ word: String?) -> S3ErrorKind {
+    switch word {
+    case "SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "InvalidTokenId",
+      "TokenRefreshRequired":
+      return .credentials
+    case "RequestTimeTooSkewed": return .clock
+    case "NoSuchBucket": return .noBucket
+    case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+      return .region
+    case "BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest", "XAmzContentChecksumMismatch": return .checksum
+    case "NotImplemented": return .unsupported
+    case "RequestTimeout": return .timeOut
+    default: break
+    }
+    switch answer.status {
+    case 301, 307, 308: return .region
+    case 401: return .credentials
+    case 403: return .access
+    case 404: return .notFound
+    case 409, 412: return .precondition
+    case 501: return .unsupported
+    case 429, 500...599: return .server
+    default: return .answer
+    }
+  }
+
+  /// What a request says to which no answer came.
+  func failure(_ failure: TransportFailure, _ call: Call) -> S3Error {
+    let server = "\(settings.endpoint.scheme)://\(settings.endpoint.authority())"
+    let (kind, detail): (S3ErrorKind, String) =
+      switch failure.kind {
+      case .unreachable: (.unreachable, "the connection to \(server) could not be made, or broke")
+      case .timeOut: (.timeOut, "\(server) did not answer in time")
+      case .certificate: (.certificate, "the certificate of \(server) is not trusted")
+      case .tooMuch: (.answer, "\(server) sent more than it was asked for")
+      case .unusable: (.answer, "the answer of \(server) cannot be read")
+      }
+    return S3Error(kind, operation: call.operation, detail: "\(detail) (libcurl \(failure.code))")
+  }
+
+  /// An answer that the protocol does not allow.
+  func odd(_ detail: String, _ call: Call) -> S3Error {
+    S3Error(.answer, operation: call.operation, detail: "\(detail), for \(location(call.key))")
+  }
+}
+
+/// Listing by pages.
+extension S3Client {
+  /// The most pages of a thousand objects that are read.
+  private static let mostPages = 1000
+
+  /// The size of an object that cannot be: Amazon's largest has 50 TB.
+  private static let largestObject: Int64 = 1 << 50
+
+  /// The objects whose keys begin with a text.
+  ///
+  /// - Throws: `s3-answer` where a page is none, goes on without end, or lists keys that were not asked for.
+  package func list(_ prefix: String) throws(S3Error) -> S3Listing {
+    var listing = S3Listing()
+    var token: String?
+    for _ in 1...Self.mostPages {
+      var call = Call(method: .get, operation: "list the object storage")
+      call.query = [("list-type", "2"), ("encoding-type", "url"), ("prefix", prefix)]
+      if let token { call.query.append(("continuation-token", token)) }
+      let answer = try send(call)
+      listing.date = answer.fields["date"].flatMap { HTTPDate.parse($0) }
+      guard let page = XMLElement(answer.body), page.name == "ListBucketResult" else {
+        throw odd("the answer is no listing", call)
+      }
+      let isEncoded = page.text("EncodingType") == "url"
+      for element in page.all("Contents") {
+        guard let text = element.text("Key"), let key = isEncoded ? PercentEncoding.decode(text) : text,
+          key.hasPrefix(prefix), key.utf8.count <= 1024, let bytes = element.text("Size").flatMap({ Int64($0) }),
+          (0...Self.largestObject).contains(bytes)
+        else { throw odd("the listing has an entry that cannot be", call) }
+        listing.objects.append(
+          S3ObjectFacts(key: key, bytes: bytes, modified: element.text("LastModified").flatMap(Self.date)))
+      }
+      guard page.text("IsTruncated") == "true" else { return listing }
+      let next = page.text("NextContinuationToken")
+      guard let next, !next.isEmpty, next.utf8.count <= 4096, next != token else {
+        throw odd("the listing does not say where it goes on", call)
+      }
+      token = next
+    }
+    throw S3Error(
+      .answer, operation: "list the object storage",
+      detail: "more than \(Self.mostPages) pages lie under \(location(prefix))",
+      hint: "Use a prefix of its own for each store.")
+  }
+
+  /// A moment as listings have it: `2009-10-12T17:50:30.000Z`.
+  static func date(_ text: String) -> Timestamp? {
+    let digits = text.prefix(19)
+    return digits.count == 19 && text.hasSuffix("Z") ? Timestamp(digits + "Z") : nil
   }
 }

@@ -3,7 +3,6 @@ package struct S3Credentials: Sendable, Hashable {
   /// The name of the key.
   package let accessKey: String
 
-  /// The secret.
   let secretKey: String
 
   /// What temporary credentials have besides; nil for lasting ones.

@@ -116,7 +116,6 @@ package struct S3Environment: Sendable {
     return endpoint
   }
 
-  /// A variable that is not empty.
   private func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
 
   /// The file that a variable names, or that is at its usual place; nil where there is none there.

@@ -2,7 +2,6 @@ package import StoreFiles
 
 /// What a bucket does with what is removed.
 package enum S3Keeping: Sendable, Hashable {
-  /// It is gone.
   case nothing
 
   /// Earlier versions of objects stay, also of those that were removed.
@@ -28,7 +27,6 @@ package enum S3Keeping: Sendable, Hashable {
     }
   }
 
-  /// The day in so many days.
   private static func day(in days: Int, _ date: Timestamp) -> String {
     String(Timestamp(secondsSince1970: date.secondsSince1970 + Int64(days + 1) * 86_400).rfc3339.prefix(10))
   }

@@ -88,7 +88,6 @@ package struct XMLElement: Sendable {
       return nil
     }
 
-    /// Whether nothing but white space follows.
     private func isAtEnd() -> Bool { bytes[place...].allSatisfy { [9, 10, 13, 32].contains($0) } }
 
     private mutating func markup() -> Markup? {

@@ -5,7 +5,6 @@
 package enum DigestedText {
   /// What a text says of itself.
   package enum Verdict: Sendable, Hashable {
-    /// Its digest is right.
     case right
 
     /// It has a digest, and is not what the digest is of.

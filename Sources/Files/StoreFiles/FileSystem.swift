@@ -189,3 +189,159 @@ func errno<Result>(_ body: () throws -> Result) throws(Errno) -> Result {
     throw .ioError
   }
 }
+
+/// Who may do what with a file, as far as it can be given to another: permissions, owner, group, access control list and
+/// extended attributes.
+package struct FileAccess: Sendable, Hashable {
+  /// The status, of which the permissions, the owner and the group count.
+  package var status: FileStatus
+
+  /// The extended attributes by name, the access control list among them; of some systems none.
+  package var attributes: [String: [UInt8]]
+}
+
+extension FileAccess {
+  /// The same for a store that an app is to open: its owner may read and write it.
+  package var usable: FileAccess {
+    var access = self
+    access.status.permissions = status.permissions.union(.ownerReadWrite)
+    return access
+  }
+}
+
+extension FileSystem {
+  /// Who may do what with a file, to be given to another later; nil where nothing has that name.
+  package func access(to path: FilePath) throws(FileError) -> FileAccess? {
+    guard let status = try status(of: path) else { return nil }
+    let attributes = try perform(.status, path, "read the attributes of the file") { () throws(Errno) in
+      try SystemCalls.attributes(of: path)
+    }
+    return FileAccess(status: status, attributes: attributes)
+  }
+
+  /// Gives a file everything that tells who may do what with another, as far as this user may.
+  package func adoptAccess(of model: FileAccess, to path: FilePath) throws(FileError) {
+    try adoptAccess(of: model.status, to: path)
+    // Behind the permissions, which would be taken for the mask of a list that is there already.
+    try perform(.write, path, "set the attributes of the file") { () throws(Errno) in
+      try SystemCalls.setAttributes(model.attributes, of: path)
+    }
+  }
+
+  /// The same with the access that a file has now; nothing is done where that is missing.
+  package func adoptAccess(of model: FilePath, to path: FilePath) throws(FileError) {
+    guard let access = try access(to: model) else { return }
+    try adoptAccess(of: access, to: path)
+  }
+
+  /// Gives a file the permissions of another, and its owner and group where this user may.
+  package func adoptAccess(of model: FileStatus, to path: FilePath) throws(FileError) {
+    try perform(.write, path, "set the owner of the file") { () throws(Errno) in
+      do throws(Errno) {
+        try SystemCalls.setOwner(model.owner, group: model.group, of: path)
+      } catch .notPermitted {
+        // Only the superuser may give files away; the permissions still follow.
+      } catch .permissionDenied {
+      } catch .invalidArgument {
+        // Nor is there that user where this process is.
+      }
+    }
+    try perform(.write, path, "set the permissions of the file") { () throws(Errno) in
+      try SystemCalls.setPermissions(model.permissions, of: path)
+    }
+  }
+
+  /// Gives a folder the permissions, the owner and the group of another, where they differ; not where that is missing.
+  package func adoptAccess(ofFolder model: FilePath, to path: FilePath) throws(FileError) {
+    guard let wanted = try status(of: model), let now = try status(of: path, followingLinks: false),
+      now.kind == .directory
+    else { return }
+    if (wanted.permissions, wanted.owner, wanted.group) == (now.permissions, now.owner, now.group) { return }
+    try adoptAccess(of: wanted, to: path)
+  }
+}
+
+extension FileSystem {
+  /// Copies the first bytes of a store's file into a new one, as fast as the system can, while the caller keeps them still.
+  ///
+  /// Blocks are shared where the file system can. Nothing is read back or pushed to the disk: the copy is for this run alone.
+  ///
+  /// - Throws: `changed-meanwhile` where the file is shorter, or what reading and writing throw; the caller removes the copy.
+  package func copyStill(_ source: LastingFile, count: Int64, to destination: FilePath) throws(FileError) {
+    let copy = try create(destination, permissions: .ownerReadWrite)
+    let target = copy.descriptor
+    let isShared = try perform(.write, destination, "copy the file") { () throws(Errno) in
+      SystemCalls.shareBlocks(from: source.descriptor, to: target)
+    }
+    if isShared {
+      guard try source.currentStatus().size >= count else { throw Self.shorter(source) }
+      return
+    }
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    var done: Int64 = 0
+    let isSparse = source.status.isSparse
+    while done < count {
+      let rest = done..<count
+      guard let data = isSparse ? SystemCalls.nextData(in: source.descriptor, from: done, to: count) : rest else {
+        break
+      }
+      done = data.lowerBound
+      while done < data.upperBound {
+        let wanted = Int(min(Int64(buffer.count), data.upperBound - done))
+        let got = try source.read(at: done, length: wanted, into: &buffer)
+        guard got > 0 else { throw Self.shorter(source) }
+        try copy.write(buffer[..<got], at: done)
+        done += Int64(got)
+      }
+    }
+    guard isSparse else { return }
+    // What is behind the last data is a hole, unless the file has been cut off meanwhile.
+    guard try source.currentStatus().size >= count else { throw Self.shorter(source) }
+    try copy.truncate(to: count)
+  }
+
+  private static func shorter(_ file: LastingFile) -> FileError {
+    FileError(.changed, operation: "read the store", path: file.path)
+  }
+}
+
+extension FileSystem {
+  /// Copies a folder with everything in it, each file pushed to the disk and compared; links and pipes are left out.
+  ///
+  /// What is there is gone first. Permissions, owner and group go with every folder and file as far as this user may set them.
+  ///
+  /// - Parameter isWanted: which files, by their names; all if not given.
+  /// - Throws: what copying throws; what has been copied so far stays, for the caller to remove.
+  package func copyTree(
+    _ source: FilePath, to target: FilePath, where isWanted: (String) -> Bool = { _ in true }
+  ) throws {
+    try removeTree(target)
+    let content = try descendants(of: source)
+    try makeDirectory(target)
+    for folder in content.folders { try makeDirectory(target.appending(folder)) }
+    for file in content.files where file.status.kind == .regular && isWanted(file.relative.last?.string ?? "") {
+      let copy = target.appending(file.relative)
+      _ = try self.copy(file.path, to: copy)
+      try adoptAccess(of: file.path, to: copy)
+    }
+    for folder in content.folders.reversed() {
+      try adoptAccess(ofFolder: source.appending(folder), to: target.appending(folder))
+      try synchronizeDirectory(target.appending(folder))
+    }
+    try adoptAccess(ofFolder: source, to: target)
+    try synchronizeDirectory(target)
+  }
+
+  /// Removes a folder with everything in it, or a single file or link; no error where nothing is there.
+  package func removeTree(_ path: FilePath) throws(FileError) {
+    guard let status = try status(of: path, followingLinks: false) else { return }
+    guard status.kind == .directory else {
+      try unlink(path)
+      return
+    }
+    let content = try descendants(of: path)
+    for file in content.files { try unlink(file.path) }
+    for folder in content.folders.sorted(by: { $0.count > $1.count }) { try removeDirectory(path.appending(folder)) }
+    try removeDirectory(path)
+  }
+}

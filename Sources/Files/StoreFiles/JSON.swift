@@ -5,10 +5,8 @@ package import SystemPackage
 package enum JSON {
   /// How a value is laid out.
   package enum Layout: Sendable {
-    /// On one line.
     case line
 
-    /// On several lines, indented.
     case lines
   }
 

@@ -14,7 +14,6 @@ enum KeptDescriptors {
     var isReadOnly: Bool
   }
 
-  /// More are never kept; the oldest then goes.
   private static let limit = 64
 
   private static let kept = Mutex<[Kept]>([])

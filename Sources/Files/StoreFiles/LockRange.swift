@@ -15,14 +15,12 @@ struct LockRange: Sendable, Hashable {
   /// from byte 120, then the dead-man switch that every connection holds a share of.
   static let walIndex = LockRange(start: 120, length: 9)
 
-  /// The dead-man switch alone.
   static let connections = LockRange(start: 128, length: 1)
 
   /// The lock of one of the marks up to which readers need the log, 0 to 4.
   static func readMark(_ mark: Int) -> LockRange { LockRange(start: 123 + Int64(mark), length: 1) }
 }
 
-/// Who holds a lock.
 struct LockOwner: Sendable, Hashable {
   /// The process, where the system tells.
   var processID: Int32?

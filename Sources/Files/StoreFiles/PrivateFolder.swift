@@ -61,7 +61,6 @@ package final class PrivateFolder: Sendable {
     }
   }
 
-  /// How many names are tried at most.
   private static let maximumAttempts = 1000
 
   deinit {

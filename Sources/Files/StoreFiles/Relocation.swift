@@ -1,3 +1,4 @@
+import Foundation
 package import SystemPackage
 
 /// The move of a whole store from one name to another, in steps that survive a kill between any two of them.
@@ -508,5 +509,23 @@ extension PathText {
       throw FileError(.other, operation: operation, path: nil, detail: "a path in the journal cannot be read")
     }
     return path
+  }
+}
+
+extension Relocation {
+  /// Reads a journal; nil where it is not whole.
+  package init?(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    let bytes = try fileSystem.contents(of: journal, limit: 1 << 28)
+    do {
+      self = try JSONDecoder().decode(Relocation.self, from: Data(bytes))
+    } catch {
+      return nil
+    }
+  }
+
+  /// Writes the journal, whole or not at all.
+  func write(to journal: FilePath, replacing: Bool, in fileSystem: FileSystem) throws {
+    let bytes = try JSON.bytes(of: self, .line, to: "move the store", at: journal)
+    try fileSystem.writeAtomically(bytes, to: journal, replacing: replacing)
   }
 }

@@ -25,7 +25,6 @@ package func shellQuoted(_ path: FilePath) -> String {
   return result + "'"
 }
 
-/// Whether a byte means nothing to a shell.
 private func isPlain(_ byte: UInt8) -> Bool {
   switch byte {
   case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -2,7 +2,6 @@ import Foundation
 
 /// Base64 with padding, in its one canonical spelling (RFC 4648, section 4).
 enum Base64 {
-  /// The text of bytes.
   static func encode(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 
   /// The bytes; nil where the text is not what ``encode(_:)`` writes for them.

@@ -19,7 +19,6 @@ package struct SupportExports: Sendable {
   /// The folder with the catalogue of quarantined stores and the scrubbing key.
   package let home: FilePath
 
-  /// Where everything is made ready.
   private let place: ExportFolder.Place
   private let surroundings: Surroundings
 
@@ -77,7 +76,6 @@ package struct SupportExports: Sendable {
       try prepare(name, options, progress: progress), to: recipients, armored: isArmored, at: path, progress: progress)
   }
 
-  /// The store that a name stands for.
   private func source(_ name: FilePath) throws -> ExportSource {
     let fileSystem = surroundings.fileSystem
     let isFile = try fileSystem.status(of: name)?.kind == .regular

@@ -169,7 +169,6 @@ extension RecoverableStore {
       /// Nothing is wrong with it, but it is unavailable: locked, forbidden, or newer than the app.
       case unavailable
 
-      /// There is no store.
       case missing
     }
 
@@ -203,7 +202,6 @@ extension RecoverableStore {
     /// What is wrong or remarkable, each in a plain sentence.
     public let remarks: [String]
 
-    /// What an examination found.
     init(_ examination: Examination) {
       verdict =
         switch examination.verdict {

@@ -223,7 +223,6 @@ extension RecoverableStore.Salvage {
     self.failure = failure
   }
 
-  /// What an opening salvaged.
   init(_ salvage: OpeningSalvage) {
     self.init(
       salvage.count, salvage.entities.map(Entity.init), url: URL(salvage.store), report: URL(salvage.report),

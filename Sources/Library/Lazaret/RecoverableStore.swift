@@ -65,7 +65,6 @@ public struct RecoverableStore: Sendable {
   /// The store's main file.
   public var url: URL { URL(file: path) }
 
-  /// What does the work.
   var coordinator: StoreCoordinator {
     StoreCoordinator(
       model: model.model, policy: policy.policy, home: home, appVersion: appVersion, migration: migration,
@@ -200,7 +199,6 @@ extension RecoverableStore {
     }
   }
 
-  /// How migrations and repairs are carried out.
   private func options(
     _ watcher: (progress: StoreProgress.Handler, cancellation: Cancellation)?, _ phase: StoreProgress.Phase
   ) -> Migrator.Options {

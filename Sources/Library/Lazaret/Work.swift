@@ -8,7 +8,6 @@ package final class Cancellation: Sendable {
   /// Whether it was asked to.
   package var isAsked: Bool { asked.withLock { $0 } }
 
-  /// Asks it to end.
   func ask() { asked.withLock { $0 = true } }
 }
 

@@ -23,7 +23,6 @@ public struct SupportBundles: Sendable {
     /// Besides the facts, the whole store with its damage, every value replaced.
     case scrubbed
 
-    /// Everything, byte for byte.
     case full
   }
 
@@ -87,7 +86,6 @@ public struct SupportBundles: Sendable {
   private let store: RecoverableStore
   private var exports: SupportExports { SupportExports(home: store.homeOrFolder) }
 
-  /// Bundles of a store.
   init(of store: RecoverableStore) { self.store = store }
 
   /// Makes a bundle ready.

@@ -48,7 +48,6 @@ package enum LazaretErrorKind: String, FailureKind {
     /// Nothing more is known.
     package init() {}
 
-    /// What an examination found.
     init(_ kind: LazaretErrorKind, _ examination: Examination) {
       self.examination = examination
       code = kind == .unavailable ? examination.reason.code : nil

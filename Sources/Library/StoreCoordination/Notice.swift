@@ -158,7 +158,6 @@ package struct Notice: Sendable, Hashable, Codable {
       ])
   }
 
-  /// What was wrong, in a sentence.
   private static func cause(of code: String) -> String {
     switch key(for: code) {
     case "migration": "The file with your data could not be brought to this version of the app."

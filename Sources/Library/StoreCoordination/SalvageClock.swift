@@ -22,7 +22,6 @@ final class SalvageClock: Sendable {
     Double(time.secondsSince1970) + Double(time.nanoseconds) / 1e9
   }
 
-  /// The progress to report.
   func progress(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> OpeningProgress {
     let part = total > 0 ? min(1, max(0, Double(done) / Double(total))) : 0
     let reached = Self.shares.first { $0.phase == phase.rawValue }.map { $0.start + part * $0.length } ?? 0

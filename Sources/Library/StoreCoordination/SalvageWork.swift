@@ -147,7 +147,6 @@ struct SalvageWork {
     return losses.map { .init(entity: $0.entity, property: $0.property, count: $0.count, text: $0.text) }
   }
 
-  /// What a report says that it stands on.
   private func basis(of report: SalvageReport, _ files: EvidenceCheck?) -> Receipt.Salvage.Evidence {
     Receipt.Salvage.Evidence(
       kit: report.kit.map { Timestamp($0.date)?.fileName ?? $0.date },
@@ -234,7 +233,6 @@ struct SalvageWork {
 
   // MARK: What went wrong
 
-  /// A reason in the evidence itself.
   private struct EvidenceFault: Error {
     var code: String
     var words: String

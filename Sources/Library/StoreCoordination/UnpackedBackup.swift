@@ -227,7 +227,6 @@ package final class UnpackedBackup: Sendable {
       return Store(path: main, date: status.modified, folder: folder)
     }
 
-    /// Decrypts a file into a new one.
     private func open(_ path: FilePath, to target: FilePath) throws(BackupError) {
       do {
         let source = try fileSystem.open(path)

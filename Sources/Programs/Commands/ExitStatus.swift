@@ -51,7 +51,6 @@ extension ParsableCommand {
     try checkOutput()
   }
 
-  /// What every error on a terminal begins with.
   private static var toldBy: String { tinted("lazaret:", .bad) }
 
   private func checkOutput() throws {

@@ -123,7 +123,6 @@ enum InspectCheck: String, CaseIterable, ExpressibleByArgument {
   /// At some pages, and at all where these are damaged.
   case quick
 
-  /// At every page.
   case full
 
   /// At every page and at what the records refer to.

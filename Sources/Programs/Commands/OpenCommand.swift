@@ -181,7 +181,6 @@ extension Opening {
   }
 }
 
-/// An opening in words.
 struct OpeningText {
   let text: String
 

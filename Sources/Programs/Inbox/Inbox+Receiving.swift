@@ -6,7 +6,6 @@ internal import SystemPackage
 extension Inbox {
   /// What became of an upload whose bytes are all there.
   enum Completion {
-    /// It is a bundle.
     case received(InboxBundle)
 
     /// It is not what its sum says, and was dropped.

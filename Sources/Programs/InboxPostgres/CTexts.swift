@@ -1,6 +1,5 @@
 /// Texts as C takes them: an array of pointers, which hold as long as the call that is given them.
 @safe struct CTexts {
-  /// All bytes, one after another.
   private let bytes: [UInt8]
   private let starts: [Int?]
 

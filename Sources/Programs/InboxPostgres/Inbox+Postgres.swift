@@ -117,7 +117,6 @@ extension PostgresDatabase {
     }
   }
 
-  /// Whether there are bundles.
   private func hasBundles() throws(InboxError) -> Bool {
     try readOnce("look for bundles") { connection in
       try connection.query("SELECT 1 FROM lazaret.bundles LIMIT 1").count > 0

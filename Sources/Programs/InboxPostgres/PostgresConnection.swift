@@ -74,7 +74,6 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
     return abs(offset) > 2 ? offset : 0
   }
 
-  /// The first line of what libpq says.
   private var words: String {
     guard let message = unsafe library.errorMessage(handle) else { return "memory is short" }
     let line = unsafe String(cString: message).split(separator: "\n").first ?? "the server does not answer"

@@ -14,7 +14,6 @@ package final class PostgresDatabase: Sendable {
   /// By what this process knows its own notifications.
   let mark: String
 
-  /// The channel of notifications.
   static let channel = "lazaret_inbox"
 
   /// Opens the database, and brings its schema to this version where it is earlier.
@@ -70,7 +69,6 @@ package final class PostgresDatabase: Sendable {
     _ = try connection.query("SELECT pg_notify('\(Self.channel)', $1)", [.text(mark)])
   }
 
-  /// For how long a call is begun again.
   private static let patience = Duration.seconds(6)
 
   private func attempt<Value>(

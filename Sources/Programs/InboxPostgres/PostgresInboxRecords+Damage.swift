@@ -40,7 +40,6 @@ extension PostgresInboxRecords {
       version, isKnown: try known.text(0, 0) == "t", count: Int(try known.integer(0, 1)))
   }
 
-  /// Notes the marks by which fingerprints are found.
   private static func noteBands(of fingerprints: [DamageFingerprint], _ connection: PostgresConnection) throws {
     let marks = fingerprints.flatMap { fingerprint in fingerprint.bands.map { ($0.mark, fingerprint.group) } }
     _ = try connection.query(

@@ -42,7 +42,6 @@ package struct PostgresJobQueue: JobQueue {
     try result.map { try job($0, $1) }.compactMap(\.self)
   }
 
-  /// Writes what may change of a job.
   private static func save(_ job: InboxJob, _ connection: PostgresConnection) throws {
     _ = try connection.query(
       """

@@ -87,10 +87,8 @@ internal import Inbox
     return nil
   }
 
-  /// A function that a library lacks.
   private struct Missing: Error {}
 
-  /// The functions of a loaded library.
   private init(_ handle: UnsafeMutableRawPointer) throws(Missing) {
     /// The property that it is given to names its type; it has the size of any function of C.
     func function<Function>(_ name: String) throws(Missing) -> Function {

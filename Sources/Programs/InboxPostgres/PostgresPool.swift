@@ -20,7 +20,6 @@ final class PostgresPool: Sendable {
     seats = DispatchSemaphore(value: max(1, connections))
   }
 
-  /// How long a thread waits for a connection.
   private static let patience = DispatchTimeInterval.seconds(15)
 
   /// Lends a connection; one that is lost or in the middle of something afterwards is closed.

@@ -54,7 +54,6 @@ internal import Compatibility
     return text
   }
 
-  /// A text.
   func text(_ row: Int, _ column: Int) throws(PostgresFailure) -> String {
     guard let text = try maybeText(row, column) else { throw PostgresFailure(.badRow) }
     return text
@@ -67,7 +66,6 @@ internal import Compatibility
     return number
   }
 
-  /// A number.
   func integer(_ row: Int, _ column: Int) throws(PostgresFailure) -> Int64 {
     guard let number = try maybeInteger(row, column) else { throw PostgresFailure(.badRow) }
     return number

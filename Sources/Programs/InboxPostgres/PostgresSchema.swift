@@ -9,7 +9,6 @@ internal import Inbox
 enum PostgresSchema {
   /// A step from one version to the next.
   struct Step: Sendable {
-    /// The statements.
     let statements: String
 
     /// What follows them in the same transaction, of what no statement can make; nil for nothing.

@@ -5,7 +5,6 @@ enum PostgresValue {
   /// Text that is compared or is a name; a NUL in it is an error, since PostgreSQL keeps none.
   case text(String)
 
-  /// A text or null.
   case maybe(String?)
 
   /// Text that is only shown or searched, as a sender or a bundle says it: a NUL in it becomes U+FFFD.

@@ -8,7 +8,6 @@ final class ExaminationCache: Sendable {
     let countsRecords: Bool
   }
 
-  /// More than a page of stores shows.
   private let examinations = StoreCache<Key, Examination>(capacity: 64)
 
   /// What is known of a store that has not changed since every page of it was looked at; nil for nothing.

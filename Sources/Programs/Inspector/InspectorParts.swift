@@ -20,7 +20,6 @@ package struct InspectorParts: Sendable {
   /// The stores of the home; the only way from an address to a file.
   package let catalogue: StoreCatalogue
 
-  /// Who may look.
   let sessions: Sessions
 
   /// What is running.
@@ -29,7 +28,6 @@ package struct InspectorParts: Sendable {
   /// Who receives bundles that are sent from here; none if nil.
   package let receiver: InspectorReceiver?
 
-  /// What sends bundles.
   let sender: Sender
 
   /// The inbox; nil where there is none.
@@ -50,7 +48,6 @@ package struct InspectorParts: Sendable {
   /// What is told of repairs as they go on.
   let logger: Logger
 
-  /// Whether actions are offered.
   let allowsActions: Bool
 
   /// The quarantined stores of the home, for actions.

@@ -1,4 +1,6 @@
+package import SQLiteFormat
 package import StoreFiles
+package import SystemPackage
 
 /// A request of the backups that cannot be met.
 package typealias BackupError = Failure<BackupErrorKind>
@@ -129,5 +131,16 @@ extension BackupError {
   /// The caller asked to stop.
   package static func cancelled(_ operation: String) -> BackupError {
     BackupError(.cancelled, operation: operation, detail: "it was cancelled")
+  }
+}
+
+extension BackupError {
+  /// What the page reader says of a store.
+  package init(_ error: FormatError, store: FilePath) {
+    if let fileError = error.fileError {
+      self.init(fileError)
+    } else {
+      self.init(.store, because: error, path: store)
+    }
   }
 }

@@ -3,7 +3,6 @@ package enum BackupPhase: String, Sendable, Hashable {
   /// The pages that changed are looked for.
   case comparing
 
-  /// The store is packed.
   case packing
 
   /// The large values are packed.
@@ -12,7 +11,6 @@ package enum BackupPhase: String, Sendable, Hashable {
   /// What was written is read back.
   case proving
 
-  /// A backup is unpacked.
   case unpacking
 
   /// A restored store is checked.

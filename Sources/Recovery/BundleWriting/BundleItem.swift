@@ -5,7 +5,6 @@ public import SystemPackage
 public struct BundleItem: Sendable {
   /// Where its bytes are.
   public enum Content: Sendable {
-    /// In memory.
     case bytes([UInt8])
 
     /// In a file that does not change meanwhile.

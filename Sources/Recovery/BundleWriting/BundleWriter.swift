@@ -83,7 +83,6 @@ public struct BundleWriter: Sendable {
 
   // MARK: The bag
 
-  /// A bag whose sums are known.
   private struct Bag {
     var name: String
     /// In the order in which they are packed: the tag files, then the content.

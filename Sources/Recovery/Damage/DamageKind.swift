@@ -47,7 +47,6 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
 
   /// What follows the colon.
   package enum Argument: Sendable, Hashable {
-    /// Nothing.
     case none
 
     /// A number: percent, bytes or a count, as the kind says.

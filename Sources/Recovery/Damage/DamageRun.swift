@@ -212,7 +212,6 @@ struct DamageRun {
     try write(text, at: 0, kind, page: 1)
   }
 
-  /// Puts random bytes around the file.
   private mutating func surround(_ before: Int, behind: Int, _ kind: DamageKind) throws {
     let size = try size(of: .main)
     try splice(.main, at: 0, removing: 0, inserting: before)

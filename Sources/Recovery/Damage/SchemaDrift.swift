@@ -131,7 +131,6 @@ struct SchemaDrift {
       sql: "UPDATE Z_PRIMARYKEY SET Z_SUPER = ? WHERE Z_SUPER = ?", arguments: [new, old])
   }
 
-  /// A model that is no app's.
   private static let otherModel = ManagedObjectModel(
     entities: [
       Entity(

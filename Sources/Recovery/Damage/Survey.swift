@@ -16,7 +16,6 @@ struct Survey {
   /// Pages of trees that lead to other pages.
   private(set) var interior: [UInt32] = []
 
-  /// Leaf pages of tables.
   private(set) var leaves: [UInt32] = []
 
   /// The trunk pages of the list of free pages.
@@ -65,7 +64,6 @@ struct Survey {
     secondOverflowPages = overflow.sorted()
   }
 
-  /// The page that an overflow page leads to.
   private static func next(after page: UInt32, _ database: inout Database) throws -> UInt32? {
     guard let bytes = try database.page(page)?.bytes, bytes.count >= 4 else { return nil }
     return bytes[..<4].reduce(0) { $0 << 8 | UInt32($1) }

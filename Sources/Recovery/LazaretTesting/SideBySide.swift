@@ -78,7 +78,6 @@ public final class SideBySide: Sendable {
   }
 }
 
-/// The copies of a store at other versions.
 private struct Copies {
   let bundle: ModelBundle
   let mappings: [MappingModel]

@@ -24,7 +24,6 @@ struct StorageContents {
   /// The backups that are being written, or were when a process ended.
   private(set) var begun: Set<BackupIdentifier> = []
 
-  /// The locks, by name.
   private(set) var locks: [S3ObjectFacts] = []
 
   /// The server's clock; nil where it does not say.

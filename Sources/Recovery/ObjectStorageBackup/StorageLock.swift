@@ -13,7 +13,6 @@ final class StorageLock: BackupPlaceLock {
   /// The seconds after which a lock that was not written again holds no more, by the server's clock.
   private static let lease: Int64 = 900
 
-  /// The seconds after which it is written again.
   private static let renewal = 120
 
   /// The milliseconds for which a process waits for another one, and the longest pause between two looks.

@@ -12,7 +12,6 @@ final class StorageState: Sendable {
   /// Takes down that a backup is there, or given up.
   func ends(_ id: BackupIdentifier) { begun.withLock { _ = $0.remove(id) } }
 
-  /// What was read ahead.
   let ahead = ReadAhead()
 
   private let looks = Mutex(false)

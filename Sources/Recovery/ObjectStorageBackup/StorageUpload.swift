@@ -51,7 +51,6 @@ final class StorageUpload: BackupUpload {
     }
   }
 
-  /// Sends a part.
   private static func send(
     _ bytes: ArraySlice<UInt8>, _ state: inout State, _ client: S3Client, _ key: String
   ) throws(S3Error) {

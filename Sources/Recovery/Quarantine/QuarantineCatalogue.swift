@@ -7,7 +7,6 @@ package import SystemPackage
 /// Kept as `Quarantines.json` in the home: versioned JSON with the folders' paths, and those of folders that have any number of
 /// them below, as an inbox with a folder for each bundle.
 package struct QuarantineCatalogue: Sendable {
-  /// The file's content.
   private struct Content: Codable {
     var format = "lazaret-quarantine-catalogue"
     var version = 1

@@ -8,7 +8,6 @@ package import SystemPackage
 extension QuarantineFolder {
   /// What a quarantine notes of generations.
   struct Succession {
-    /// That of the store.
     var lineage: StoreLineage
 
     /// That of whatever comes after it.

@@ -20,7 +20,6 @@ package struct SalvageFiles: Sendable, Hashable {
     report = folder.appending("\(id).salvage\(mark).json")
   }
 
-  /// The highest number.
   private static let maximumNumber = 1_000_000
 
   /// The files of the result whose store has a name; nil where it is none that a folder gives.

@@ -210,7 +210,6 @@ extension QuarantineFolder {
     }
   }
 
-  /// A name that nothing here has yet.
   private func freeID(at date: Timestamp) throws -> String {
     let names = Set(try fileSystem.entries(of: path).map(\.string))
     for number in 1...10_000 {

@@ -5,7 +5,6 @@ struct SalvageAccountPair {
   /// The name of the entity; that of the table where the results have other entities in it.
   let name: String
 
-  /// The table.
   let table: String
 
   /// What the earlier result has; nil where it does not know the table.

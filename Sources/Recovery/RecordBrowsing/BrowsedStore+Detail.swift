@@ -9,7 +9,6 @@ extension BrowsedStore {
   /// The most bytes of a single value that are given.
   private static let valueLimit: Int64 = 64 << 20
 
-  /// The most characters of a label.
   private static let labelLimit = 80
 
   /// One record with its relationships in both directions.

@@ -5,7 +5,6 @@ extension BrowsedStore {
   /// The most characters of a value on a page.
   private static let textLimit = 200
 
-  /// The most values of a facet.
   private static let facetLimit = 30
 
   /// A page of records.

@@ -64,7 +64,6 @@ extension BrowsedStore {
       collection: entityNames[own] ?? name, key: key, label: try label(of: key, in: collection), exists: true)
   }
 
-  /// Where a destination stands in a relationship.
   private struct Place {
     var order: DatabaseValue
     var key: Int64

@@ -26,7 +26,6 @@ package struct KeySpread: Sendable, Hashable {
 }
 
 extension BrowsedStore {
-  /// The most parts that a spread has.
   private static let maximumParts = 200
 
   /// How the live records of a collection are spread over keys, with their dates.

@@ -4,13 +4,11 @@ internal import PersistentStore
 internal import StoreFiles
 
 extension BrowsedStore {
-  /// The most steps that are told of dates.
   private static let stepLimit = 24
 
   /// The most days that are told apart on the way to months and years.
   private static let dayLimit = 50_000
 
-  /// About how many ranges numbers are put into.
   private static let rangeCount = 8.0
 
   /// The facets in steps that a query asks for.

@@ -42,7 +42,6 @@ public struct KitFolder: Sendable {
     }
   }
 
-  /// The most folders of stores of one name.
   private static let maximumNames = 1000
 
   /// The name of the folder for a store: the first one that is not noted to be another store's.
@@ -129,7 +128,6 @@ public struct KitFolder: Sendable {
     return place
   }
 
-  /// The kits that go when another one comes.
   private func superfluous(after kit: RecoveryKit) throws(RecoveryKitError) -> [FilePath] {
     let old = try kits()
     guard old.count >= Self.kept else { return [] }

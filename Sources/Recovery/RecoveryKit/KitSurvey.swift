@@ -26,7 +26,6 @@ struct KitSurvey {
   private var current: Int?
   private var collected = Collected()
 
-  /// No b-tree of SQLite's is deeper.
   private static let maximumDepth = 20
 
   init(_ database: Database, sumsUpTo limit: Int64) {
@@ -34,7 +33,6 @@ struct KitSurvey {
     hasSums = Int64(database.pageCount) * Int64(database.pageSize) <= limit
   }
 
-  /// Surveys all tables.
   mutating func run(at date: Timestamp) throws(RecoveryKitError) -> RecoveryKit {
     try begin(at: date)
     for place in plans.indices {
@@ -128,7 +126,6 @@ struct KitSurvey {
 
   // MARK: Tables
 
-  /// A table that is surveyed.
   private struct Plan {
     let name: String
     let root: UInt32

@@ -7,7 +7,6 @@ extension RecoveryKit {
   /// The eight bytes that every kit begins with.
   static let magic: [UInt8] = Array("LazaKit\n".utf8)
 
-  /// The most that a kit unpacks to.
   private static let limit = 256 << 20
 
   /// The bytes of the kit's file: magic, format, the sum and the length of what is packed, and that, deflated.

@@ -6,7 +6,6 @@ internal import Dispatch
 /// The only place of this module where the compiler is told so rather than that it finds out: neither may change what the
 /// other one reads.
 enum Pair {
-  /// A piece of work, whatever it holds.
   @safe private struct Work: @unchecked Sendable {
     let run: () throws(ScrubbingError) -> Void
   }

@@ -101,7 +101,6 @@ final class ScrubRun {
     }
   }
 
-  /// Goes through everything else.
   func runRest() throws(ScrubbingError) {
     var buffer = [UInt8](repeating: 0, count: pageSize)
     for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: true) }
@@ -200,7 +199,6 @@ final class ScrubRun {
     try outputs.write(image, page, count: present, at: images.offset(of: image))
   }
 
-  /// Overwrites what is unclaimed and not zero.
   private func fillGaps(_ image: PageImage, _ page: inout [UInt8]) {
     // Taken out of the object, which would be asked for leave at every byte.
     let marks = mask.marks

@@ -166,7 +166,6 @@ struct ScrubWork {
     for word in columns.words { pseudonyms.keep(word: word) }
   }
 
-  /// Writes all pages.
   private func write(_ run: ScrubRun) throws(ScrubbingError) {
     try Self.run(run) {
       ScrubRun(run.survey, run.images, run.rules, Pseudonyms(copying: run.pseudonyms), into: run.outputs) {
@@ -296,7 +295,6 @@ struct ScrubWork {
     try LogRewriting(original: log, frameLength: frameLength).run(outputs)
   }
 
-  /// Bytes of the same number that tell nothing.
   private static func filled(_ bytes: [UInt8]) -> [UInt8] { bytes.map { $0 == 0 ? 0 : 0xff } }
 
   /// Overwrites a range with noise; what is zero stays.

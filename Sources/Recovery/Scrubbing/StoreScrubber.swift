@@ -16,10 +16,8 @@ public struct StoreScrubber: Sendable {
     /// Finding out what the pages are.
     case survey
 
-    /// Taking note of values.
     case notes
 
-    /// Writing.
     case writing
 
     /// Looking for original values in what was written.
@@ -126,5 +124,18 @@ public struct StoreScrubber: Sendable {
     // The first error is the one to report.
     for part in [StoreFileSet.Part.main, .wal, .journal] { try? fileSystem.unlink(target.path(of: part)) }
     try? fileSystem.removeTree(target.path(of: .externalData))
+  }
+}
+
+extension StoreScrubber {
+  /// What looks for a store's values in other files, where the store itself is not scrubbed; nothing is written.
+  ///
+  /// - Throws: ``ScrubbingError``.
+  public func scanner(
+    of store: StoreFileSet, progress: @escaping Progress = { _, _, _ in true }
+  ) throws(ScrubbingError) -> ValueScanner {
+    try ScrubWork(
+      store: store, target: store, key: key, model: model, rules: rules, fileSystem: fileSystem, progress: progress
+    ).scanner()
   }
 }

@@ -123,7 +123,6 @@ struct ResultPass {
     }
   }
 
-  /// Takes out what stays by the specification.
   private func takeOut(_ after: inout [UInt8], _ before: [UInt8], _ tree: CheckedTree?) {
     for record in page.records {
       let isKept = comparison.keeps(record, page, before.span, tree)

@@ -3,19 +3,16 @@ package enum ExportPhase: String, Sendable, Hashable, CaseIterable {
   /// Copying a store that may be in use into a private folder.
   case copying
 
-  /// Looking at every page.
   case examining
 
   /// Finding out what can be recovered of the store.
   case analysing
 
-  /// Replacing values by pseudonyms.
   case scrubbing
 
   /// Looking for values in what is to leave the machine.
   case checking
 
-  /// Writing the bundle.
   case packing
 
   /// The phase in a word or two, for a progress line.

@@ -31,7 +31,6 @@ package struct ZstandardLibrary: ZstandardFrames {
   package func reader() -> (any ZstandardReader)? { StreamReader() }
 }
 
-/// Packs frames with one context.
 @safe private final class FramePacker: ZstandardPacker {
   private let context: OpaquePointer
 

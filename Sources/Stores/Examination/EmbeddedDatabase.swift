@@ -5,7 +5,6 @@ import StoreFiles
 struct EmbeddedDatabase: ByteSource {
   private let file: any ByteSource
 
-  /// The bytes before it.
   let offset: Int64
   let count: Int64
 

@@ -2,6 +2,7 @@ package import ManagedObjectModel
 package import PersistentStore
 package import SQLiteFormat
 package import StoreFiles
+package import SystemPackage
 
 /// What was found out about a store by looking at it, and nothing but looking.
 package struct Examination: Sendable {
@@ -12,7 +13,6 @@ package struct Examination: Sendable {
     /// Where it meets damage, every page is looked at before a verdict is given.
     case quick
 
-    /// Every page too.
     case full
   }
 
@@ -197,5 +197,132 @@ package struct HealthNote: Sendable, Hashable, Encodable {
     self.words = words
     self.count = count
     self.pages = pages
+  }
+}
+
+extension Examination: Encodable {
+  /// Writes what `inspect --json` prints of it; keys may be added, never changed.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "verdict": verdict, "reason": reason, "kind": kind,
+      // Present even where there is none, so that a program can rely on the key.
+      "modelVersion": JSON.orNull(modelVersion), "versionIdentifiers": metadata?.versionIdentifiers,
+      "storeUUID": metadata?.uuid, "entities": entities.map(Self.payload),
+      "rowsOfNoEntity": rowsOfNoEntity.isEmpty ? nil : rowsOfNoEntity, "drift": drift,
+      "notChecked": unchecked.isEmpty ? nil : unchecked, "health": health.payload(verdict),
+    ])
+  }
+
+  /// A count; `rows` is null where they were not counted.
+  private static func payload(_ count: EntityCount) -> JSON.Object {
+    ["name": count.name, "table": count.table, "rows": JSON.orNull(count.rows)]
+  }
+}
+
+extension Health {
+  /// The physical state; nothing is said of pages that were not looked at.
+  fileprivate func payload(_ verdict: Verdict) -> JSON.Object {
+    let isKnown = isRead || isDamaged || verdict == .damaged
+    return [
+      "check": JSON.orNull(isRead ? depth : nil),
+      "damaged": JSON.orNull(isKnown ? isDamaged || verdict == .damaged : nil),
+      "notes": notes, "files": files, "fileKind": fileKind?.rawValue,
+      "pageSize": pageSize, "pageCount": pageCount, "encoding": encoding?.nameInSQLite,
+      "writtenBySQLite": writtenBySQLite, "wal": log, "journal": journal?.rawValue,
+    ]
+  }
+}
+
+extension TextEncoding {
+  fileprivate var nameInSQLite: String {
+    switch self {
+    case .utf8: "UTF-8"
+    case .utf16LittleEndian: "UTF-16le"
+    case .utf16BigEndian: "UTF-16be"
+    }
+  }
+}
+
+extension Examination {
+  /// How well the model that a store was compared with fits it: the more, the better; 0 where it does not, or nothing tells.
+  package var fit: Int {
+    switch verdict {
+    case .compatible where health.notes.contains { $0.code == "lacks-tables" }: 3
+    case .compatible, .repairable: 5
+    case .outdated: 4
+    // A version of the model was found, but the store is newer, or damaged.
+    case .unavailable, .damaged, .incompatible, .missing:
+      modelVersion != nil ? 2 : ["newer-model", "unknown-version"].contains(reason.code) ? 1 : 0
+    }
+  }
+}
+
+extension Examiner {
+  /// Models with how well each fits a store, those that fit it best first; in their order where none fits better.
+  ///
+  /// A store that cannot be looked at tells nothing of its model.
+  package func ranked<Model>(
+    _ models: [Model], for store: FilePath, _ appModel: (Model) -> AppModel
+  ) -> [(model: Model, fit: Int)] {
+    let fits = models.enumerated().map { index, model -> (model: Model, fit: Int, index: Int) in
+      do {
+        let fit = try examine(store, model: appModel(model), options: .init(countsRecords: false)).fit
+        return (model, fit, index)
+      } catch {
+        return (model, 0, index)
+      }
+    }
+    return fits.ordered { ($1.fit, $0.index) < ($0.fit, $1.index) }.map { ($0.model, $0.fit) }
+  }
+}
+
+extension Examination {
+  /// Takes down how far the log was read, and what its index tells of its end.
+  mutating func noteEnd(of log: WriteAheadLog?, by index: WriteAheadLogIndex?, isInUse: Bool) {
+    if let missing = index?.missingFrames(of: log), missing > 0 {
+      health.notes.append(
+        HealthNote(
+          "wal-frames-gone", .warning,
+          "by the index of the write-ahead log, committed frames of it are gone that were not copied into the file",
+          count: missing))
+      health.mayLackCommits = true
+    }
+    guard let log, log.source.count > 0, !log.isReadToItsEnd else { return }
+    health.hasUnreadLog = true
+    if !isInUse || !log.endsWithUnfinishedTransaction(by: index) { health.mayLackCommits = true }
+  }
+
+  /// Takes down whether a journal that SQLite does not undo has pages of a transaction that may not have ended.
+  mutating func noteRemains(of journal: RollbackJournal?, _ database: Database) throws(FormatError) {
+    guard let journal, journal.state == .finished || journal.state == .invalid, database.main.count > 0 else { return }
+    guard let remains = try HeaderlessJournal(journal.source, pageSize: database.pageSize),
+      try remains.mayBeUnfinished(database.main, header: database.header)
+    else {
+      health.hasUnreadLog = health.hasUnreadLog || journal.state == .invalid
+      return
+    }
+    health.notes.append(
+      HealthNote(
+        "journal-unfinished", .warning,
+        "the rollback journal has no header, and pages of a transaction that may not have ended; SQLite does not undo it"
+      ))
+    health.hasUnreadLog = true
+    health.mayLackCommits = true
+  }
+
+  /// Says of a store whose pages are sound that its log was not read to its end.
+  mutating func tellUnreadLog() {
+    guard health.mayLackCommits, verdict != .damaged else { return }
+    let words =
+      "Its write-ahead log or rollback journal was not read to its end: an app was ended while it saved, or the file was cut "
+      + "off or changed. What was written last may be missing."
+    if verdict == .compatible {
+      reason.words = "The store opens, as far as it was read. \(words)"
+      reason.hint =
+        "If a whole copy of the log or journal exists, put it beside the store before anything opens it. Opening the store "
+        + "as it is keeps the present one first, among the backups."
+    } else {
+      reason.words += " \(words)"
+    }
   }
 }

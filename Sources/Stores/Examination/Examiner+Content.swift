@@ -107,6 +107,5 @@ extension Examiner {
 }
 
 extension Array {
-  /// The element of that place, or nil.
   fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
 }

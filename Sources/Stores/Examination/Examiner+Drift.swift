@@ -174,7 +174,6 @@ extension Examiner {
     }
   }
 
-  /// Whether two names are the same to SQLite.
   private func isSame(_ name: String, _ other: String) -> Bool {
     StoreOutline.key(name) == StoreOutline.key(other)
   }

@@ -24,7 +24,6 @@ struct HeaderlessDatabase {
   /// How much of a file's beginning is looked at, in bytes.
   private static let sampleLength = 1 << 20
 
-  /// The page sizes that SQLite knows.
   private static let pageSizes = (9...16).map { 1 << $0 }
 
   /// How much of a file is looked at as a whole, in bytes, where its beginning has no page; of a longer one as much, in
@@ -104,7 +103,6 @@ struct HeaderlessDatabase {
   /// Whether more than half of what was looked at is pages of b-trees.
   var isMostlyPages: Bool { treePages > 1 && 2 * treePages > pagesSeen }
 
-  /// Whether random bytes would not look like this.
   private var isBeyondChance: Bool { hasPlainPage || treePages + (isFirstPageReadable ? 1 : 0) > 1 }
 
   /// Whether the bytes are a page of a b-tree: possible numbers, readable cells, and the last byte taken by one of them.

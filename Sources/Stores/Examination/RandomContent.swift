@@ -6,7 +6,6 @@ enum RandomContent {
   /// The bytes of a piece, enough for the values to be counted.
   private static let pieceLength = 4096
 
-  /// The most pieces that are looked at.
   private static let pieceLimit: Int64 = 64
 
   /// Whether every piece looked at, spread evenly from an offset to the end of the file, looks random.

@@ -7,7 +7,6 @@ package struct Unchecked: Sendable, Hashable, Encodable {
     /// A full-text index, of the modules fts3 to fts5.
     case fullText = "full-text"
 
-    /// An R-tree.
     case rTree = "r-tree"
 
     /// A virtual table of another module.

@@ -19,7 +19,6 @@ package enum Verdict: String, Sendable, Hashable, Codable {
   /// Nothing is wrong with it, but it is unavailable: locked, forbidden, out of reach, or newer than the app.
   case unavailable
 
-  /// There is no store.
   case missing
 }
 
@@ -31,7 +30,6 @@ package enum ExaminedKind: String, Sendable, Hashable, Codable {
   /// A SQLite database without Core Data's tables.
   case sqlite
 
-  /// Neither could be told.
   case unknown
 }
 

@@ -1,4 +1,5 @@
 import StoreFiles
+
 extension ManagedObjectModel {
   /// The entities and properties that none of some other models has, as `Car` and `Car.owner`, renames considered.
   ///
@@ -36,7 +37,6 @@ extension Entity {
 }
 
 extension Property {
-  /// Whether records hold something of it.
   fileprivate var isStored: Bool {
     if case .fetchedProperty = self { return false }
     return !traits.isTransient

@@ -9,13 +9,11 @@ struct ModelSourceWriter {
   /// The composite types, in the order in which attributes use them.
   private var composites: [(name: String, elements: [Attribute])] = []
 
-  /// The lines of the composite types.
   private var compositeLines: [String] = []
 
   /// What source has no word for.
   private(set) var omissions: [String] = []
 
-  /// Composites within composites.
   private static let maximumDepth = 16
 
   /// The source, and what of the model is not in it.

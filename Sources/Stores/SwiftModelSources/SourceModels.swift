@@ -28,7 +28,6 @@ public struct SourceModels: Sendable {
   /// Where the migration plan lists its schemas; nil without a plan.
   public var planPlace: SourcePlace?
 
-  /// What the files declare.
   var program = SourceProgram()
 
   /// The versions as a bundle, as every other kind of model gives one.
@@ -63,7 +62,6 @@ public struct SourceModels: Sendable {
     return bundle
   }
 
-  /// Why a version cannot be used.
   private func error(of version: SourceVersion) -> ModelError {
     let own = findings.filter { $0.severity == .error && ($0.versionName ?? version.name) == version.name }
     guard let first = own.first else {

@@ -3,10 +3,8 @@ package enum ByteRange: Sendable, Hashable {
   /// Everything: nothing was asked for, or something that is not understood or of several parts.
   case whole
 
-  /// These bytes.
   case part(Range<Int64>)
 
-  /// Nothing that there is.
   case unsatisfiable
 
   /// What a header field asks for of so many bytes.

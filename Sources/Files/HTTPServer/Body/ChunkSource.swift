@@ -4,7 +4,6 @@ internal import Compatibility
 package final class ChunkSource: Sendable {
   /// Why there are no more chunks.
   package enum End: Sendable {
-    /// All have been sent.
     case finished
 
     /// The making failed: the client sees a broken connection, and not a whole body.

@@ -1,6 +1,5 @@
 /// Bytes of a known number that can be read anywhere, from several threads.
 package protocol RangeReadable: Sendable {
-  /// How many there are.
   var count: Int64 { get }
 
   /// Reads up to `length` bytes from an offset; fewer only at the end. An error breaks the connection.

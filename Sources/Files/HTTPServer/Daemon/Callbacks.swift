@@ -8,7 +8,6 @@ internal import CMicrohttpd
 
 // What libmicrohttpd calls, on its own threads: global functions, because a closure could inherit an actor and trap.
 
-/// The context of the server.
 private func context(_ pointer: UnsafeMutableRawPointer?) -> DaemonContext? {
   unsafe pointer.map { unsafe Unmanaged<DaemonContext>.fromOpaque($0).takeUnretainedValue() }
 }
@@ -71,7 +70,6 @@ func httpCompleted(
   unsafe context.expect(key(connection), within: context.options.headerSeconds, isRequest: true)
 }
 
-/// One header field of a request.
 private func collect(
   _ fields: UnsafeMutableRawPointer?, _: MHD_ValueKind, _ name: UnsafePointer<CChar>?, _ nameLength: Int,
   _ value: UnsafePointer<CChar>?, _ valueLength: Int
@@ -128,7 +126,6 @@ func httpAnswer(
   return unsafe queue(exchange.finish(context.handler), to: exchange, on: connection, context)
 }
 
-/// Sends a response.
 private func queue(
   _ plain: Response, to exchange: Exchange, on connection: OpaquePointer?, _ context: DaemonContext
 ) -> MHD_Result {

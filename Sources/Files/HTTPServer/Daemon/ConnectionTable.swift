@@ -3,7 +3,6 @@
 /// A client that opens many and sends nothing locks no other out: a new connection takes the place of the one that has
 /// waited longest.
 struct ConnectionTable {
-  /// A connection.
   struct Connection {
     var socket: CInt
     var client: UInt64
@@ -14,7 +13,6 @@ struct ConnectionTable {
     /// Since when its client has been expected to send a request; nil while one is being answered, or its body comes in.
     var waitingSince: ContinuousClock.Instant?
 
-    /// Whether it is ending.
     var isEnding = false
   }
 
@@ -44,7 +42,6 @@ struct ConnectionTable {
     return end(oldest(of: most) ?? oldest(of: nil) ?? key)
   }
 
-  /// Forgets a connection.
   mutating func close(_ key: UInt) {
     guard let connection = connections.removeValue(forKey: key), !connection.isEnding else { return }
     release(connection.client)

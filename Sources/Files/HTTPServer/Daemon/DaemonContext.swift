@@ -142,7 +142,6 @@ final class DaemonContext: Sendable {
     }
   }
 
-  /// Forgets a body.
   func end(_ source: ChunkSource) { state.withLock { _ = $0.sources.removeValue(forKey: ObjectIdentifier(source)) } }
 
   /// Ends the watch and every body that is being made.

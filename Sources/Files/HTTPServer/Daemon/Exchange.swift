@@ -11,7 +11,6 @@ final class Exchange {
   private var excess = 0
   private var stream: Stream?
 
-  /// A body that is not collected.
   fileprivate struct Stream {
     var consumer: any BodyConsumer
     var limit: Int64
@@ -78,7 +77,6 @@ final class Exchange {
 
   /// What became of a piece of the body.
   enum Taken {
-    /// It was taken.
     case yes
 
     /// It was taken, and enough has come since for the client to get more time.

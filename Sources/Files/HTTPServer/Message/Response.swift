@@ -2,7 +2,6 @@
 package struct Response: Sendable {
   /// What follows the header.
   package enum Body: Sendable {
-    /// Bytes in memory.
     case bytes([UInt8])
 
     /// Bytes that are read where they are wanted, of a known number.

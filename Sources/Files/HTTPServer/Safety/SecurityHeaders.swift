@@ -5,7 +5,6 @@ enum SecurityHeaders {
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; font-src 'self'; "
     + "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-  /// The response with them.
   static func added(to response: Response) -> Response {
     var copy = response
     copy.headers.set("Content-Security-Policy", policy)

@@ -142,7 +142,6 @@ package final class Sessions: Sendable {
     return response.setting(cookie)
   }
 
-  /// Forgets what is too old.
   private func end(_ state: inout State, at now: ContinuousClock.Instant) {
     state.links.removeAll { $0.made + lifetimes.link <= now }
     state.sessions.removeAll { $0.used + lifetimes.idle <= now || $0.begun + lifetimes.session <= now }

@@ -10,7 +10,6 @@ struct BinaryPropertyListReader {
   private let topObject: Int
   private let offsetTable: Int
 
-  /// What has been read, by object number.
   private var finished: [Finished?]
 
   /// Whether an object is being read further up; meeting it again is a cycle.

@@ -15,7 +15,6 @@ struct XMLReader {
   /// The elements that have begun and not ended, the outermost first.
   private var open: [XMLTree.Element] = []
 
-  /// The text of each open element.
   private var texts: [[UInt8]] = []
   private var root: XMLTree.Element?
   private var elements = 0

@@ -1,3 +1,4 @@
+internal import Foundation
 public import StoreFiles
 
 /// An XML document as a tree of elements, read under tight bounds.
@@ -100,5 +101,13 @@ public struct XMLTree: Sendable, Hashable {
     guard visible.first == UInt8(ascii: "<"), let next = visible.dropFirst().first else { return false }
     return next == UInt8(ascii: "?") || next == UInt8(ascii: "!") || next == UInt8(ascii: "_")
       || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(next | 0x20)
+  }
+}
+
+extension XMLTree.Element {
+  /// The bytes that its text is in base 64, white space between the letters left aside; nil where it is anything else.
+  public var base64Data: [UInt8]? {
+    let letters = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+    return Data(base64Encoded: Data(letters)).map { Array($0) }
   }
 }

@@ -11,7 +11,6 @@ struct EntryOrder {
 
   /// The collations that SQLite has by itself.
   enum Collation {
-    /// Byte by byte.
     case binary
     /// Byte by byte, ASCII letters as lower-case ones.
     case noCase
@@ -37,7 +36,6 @@ struct EntryOrder {
     }
   }
 
-  /// How two entries lie.
   enum Relation {
     /// The second comes after the first.
     case ascending
@@ -105,7 +103,6 @@ struct EntryOrder {
     }
   }
 
-  /// NULL comes first, then numbers, text and blobs.
   private static func rank(of code: Int64) -> Int { code == 0 ? 0 : code < 12 ? 1 : code & 1 == 1 ? 2 : 3 }
 
   /// The integer of a code below 12 that is none of a real; codes 10 and 11 are never in a file.

@@ -12,7 +12,6 @@ package struct IndexedRows {
   /// The bytes of long rows that may still be gathered: as many as there are, since no page is of two rows.
   private var budget: Int64
 
-  /// The table whose page was the last one.
   private var last: (root: UInt32, place: Int?) = (0, nil)
 
   /// - Throws: what reading the first page says.

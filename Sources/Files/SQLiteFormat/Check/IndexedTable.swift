@@ -52,7 +52,6 @@ struct IndexedTable: Sendable {
   /// The column that each field of a record holds.
   private var columnOfField: [Int]
 
-  /// How many fields of each record are read.
   private var fieldCount = 0
 
   private var fields = RecordFields()

@@ -1,13 +1,11 @@
 /// The leaves of tables by what their bytes add up to, so that those are found that are the same in two tables.
 struct LeafCopies {
-  /// A leaf with rows.
   private struct Leaf {
     let sum: UInt64
     let page: UInt32
     let root: UInt32
   }
 
-  /// How many pairs are told at most.
   private static let limit = 1000
 
   private var leaves: [Leaf] = []
@@ -73,7 +71,6 @@ extension TableDefinition {
     /// Each row has a value of another kind than its column, or that this cannot hold, or a field without a column.
     case strange
 
-    /// Anything else.
     case mixed
   }
 

@@ -2,7 +2,6 @@
 public struct PageOwnership: Sendable {
   /// What a page is used for.
   public enum Use: UInt8, Sendable, Hashable {
-    /// Nothing that was found.
     case none = 0
 
     /// A page of a b-tree that is not a leaf.

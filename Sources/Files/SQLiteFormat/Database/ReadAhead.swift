@@ -3,7 +3,6 @@ struct ReadAhead {
   /// The number of bytes read at once.
   static let length = 262_144
 
-  /// The bytes.
   var bytes: [UInt8] = []
 
   /// The offset in the file of the first byte.

@@ -8,16 +8,12 @@ public enum FileKind: String, Sendable, Hashable {
   /// A database of SQLite 2, which SQLite 3 cannot read.
   case databaseOfVersion2 = "sqlite-2"
 
-  /// A SQLite write-ahead log.
   case writeAheadLog = "wal"
 
-  /// A SQLite rollback journal.
   case rollbackJournal = "journal"
 
-  /// Nothing: no byte.
   case empty = "empty"
 
-  /// Zeros only.
   case zeros = "zeros"
 
   /// Changes of a SQLite database as LiteFS and Litestream keep them (LTX).
@@ -32,25 +28,20 @@ public enum FileKind: String, Sendable, Hashable {
   /// Another database: Realm, Microsoft Access and others.
   case otherDatabase = "other-database"
 
-  /// HTML or XML.
   case markup = "markup"
 
-  /// JSON.
   case json = "json"
 
   /// Other text, UTF-8 or UTF-16 with a byte order mark.
   case text = "text"
 
-  /// A gzip file.
   case gzip = "gzip"
 
-  /// A zip archive.
   case zip = "zip"
 
   /// An archive or a compressed file of another kind than gzip and zip: tar, 7z, xz, bzip2, zstd and others.
   case archive = "archive"
 
-  /// A binary property list.
   case binaryPropertyList = "binary-plist"
 
   /// A property list in XML.
@@ -59,7 +50,6 @@ public enum FileKind: String, Sendable, Hashable {
   /// A picture: PNG, JPEG, GIF, TIFF, WebP, HEIC and others.
   case picture = "picture"
 
-  /// Sound or film.
   case media = "media"
 
   /// A document of an office, PDF or PostScript.
@@ -77,7 +67,6 @@ public enum FileKind: String, Sendable, Hashable {
   /// Bytes without any pattern, as encryption makes them.
   case encrypted = "encrypted"
 
-  /// None of these.
   case other = "other"
 
   /// How many bytes from a file's beginning are worth giving.

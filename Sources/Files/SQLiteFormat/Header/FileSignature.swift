@@ -3,7 +3,6 @@ struct FileSignature {
   /// What is at the place.
   let bytes: [UInt8]
 
-  /// Where it is.
   let offset: Int
 
   /// What files with it are.

@@ -56,7 +56,6 @@ package struct CrossingLinks: Sendable, Hashable {
     }
   }
 
-  /// The most inner pages that are looked at.
   private static let innerPageLimit = 2048
 
   /// The most places of one inner page that are looked at.

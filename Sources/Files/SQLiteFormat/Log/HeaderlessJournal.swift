@@ -79,7 +79,6 @@ package struct HeaderlessJournal: Sendable {
     }
   }
 
-  /// The number that a record's checksum starts from.
   private func base(of record: Span<UInt8>) -> UInt32 {
     (record.uint32(at: 4 + pageSize) ?? 0) &- RollbackJournal.checksum(record, pageSize: pageSize, nonce: 0)
   }

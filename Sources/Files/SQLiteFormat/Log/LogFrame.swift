@@ -46,7 +46,6 @@ package struct LogFrameSearch {
   private var piece: [UInt8] = []
   private var start: Int64 = 0
 
-  /// The bytes that are read at once.
   private static let pieceLength = 1 << 18
 
   /// A search for frames with the eight bytes of two salts.

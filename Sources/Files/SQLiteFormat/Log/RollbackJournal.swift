@@ -37,7 +37,6 @@ public struct RollbackJournal: Sendable {
     /// A header, and so a transaction to roll back.
     case hot
 
-    /// Neither: SQLite ignores it.
     case invalid
   }
 

@@ -1,12 +1,9 @@
 /// The kind of value that a column prefers (SQLite, "Datatypes In SQLite", section 3.1).
 public enum Affinity: String, Sendable, Hashable {
-  /// Integers, then reals.
   case integer
 
-  /// Text.
   case text
 
-  /// Values as they are.
   case blob
 
   /// Reals, even where an integer was stored to save space.

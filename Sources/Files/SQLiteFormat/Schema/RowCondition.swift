@@ -1,7 +1,6 @@
 /// The condition of a partial index, where it is simple: columns that are NULL or not, and columns compared with an integer,
 /// joined by AND.
 struct RowCondition: Hashable, Sendable {
-  /// What a column is held against.
   private enum Test: Hashable {
     case isNull
     case isNotNull

@@ -6,10 +6,8 @@ enum SQLToken: Sendable, Hashable {
   /// A name in double quotes, backticks or brackets.
   case quoted(String)
 
-  /// Text in single quotes.
   case string(String)
 
-  /// A number as written.
   case number(String)
 
   /// A blob literal's hexadecimal digits.

@@ -8,10 +8,8 @@ public struct SchemaEntry: Sendable, Hashable {
     /// An index, automatic ones included.
     case index
 
-    /// A view.
     case view
 
-    /// A trigger.
     case trigger
   }
 

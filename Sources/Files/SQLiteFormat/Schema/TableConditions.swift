@@ -23,7 +23,6 @@ package struct TableConditions: Sendable, Hashable {
     for item in (reader.takeParenthesized() ?? []).splitAtCommas { read(item) }
   }
 
-  /// Reads a column or a constraint.
   private mutating func read(_ item: [SQLToken]) {
     var reader = TokenReader(item)
     var referring = [reader.peek?.name].compactMap(\.self)

@@ -1,6 +1,5 @@
 /// A value as SQLite stores it.
 public enum Value: Sendable, Hashable {
-  /// SQL's NULL.
   case null
 
   /// A signed integer of up to 64 bits.
@@ -12,7 +11,6 @@ public enum Value: Sendable, Hashable {
   /// Text in the database's encoding.
   case text(EncodedText)
 
-  /// Bytes.
   case blob([UInt8])
 }
 

@@ -24,7 +24,6 @@ package struct ModelCarrier: Sendable {
     /// A bundle that `export` made, as a file.
     case bundle
 
-    /// The same, unpacked.
     case unpackedBundle = "unpacked-bundle"
   }
 
@@ -169,7 +168,6 @@ package struct ModelCarrier: Sendable {
 }
 
 extension ModelCarrier.Kind {
-  /// The kind in a word.
   fileprivate var words: String {
     switch self {
     case .store: "store"

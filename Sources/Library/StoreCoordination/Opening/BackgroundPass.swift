@@ -17,7 +17,6 @@ package final class BackgroundPass: Sendable {
 
   /// What looking at every page came to.
   package enum Check: Sendable {
-    /// Every page is sound.
     case sound
 
     /// There is damage; ``OpeningObserver/foundDamage`` was told, and the next opening looks at every page before it decides.

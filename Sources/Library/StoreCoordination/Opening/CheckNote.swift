@@ -12,7 +12,6 @@ struct CheckNote: Codable, Equatable {
   /// The damage that was found, as a stable word; nil where every page was sound.
   var damage: String?
 
-  /// How large a note can be at most.
   private static let limit = 4_096
 
   /// The note of a store; nil where there is none that can be read.

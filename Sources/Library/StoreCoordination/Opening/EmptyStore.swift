@@ -12,7 +12,6 @@ struct EmptyStore {
   /// The bytes that must be free beside a new store: the index of its write-ahead log has 32 KiB, receipts are smaller.
   private static let reserve: Int64 = 128 << 10
 
-  /// Makes its bytes.
   init(for model: AppModel, surroundings: Surroundings, logger: Logger) throws {
     self.model = model
     self.surroundings = surroundings

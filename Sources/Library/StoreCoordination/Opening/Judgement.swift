@@ -2,7 +2,6 @@
 struct Judgement {
   /// What a verdict rests on.
   enum Grounds {
-    /// Looking at the store.
     case look
 
     /// Opening it: SQLite refused, where the look had seen nothing wrong.
@@ -12,7 +11,6 @@ struct Judgement {
     case migration(MigrationError)
   }
 
-  /// Where the store lies.
   let place: StoreFileSet
 
   /// What was found out about it, with the verdict and the reason that count.
@@ -109,7 +107,6 @@ extension Judgement {
 }
 
 extension Examination {
-  /// The same, with another verdict and its reason.
   fileprivate func with(_ verdict: Verdict, _ reason: VerdictReason) -> Examination {
     var copy = self
     copy.verdict = verdict

@@ -29,7 +29,6 @@ struct KeptLog {
     return events
   }
 
-  /// The copy of a file in a folder.
   private func copy(_ source: FilePath, _ size: Int64, named ending: String, into folder: FilePath) throws -> FilePath {
     var digest: FileDigest?
     for entry in try fileSystem.entries(of: folder) where entry.string.hasSuffix(ending) {

@@ -25,10 +25,8 @@ enum OpeningStep {
   /// Make good what a sound store lacks of its own model.
   case repair(Judgement)
 
-  /// Migrate an outdated store.
   case migrate(Judgement)
 
-  /// Fill an empty place.
   case fill(Judgement)
 
   /// Move into quarantine what lies at the place: a damaged or incompatible store, or parts of one.
@@ -49,7 +47,6 @@ enum OpeningStep {
   /// Bring the original back, because SQLite refuses to open the store that it was migrated to.
   case takeBack(Judgement, from: FilePath, because: PersistentStoreError)
 
-  /// The end.
   case opened(PersistentStore, Judgement, StoreOrigin)
 }
 
@@ -70,7 +67,6 @@ extension OpeningStep {
 ///
 /// For a new verdict add a case to `judge`, and a step with its function for what is done about it.
 struct OpeningMachine {
-  /// Where a step leads.
   private struct Transition {
     let next: OpeningStep
     let events: [OpeningEvent]

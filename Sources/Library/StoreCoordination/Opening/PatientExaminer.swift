@@ -15,7 +15,6 @@ struct PatientExaminer: Sendable {
   /// How often it looks at a store that is locked.
   private static let looks = 11
 
-  /// The seconds between two looks.
   private static let pause = 0.03
 
   /// What can be told of the store at a place; touches nothing.

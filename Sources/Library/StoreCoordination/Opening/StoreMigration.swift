@@ -5,7 +5,6 @@ import Logging
 /// A packed backup is taken before where the home's policy wants one, and the migration is tried again as often as the
 /// app's says.
 struct StoreMigration {
-  /// What came of it.
   enum Outcome {
     /// The store is of the app's version now, and its original is kept; the events say so.
     case migrated(from: FilePath, [OpeningEvent])

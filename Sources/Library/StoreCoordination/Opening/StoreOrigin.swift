@@ -1,6 +1,5 @@
 /// How a store that is about to be opened has come to its place.
 enum StoreOrigin {
-  /// It was there.
   case found
 
   /// This opening has migrated it from an original, which is kept; the events count once the store is open.

@@ -6,7 +6,6 @@ import Salvage
 /// Only one process at a time goes on with it: the one that holds its lock. No other lock is held while it is waited
 /// for, so that other stores of the folder can be opened meanwhile.
 struct WaitingSalvage {
-  /// What came of it.
   enum Outcome {
     /// A salvaged store that the app can open lies in quarantine.
     case usable(SalvageInstallation, SalvageFiles, Receipt.Salvage.Result)

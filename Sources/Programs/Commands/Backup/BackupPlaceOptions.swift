@@ -144,7 +144,6 @@ extension [FolderPlace] {
     return places
   }
 
-  /// The one with the newest backup.
   fileprivate func newest() throws(BackupError) -> FolderPlace? {
     var newest: (place: FolderPlace, id: BackupIdentifier)?
     for place in self {

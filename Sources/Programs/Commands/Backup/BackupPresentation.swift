@@ -17,7 +17,6 @@ extension StoredBackup {
 }
 
 extension BackupManifest.Kind {
-  /// The kind in words.
   func words(of manifest: BackupManifest) -> String {
     switch self {
     case .full: "full"

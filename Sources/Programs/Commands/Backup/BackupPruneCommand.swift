@@ -78,7 +78,6 @@ extension RetentionPlan.Decision {
   }
 }
 
-/// A pruning in words.
 struct PruningText {
   let text: String
 

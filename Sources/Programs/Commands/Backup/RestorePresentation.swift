@@ -20,7 +20,6 @@ extension RestoreReport {
 
   private var salvageCommand: String { "lazaret salvage \(shellQuoted(path)) -o OUT" }
 
-  /// The same in words.
   func text(quarantined: QuarantinedStore?, before: StoredBackup?, _ backup: StoredBackup) -> String {
     var lines = "Backup \(id) is restored at \(printable(path.string)): \(readableSize(bytes))"
     lines += values > 0 ? ", \(counted(Int64(values), "large value"))\n" : "\n"
@@ -41,7 +40,6 @@ extension RestoreReport {
   }
 }
 
-/// What is lost of a backup, in lines.
 private func lostText(blocks: [RestoreReport.LostBlock], isSalvaged: Bool, values: [String]) -> String {
   var lines = ""
   if !blocks.isEmpty { lines += "  \(counted(Int64(blocks.count), "block")) of the backup lost\n" }

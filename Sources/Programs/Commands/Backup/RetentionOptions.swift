@@ -82,7 +82,6 @@ struct RetentionOptions: ParsableArguments {
 }
 
 extension RetentionCount {
-  /// The count that the command line says.
   fileprivate static func argument(_ text: String) throws -> RetentionCount {
     guard let count = RetentionCount(text) else {
       throw ValidationError("'\(text)' is neither a number from 0 on nor unlimited.")
@@ -92,7 +91,6 @@ extension RetentionCount {
 }
 
 extension RetentionDuration {
-  /// The duration that the command line says.
   fileprivate static func argument(_ text: String) throws -> RetentionDuration {
     guard let duration = RetentionDuration(text) else {
       throw ValidationError("'\(text)' is not a duration such as 1y5m7d2h or 14d.")

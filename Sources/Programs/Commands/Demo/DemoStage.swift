@@ -4,7 +4,6 @@ import StoreCoordination
 
 /// The folder of a demonstration: makes each scene's store, breaks it, and opens it as an app would.
 struct DemoStage {
-  /// How a scene ended.
   enum Ending {
     case opened(Opening)
     case leftAlone(any ReportableError)

@@ -164,7 +164,6 @@ struct ExportCommand: ParsableCommand {
 extension BundleLevel: ExpressibleByArgument {}
 
 extension ExportPhase {
-  /// What a phase counts.
   fileprivate var unit: ProgressUnit {
     switch self {
     case .copying, .packing: .bytes

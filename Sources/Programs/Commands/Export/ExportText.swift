@@ -41,7 +41,6 @@ struct ExportText {
     return text
   }
 
-  /// What was replaced, in a few lines.
   private static func words(_ scrub: ScrubReport) -> String {
     var table = TextTable(["column", "replaced", "shifted", "kept", "dropped"], numericColumns: [1, 2, 3, 4])
     let columns = scrub.columns.filter { $0.counts.replaced + $0.counts.shifted + $0.counts.dropped > 0 }
@@ -65,10 +64,8 @@ struct ExportText {
     return text
   }
 
-  /// A time in seconds, with one place.
   private static func words(_ seconds: Double) -> String { "\((seconds * 10).rounded() / 10) s" }
 
-  /// What was written.
   static func summary(_ summary: ExportSummary) -> String {
     let bundle = summary.bundle
     var text = "\(printable(bundle.path.text)): \(readableSize(bundle.bytes)), level \(bundle.level.rawValue)\n"

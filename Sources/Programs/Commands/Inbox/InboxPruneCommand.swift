@@ -68,7 +68,6 @@ struct InboxPruneCommand: ParsableCommand {
 }
 
 extension InboxKeepingReason {
-  /// The reason for people.
   fileprivate var words: String {
     switch self {
     case .work: "being worked on, or waiting for that"
@@ -97,7 +96,6 @@ struct InboxRemovalTable {
 }
 
 extension InboxRemoval.Rule {
-  /// The rule for people.
   fileprivate var words: String {
     switch self {
     case .days: "too old"

@@ -5,7 +5,6 @@ import StoreCoordination
 struct WorkFolder: ~Copyable {
   private static let prefix = "lazaret-work-"
 
-  /// The folder.
   let path: FilePath
 
   private let lock: FolderLock

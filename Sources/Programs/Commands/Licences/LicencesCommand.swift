@@ -76,7 +76,6 @@ struct LicencesCommand: ParsableCommand {
 }
 
 extension LinkedComponent.Linking {
-  /// What stands above the components of this kind.
   fileprivate var title: String {
     switch self {
     case .own: "This program"

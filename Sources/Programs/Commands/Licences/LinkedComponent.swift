@@ -2,7 +2,6 @@
 struct LinkedComponent: Encodable {
   /// How it gets into the process.
   enum Linking: String, Encodable {
-    /// Lazaret itself.
     case own
     /// Its code is in the program.
     case included
@@ -20,7 +19,6 @@ struct LinkedComponent: Encodable {
   /// An expression of SPDX's identifiers.
   var licence: String
   var linking: Linking
-  /// Where it is from.
   var home: String?
   /// The names of its licence and its notices in ``texts``; none where they come with the library.
   var texts: [String]

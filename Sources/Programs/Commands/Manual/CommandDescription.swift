@@ -10,7 +10,6 @@ struct CommandDescription: Decodable {
       var kind: String
       var name: String
 
-      /// With its hyphens.
       var spelling: String { (kind == "long" ? "--" : "-") + name }
     }
 

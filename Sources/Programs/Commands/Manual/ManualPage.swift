@@ -3,7 +3,6 @@ struct ManualPage {
   /// The words that call the verb, such as `lazaret backup list`.
   let path: [String]
   let command: CommandDescription
-  /// How it is called.
   let usage: String
   /// The version that the page is of.
   let version: String

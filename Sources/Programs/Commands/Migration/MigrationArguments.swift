@@ -18,7 +18,6 @@ struct MigrationArguments: ParsableArguments {
 
   @OptionGroup var way: MigrationWayOptions
 
-  /// The model's versions.
   func bundle(json: Bool) throws -> ModelBundle { try versionOrder.load(model.path, to: to, json: json) }
 
   /// Runs what goes along the versions; the error for one that the model lacks names the one that was likely meant.

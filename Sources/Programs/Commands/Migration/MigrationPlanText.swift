@@ -5,7 +5,6 @@ import StoreCoordination
 struct MigrationPlanText {
   private let plan: MigrationPlan
 
-  /// Whether nothing is left out.
   private let isWhole: Bool
 
   /// How many lines of one kind fit a screen with the others.
@@ -108,7 +107,6 @@ struct MigrationPlanText {
     block(title, findings.map { "\(printable($0.step.name)): \(Self.words(for: $0.found))" })
   }
 
-  /// Lines under a heading, as many as fit.
   private func block(_ title: String, _ lines: [String]) -> String {
     guard !lines.isEmpty else { return "" }
     // One that does not fit takes as much room as the words that it is left out.
@@ -176,7 +174,6 @@ struct MigrationPlanText {
       + findings.map { "      \(words(for: $0))\n" }.joined()
   }
 
-  /// A finding with the records concerned.
   private static func words(for finding: MigrationPlan.Finding) -> String {
     // What a step that was tried fails on says of itself how many there are; of one that was not, nothing is counted.
     let isTold = finding.kind.hasPrefix("migration-") || finding.kind == MigrationPlan.Finding.notTried

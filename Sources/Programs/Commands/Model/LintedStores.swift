@@ -14,7 +14,6 @@ struct LintedStores {
     var name: String { path.lastComponent?.string ?? path.string }
   }
 
-  /// More stores than a model is held against.
   private static let maximumStores = 1000
 
   private let stores: [Store]

@@ -107,7 +107,6 @@ struct ModelExportJSON: Encodable {
   /// What source has no word for; nothing of it is hashed.
   var leftOut: [String]
 
-  /// The same for a terminal.
   fileprivate var text: String {
     let name = printable(file.path?.string ?? "")
     var text = "\(name): \(printable(version)) as \(format), checksum \(checksum)\n"

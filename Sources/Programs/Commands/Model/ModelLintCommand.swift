@@ -110,7 +110,6 @@ struct ModelLintCommand: ParsableCommand {
 }
 
 extension ModelLintCommand {
-  /// The versions of a lock file.
   private static func released(_ lock: ModelLock?) -> [ReleasedVersion] {
     (lock?.versions ?? [:]).sorted { precedesByCodeUnit($0.key, $1.key) }.map { name, version in
       ReleasedVersion(name: name, origin: .lock, hashes: version.entities.compactMapValues { VersionHash(hex: $0) })
@@ -180,7 +179,6 @@ extension ModelLint {
 }
 
 extension LintFinding {
-  /// Says what to do in SwiftData's words.
   fileprivate mutating func tellInSwift() {
     switch rule {
     case .possibleRename:

@@ -4,7 +4,6 @@ import ArgumentParser
 struct ByteCount: ExpressibleByArgument {
   let bytes: Int64
 
-  /// A number of bytes.
   init(_ bytes: Int64) { self.bytes = bytes }
 
   init?(argument: String) {

@@ -2,7 +2,6 @@ import StoreCoordination
 
 /// The file that a model is read from, where it was given as a path or as the name of a quarantined store or of a backup.
 struct CarrierName {
-  /// The file.
   let path: FilePath
 
   /// What was unpacked for it; it goes with this value.

@@ -7,20 +7,17 @@ struct ChosenHome {
     /// It was given with `--home`.
     case option
 
-    /// The environment names it.
     case environment
 
     /// It is the folder of the store.
     case store
 
-    /// No store was named.
     case currentFolder
   }
 
   /// The folder, whether it is there or not.
   let path: FilePath
 
-  /// How it was chosen.
   let reason: Reason
 
   /// What earlier versions kept in the current folder of the same store; nil for nothing.

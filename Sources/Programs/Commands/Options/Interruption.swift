@@ -13,7 +13,6 @@ enum Interruption {
 
   nonisolated(unsafe) private static var listens = false
 
-  /// Whether it listens.
   static var isListening: Bool { unsafe listens }
 
   /// Begins to listen for Ctrl-C and the usual request to end.
@@ -33,7 +32,6 @@ enum Interruption {
     unsafe listens = false
   }
 
-  /// Whether it was pressed.
   static var isRequested: Bool { unsafe isAsked != 0 }
 
   fileprivate static func request() { unsafe isAsked = 1 }

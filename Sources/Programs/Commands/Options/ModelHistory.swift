@@ -3,7 +3,6 @@ import SwiftModelSources
 
 /// A folder of stores, compiled models and sources in any mix, as the history of a model: a version of each.
 struct ModelHistory {
-  /// What a part of the folder is.
   private enum Part {
     /// A store, a backup or a bundle.
     case carrier(ModelCarrier)
@@ -21,7 +20,6 @@ struct ModelHistory {
   /// More files than the history of any app has.
   private static let maximumParts = 2000
 
-  /// The folder.
   let folder: FilePath
 
   private let parts: [Part]
@@ -149,9 +147,7 @@ struct ModelHistory {
     }
   }
 
-  /// The versions that were found so far.
   private struct Gathered {
-    /// A version, and what it was found in.
     private struct Found {
       var name: String
       var version: ModelVersion

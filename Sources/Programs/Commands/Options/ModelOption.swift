@@ -21,7 +21,6 @@ struct ModelOption: ParsableArguments {
     given.isEmpty ? [environment].compactMap(\.self) : given.map(\.path)
   }
 
-  /// The model.
   var path: FilePath {
     get throws {
       guard let path = given?.path ?? Self.environment else { throw Self.missing }

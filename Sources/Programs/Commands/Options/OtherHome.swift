@@ -3,7 +3,6 @@ import StoreCoordination
 
 /// What earlier versions of the command line, whose home was the current folder, have kept there of a store.
 struct OtherHome: Encodable {
-  /// The current folder.
   let path: PathText
 
   /// What of the store is in it, as paths in the folder.

@@ -4,7 +4,6 @@ import ModelReview
 import StoreCoordination
 import SwiftModelSources
 
-/// How results are printed.
 struct OutputOptions: ParsableArguments {
   @Flag(help: "Print JSON for programs; errors go to standard error as JSON too.")
   var json = false

@@ -153,7 +153,6 @@ extension SourceModels {
 }
 
 extension SourceFinding {
-  /// Tells it on standard error.
   fileprivate func tell(json: Bool) throws {
     Terminal.standardError.write(try json ? JSON.shown(["source": self], .line) : line)
   }

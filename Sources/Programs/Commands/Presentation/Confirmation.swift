@@ -11,7 +11,6 @@ import StoreCoordination
 
 /// A question to the person at the terminal before something leaves the machine or is deleted for good.
 enum Confirmation {
-  /// What was answered.
   enum Answer {
     case yes
     case no
@@ -19,7 +18,6 @@ enum Confirmation {
     /// The input ended, so that there was no person to ask.
     case none
 
-    /// Ctrl-C was pressed.
     case cancelled
   }
 

@@ -87,7 +87,6 @@ struct ExaminationText {
     return lines
   }
 
-  /// The most lines of a list.
   private static let listLimit = 100
 
   private var entities: String {
@@ -104,7 +103,6 @@ struct ExaminationText {
     return table.text()
   }
 
-  /// How much a note matters, in a word.
   private static func severity(of note: HealthNote) -> String {
     let tint: Tint? =
       switch note.severity {

@@ -5,7 +5,6 @@ import StoreCoordination
 struct NearestVersion: Encodable {
   /// An entity of either that is not the same in both.
   struct Entity: Encodable {
-    /// The name.
     var name: String
 
     /// `added` for one that only the version has, `removed` for one that only the store has, else `changed`.

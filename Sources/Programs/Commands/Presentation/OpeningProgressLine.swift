@@ -19,7 +19,6 @@ final class OpeningLine: Sendable {
   /// Looks at how far a step is; called now and then.
   func look() { steps.look() }
 
-  /// Removes the line.
   func clear() { line.clear() }
 }
 

@@ -69,7 +69,6 @@ final class ProgressLine: Sendable {
     Terminal.standardError.writeLive(String(words.prefix((Terminal.standardError.width ?? 80) - 1)))
   }
 
-  /// How fast work goes.
   struct Pace {
     var done: Int64
     var left: Int64
@@ -112,7 +111,6 @@ final class ProgressLine: Sendable {
     return "\(whole / 3_600) h \(whole / 60 % 60) min"
   }
 
-  /// Removes the line.
   func clear() {
     state.withLock { $0 = State() }
     if isShown { Terminal.standardError.clearLive() }

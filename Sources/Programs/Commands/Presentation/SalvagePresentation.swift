@@ -57,7 +57,6 @@ struct SalvageText {
     return lines
   }
 
-  /// The line that matters most.
   private static func headline(_ report: SalvageReport) -> String {
     let cut = report.referencesCut
     guard cut > 0 else { return report.count.words }
@@ -206,7 +205,6 @@ struct SalvageText {
     return (parts + ["notes on where the rows are from"]).joined(separator: ", ")
   }
 
-  /// Where everything is, and what to do now.
   private static func next(
     _ report: SalvageReport, _ store: FilePath, _ output: FilePath, _ place: FilePath
   ) -> String {

@@ -49,6 +49,5 @@ final class StepProgress: Sendable {
     line.show(words, min(size, total - total / 100), of: total, .bytes)
   }
 
-  /// Removes the line.
   func clear() { line.clear() }
 }

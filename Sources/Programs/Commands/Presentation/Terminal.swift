@@ -91,7 +91,6 @@ struct Terminal: Sendable {
   private static let hasLiveLine = Mutex(false)
   private static let toEndOfLine = "\u{1B}[K"
 
-  /// Writes text as it is.
   private func writeRaw(_ text: String) {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {

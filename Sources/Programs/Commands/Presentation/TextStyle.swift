@@ -6,7 +6,6 @@ import StoreCoordination
 ///
 /// Until a verb's options were read, and for a verb that has none, text is shown as it is.
 struct TextStyle: Sendable {
-  /// When colours are shown.
   enum ColorChoice: String, CaseIterable, Sendable {
     case auto, always, never
   }
@@ -14,7 +13,6 @@ struct TextStyle: Sendable {
   /// Whether text is for people; JSON, and what one process writes for another, is never changed.
   var isForPeople = false
 
-  /// When colours are shown.
   var color = ColorChoice.auto
 
   /// Whether nothing but errors, warnings and questions is said.
@@ -81,7 +79,6 @@ struct TextStyle: Sendable {
     return result + rest
   }
 
-  /// What may stand before a path.
   private static let opening: Set<Unicode.Scalar> = [" ", "\"", "'", "(", "[", "=", "\t", "\u{F}"]
 
   /// What cannot follow a folder's slash where a path goes on.

@@ -1,15 +1,12 @@
 /// What a piece of text is about, shown as a colour where colours are shown.
 enum Tint: Int, CaseIterable {
-  /// Sound, recovered, done.
   case good
 
   /// Doubtful, or with a warning.
   case doubtful
 
-  /// Damaged, lost, failed.
   case bad
 
-  /// A heading.
   case strong
 
   /// What matters less than the rest.

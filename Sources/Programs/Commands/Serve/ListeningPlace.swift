@@ -3,7 +3,6 @@ import StoreCoordination
 
 /// Where an inspector listens, and how safely.
 struct ListeningPlace {
-  /// The numeric address.
   var address = "127.0.0.1"
 
   /// The port; 0 for any that is free.

@@ -7,10 +7,8 @@ import StoreCoordination
 
 /// An inbox that receives, and its workers, until they are stopped.
 struct ReceivingRun: ~Copyable {
-  /// The inbox.
   let inbox: Inbox
 
-  /// What answers its senders.
   let uploads: TusServer
 
   private let pool: WorkerPool

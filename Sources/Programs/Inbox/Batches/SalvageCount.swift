@@ -73,7 +73,6 @@ package enum SalvageChange: String, Sendable, Hashable, Codable, CaseIterable {
   /// It has more certain records, or is usable where the other is not.
   case better
 
-  /// Neither has more.
   case same
 
   /// There is none before it to compare it with.

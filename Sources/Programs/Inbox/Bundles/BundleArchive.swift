@@ -98,7 +98,6 @@ package enum BundleArchive {
     try unpacking.finish()
   }
 
-  /// Writes the files of an archive.
   private struct Unpacking: ~Copyable {
     private var tar = TarReader(limits: BundleArchive.limits)
     private let folder: FilePath

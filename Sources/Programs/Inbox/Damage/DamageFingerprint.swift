@@ -9,7 +9,6 @@ package import SupportBundle
 package struct DamageFingerprint: Sendable, Hashable, Codable {
   /// How many pages are in a state, as far as that tells one damage from another.
   package enum Share: String, Sendable, Hashable, Codable {
-    /// A single one.
     case one
 
     /// Less than one in a hundred.
@@ -62,7 +61,6 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
   /// The SQLite that wrote the store.
   package var sqlite: String?
 
-  /// The states that say nothing of damage.
   private static let usual: Set<String> = ["healthy", "overflow", "free", "special"]
 
   private static let maximumCount = 32

@@ -7,7 +7,6 @@ package struct InboxJob: Sendable, Hashable {
     /// The bundle is decrypted, unpacked and checked, and its store is placed in quarantine.
     case open
 
-    /// The store is salvaged.
     case salvage
   }
 
@@ -19,7 +18,6 @@ package struct InboxJob: Sendable, Hashable {
     /// A worker has it, until its lease ends.
     case running
 
-    /// It is done.
     case done
 
     /// It failed by what its bundle is; only what begins it anew brings it back.
@@ -98,7 +96,6 @@ package struct InboxJob: Sendable, Hashable {
 
 /// What came of one attempt at a job.
 package enum InboxJobOutcome: Sendable, Hashable {
-  /// It is done.
   case done
 
   /// It is not worth another try.

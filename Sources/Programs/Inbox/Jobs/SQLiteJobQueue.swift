@@ -98,7 +98,6 @@ package struct SQLiteJobQueue: JobQueue {
     try SQLiteInboxRecords.change(job.bundle, database) { $0.refuse(failure) }
   }
 
-  /// Writes what may change of a job.
   private static func save(_ job: InboxJob, _ database: Database) throws {
     try database.execute(
       sql: """
@@ -111,7 +110,6 @@ package struct SQLiteJobQueue: JobQueue {
       ])
   }
 
-  /// Whether a job is still of that attempt.
   private static let isOurs = "id = ? AND state = 'running' AND owner = ? AND attempts = ?"
 
   package func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {

@@ -90,7 +90,6 @@ extension InboxDatabase {
       .reduce(into: [:]) { counts, row in counts[row["name"], default: 0] += row["n"] }
   }
 
-  /// A count.
   static func count(_ kind: String, _ name: String, _ database: Database) throws -> Int64 {
     try Int64.fetchOne(
       database, sql: "SELECT n FROM tallies WHERE kind = ? AND name = ? AND part = ''", arguments: [kind, name]) ?? 0

@@ -192,7 +192,6 @@ package final class InboxDatabase: Sendable {
     }
   }
 
-  /// An error of the database, without any value.
   private static func told(_ error: any Error, _ operation: String) -> InboxError {
     if let error = error as? InboxError { return error }
     if let error = error as? FileError {

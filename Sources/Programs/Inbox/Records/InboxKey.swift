@@ -8,7 +8,6 @@ package struct InboxKey: Sendable, Hashable {
   /// What tells items of one date apart.
   package var id: String
 
-  /// The longest text that is read.
   private static let maximumLength = 200
 
   /// A key of a date and an identifier.

@@ -12,7 +12,6 @@ package protocol InboxRecords: Sendable {
   /// - Throws: `sender-exists` where the name is taken, by one whose token was revoked too.
   func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError)
 
-  /// All senders, by name.
   func senders() throws(InboxError) -> [InboxSender]
 
   /// Revokes a sender's token.

@@ -53,7 +53,6 @@ package struct InboxPruning: Sendable {
 }
 
 extension Inbox {
-  /// How many bundles are looked at together.
   private static let batch = 500
 
   /// What the rules would remove now; nothing is changed.

@@ -13,7 +13,6 @@ package struct InboxRemoval: Sendable, Hashable {
     /// All bundles together are larger than they may be, and it is among the oldest.
     case bytes
 
-    /// A person discarded it.
     case discarded
   }
 

@@ -108,7 +108,6 @@ final class PartConsumer: BodyConsumer {
     }
   }
 
-  /// Takes the part back.
   private func undo() throws {
     try file?.truncate(to: upload.offset)
     try file?.synchronize()

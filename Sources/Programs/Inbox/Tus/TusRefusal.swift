@@ -46,7 +46,6 @@ struct TusRefusal: Error {
   }
 }
 
-/// A half-sentence as a sentence.
 private func sentence(_ words: String) -> String {
   words.prefix(1).uppercased() + words.dropFirst() + (words.hasSuffix(".") ? "" : ".")
 }

@@ -14,7 +14,6 @@ package final class TusServer: Sendable {
   /// The shorter address at which an upload is announced too; what is asked for there by GET is a page.
   package static let shortPath = "/inbox"
 
-  /// What is offered.
   private static let extensions = "creation,creation-with-upload,expiration,termination,checksum"
 
   private let uploads: TusUploads

@@ -26,7 +26,6 @@ final class TusUploads: Sendable {
     return sender
   }
 
-  /// Checks the version that a request speaks.
   private func checkVersion(_ request: Request) throws(TusRefusal) {
     guard request.headers.all(TusField.resumable) == [TusVersion.current] else {
       throw TusRefusal(
@@ -158,7 +157,6 @@ final class TusUploads: Sendable {
     }
   }
 
-  /// The upload that a request announces.
   private func announced(_ request: Request, by sender: InboxSender) throws -> InboxUpload {
     guard request.headers["Upload-Concat"] == nil, request.headers["Upload-Defer-Length"] == nil else {
       throw TusRefusal(.badRequest, "extension-unknown", "Neither concatenation nor a later length is offered here.")

@@ -7,7 +7,6 @@ final class UploadTurns: Sendable {
   /// Takes an upload; false where another thread has it.
   func take(_ id: String) -> Bool { busy.withLock { $0.insert(id).inserted } }
 
-  /// Gives an upload back.
   func release(_ id: String) { busy.withLock { _ = $0.remove(id) } }
 
   /// Whether a thread has an upload.

@@ -88,7 +88,6 @@ package struct WorkOrder: Sendable, Hashable, Codable {
   /// Where a worker of this order keeps what is for a while only.
   package var temporary: FilePath? { writable?.last?.appending("tmp") }
 
-  /// How much is unpacked.
   var unpacking: UnpackingLimits {
     UnpackingLimits(bytes: unpackedBytes, ratio: unpackedRatio, entries: unpackedEntries)
   }

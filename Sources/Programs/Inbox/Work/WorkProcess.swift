@@ -124,7 +124,6 @@ package struct WorkProcess: WorkRunner {
 
   private static let tooLong = InboxError(.time, operation: operation, detail: "it took longer than it may")
 
-  /// Why a process has ended as it has.
   private func cause(of process: Process, _ errors: FilePath) throws -> InboxError {
     // Some systems add a mark that there is a dump.
     let status =

@@ -54,7 +54,6 @@ package final class WorkerPool: Sendable {
 
     /// A part of the work.
     package enum Part: String, Sendable, CaseIterable {
-      /// Opening and salvaging.
       case jobs
 
       /// Making bundles of what has arrived, and the storage that they are kept in.
@@ -486,7 +485,6 @@ package final class WorkerPool: Sendable {
 }
 
 extension InboxBundle {
-  /// Takes over what a worker found in it.
   fileprivate mutating func note(_ opened: WorkResult.Opened) {
     level = opened.level
     app = opened.app

@@ -7,7 +7,6 @@ import StoreCoordination
 package struct ActionForm: InspectorPage {
   /// Something that can be chosen.
   package enum Choice: Sendable {
-    /// One of several values.
     case pick(name: String, label: String, options: [(value: String, label: String)])
 
     /// Yes or no; one that is required has to be ticked before anything is done.

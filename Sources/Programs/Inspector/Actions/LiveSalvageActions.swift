@@ -12,7 +12,6 @@ struct LiveSalvageActions: Sendable {
     return files
   }
 
-  /// The page that asks.
   func form(_ store: ListedStore) throws -> ActionForm {
     let files = try files(store)
     var form = ActionForm(
@@ -50,7 +49,6 @@ struct LiveSalvageActions: Sendable {
     }
   }
 
-  /// Begins it.
   func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
     let (parts, path) = (parts, try files(store).main)
     let model = try parts.model(form["model"])

@@ -16,7 +16,6 @@ final class BundleCatalogue: Sendable {
   /// What was summed up before, by what the file was then.
   private let sums = Mutex<[ListedBundle: BundlePreview]>([:])
 
-  /// The most sums that are kept.
   private static let maximumSums = 200
 
   init(home: FilePath, surroundings: Surroundings) {
@@ -33,7 +32,6 @@ final class BundleCatalogue: Sendable {
     return path
   }
 
-  /// The bundles, newest first.
   func bundles() throws -> [ListedBundle] {
     let fileSystem = surroundings.fileSystem
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }

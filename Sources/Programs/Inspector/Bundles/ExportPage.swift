@@ -4,7 +4,6 @@ import StoreCoordination
 
 /// The export of a store on one page: what is chosen, what the bundle would hold, and the button that agrees to it.
 struct ExportPage: InspectorPage {
-  /// What is asked.
   let form: ActionForm
 
   /// What was chosen the last time.

@@ -9,9 +9,7 @@ struct ExportTree: Sendable, Encodable {
     var attributes: [Leaf]
   }
 
-  /// An attribute.
   struct Leaf: Sendable, Encodable {
-    /// Its name.
     var name: String
 
     /// The word for its type.

@@ -24,7 +24,6 @@ final class PreparedExports: Sendable {
     /// Who alone could open it; everyone if empty.
     let recipients: [AgeRecipient]
 
-    /// Its page.
     var target: RequestTarget { .to("exports", id) }
   }
 
@@ -45,7 +44,6 @@ final class PreparedExports: Sendable {
 
   private let state = Mutex(State())
 
-  /// The most stores whose choices are remembered.
   private static let maximumChoices = 64
 
   /// The most that are kept: each may hold a copy of a whole store.
@@ -91,6 +89,5 @@ final class PreparedExports: Sendable {
     return entry
   }
 
-  /// Lets an export go.
   func forget(_ id: String) { state.withLock { state in state.entries.removeAll { $0.id == id } } }
 }

@@ -58,7 +58,6 @@ struct SendActions: Sendable {
     return .running(job)
   }
 
-  /// An entry by its whole name.
   private func entry(_ id: String) throws -> OutboxEntry {
     guard let entry = try parts.outbox.listing().entries.first(where: { $0.id == id }) else {
       throw Refusal(.notFound, "there is no such entry in the outbox")

@@ -165,7 +165,6 @@ struct InboxBatchPage: InspectorPage {
 }
 
 extension SalvageChange {
-  /// What the change is called.
   fileprivate var title: String {
     switch self {
     case .worse: "worse"

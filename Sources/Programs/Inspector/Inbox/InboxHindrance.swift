@@ -8,7 +8,6 @@ struct InboxHindrance: Sendable, Hashable {
   /// How many jobs wait for it.
   let count: Int
 
-  /// The most reasons that are told.
   private static let maximum = 20
 
   /// What stands for words that are no stable ones: a worker has read hostile bytes.

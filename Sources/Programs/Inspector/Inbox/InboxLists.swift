@@ -159,7 +159,6 @@ struct InboxSendersPage: InspectorPage {
   }
 }
 
-/// Senders in a table.
 struct InboxSendersTable: Sendable {
   let senders: [InboxSenderUsage]
 

@@ -49,7 +49,6 @@ struct InboxSummary: Sendable, Encodable {
     ])
   }
 
-  /// A job for programs.
   static func payload(_ job: InboxJob) -> JSON.Object {
     [
       "kind": job.kind.rawValue, "state": job.state.rawValue, "attempts": job.attempts, "date": job.date,

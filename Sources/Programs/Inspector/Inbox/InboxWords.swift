@@ -27,7 +27,6 @@ enum InboxWords {
     }
   }
 
-  /// What a job does.
   static func job(_ kind: InboxJob.Kind) -> String {
     switch kind {
     case .open: "Check and unpack"
@@ -159,6 +158,5 @@ extension RequestTarget {
 }
 
 extension Crumb {
-  /// The inbox.
   static let inbox = Crumb("Inbox", .to("inbox"))
 }

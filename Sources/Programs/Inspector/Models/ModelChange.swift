@@ -9,7 +9,6 @@ struct ModelChange {
   /// the inspector runs.
   private static let known = Mutex<[String: ModelChange]>([:])
 
-  /// The most changes that are kept.
   private static let maximumKnown = 1_000
 
   private let from: String

@@ -11,7 +11,6 @@ struct ModelPage: InspectorPage {
   /// Text that the entities that are shown have in their name or in that of a property.
   private let filter: String
 
-  /// How many versions are shown at once.
   private static let newest = 15
 
   /// What each version after the first changes, with the versions' names.

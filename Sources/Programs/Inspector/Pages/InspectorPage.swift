@@ -78,7 +78,6 @@ package enum PageSection: String, Sendable, CaseIterable {
     }
   }
 
-  /// Its first page.
   var target: RequestTarget { .to(rawValue) }
 }
 

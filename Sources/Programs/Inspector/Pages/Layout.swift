@@ -9,7 +9,6 @@ struct Layout {
   /// The digest of the page's twin; nil where it does not age.
   var digest: String?
 
-  /// The whole document.
   var document: HTML {
     """
     <html lang="en">
@@ -88,7 +87,6 @@ struct Layout {
       """
   }
 
-  /// The mark: a ship that lies apart.
   private static let mark: HTML = """
     <svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.7" stroke-linejoin="round" \
     stroke-linecap="round" aria-hidden="true"><path d="M3 15h18l-2.5 5h-13z"/><path d="M12 15V3l6 8h-6"/>\

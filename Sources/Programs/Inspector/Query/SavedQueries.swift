@@ -8,7 +8,6 @@ struct SavedQuery: Sendable, Hashable, Codable {
   /// Its name, different for each.
   var name: String
 
-  /// The statement.
   var sql: String
 
   /// When it was saved, in RFC 3339.
@@ -17,7 +16,6 @@ struct SavedQuery: Sendable, Hashable, Codable {
 
 /// The queries that were saved in a home: one file, for its owner alone, since a query may name what is looked for.
 struct SavedQueries: Sendable {
-  /// What stands in the file.
   private struct Content: Codable {
     var format = 1
     var queries: [SavedQuery] = []
@@ -26,7 +24,6 @@ struct SavedQueries: Sendable {
   /// The longest name, in characters.
   static let longestName = 100
 
-  /// The most queries.
   static let most = 200
 
   private let folder: FilePath
@@ -79,7 +76,6 @@ struct SavedQueries: Sendable {
     }
   }
 
-  /// Deletes a query.
   func remove(_ name: String) throws {
     try change { queries in
       guard queries.contains(where: { $0.name == name }) else {

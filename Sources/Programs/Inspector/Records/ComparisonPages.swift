@@ -142,7 +142,6 @@ struct StoreComparisonPage: InspectorPage {
   let sides: ComparedSides
   let entities: [(name: String, part: PagePart<EntityComparison>)]
 
-  /// The many-to-many relationships.
   let relationships: [(name: String, part: PagePart<PairComparison>)]
 
   init(_ sides: ComparedSides) {

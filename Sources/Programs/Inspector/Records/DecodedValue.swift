@@ -18,7 +18,6 @@ enum DecodedValue: Sendable {
   /// The most bytes of a picture that is shown without being asked for.
   private static let maximumPicture = 4 << 20
 
-  /// The most characters that are shown.
   private static let maximumLength = 4_000
 
   /// What bytes are decoded to; nil for those that only their own page shows.

@@ -4,7 +4,6 @@ import StoreCoordination
 
 /// The entities of a side of a store, with the number of their records.
 struct EntitiesPage: InspectorPage {
-  /// One entity or table.
   struct Line: Sendable {
     var collection: RecordCollection
     var count: PagePart<Int64?>

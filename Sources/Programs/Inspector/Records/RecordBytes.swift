@@ -20,10 +20,8 @@ struct RecordBytes: Sendable {
   /// The cell with its values.
   let cell: PageAnatomy.CellFacts
 
-  /// The bytes of the page.
   private let bytes: [UInt8]
 
-  /// The columns, in the order of the values.
   private let columns: [StoredColumn]
 
   /// The most bytes of a value that are shown.

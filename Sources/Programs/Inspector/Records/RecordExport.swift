@@ -24,7 +24,6 @@ struct RecordExport {
       }
     }
 
-    /// The media type.
     var type: String {
       switch self {
       case .csv: "text/csv; charset=utf-8; header=present"

@@ -6,7 +6,6 @@ import StoreCoordination
 struct RecordFacets {
   let page: RecordsPage
 
-  /// The most properties that are offered for counting.
   private static let offered = 12
 
   private var candidates: [RecordColumn] {
@@ -123,7 +122,6 @@ extension FacetSteps.Step {
 }
 
 extension SteppedFacet.Count {
-  /// What pages call it.
   var words: String {
     func last(_ end: String) -> String { isWhole ? Int64(end).map { String($0 - 1) } ?? end : end }
     switch (first, end) {
@@ -136,7 +134,6 @@ extension SteppedFacet.Count {
     }
   }
 
-  /// The step for programs.
   var json: JSON.Value {
     isYearOrMonth
       ? .members(("value", first.map { .string($0) }), ("count", .integer(count)))

@@ -85,7 +85,6 @@ struct RecordFilters {
       """
   }
 
-  /// One condition as fields of the form.
   private func line(_ number: Int, _ filter: RecordFilter?) -> HTML {
     let columns = collection.columns.filter { !$0.isBytes || $0.name == filter?.column }.map { column -> HTML in
       let isChosen: HTML = column.name == filter?.column ? " selected" : .empty

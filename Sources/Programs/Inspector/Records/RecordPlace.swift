@@ -51,7 +51,6 @@ struct RecordPlace: Sendable, Encodable {
     side == self.side || (side != .setAside && self.side != .setAside)
   }
 
-  /// A record.
   func record(_ key: RecordKey, in collection: String) -> RequestTarget {
     records(collection).appending(key.description)
   }

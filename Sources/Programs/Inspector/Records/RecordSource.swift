@@ -24,10 +24,8 @@ final class RecordSource: Sendable {
     var time: ContinuousClock.Instant
   }
 
-  /// How long the catalogue's word is good.
   private static let memory: Duration = .seconds(2)
 
-  /// The most stores that are remembered.
   private static let maximumListed = 64
 
   /// The most comparisons, and stores whose bytes are looked at, that are kept.

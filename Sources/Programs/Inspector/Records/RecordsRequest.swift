@@ -3,7 +3,6 @@ import RecordBrowsing
 
 /// What the query of a record list asks for: filters as they stand in addresses, or as the form without scripts sends them.
 struct RecordsRequest: Sendable {
-  /// The query.
   let query: RecordQuery
 
   /// The parameters that are added by the form's fields, by their number: `_column1`, `_is1`, `_value1`.

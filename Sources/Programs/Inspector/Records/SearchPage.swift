@@ -8,7 +8,6 @@ struct SearchPage: InspectorPage {
   let text: String
   let result: StoreSearch?
 
-  /// The longest text that is looked for.
   private static let limit = 200
 
   init(_ place: RecordPlace, _ text: String) throws {
@@ -89,7 +88,6 @@ struct SearchPage: InspectorPage {
     return "<h2>\(finds.collection)</h2>\(table)\(more)\(cut)"
   }
 
-  /// The excerpt with what was looked for marked.
   private func marked(_ excerpt: String) -> HTML {
     let (hay, needle) = (Array(excerpt.unicodeScalars), Array(text.unicodeScalars))
     func same(_ one: Unicode.Scalar, _ other: Unicode.Scalar) -> Bool {

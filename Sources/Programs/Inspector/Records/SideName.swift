@@ -6,7 +6,6 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
   /// The bytes as they are, as far as rows can be read in them.
   case original
 
-  /// What was salvaged.
   case salvaged
 
   /// What could not be part of the salvaged store.
@@ -41,7 +40,6 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// What pages call it.
   var title: String {
     switch self {
     case .original: "As found"

@@ -240,7 +240,6 @@ struct SingleRecordPage: InspectorPage {
     return "<li><a href=\"\(target)\">All of them</a></li>"
   }
 
-  /// The bytes beside the values.
   private var storedBytes: HTML {
     bytes.html { bytes in
       guard let bytes else { return .empty }

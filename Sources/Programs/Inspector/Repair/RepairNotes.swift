@@ -5,13 +5,11 @@ import StoreCoordination
 final class RepairNotes: Sendable {
   /// A repair that was carried out.
   struct Done: Sendable {
-    /// What it did.
     let outcome: RepairOutcome
 
     /// Whether records and references were put right too.
     let scope: RepairScope
 
-    /// When it ended.
     let date: Timestamp
   }
 
@@ -25,7 +23,6 @@ final class RepairNotes: Sendable {
   private let checks = StoreCache<FilePath, DataCheck>(capacity: 64)
   private let repairs = Mutex<[StoreID: Done]>([:])
 
-  /// The most stores whose last repair is remembered.
   private static let maximumDone = 200
 
   /// What a repair would do; a private copy is repaired where that is not known yet.
@@ -59,7 +56,6 @@ final class RepairNotes: Sendable {
   /// The last repair of a store that was carried out here; nil for none.
   func done(for store: StoreID) -> Done? { repairs.withLock { $0[store] } }
 
-  /// Remembers a repair.
   func note(_ done: Done, for store: StoreID) {
     repairs.withLock { repairs in
       if repairs.count >= Self.maximumDone, let oldest = repairs.min(by: { $0.value.date < $1.value.date }) {

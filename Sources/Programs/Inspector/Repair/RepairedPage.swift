@@ -66,7 +66,6 @@ struct RepairedPage: InspectorPage {
       ]))
   }
 
-  /// The command that restores the original.
   private var undo: String? {
     guard let backup = outcome.backup?.path, let name = backup.stem, let path = outcome.store?.path else { return nil }
     return "lazaret backup restore \(name) --of \(shellQuoted(path)) --home \(shellQuoted(home))"

@@ -27,7 +27,6 @@ package struct ActionAnswer: Sendable {
     return ActionAnswer(target: page, isDone: false, job: job.id)
   }
 
-  /// The answer to programs.
   var json: JSON.Value {
     .members(
       ("done", .boolean(isDone)), ("location", .string(target.path + target.query.text)),

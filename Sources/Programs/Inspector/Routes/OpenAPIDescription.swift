@@ -11,7 +11,6 @@ package struct OpenAPIDescription: Sendable {
   /// The address of a page's twin.
   static func twin(_ pattern: String) -> String { pattern + ".json" }
 
-  /// The document.
   var json: JSON.Value {
     var paths: [JSON.Value.Member] = []
     func add(_ path: String, _ method: Method, _ operation: JSON.Value) {

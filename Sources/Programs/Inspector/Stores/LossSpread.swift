@@ -5,7 +5,6 @@ import StoreCoordination
 
 /// Where among the keys of an entity, and when, records were lost: a small drawing with words.
 struct LossSpread: Sendable, Encodable {
-  /// The entity.
   let name: String
 
   /// Records and lost ones, part by part from the lowest keys to the highest.
@@ -31,7 +30,6 @@ struct LossSpread: Sendable, Encodable {
   /// The property that the dates are of.
   let dateProperty: String?
 
-  /// How many parts are drawn.
   private static let count = 60
 
   /// The most entities that are drawn.
@@ -139,7 +137,6 @@ struct LossSpread: Sendable, Encodable {
     count <= 0 ? 0 : max(3, Int(Double(count) / Double(highest) * 58))
   }
 
-  /// What is lost, by keys and by time.
   private var words: String {
     let known = parts.reduce(Int64(0)) { $0 + $1.lost }
     var sentences: [String] = []

@@ -79,7 +79,6 @@ struct LossesPage: InspectorPage {
     return .note(.warn, "<p><strong>\(words)</strong> \(count.words)</p>")
   }
 
-  /// Where it was lost, as drawings.
   private var spread: HTML {
     spreads.html { spreads in
       guard !spreads.isEmpty else { return .empty }

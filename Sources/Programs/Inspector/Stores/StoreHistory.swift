@@ -4,9 +4,7 @@ import StoreCoordination
 
 /// What happened to a store's place, oldest first: quarantines, salvages, backups, migrations and repairs.
 struct StoreHistory: Sendable, Encodable {
-  /// Something that happened.
   struct Event: Sendable, Encodable {
-    /// When.
     var date: Timestamp
 
     /// What, in a word for programs.
@@ -91,7 +89,6 @@ struct StoreHistory: Sendable, Encodable {
     }
   }
 
-  /// Writes the events.
   func encode(to encoder: any Encoder) throws { try events.encode(to: encoder) }
 
   /// The timeline; empty where nothing is known.

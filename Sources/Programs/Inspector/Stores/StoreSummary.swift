@@ -149,7 +149,6 @@ struct StoreSummary: Sendable, Encodable {
     return HTML.tag(state.words, state.tone) + more
   }
 
-  /// The state, and how much was recovered.
   private var account: HTML {
     guard !store.isOnlyReceipt, let count = store.quarantined?.receipt?.salvage?.result?.count else { return tags }
     let rest: HTML = count.unplacedWords.map { "<p class=\"soft\">\($0)</p>" } ?? .empty

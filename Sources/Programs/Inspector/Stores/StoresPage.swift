@@ -31,7 +31,6 @@ struct StoresPage: InspectorPage {
   var mayAge: Bool { true }
   var scripts: [String] { isChecking ? ["records.js"] : [] }
 
-  /// Whether a store is still being looked at.
   private var isChecking: Bool { live.value?.contains(where: \.isChecking) == true }
 
   func encode(to encoder: any Encoder) throws {

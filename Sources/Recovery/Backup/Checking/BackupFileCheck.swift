@@ -142,7 +142,6 @@ package struct BackupFileCheck: Sendable {
       file: file.name)
   }
 
-  /// What stands behind the blocks of a file.
   private func rest(
     of file: BackupManifest.File, in place: any BackupPlace
   ) throws(BackupError) -> [UInt8] {

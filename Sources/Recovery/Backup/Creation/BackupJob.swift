@@ -33,7 +33,6 @@ struct BackupJob {
     return (try QuietThread.run { () throws(BackupError) in try take(snapshot) }, true)
   }
 
-  /// Takes the backup of what is held still.
   private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
     let examination = try examine(snapshot, countsRecords: request.isEvidence)
     // Of what cannot be read as a database the raw files are kept.
@@ -131,7 +130,6 @@ struct BackupJob {
     return .taken(manifest)
   }
 
-  /// Packs the pages that changed.
   private func pack(
     _ content: DatabaseContent, _ comparison: ContentComparison, on parent: StoredBackup, _ packer: BlockPacker,
     into manifest: inout BackupManifest
@@ -145,7 +143,6 @@ struct BackupJob {
     return packed.upload
   }
 
-  /// Packs the whole database.
   private func pack(
     _ content: DatabaseContent, _ packer: BlockPacker, _ hashes: HashedPages?, into manifest: inout BackupManifest
   ) throws(BackupError) -> any BackupUpload {
@@ -307,5 +304,98 @@ struct BackupJob {
   /// Tells the caller how far it is, and stops where the caller wants that.
   func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
     guard request.progress(phase, done, total) else { throw .cancelled("back up the store") }
+  }
+}
+
+extension BackupJob {
+  /// The entities that have less than half of the records that they had in the last good backup, or none any more.
+  ///
+  /// Compared is with the last backup of the same generation of the store, of one that was deleted and started over too. An
+  /// entity that is not in the store's model any more has not fallen: a migration removed it, and keeps a note of its own.
+  func falls(of manifest: BackupManifest) -> [BackupManifest.Fall]? {
+    let earlier = catalog.backups.first { backup in
+      guard let other = backup.manifest, backup.id < id, backup.isWhole, !backup.isApart, other.kind != .original,
+        backup.proof?.result != .failed
+      else { return false }
+      return other.lineage?.generation == manifest.lineage?.generation
+    }
+    guard let earlier, let counted = earlier.manifest?.entities else { return nil }
+    let isSameModel = earlier.manifest?.model?.entityHashes == manifest.model?.entityHashes
+    let now = Dictionary(
+      (manifest.entities ?? []).map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
+    var falls: [BackupManifest.Fall] = []
+    for entity in counted {
+      guard let before = entity.rows, before > 0 else { continue }
+      let after: Int64
+      if let rows = now[entity.name] {
+        guard let rows else { continue }
+        after = rows
+      } else {
+        guard isSameModel else { continue }
+        after = 0
+      }
+      if after >= 0, after < before - after {
+        falls.append(.init(name: entity.name, before: before, after: after, backup: earlier.id))
+      }
+    }
+    return falls.isEmpty ? nil : falls
+  }
+}
+
+extension BackupJob {
+  /// The manifest as far as it is known before anything is packed.
+  func manifest(
+    _ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination
+  ) -> BackupManifest {
+    let isSound = examination.verdict != .damaged && !examination.isEncryptedOrRandom
+    var manifest = BackupManifest(
+      id: id, kind: kind, reason: request.reason,
+      store: .init(
+        path: PathText(files.main), kind: examination.kind.rawValue, uuid: examination.metadata?.uuid,
+        journalMode: snapshot.manner == .rollback ? "delete" : "wal"),
+      files: [],
+      check: .init(
+        isSound: isSound, code: isSound ? nil : examination.reason.code, words: isSound ? nil : examination.reason.words
+      ),
+      versions: .init(
+        app: request.appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
+        storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
+    manifest.store.relativePath = place.owner?.path
+    manifest.tags = request.tags
+    manifest.lineage = request.lineage
+    if let metadata = examination.metadata {
+      manifest.model = .init(
+        version: request.modelVersion, identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,
+        entityHashes: metadata.versionHashes.mapValues(\.description))
+    }
+    if !examination.entities.isEmpty { manifest.entities = examination.entities }
+    return manifest
+  }
+}
+
+extension BackupManifest {
+  /// Takes down what the check beside the packing found.
+  mutating func note(_ outcome: StoreCheck.Outcome) {
+    let counted = outcome.examination.entities
+    entities = counted.isEmpty ? nil : counted
+    check.schema = outcome.schema
+    let unchecked = outcome.examination.unchecked.map(\.words)
+    check.notChecked = unchecked.isEmpty ? nil : Array(unchecked.prefix(1000))
+    check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
+  }
+}
+
+extension BackupJob {
+  /// The most that a kit may take of what it is of: a thirty-second part, or 64 KiB.
+  static func kitLimit(_ content: DatabaseContent) -> Int64 { max(64 << 10, content.count / 32) }
+
+  /// Writes the recovery kit that the check has made as a file of the backup.
+  func write(kit bytes: [UInt8]) throws(BackupError) -> BlockPacker.Packed {
+    let name = "\(id)\(BackupManifest.File.Role.recoveryKit.suffix)"
+    let upload = try place.begin(name)
+    try upload.append(bytes[...])
+    let file = BackupManifest.File(
+      role: .recoveryKit, name: name, bytes: Int64(bytes.count), sha256: FileDigest(of: bytes).hexadecimal)
+    return BlockPacker.Packed(file: file, upload: upload)
   }
 }

@@ -75,7 +75,6 @@ extension BlockPacker {
     return result
   }
 
-  /// The pages whose hashes differ.
   private static func runs(_ own: [UInt8], _ theirs: [UInt8], firstPage: UInt32) -> [PageRun] {
     var runs: [PageRun] = []
     let size = PageHash.length

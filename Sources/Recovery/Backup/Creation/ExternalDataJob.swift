@@ -12,7 +12,6 @@ struct ExternalDataJob {
   let packer: BlockPacker
   let parent: StoredBackup?
 
-  /// What was packed.
   struct Packed {
     var data: BackupManifest.ExternalData
     /// The archive of the files that no earlier backup of the chain has; nil where there are none.

@@ -14,7 +14,6 @@ import StoreFiles
 final class StoreCheck: Sendable {
   /// Which indexes are compared with the rows of their tables.
   enum Scope: Sendable {
-    /// All of them.
     case whole
 
     /// Those of the tables that these pages belong to, as rows or as entries; all where the schema is not the one of this
@@ -22,7 +21,6 @@ final class StoreCheck: Sendable {
     case changed([PageRun], schema: String?)
   }
 
-  /// What came of it.
   struct Outcome: Sendable {
     /// What looking at every page found; its verdict tells damage in indexes too.
     var examination: Examination
@@ -146,7 +144,6 @@ final class StoreCheck: Sendable {
     return outcome
   }
 
-  /// What is gathered on the way.
   private func survey() throws(BackupError) -> StoreSurvey {
     do throws(FormatError) {
       return try StoreSurvey(content, at: job.id.date)

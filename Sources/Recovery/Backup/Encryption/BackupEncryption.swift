@@ -23,7 +23,6 @@ package struct BackupEncryption: Sendable, Hashable {
 ///
 /// It prints as nothing, so that no log ever holds it.
 final class BackupKeys: Sendable, CustomReflectable {
-  /// The secret keys.
   let identities: [AgeIdentity]
 
   /// To whom new backups are written; nil where they are not encrypted.

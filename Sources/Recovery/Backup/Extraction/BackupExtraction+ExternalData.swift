@@ -113,7 +113,6 @@ private final class ArchiveReader {
   }
 }
 
-/// A large value that is being written.
 private final class OpenItem {
   private let file: WritableFile
 

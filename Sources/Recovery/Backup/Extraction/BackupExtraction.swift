@@ -216,7 +216,6 @@ package struct BackupExtraction: Sendable {
     return damaged
   }
 
-  /// The digest of a restored file.
   private func digest(of path: FilePath) throws(BackupError) -> String {
     do throws(FileError) {
       let file = try fileSystem.open(path)

@@ -43,7 +43,6 @@ struct BlockSurvey {
     guard !members.isEmpty, end <= size else { return nil }
   }
 
-  /// A block's header, and where it stands.
   private struct Found {
     var offset: Int64
     var header: (number: Int, contentLength: Int, length: Int)
@@ -79,7 +78,6 @@ struct BlockSurvey {
     return (number, header.contentLength, header.length)
   }
 
-  /// What a manifest would say of the blocks.
   private var content: BackupManifest.Content {
     let count = contentBytes == 0 ? 0 : members.count
     return .init(bytes: contentBytes, sha256: "", blocks: [String](repeating: "", count: count))

@@ -12,7 +12,6 @@ package import SystemPackage
 package final class ChainContent: ByteSource {
   package let count: Int64
 
-  /// The backups, the full one first.
   private let links: [Link]
   private let kept: Mutex<Kept>
 
@@ -24,7 +23,6 @@ package final class ChainContent: ByteSource {
 
   private static let operation = "read the backup"
 
-  /// One backup of the chain.
   private struct Link {
     let reader: MemberReader
 
@@ -38,7 +36,6 @@ package final class ChainContent: ByteSource {
     let offset: Int64
   }
 
-  /// The blocks that were read.
   private struct Kept {
     let target: ExtractedFile
     let source: any ByteSource
@@ -144,7 +141,6 @@ package final class ChainContent: ByteSource {
     return wanted
   }
 
-  /// Bytes of the database, which has them all.
   private func content(at offset: Int64, count wanted: Int) throws(FileError) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(wanted)

@@ -9,7 +9,6 @@ struct LostRanges {
     if count > 0 { ranges.insert(integersIn: 0..<Int(count)) }
   }
 
-  /// Loses a block.
   mutating func lose(block: Int) {
     let length = BackupManifest.blockLength
     ranges.insert(integersIn: (block * length)..<((block + 1) * length))

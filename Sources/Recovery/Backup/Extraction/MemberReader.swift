@@ -7,7 +7,6 @@ struct MemberReader: Sendable {
   let file: BackupManifest.File
   let content: BackupManifest.Content
 
-  /// Where each member begins.
   private let offsets: [Int64]
 
   /// Where members are that are not in their places.

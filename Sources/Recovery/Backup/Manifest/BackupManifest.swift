@@ -7,7 +7,6 @@ package import StoreFiles
 package struct BackupManifest: Sendable, Hashable, Codable {
   /// How the store is kept.
   package enum Kind: String, Sendable, Hashable, Codable {
-    /// The whole database file.
     case full
 
     /// The pages that changed since the parent.
@@ -22,10 +21,8 @@ package struct BackupManifest: Sendable, Hashable, Codable {
 
   /// Why the backup was taken.
   package enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
-    /// It was asked for.
     case manual
 
-    /// Its time had come.
     case scheduled
 
     /// The store was about to be migrated.

@@ -8,7 +8,6 @@ package struct BackupProof: Sendable, Hashable, Codable {
     /// Everything that was looked at is as it should be.
     case proven
 
-    /// Something is not.
     case failed
 
     /// It could not be told: the surroundings were at fault, or time ran out.

@@ -6,7 +6,6 @@ import Compatibility
 final class BlockBuffers: Sendable {
   private let free = Mutex<[[UInt8]]>([])
 
-  /// How many blocks' memory is kept at most.
   private static let most = 3
 
   /// A block's memory; what it holds is of an earlier block.

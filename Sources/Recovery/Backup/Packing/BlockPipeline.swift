@@ -32,7 +32,6 @@ enum BlockPipeline {
   }
 }
 
-/// What the threads share.
 private final class Work<Made: Sendable>: Sendable {
   private let count: Int
   private let free: DispatchSemaphore
@@ -82,7 +81,6 @@ private final class Work<Made: Sendable>: Sendable {
     }
   }
 
-  /// Waits for a block.
   func next(_ index: Int) throws(BackupError) -> Made {
     while true {
       let (made, failure) = state.withLock { state in (state.made.removeValue(forKey: index), state.failure) }

@@ -36,7 +36,6 @@ enum GzipMember {
     return member
   }
 
-  /// Writes a little-endian number.
   static func put(_ value: UInt32, at offset: Int, in bytes: inout [UInt8]) {
     for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: value >> UInt32(8 * index)) }
   }

@@ -115,7 +115,6 @@ package enum ManifestCopy {
     return manifest
   }
 
-  /// Where members of ours may begin.
   private static func starts(in bytes: [UInt8], _ packing: BackupCompression) -> [Int] {
     let length = headerLength(packing)
     let magic: [UInt8] = packing == .gzip ? [0x1f, 0x8b] : Array(ZstandardMember.magic[..<2])

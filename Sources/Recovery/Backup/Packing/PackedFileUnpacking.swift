@@ -91,7 +91,6 @@ package struct PackedFileUnpacking {
   }
 }
 
-/// What unpacks a file, however it is packed.
 private struct Reader: ~Copyable {
   private var gzip: GzipReader?
   private let zstandard: (any ZstandardReader)?

@@ -7,9 +7,7 @@ import SystemPackage
 struct TarArchive: ByteSource {
   private struct Entry {
     var file: FileSystem.Descendant
-    /// Where its headers begin.
     var start: Int64
-    /// Where its content begins.
     var content: Int64
   }
 

@@ -87,7 +87,6 @@ extension BackupPlaces {
     return place
   }
 
-  /// The note as it is to be now.
   private func updated(
     _ note: StorePlaceNote, of folder: Folder, _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
   ) throws(BackupError) -> StorePlaceNote {

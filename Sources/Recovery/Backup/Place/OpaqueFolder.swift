@@ -8,7 +8,6 @@ import SystemPackage
 /// home outside of `Backups/` (`BackupKeys/<folder>.store.json`), for the machine that takes the backups and has no secret
 /// key. A digest of the path, keyed or not, would not do: who can read the key, or guesses the path, has the name.
 struct OpaqueFolder {
-  /// The folder.
   let path: FilePath
 
   let home: FilePath
@@ -33,7 +32,6 @@ struct OpaqueFolder {
     return rest.count == digits && rest.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
   }
 
-  /// A new name.
   static func newName(_ surroundings: Surroundings) -> String {
     let digits = surroundings.makeUUID().bytes.map { byte in
       let text = String(byte, radix: 16)
@@ -58,7 +56,6 @@ struct OpaqueFolder {
     return FilePath.Component(name + suffix).map { folder.appending($0) } ?? folder
   }
 
-  /// The encrypted note.
   var sealedNotePath: FilePath { path.appending(Self.noteName) }
 
   /// The note in clear that a folder has before it becomes such a one.

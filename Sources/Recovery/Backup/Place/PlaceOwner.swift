@@ -26,10 +26,8 @@ package struct PlaceOwner: Sendable, Hashable {
 
   /// Which of the backups that name no store are those of the owner.
   enum Unnamed: Sendable, Hashable {
-    /// All, apart from some.
     case allBut(Set<BackupIdentifier>)
 
-    /// Some, and no other.
     case only(Set<BackupIdentifier>)
 
     func contains(_ id: BackupIdentifier) -> Bool {

@@ -18,23 +18,19 @@ struct PlaceSurvey {
     /// The identifier of the store in the newest backup that has one.
     var uuid: String?
 
-    /// The newest backup.
     var newest: BackupIdentifier
 
     /// Those that say of which store they are.
     var named: Set<BackupIdentifier> = []
 
-    /// Those that do not.
     var unnamed: Set<BackupIdentifier> = []
 
-    /// All of them.
     var all: Set<BackupIdentifier> { named.union(unnamed) }
 
     /// Whether nothing says where the store was.
     var isPathless: Bool { relative == nil && absolute == nil }
   }
 
-  /// The folder.
   let folder: FilePath
 
   /// The groups, the one with the newest backup first.
@@ -42,7 +38,6 @@ struct PlaceSurvey {
 
   private let fileSystem: FileSystem
 
-  /// Looks at a folder.
   init(_ folder: FilePath, owner: PlaceOwner?, in fileSystem: FileSystem) throws(BackupError) {
     self.folder = folder
     self.fileSystem = fileSystem

@@ -86,7 +86,6 @@ extension BackupPolicy {
     return keep.keys.sorted().first { !RetentionPolicy.knownKeys.contains($0) }.map { "keep.\($0)" }
   }
 
-  /// A value of which only the name matters.
   private struct Ignored: Decodable {
     init(from decoder: any Decoder) throws {}
   }

@@ -5,7 +5,6 @@ package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertibl
   /// So many; 0 for none on this account.
   case number(Int)
 
-  /// All of them.
   case unlimited
 
   /// The count that a person wrote: a number, `unlimited` or `-1`; nil for anything else.

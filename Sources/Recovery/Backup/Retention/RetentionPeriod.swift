@@ -8,16 +8,13 @@ package enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable 
   /// An hour of a day.
   case hourly
 
-  /// A day.
   case daily
 
   /// A week from Monday to Sunday (ISO 8601).
   case weekly
 
-  /// A month.
   case monthly
 
-  /// A year.
   case yearly
 
   /// A number that two moments have in common if, and only if, they are in the same stretch.

@@ -60,7 +60,6 @@ package enum RetentionReason: Sendable, Hashable {
   /// A rule keeps it although it is not proven; it takes no proven one's place.
   case notProven(RetentionSnapshot.Proof)
 
-  /// No rule keeps it.
   case noRule
 
   /// The rules count other ones in its place, for its proof failed or is missing.

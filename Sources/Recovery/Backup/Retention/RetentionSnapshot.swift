@@ -37,7 +37,6 @@ package struct RetentionSnapshot: Sendable, Hashable {
 
   /// Whether the rules are for a backup.
   package enum Standing: String, Sendable, Hashable {
-    /// They are.
     case ordinary
 
     /// It is evidence, or of a store that was not sound, and is kept apart.

@@ -51,7 +51,6 @@ final class StoreSnapshot: Sendable {
   private enum CopyState {
     case none
     case begun
-    /// The folder with it.
     case made(PrivateFolder)
   }
 
@@ -186,7 +185,6 @@ final class StoreSnapshot: Sendable {
     if isActive || isWaiting { try makeCopy() }
   }
 
-  /// The bytes of a copy.
   private var copyLength: Int64 { initial.occupiedSize + (log?.count ?? 0) }
 
   /// Whether a copy leaves at least as much room as it takes.

@@ -5,7 +5,6 @@ import SystemPackage
 
 /// A private copy of the present store as one file, for comparing; the store itself is only read, and may be in use.
 struct PresentStore: ~Copyable {
-  /// What the store is.
   let state: RestorePreview.Present
 
   /// The file that stands for it; nil where there is no store.

@@ -183,7 +183,6 @@ package struct BackupRestorer: Sendable {
       lacksMetadata: lacksMetadata)
   }
 
-  /// How many blocks a backup's database has.
   private static func blockCount(_ manifest: BackupManifest) -> Int {
     let bytes = max(0, manifest.database?.bytes ?? 0)
     return max(1, Int((bytes + Int64(BackupManifest.blockLength) - 1) / Int64(BackupManifest.blockLength)))

@@ -24,7 +24,6 @@ package struct RestoreFolder: Sendable {
     path = target.main.hiddenSibling(suffix: ".restoring")
   }
 
-  /// What the note says.
   struct Note: Codable {
     var format = "lazaret-restore"
     var version = 1
@@ -52,7 +51,6 @@ package struct RestoreFolder: Sendable {
   private var aside: FilePath { store.main.sibling(suffix: "-set-aside") }
   var asideTarget: FilePath { target.main.sibling(suffix: "-set-aside") }
 
-  /// The most bytes of a note.
   private static let noteLimit = 4 << 20
 
   private var note: FilePath { path.appending("ready.json") }

@@ -3,7 +3,6 @@ internal import Migration
 internal import PersistentStore
 
 extension MigrationComparisonWork {
-  /// One relationship of the records of one entity.
   private struct Place: Hashable {
     let entity: String
     let relationship: String
@@ -165,7 +164,6 @@ extension MigrationComparisonWork {
     }?.kind
   }
 
-  /// Whatever a relationship leads to must lead back.
   private mutating func compareInverse(_ found: Set<RelationshipPair>, _ place: Place, _ inverse: PropertyKey) throws {
     var back: Set<RelationshipPair> = []
     for entity in new.concreteEntities where new.isKind(entity.name, of: inverse.entityName) {

@@ -66,7 +66,6 @@ public struct StoreComparison: Sendable {
   }
 }
 
-/// The work in progress on a comparison.
 private struct ComparisonWork {
   let first: PersistentStore
   let second: PersistentStore

@@ -50,7 +50,6 @@ struct LogCopy {
 
   private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
 
-  /// The two running sums of a log.
   private struct Sums {
     var first: UInt32 = 0
     var second: UInt32 = 0

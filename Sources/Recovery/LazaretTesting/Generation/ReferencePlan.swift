@@ -32,7 +32,6 @@ struct ReferencePlan: Sendable {
   private let numbers: SeededNumbers
   private let profile: StoreProfile
 
-  /// A to-one relationship.
   init(_ key: PropertyKey, _ relationship: Relationship, _ plan: GenerationPlan) {
     profile = plan.profile
     let inverse = plan.inverse(of: relationship, key)

@@ -1,6 +1,5 @@
 /// What kind of values a generated store holds.
 public enum StoreProfile: String, Sendable, Hashable, Codable, CaseIterable {
-  /// No records at all.
   case empty
 
   /// Values as apps have them, now and then none where the model allows that.

@@ -67,7 +67,6 @@ public struct JUnitReport: Sendable {
 
   // MARK: Cases
 
-  /// The versions of which nothing is said.
   private var unchecked: [Case] {
     report.unreadableVersions.map { Case(name: $0.name, skipped: $0.detail) }
       + report.uncheckedVersions.map { version in
@@ -144,7 +143,6 @@ public struct JUnitReport: Sendable {
     var text: String { lines.joined(separator: "\n") }
   }
 
-  /// Seconds with three decimals.
   private static func time(_ seconds: Double) -> String {
     let thousandths = Int((max(0, min(seconds, 1e9)) * 1000).rounded())
     let rest = String(thousandths % 1000)

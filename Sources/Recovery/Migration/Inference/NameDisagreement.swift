@@ -1,7 +1,6 @@
 /// What becomes of an entity or a property that is in both models under one name, while only its renaming identifiers
 /// disagree.
 enum NameDisagreement {
-  /// The mapping is refused.
   case refuse
 
   /// It is removed and added anew, as Core Data does.

@@ -48,7 +48,6 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
   /// A mapping needs a policy or a function that the app has not provided.
   case policyMissing = "policy-missing"
 
-  /// A custom step failed.
   case policyFailed = "policy-failed"
 
   /// The app's code before or after a step failed.

@@ -44,7 +44,6 @@ public struct PropertyMapping: Sendable, Hashable {
 
   /// The records of the source whose destinations are meant.
   public enum SourceReference: Sendable, Hashable {
-    /// The record itself.
     case record
 
     /// The records that a relationship of it leads to, by name.

@@ -2,7 +2,6 @@ internal import ManagedObjectModel
 internal import StoreFiles
 
 extension CoreDataExpressionReader {
-  /// A built-in function.
   mutating func function(
     _ selector: String, _ arguments: [ModelExpression]
   ) throws(ExpressionObstacle) -> TypedExpression {

@@ -4,7 +4,6 @@ internal import StoreFiles
 extension MappingTranslation {
   /// What the expression of a relationship asks the migration manager for.
   private enum Request {
-    /// No records.
     case nothing
 
     /// The destinations of the records that a relationship of the source leads to.

@@ -12,7 +12,6 @@ enum ValueType: Hashable {
   case uuid
   case uri
 
-  /// What only SQLite knows.
   case unknown
 
   /// What attributes of that type hold; nil for those whose values SQL cannot make.

@@ -57,7 +57,6 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
       /// It was put together by a program.
       case code
 
-      /// A mapping file.
       case mappingFile = "mapping-file"
 
       /// One of Core Data's mapping models.

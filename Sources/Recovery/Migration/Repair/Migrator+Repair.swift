@@ -83,7 +83,6 @@ extension Migrator {
     /// What `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
     var referenceDate: Double
 
-    /// The step in words.
     var name: String { MigrationStep.repairName(of: version) }
 
     /// Repairs a copy that is open nowhere else, and brings everything into its main file.

@@ -158,7 +158,6 @@ struct RecordRules {
     }
   }
 
-  /// The join tables.
   var pairs: [Pairs] {
     layout.joinTables.compactMap { join in
       guard let own = layout.entity(named: join.relationship.entityName)?.tableName,

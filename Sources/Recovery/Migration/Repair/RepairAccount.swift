@@ -144,7 +144,6 @@ public struct RepairAccount: Sendable, Hashable, Codable {
   /// Whether records of a table that was missing are likely lost.
   package var hasLostRecords: Bool { leftOut.contains { $0.kind == .lostRecords } }
 
-  /// The version in words.
   var versionName: String { version ?? "the store's model" }
 
   /// What is added, in words such as `2 columns, 1 index`; empty where nothing is.

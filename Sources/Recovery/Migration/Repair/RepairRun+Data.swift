@@ -223,7 +223,6 @@ extension RepairRun {
     /// Which rows have no value, as SQL over the row `o`.
     var condition: String { "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL" }
 
-    /// The attribute in words.
     var words: String { "\(printable(entity.name)).\(printable(property.path.description))" }
   }
 

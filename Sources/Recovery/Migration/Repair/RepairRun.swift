@@ -19,7 +19,6 @@ struct RepairRun {
   /// The schema of the copy before the repair.
   let found: SQLSchema
 
-  /// What it lacks.
   let drift: StoreDrift
 
   /// The records whose columns were added, by table: they get values together, because each is written anew.
@@ -95,7 +94,6 @@ struct RepairRun {
     }
   }
 
-  /// Notes a change.
   mutating func note(
     _ kind: RepairAccount.Kind, in table: String, _ name: String, rows: Int? = nil, _ text: String
   ) {

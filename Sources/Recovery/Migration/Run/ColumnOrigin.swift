@@ -47,7 +47,6 @@ struct ColumnOrigin {
     /// In this column; nil is replaced by the literal, where there is one.
     case column(String, replacingNil: String?)
 
-    /// Nowhere: they have none.
     case nothing
 
     /// In all records the same.
@@ -137,7 +136,6 @@ struct ColumnOrigin {
       self = found.map { .column($0, replacingNil: nil) } ?? .computed
     }
 
-    /// The hidden column of a one-way to-many relationship.
     private init(owner key: PropertyKey, _ role: ColumnRole, _ route: StepLayout.Route, _ layout: StepLayout) {
       let sources = layout.pairSources(of: key)
       guard let first = sources.first else {

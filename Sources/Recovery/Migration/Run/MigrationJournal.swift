@@ -62,7 +62,6 @@ struct MigrationJournal: Codable, Sendable {
     /// Whether it is a repair of the store to its own model; nil for a migration.
     var isRepair: Bool?
 
-    /// The step in words.
     var name: String {
       let before = source.isEmpty ? nil : source
       return isRepair == true
@@ -70,7 +69,6 @@ struct MigrationJournal: Codable, Sendable {
     }
   }
 
-  /// What is being done.
   enum Phase: String, Codable, Sendable {
     /// The steps are carried out; the original has not been touched.
     case stepping
@@ -98,7 +96,6 @@ struct MigrationJournal: Codable, Sendable {
   var steps: [Step]
   var phase = Phase.stepping
 
-  /// Where the original goes.
   var backup: PathText?
 
   /// The same, from the working folder: it counts where that has been moved together with the store.

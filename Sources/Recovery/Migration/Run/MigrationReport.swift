@@ -18,7 +18,6 @@ public struct MigrationReport: Sendable, Hashable, Codable {
   public struct Step: Sendable, Hashable, Codable {
     /// How far it came.
     public enum State: String, Sendable, Hashable, Codable {
-      /// It was not begun.
       case waiting
 
       /// It was begun and did not end.
@@ -157,7 +156,6 @@ public struct MigrationReport: Sendable, Hashable, Codable {
 }
 
 extension MigrationReport.Failure {
-  /// The longest sentence that a report holds.
   private static let limit = 2_000
 
   /// - Parameter folder: the folder of the store, which a report does not tell.

@@ -34,7 +34,6 @@ final class MigrationTrace: Sendable {
     self.isCancelled = isCancelled
   }
 
-  /// Seconds since the beginning.
   var seconds: Double { Self.seconds(since: begun) }
 
   private static func seconds(since start: ContinuousClock.Instant) -> Double {
@@ -163,7 +162,6 @@ final class MigrationTrace: Sendable {
     }
   }
 
-  /// Seconds with three places, as logs have them.
   private static func seconds(_ span: Double) -> String {
     let thousandths = Int64((min(max(span, 0), 1e12) * 1000).rounded())
     let rest = String(thousandths % 1000)

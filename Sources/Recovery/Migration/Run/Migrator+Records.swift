@@ -100,7 +100,6 @@ extension Migrator {
   /// The longest that a report's name has behind the store's.
   private static let reportEnding = "-2026-11-21-10-11-12-10000.migration.json"
 
-  /// The reports that are kept of a store.
   private static let reportLimit = 20
 
   /// Writes a report and lets the oldest ones go.

@@ -46,12 +46,10 @@ struct StepConnection {
     try wrapping(failure) { try connection.run(body) }
   }
 
-  /// Reads.
   func read<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
     try wrapping(failure) { try connection.read(body) }
   }
 
-  /// Closes the connection.
   func close() throws(MigrationError) {
     try wrapping(failure) { try connection.close() }
   }

@@ -136,7 +136,6 @@ extension StepLayout {
     return Self.either(references)
   }
 
-  /// The first of some references that leads anywhere.
   private static func either(_ references: [Reference]) -> Reference? {
     guard let first = references.first else { return nil }
     guard references.count > 1 else { return first }

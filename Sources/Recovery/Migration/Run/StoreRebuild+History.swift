@@ -53,7 +53,6 @@ struct ChangedProperties: Sendable {
   private let oldCount: Int
   private let newCount: Int
 
-  /// The new places of each old one.
   private let places: [[Int]]
 
   init(_ route: StepLayout.Route, _ layout: StepLayout) {

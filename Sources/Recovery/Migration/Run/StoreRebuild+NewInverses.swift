@@ -43,7 +43,6 @@ extension StoreRebuild {
     return result
   }
 
-  /// One side of a one-to-one relationship, as SQL.
   private struct Side {
     let table: String
     let column: String

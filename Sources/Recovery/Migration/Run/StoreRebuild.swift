@@ -75,7 +75,6 @@ struct StoreRebuild {
     return (account, contents.schema)
   }
 
-  /// Fills the new file.
   private func build(
     from source: FilePath, to target: FilePath, _ contents: SourceContents
   ) throws(MigrationError) -> StepAccount {

@@ -7,7 +7,6 @@ internal import StoreFiles
 struct VirtualTable {
   /// How its content gets into a new one.
   enum Filling {
-    /// Row by row.
     case rows
 
     /// Row by row, with the numbers of the rows.

@@ -12,7 +12,6 @@ struct WorkingFolder {
     self.fileSystem = fileSystem
   }
 
-  /// The journal.
   var journalPath: FilePath { path.appending("journal.json") }
 
   /// The journal of the move of the original.
@@ -62,7 +61,6 @@ struct WorkingFolder {
     }
   }
 
-  /// What the journals of all versions have.
   private struct Head: Decodable {
     var version: Int
     var phase: String?

@@ -25,7 +25,6 @@ package enum Dangling {
     return false
   }
 
-  /// Counts them.
   static func count(_ database: Database, _ layout: StoreLayout) throws -> Int {
     var total = 0
     for reference in references(of: layout) {

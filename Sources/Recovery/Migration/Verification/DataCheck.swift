@@ -1,7 +1,9 @@
+internal import Foundation
 package import GRDB
 internal import ManagedObjectModel
 package import PersistentStore
 package import StoreFiles
+internal import SystemPackage
 
 /// What in the records of a store contradicts its own model: references that lead nowhere, one-sided relationships, rows
 /// that break a constraint, values that are missing; and the files of large values that are missing.
@@ -234,7 +236,6 @@ package struct DataCheck: Sendable, Encodable {
 }
 
 extension DataCheck.Kind {
-  /// Its place in the order of findings.
   fileprivate var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
@@ -257,5 +258,60 @@ extension DataCheck.Finding {
     case .missingValue: "\(rows) \(place) \(have) no value for \(property), which is mandatory"
     case .missingFile: "\(rows) \(place) \(refer) through \(property) to files of large values that are not there"
     }
+  }
+}
+
+extension DataCheck {
+  /// The longest name of a file of a large value: a marker and a UUID, with room for what other versions write.
+  private static let longestName = 80
+
+  /// Looks for the files of the large values that records refer to (format section 3.7).
+  ///
+  /// - Parameter folder: the folder beside the store that holds the files.
+  mutating func checkFiles(
+    _ database: Database, _ layout: StoreLayout, in folder: FilePath, _ fileSystem: FileSystem
+  ) throws {
+    for table in layout.tables {
+      for column in table.columns {
+        guard case .attribute(let key, _) = column.role,
+          let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute,
+          attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
+          let numbers = layout.entity(named: key.entityName)?.numbers,
+          hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])
+        else { continue }
+        let rows = try Row.fetchCursor(
+          database,
+          sql: """
+            SELECT o.Z_PK, o.\(column.sqlName) FROM \(Self.rows(table.name))
+            WHERE o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound) AND typeof(o.\(column.sqlName)) = 'blob'
+            AND length(o.\(column.sqlName)) BETWEEN 2 AND \(Self.longestName) AND substr(o.\(column.sqlName), 1, 1) = x'02'
+            ORDER BY o.Z_PK
+            """)
+        var (count, keys): (Int, [[Int64]]) = (0, [])
+        while let row = try rows.next() {
+          let values = Array(row.databaseValues)
+          guard let name = Data.fromDatabaseValue(values[1]),
+            try !Self.isThere(name.dropFirst(), in: folder, fileSystem)
+          else { continue }
+          count += 1
+          if keys.count < Self.listLimit { keys.append([Int64.fromDatabaseValue(values[0]) ?? 0]) }
+        }
+        guard count > 0 else { continue }
+        findings.append(
+          Finding(
+            kind: .missingFile, table: table.name, columns: [column.name], property: key.description, count: count,
+            keys: keys))
+      }
+    }
+    sortFindings()
+  }
+
+  /// Whether the file of a name is there; a name that leads elsewhere is none.
+  private static func isThere(_ name: Data, in folder: FilePath, _ fileSystem: FileSystem) throws -> Bool {
+    let text = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+    guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {
+      return false
+    }
+    return try fileSystem.status(of: folder.appending("_EXTERNAL_DATA").appending(file)) != nil
   }
 }

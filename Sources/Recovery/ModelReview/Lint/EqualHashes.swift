@@ -60,7 +60,6 @@ enum EqualHashes {
     return findings
   }
 
-  /// An heir has its ancestor's finding.
   private static func isDeclared(_ property: String, by entity: String, _ model: ManagedObjectModel) -> Bool {
     model.entities[entity]?.properties[property] != nil
   }

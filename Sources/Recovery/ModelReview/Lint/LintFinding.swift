@@ -34,7 +34,6 @@ public struct LintFinding: Sendable, Hashable {
     /// A version is locked and not in the bundle any more.
     case missingRelease = "missing-release"
 
-    /// A version contradicts itself.
     case inconsistentModel = "inconsistent-model"
 
     /// A compiled bundle was put together from files of different versions.
@@ -95,7 +94,6 @@ public struct LintFinding: Sendable, Hashable {
     /// Stores in the field cannot be migrated, or would lose what was not meant to be removed.
     case error
 
-    /// It may be meant.
     case warning
   }
 

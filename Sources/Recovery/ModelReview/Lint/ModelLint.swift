@@ -166,7 +166,6 @@ public struct ModelLint: Sendable {
 }
 
 extension MigrationCondition {
-  /// What a developer can do about it.
   fileprivate var remedy: String {
     switch kind {
     case .missingAttributeValue, .newMandatoryAttribute: "Give the attribute a default, or make it optional."

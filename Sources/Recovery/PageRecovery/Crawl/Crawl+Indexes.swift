@@ -5,7 +5,6 @@ struct IndexedValues {
   /// The field of the table's records that has the value.
   var field: Int
 
-  /// The values by rowid.
   var values: [Int64: Int]
 
   /// A value as it is compared: numbers by what they are, not by how they are stored; nil for NULL.

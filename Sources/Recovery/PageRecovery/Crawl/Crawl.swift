@@ -44,8 +44,9 @@ struct Crawl {
   /// Those of them that have no row, though another table shows that they had some.
   var emptied: Set<Int> = []
 
-  /// The trees in which values of other classes than their columns are declared for are ordinary, and how many pages they have.
-  var odd: [Int: Int] = [:]
+  /// The trees of several pages in which values of other classes than their columns are declared for are ordinary, and how many
+  /// of them a record has on average.
+  var odd: [Int: Double] = [:]
 
   /// The trees that have pages with all fields and others with fewer, by the first walk: columns were added to their tables.
   var grown: Set<Int> = []
@@ -266,7 +267,7 @@ struct Crawl {
     else { return true }
     if !trees[tree].hasRowids, try hasEntries(page, of: tree, ratherThan: best.tree) { return true }
     // Other pages of the table are as odd, and those of the other one are not.
-    if own != nil, odd[tree] ?? 0 > 1, odd[best.tree] == nil { return true }
+    if let own, let usual = odd[tree], odd[best.tree] == nil, own.oddness < usual * Self.tolerance { return true }
     let isOther = !best.fit.isShort && !best.fit.isUnusual
     guard let own else {
       // Values of other classes than their columns are declared for are less than rows that are not the other's either.
@@ -284,6 +285,9 @@ struct Crawl {
   /// How many odd values a record has, on average, from which on they are ordinary in a table.
   private static let ordinaryOddness = 0.25
 
+  /// How many times as odd as the others a page of a table may be.
+  private static let tolerance = 1.5
+
   /// Notes which trees lack pages, and to the tables of which ones columns were added.
   mutating func noteFirstWalk() throws(SalvageError) {
     var buffer = reader.makeBuffer()
@@ -296,7 +300,7 @@ struct Crawl {
         looked += 1
         oddness += try fits(of: leaves[place], &buffer) { $0 == index }.first?.fit.oddness ?? 1
       }
-      if oddness > looked * Self.ordinaryOddness { odd[index] = leaves.count }
+      if oddness > looked * Self.ordinaryOddness, leaves.count > 1 { odd[index] = oddness / looked }
     }
     emptied = emptiedTables()
     incomplete = emptied.union(trees.indices.filter { !trees[$0].isComplete })
@@ -308,13 +312,17 @@ struct Crawl {
       })
   }
 
-  /// The tables that have no row, though an index of theirs has entries, or, of a full-text index, the table beside them has
+  /// The tables that have no row, though all of their indexes have entries, or, of a full-text index, the table beside them has
   /// rows: FTS5 keeps the size of each text in one and the text in the other.
   private func emptiedTables() -> Set<Int> {
     let hasRows = trees.map { tree in (tree.leaves + tree.innerPages).contains { map.fieldCount($0) > 0 } }
     var result: Set<Int> = []
-    for (index, tree) in trees.enumerated() where tree.kind == .index && hasRows[index] {
-      if let table = tree.table, !hasRows[table], trees[table].root > 1 { result.insert(table) }
+    var isIndexed: [Int: Bool] = [:]
+    for (index, tree) in trees.enumerated() where tree.kind == .index && !tree.isPartialIndex {
+      if let table = tree.table { isIndexed[table] = (isIndexed[table] ?? true) && hasRows[index] }
+    }
+    for (table, areIndexed) in isIndexed where areIndexed && !hasRows[table] && trees[table].root > 1 {
+      result.insert(table)
     }
     for index in trees.indices where trees[index].isShadow && trees[index].name.lowercased().hasSuffix("_docsize") {
       let content = trees[index].name.dropLast("docsize".count) + "content"
@@ -441,5 +449,163 @@ struct InnerPage {
       previous = key
     }
     return true
+  }
+}
+
+/// What trees lead to behind the end of the file.
+///
+/// The header's number of pages does not tell: it may be damaged, or be that of the file as it was cut off.
+extension Crawl {
+  /// Whether pages of a tree are behind the end of the file, so that nothing tells which rows they had: its root is, or one
+  /// that an inner page of it leads to, and no page was found that belongs in that place.
+  func lacksPagesBehindEnd(of index: Int) -> Bool {
+    let tree = trees[index]
+    guard tree.isListed else { return false }
+    if tree.rootBehindEnd > 0, !tree.isWalked { return !isOnlyRootMisnamed(index) }
+    let gaps = tree.gaps.filter { $0.page > map.pageCount && reader.moved[$0.page] == nil }
+    guard !gaps.isEmpty else { return false }
+    let placed = tree.leaves.filter { map.fate($0) == .placed }
+    guard tree.hasRowids else { return gaps.count > placed.count }
+    return gaps.contains { gap in
+      !placed.contains { map.firstKey($0) > gap.above && map.lastKey($0) <= gap.upTo }
+    }
+  }
+
+  /// Whether nothing but a single wrong number in the list of tables leads behind the end, and the pages of that table are
+  /// there.
+  private func isOnlyRootMisnamed(_ index: Int) -> Bool {
+    guard trees[index].leaves.contains(where: { map.fate($0) == .placed || map.fate($0) == .tree }),
+      let header = reader.layout.header, header.hasMagic, header.isPageCountValid,
+      reader.statedPageCount == map.pageCount
+    else { return false }
+    return trees.indices.allSatisfy { other in
+      other == index || !trees[other].isListed || !trees[other].gaps.contains { $0.page > map.pageCount }
+    }
+  }
+
+  /// The pages behind the end of the file that trees lead to, in ascending order, where no page was found that belongs there.
+  func pagesLackedBehindEnd() -> [UInt32] {
+    var pages: Set<UInt32> = []
+    for index in trees.indices where lacksPagesBehindEnd(of: index) {
+      for gap in trees[index].gaps where gap.page > map.pageCount && reader.moved[gap.page] == nil {
+        pages.insert(gap.page)
+      }
+    }
+    return pages.sorted()
+  }
+
+  /// Whether no page but the first is one that a table that is not listed may have had: all of them are free.
+  var hasFreePagesOnly: Bool {
+    guard isFreelistSound, unplaced.isEmpty, dead.isEmpty, reader.statedPageCount == map.pageCount else { return false }
+    return stride(from: UInt32(2), through: map.pageCount, by: 1).allSatisfy {
+      map.fate($0) == .free || map.fate($0) == .special
+    }
+  }
+}
+
+extension Crawl {
+  /// How many rows of a page are compared with those of the table.
+  private static let comparedRows = 16
+
+  /// Whether a page that has no place in a table holds what that was once, and nothing that is missing.
+  ///
+  /// A tree without gaps has all rows of its table. Where the page may be of a table that nothing tells of, or the tree
+  /// has gaps, the table must have the rows: the same keys, and values that are the same, all of them where nothing but
+  /// values tells one table's rows from another's.
+  func isObsolete(_ page: UInt32, of tree: Int) throws(SalvageError) -> Bool {
+    if !areFreePagesTold, trees[tree].isDropped || hasWholeSchema && trees[tree].isComplete { return true }
+    guard map.look(page) == .tableLeaf, overlaps(tree, map.firstKey(page), map.lastKey(page)) else { return false }
+    var samples: [PageRows.Row] = []
+    let rows = PageRows(reader)
+    try rows.forEach(on: page) { row in if samples.count < Self.comparedRows { samples.append(row) } }
+    let isTold = trees[tree].shape.entityNumbers != nil
+    var present = 0
+    var alike = 0
+    var leaf: UInt32 = 0
+    var known: [Int64: Record] = [:]
+    for sample in samples {
+      guard let place = self.leaf(of: tree, with: sample.rowid) else { continue }
+      if place != leaf {
+        leaf = place
+        known.removeAll(keepingCapacity: true)
+        try rows.forEach(on: place) { row in known[row.rowid] = row.record }
+      }
+      guard let record = known[sample.rowid] else { continue }
+      present += 1
+      if Self.isVersion(sample.record, of: record, isTold: isTold) { alike += 1 }
+    }
+    return present * 2 > samples.count && alike * 2 > present
+  }
+
+  /// Whether a record is a version of another one with its key.
+  ///
+  /// - Parameter isTold: whether entity numbers tell whose the rows are; then some values may differ.
+  private static func isVersion(_ one: Record, of other: Record, isTold: Bool) -> Bool {
+    let (first, second) = (one.values, other.values)
+    var same = 0
+    var all = 0
+    for index in 0..<max(first.count, second.count) {
+      let left = index < first.count ? first[index] : .null
+      let right = index < second.count ? second[index] : .null
+      if left.isNull, right.isNull { continue }
+      all += 1
+      if left == right { same += 1 }
+    }
+    return isTold ? same * 2 >= all : same == all
+  }
+
+  /// The leaf of a table that has a rowid within its range; nil where none has.
+  private func leaf(of tree: Int, with key: Int64) -> UInt32? {
+    leaf(of: tree, endingFrom: key).flatMap { map.firstKey($0) <= key ? $0 : nil }
+  }
+}
+
+extension Crawl {
+  /// Gives pages whose first sector is lost to the tables whose rows the rest of them holds.
+  ///
+  /// Where the page that led to such a page is lost too, nothing but its rows tells whose it is: they fit a table, and
+  /// their rowids are those of a gap in it.
+  mutating func placeTornPages() throws(SalvageError) {
+    let sector = TornSectors.sector
+    guard map.pageCount >= 2, reader.usableSize > sector else { return }
+    let candidates = trees.indices.filter { trees[$0].hasRowids && !trees[$0].gaps.isEmpty && trees[$0].isWalked }
+    guard !candidates.isEmpty else { return }
+    var buffer = reader.makeBuffer()
+    for page in 2...map.pageCount where map.fate(page) == .unclaimed && map.look(page) == .linked {
+      guard try reader.readPlace(page, into: &buffer),
+        ChainTraits.isZero(buffer.span, 0..<sector), !ChainTraits.isZero(buffer.span, sector..<(sector + 4))
+      else { continue }
+      var fits: [(tree: Int, keys: ClosedRange<Int64>, bytes: Int)] = []
+      for tree in candidates {
+        if let fit = fit(buffer.span, from: sector, tree: tree) { fits.append((tree, fit.keys, fit.bytes)) }
+      }
+      fits.sort { ($0.bytes, $1.tree) > ($1.bytes, $0.tree) }
+      guard let best = fits.first, fits.count < 2 || fits[1].bytes * 5 < best.bytes * 4 else { continue }
+      map.claim(page, .damaged, owner: best.tree)
+      trees[best.tree].gaps.append(
+        Tree.Gap(page: page, above: best.keys.lowerBound.subtractingClamped(1), upTo: best.keys.upperBound))
+    }
+  }
+
+  /// The rows of a table in what is left of a page: between which rowids they are, and how many bytes they take; nil where
+  /// they are too few, or not those of a gap.
+  private func fit(_ bytes: Span<UInt8>, from start: Int, tree: Int) -> (keys: ClosedRange<Int64>, bytes: Int)? {
+    let cells = Carving.cells(
+      bytes, in: start..<reader.usableSize, kind: .tableLeaf, shape: trees[tree].shape, geometry: reader.geometry,
+      covered: [], encoding: reader.layout.encoding)
+    var keys: ClosedRange<Int64>?
+    var covered = 0
+    for cell in cells {
+      // A gap whose own page is looked through already is that of a leaf, and this page is another time's.
+      let isMissing = trees[tree].gaps.contains {
+        $0.above < cell.rowid && cell.rowid <= $0.upTo && map.fate($0.page) != .damaged
+      }
+      guard isMissing, !overlaps(tree, cell.rowid, cell.rowid) else { continue }
+      keys = min(keys?.lowerBound ?? cell.rowid, cell.rowid)...max(keys?.upperBound ?? cell.rowid, cell.rowid)
+      covered += cell.end - cell.offset
+    }
+    // All of a page's content is cells, but for the one that the lost sector cuts.
+    guard let keys, covered * 2 > reader.usableSize - start else { return nil }
+    return (keys, covered)
   }
 }

@@ -60,7 +60,11 @@ struct PageTwins {
     return nil
   }
 
-  /// The pages with the very bytes of a page.
+  /// The most pages with the same bytes of which one may be a copy of another: what more tables have in common is written by
+  /// the app.
+  static let limit = 8
+
+  /// The pages with the very bytes of a page, ``limit`` of them at most.
   func twins(of page: UInt32, in crawl: Crawl) throws(SalvageError) -> [UInt32] {
     let key = Key(page, crawl.map)
     var low = 0
@@ -77,6 +81,7 @@ struct PageTwins {
     var twins: [UInt32] = []
     for candidate in isOnly ? [pages[low]] : alike[own.hashValue] ?? [] where candidate != page {
       if try crawl.reader.readPlace(candidate, into: &other), own == other { twins.append(candidate) }
+      if twins.count == Self.limit { break }
     }
     return twins
   }

@@ -11,7 +11,6 @@ struct Strangers {
   /// Pages of two tables that are the same, and of which nothing tells whether one is a copy.
   fileprivate(set) var undecided = PageSet()
 
-  /// Whether there are any.
   var isEmpty: Bool { pages.isEmpty }
 
   /// Whether another table has a page with the bytes of this one, and nothing tells whether one of the two is a copy.
@@ -112,9 +111,14 @@ struct StrangerSearch {
       else { return }
       owner = choice.tree
     }
-    guard let owner, crawl.trees[owner].isListed,
-      crawl.trees[owner].leaves.allSatisfy({ crawl.map.fieldCount($0) == 0 || found.contains($0, in: owner) })
-    else { return }
+    guard let owner, crawl.trees[owner].isListed else { return }
+    for page in crawl.trees[owner].leaves where crawl.map.fieldCount(page) > 0 && !found.contains(page, in: owner) {
+      // The other's own root must not lead to pages of its own.
+      let fits = try crawl.fits(of: page, &buffer) { $0 == owner || $0 == tree }
+      guard let here = fits.first(where: { $0.tree == tree }), let there = fits.first(where: { $0.tree == owner }),
+        here.fit.tier < there.fit.tier
+      else { return }
+    }
     for page in crawl.trees[tree].leaves where crawl.map.fieldCount(page) > 0 {
       if try crawl.choice(for: page, &buffer, where: { $0 == owner }) != nil { note(page, in: tree) }
     }
@@ -163,7 +167,9 @@ struct StrangerSearch {
     }
     guard crawl.trees[tree].hasRowids else { return }
     // Tables of one shape: each pair of pages is looked at once.
-    for twin in try twins(of: page, outside: tree) where !crawl.trees[tree].isShadow {
+    let twins = try self.twins.twins(of: page, in: crawl)
+    guard !crawl.trees[tree].isShadow, twins.count < PageTwins.limit else { return }
+    for twin in twins where crawl.map.owner(twin) != tree {
       guard let other = crawl.map.owner(twin), other > tree, crawl.trees[other].isListed, !crawl.trees[other].isShadow,
         !found.contains(page, in: tree), !found.contains(twin, in: other)
       else { continue }

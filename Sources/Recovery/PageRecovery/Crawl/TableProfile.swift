@@ -2,7 +2,6 @@ internal import SQLiteFormat
 
 /// What the values of a table are like, so that a page can be told from one of another table with the same columns.
 struct TableProfile {
-  /// What the values of one column are like.
   private struct Column {
     var numbers: ClosedRange<Double>?
     var lengths: ClosedRange<Int>?
@@ -19,7 +18,6 @@ struct TableProfile {
 
   init(fieldCount: Int) { columns = [Column](repeating: Column(), count: fieldCount) }
 
-  /// Whether it tells anything.
   var isTelling: Bool { columns.contains { $0.numbers != nil || $0.lengths != nil } }
 
   /// Learns the rows of a page of the table.

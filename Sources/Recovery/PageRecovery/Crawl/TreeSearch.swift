@@ -209,7 +209,6 @@ struct TreeSearch {
       kitRemarks: kitRemarks, unfit: try ModelFit(model, evidence).problem(identity, schema))
   }
 
-  /// Walks all trees from their roots.
   private func crawl(
     _ reader: PageReader, _ map: PageMap, _ definitions: DefinitionSearch.Definitions, _ kit: KitEvidence?
   ) throws(SalvageError) -> Crawl {
@@ -243,7 +242,6 @@ struct TreeSearch {
 
 /// What was found on the way from the bytes to the trees.
 struct FoundTrees {
-  /// The pages.
   let reader: PageReader
 
   /// The trees as far as their roots lead to them.
@@ -261,7 +259,6 @@ struct FoundTrees {
   /// The schema that its rows go into; nil where no model is known.
   let expected: ExpectedSchema?
 
-  /// How that is known.
   let basis: SalvageReport.Rebuild.Basis
 
   /// The model that the store carries where its rows go into another one.

@@ -20,7 +20,6 @@ struct DonorRows {
   /// What is to be said of tables that could not be used.
   private(set) var remarks: [String] = []
 
-  /// The longest row that is taken, in bytes.
   private static let payloadLimit = 256 << 20
 
   /// Opens the donor.

@@ -79,7 +79,6 @@ package struct EvidencePages: Sendable {
   private let layout: FileLayout
   private let overlay: PageOverlay?
 
-  /// The most frames that are listed.
   private static let maximumFrames = 1 << 20
 
   /// Opens the files of a store.

@@ -8,7 +8,6 @@ struct EvidenceUse: Hashable {
     /// It is older than the file: only what the file lacks is taken from it, and marked.
     case whereFileLacks
 
-    /// It is left out.
     case none
   }
 

@@ -15,7 +15,6 @@ struct FileLayout {
   /// The header; nil where it is destroyed.
   var header: DatabaseHeader?
 
-  /// The encoding of text.
   var encoding: TextEncoding
 
   /// The pages of which any byte is in the file.
@@ -137,7 +136,6 @@ struct FileLayoutSearch {
     return header
   }
 
-  /// A database within the file.
   private struct Embedded {
     var offset: Int64
     var header: DatabaseHeader

@@ -13,10 +13,8 @@ struct LogSurvey {
   private var salts: (UInt32, UInt32)
   private var start: LogChecksum?
 
-  /// Where the first frame begins.
   private var first: Int64
 
-  /// Whether SQLite reads the header.
   private var hasHeader: Bool
 
   /// How much of a log's beginning is looked at for its header, or for two frames of which one proves the other, in bytes.
@@ -33,7 +31,6 @@ struct LogSurvey {
     return try alone(source, pageSize: pageSize)?.overlay()
   }
 
-  /// By a whole header, wherever it is.
   private static func byHeader(_ source: any ByteSource) throws(SalvageError) -> LogSurvey? {
     let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
     let length = WriteAheadLog.Header.length

@@ -12,13 +12,11 @@ struct PageOverlay {
     var isDoubtful: Bool
   }
 
-  /// Where the images are.
   enum Source: String {
     case log = "wal"
     case journal = "journal"
   }
 
-  /// Where the images are.
   var source: Source
 
   /// The newest image of each page.

@@ -29,7 +29,6 @@ final class PageReader {
 
   /// Which images of a page a reader gives.
   enum Images {
-    /// The newest committed one.
     case newest
 
     /// That of a transaction that never ended, where there is one; for looking at it only.

@@ -4,7 +4,6 @@ internal import StoreFiles
 struct RealignedFile: ByteSource {
   /// Bytes that follow one another, up to the next part.
   struct Part {
-    /// Where they belong.
     var place: Int64
 
     /// Where in the file they are.

@@ -14,7 +14,6 @@ struct RealignmentSearch {
   /// How often pages are looked for in vain, where those of long values count less.
   private static let maximumFailures = 1 << 16
 
-  /// The most line ends that are put back.
   private static let maximumLineEnds = 1 << 20
 
   private var size: Int { layout.pageSize }

@@ -92,7 +92,6 @@ struct SharedPages {
     }
   }
 
-  /// Compares the two images of a page.
   private mutating func add(_ newer: Span<UInt8>, _ older: Span<UInt8>, _ reader: PageReader) {
     // A page of the file that is damaged contradicts nothing, and one of a log is as it was written.
     guard let other = PageKind(rawValue: older[0]), PageSurvey.isPossible(older, other, 0, reader.usableSize) else {

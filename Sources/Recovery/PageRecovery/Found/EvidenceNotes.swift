@@ -68,13 +68,11 @@ package final class EvidenceNotes {
 
   /// What is noted of a page whose rows are in a live table.
   struct PageNote {
-    /// The page.
     var page: UInt32
 
     /// Which file or log its bytes are from.
     var source: String
 
-    /// What led to it.
     var foundBy: String
 
     /// The smallest and the largest rowid among its rows.
@@ -101,7 +99,6 @@ package final class EvidenceNotes {
     /// The rowid that it has, or had, in the store; nil where that is lost or there is none.
     var key: Int64?
 
-    /// Where it was found.
     var origin: Origin
 
     /// How far it is to be believed.
@@ -116,7 +113,6 @@ package final class EvidenceNotes {
 
   /// Where a row was found.
   struct Origin {
-    /// Its page.
     var page: UInt32
 
     /// The place of its cell in the cell pointer array; nil where nothing points to it.
@@ -137,7 +133,6 @@ package final class EvidenceNotes {
     if pages.count >= Self.notesPerRow { try write("pages", &pages) }
   }
 
-  /// Notes a single row.
   func noteRow(_ table: String, _ note: RowNote) throws(SalvageError) {
     let key = note.key.map { "\($0)" } ?? "null"
     let cell = note.origin.cell.map { "\($0)" } ?? "null"
@@ -151,7 +146,6 @@ package final class EvidenceNotes {
   /// The code of a reason, as the last element of a note; nothing for none.
   private static func code(_ doubt: DoubtReason?) -> String { doubt.map { ",\"\($0.rawValue)\"" } ?? "" }
 
-  /// Writes what is left.
   func finish() throws(SalvageError) {
     try write("pages", &pages)
     try write("rows", &rows)
@@ -166,7 +160,6 @@ package final class EvidenceNotes {
     notes.count = 0
   }
 
-  /// A JSON string.
   static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {

@@ -6,7 +6,6 @@ package enum OutputRole: String, Sendable, CaseIterable {
   /// Other versions of live rows, and rows that do not fit among them.
   case other
 
-  /// Rows that were deleted.
   case deleted
 
   /// The name that the table of the result has for a table of the store.

@@ -4,7 +4,6 @@ internal import SQLiteFormat
 extension OutputTable {
   /// What an output table is like, and the statements that it is made and used by.
   struct Shape {
-    /// The name.
     let name: String
 
     /// For each field of a record that the table has a column for, the place of that column in the definition.

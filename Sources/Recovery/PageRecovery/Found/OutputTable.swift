@@ -26,13 +26,11 @@ final class OutputTable {
   /// How many names are tried where a table's own cannot be used.
   private static let otherNames = 1000
 
-  /// The name.
   let name: String
 
   /// How many of the store's columns it has no room for.
   let columnsLeftOut: Int
 
-  /// Rows written.
   private(set) var count: Int64 = 0
 
   private let insertion: OutputStatement
@@ -48,7 +46,6 @@ final class OutputTable {
   /// The table of the new store that takes all rows it can; the others come into this one.
   private let direct: (any NewTable)?
 
-  /// Rows that SQLite inserted.
   private var insertedCount: Int64 = 0
 
   /// Makes the table with as much of the declaration as SQLite accepts.

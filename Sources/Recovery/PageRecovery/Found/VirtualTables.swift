@@ -17,7 +17,6 @@ package struct VirtualTables {
     case refused(String)
   }
 
-  /// A virtual table as the schema has it.
   private struct Declared {
     var name: String
     var module: String
@@ -133,7 +132,6 @@ package struct VirtualTables {
     return text.flatMap { Int64($0) }
   }
 
-  /// Makes one; returns why it was not made.
   private func refusal<Problem: Error>(
     of table: Declared, _ ask: (String) throws(Problem) -> Answer
   ) throws(Problem) -> String? {

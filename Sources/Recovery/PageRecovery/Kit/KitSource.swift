@@ -7,7 +7,6 @@ public indirect enum KitSource: Sendable {
   /// Nowhere: the salvage does without.
   case none
 
-  /// A file.
   case file(FilePath)
 
   /// A kit that the caller has, such as one out of a backup.

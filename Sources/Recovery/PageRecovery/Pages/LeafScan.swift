@@ -30,7 +30,6 @@ struct LeafScan {
 
   /// A cell with a record that cannot be a row of the table that leads to it.
   struct Misfit {
-    /// The cell.
     var cell: LeafCell
 
     /// The fields of its record.
@@ -263,11 +262,9 @@ struct LeafScan {
     /// A record, but no row of it.
     case record
 
-    /// No record.
     case nothing
   }
 
-  /// Decides about a cell that does not fit.
   private mutating func judge(
     _ cell: inout LeafCell, _ bytes: Span<UInt8>, _ shape: RecordShape, _ admission: Admission
   ) -> Judgement {

@@ -4,7 +4,6 @@ internal import SQLiteFormat
 final class OverflowChains {
   /// The pages of a chain that is whole.
   struct Chain {
-    /// Where its pages stand.
     var places: [UInt32] = []
 
     /// The number of its last page.
@@ -17,7 +16,6 @@ final class OverflowChains {
     var leadsOnTo: UInt32 = 0
   }
 
-  /// How a chain ended.
   enum Outcome {
     case whole(Chain)
 
@@ -93,7 +91,6 @@ final class OverflowChains {
   /// What the pointer maps say; nil until that is asked for.
   private var pointerMaps: PointerMaps?
 
-  /// How many lengths are kept at most.
   private static let lengthLimit = 1 << 16
 
   init(_ reader: PageReader) {
@@ -169,7 +166,6 @@ final class OverflowChains {
     }
   }
 
-  /// What a page of a chain leads to.
   private enum Link {
     case next(UInt32)
     case torn

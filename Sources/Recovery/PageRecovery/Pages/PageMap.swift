@@ -4,10 +4,8 @@ internal import SQLiteFormat
 struct PageMap {
   /// What a page's bytes look like.
   enum Look: UInt8 {
-    /// Not there.
     case missing
 
-    /// Zeros only.
     case zero
 
     /// Its first byte is that of no b-tree page and it does not look like an overflow page.
@@ -29,7 +27,6 @@ struct PageMap {
   enum Fate: UInt8 {
     case unclaimed
 
-    /// Reached from a root.
     case tree
 
     /// Belongs to a table or index for other reasons.
@@ -38,7 +35,6 @@ struct PageMap {
     /// A place where a tree has a page that is damaged.
     case damaged
 
-    /// Overflow of a row.
     case overflow
 
     /// On the list of free pages.
@@ -86,7 +82,6 @@ struct PageMap {
     cellCounts = [UInt16](repeating: 0, count: count)
   }
 
-  /// The highest page number.
   var pageCount: UInt32 { UInt32(states.count - 1) }
 
   func look(_ page: UInt32) -> Look {

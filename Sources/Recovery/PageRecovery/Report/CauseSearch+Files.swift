@@ -78,7 +78,6 @@ extension CauseSearch {
     lookAtSize()
   }
 
-  /// The places at which the file shifted.
   private mutating func lookAtShifts() {
     guard let file = evidence.main as? RealignedFile else { return }
     if file.reason == .lineEnds {

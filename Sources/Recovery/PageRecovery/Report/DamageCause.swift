@@ -4,7 +4,6 @@ public import StoreFiles
 public struct DamageCause: Sendable, Hashable, Codable {
   /// The kinds of causes; the words that programs go by.
   public enum Code: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Whole pages are zeros.
     case zeroedPages = "zeroed-pages"
 
     /// Whole pages are bytes without any pattern.
@@ -97,7 +96,6 @@ public struct DamageCause: Sendable, Hashable, Codable {
     /// Hardly anything else leaves such bytes.
     case likely
 
-    /// One explanation among others.
     case possible
   }
 

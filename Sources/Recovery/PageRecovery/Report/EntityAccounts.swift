@@ -15,7 +15,6 @@ struct EntityAccounts {
 
   /// What is known of the rows of a table that are lost.
   struct Losses {
-    /// How many.
     var count: Int64 = 0
 
     /// What the number stands on.
@@ -63,7 +62,6 @@ struct EntityAccounts {
   /// trusted.
   private static let provenance = EvidenceNotes.rows(in: "")
 
-  /// The notes on pages.
   private static let pages = EvidenceNotes.pages(in: "")
 
   // MARK: What is lost
@@ -106,7 +104,9 @@ struct EntityAccounts {
   /// Whether a table is that of the store's entities and has no row, though there are entities.
   private func isEmptiedList(_ index: Int) -> Bool {
     isSame(outcome.crawl.trees[index].name, "Z_PRIMARYKEY") && outcome.tallies[index].recovered == 0
-      && outcome.crawl.trees.contains { $0.definition?.column(named: "Z_ENT") != nil && !isSame($0.name, "Z_PRIMARYKEY") }
+      && outcome.crawl.trees.contains {
+        $0.definition?.column(named: "Z_ENT") != nil && !isSame($0.name, "Z_PRIMARYKEY")
+      }
   }
 
   /// Whether a table is one of Core Data's books, whose rows are no more than the model has entities: the rows that a page has

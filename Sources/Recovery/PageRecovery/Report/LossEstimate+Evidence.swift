@@ -5,7 +5,6 @@ extension LossEstimate {
   /// How full the pages of a table without rowids are, as a rule, where its rows came in any order.
   private static let usualFill = 0.7
 
-  /// The most inner pages that are looked at.
   private static let innerPageLimit = 256
 
   /// The rows on the lost pages of a table without rowids; nil where rows are lost and nothing tells how many.

@@ -234,7 +234,6 @@ struct LossEstimate {
     return Double(missing.count) * density(of: index) < least ? KeyRanges() : missing
   }
 
-  /// Overlapping ranges as one.
   private static func united(_ gaps: [Tree.Gap]) -> [Tree.Gap] {
     var result: [Tree.Gap] = []
     for gap in gaps.ordered(by: { ($0.above, $0.upTo) < ($1.above, $1.upTo) }) {

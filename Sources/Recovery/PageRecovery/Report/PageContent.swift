@@ -2,10 +2,8 @@ internal import SQLiteFormat
 
 /// What stands in the place of a page that should be part of the database.
 enum PageContent: Hashable {
-  /// Zeros only.
   case zeros
 
-  /// Bytes without any pattern.
   case random
 
   /// Something with a signature or the look of another kind of file.
@@ -23,7 +21,6 @@ enum PageContent: Hashable {
   /// A b-tree page that seems whole.
   case tree
 
-  /// None of these.
   case other
 
   /// Tells what the bytes of a page are.

@@ -11,7 +11,6 @@ public struct PairCount: Sendable, Hashable {
   /// Pairs that were there and were not found.
   public private(set) var lost: Int64 = 0
 
-  /// Whether that number is an estimate.
   private var isRough = false
 
   /// Whether more are lost, or may be, and nothing tells how many.

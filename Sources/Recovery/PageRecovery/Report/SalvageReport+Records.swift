@@ -54,7 +54,6 @@ extension SalvageReport {
   /// Whether records or references are missing, or may be.
   package var lacksRecords: Bool { count.lost > 0 || count.hasUnknown || !count.pairs.isWhole || referencesCut > 0 }
 
-  /// The rows that are kept beside the result.
   private var rowsApart: Int64 {
     max(
       entities.reduce(Int64(0)) { $0.addingClamped($1.rowsSetAside) },

@@ -17,7 +17,6 @@ public struct SalvageReport: Sendable, Hashable {
   public struct Entity: Sendable, Hashable {
     /// What the number of lost rows stands on.
     public enum Basis: String, Sendable, Hashable, Codable, CaseIterable {
-      /// Nothing is lost.
       case none
 
       /// A recovery kit of the store as it was last.
@@ -212,4 +211,82 @@ public struct SalvageReport: Sendable, Hashable {
 
   /// References to records that are gone, in all; 0 where no store was rebuilt.
   public var referencesCut: Int64 { rebuild?.referencesCut.reduce(0) { $0 + $1.count } ?? 0 }
+}
+
+extension SalvageReport {
+  /// What the migration of a salvaged store left out, because the app's version has no place for it.
+  package struct MigrationLoss: Sendable, Hashable, Codable {
+    /// The entity, of the version that was migrated.
+    package var entity: String
+
+    /// The property; nil where it is about whole records.
+    package var property: String?
+
+    /// The values or records concerned; nil where that is not known.
+    package var count: Int64?
+
+    /// What it is, in one sentence without a full stop.
+    package var text: String
+
+    /// Something that a migration left out.
+    package init(entity: String, property: String?, count: Int64?, text: String) {
+      self.entity = entity
+      self.property = property
+      self.count = count
+      self.text = text
+    }
+  }
+}
+
+extension SalvageReport {
+  /// The report on the rows as they were found.
+  init(
+    _ outcome: RowOutcome, isSchemaWhole: Bool, list: TreeList, evidence: Evidence, isLogForeign: Bool,
+    isJournalForeign: Bool, kit: KitEvidence?
+  ) throws(SalvageError) {
+    entities = try EntityAccounts(outcome: outcome, list: list, kit: kit).all()
+      .ordered { ($0.name, $0.table) < ($1.name, $1.table) }
+    isCoreData = list.isCoreData
+    pages = PageStates(outcome)
+    mayLackTables = !isSchemaWhole && !outcome.crawl.hasAllTables || outcome.crawl.lacksUnknownTable
+    unplacedRows = outcome.unplacedRows
+    unplacedEntries = outcome.unplacedEntries
+    remarks = outcome.reader.overlay?.remarks ?? []
+    let layout = outcome.reader.layout
+    if layout.isGuessed {
+      remarks.append("the file's header is destroyed; its layout was found by the looks of its pages")
+    }
+    if layout.base > 0 { remarks.append("the database begins at byte \(layout.base) of the file") }
+    if !isSchemaWhole { remarks.append("the list of tables is damaged") }
+    isComplete =
+      !entities.contains { $0.hasLosses || $0.doubtful > 0 || $0.keptApart > 0 || $0.fromBackup > 0 }
+      && unplacedRows == 0 && unplacedEntries == 0 && isSchemaWhole
+    var search = CauseSearch(
+      outcome, evidence: evidence, isLogForeign: isLogForeign, isJournalForeign: isJournalForeign)
+    causes = try search.run(hasLosses: entities.contains(where: \.hasLosses))
+    self.kit = kit?.use
+  }
+}
+
+extension SalvageReport {
+  /// How much of the store was recovered, from 0 to 100; 100 only where everything was, beyond doubt.
+  ///
+  /// It is kept for programs that read it, and shown nowhere: the numbers of ``count`` say more.
+  ///
+  /// The share of the rows that are in the result, a doubtful one counted as a half, among all that the store held as far
+  /// as that is known; less up to a fifth for references that were cut, in proportion to the rows. Rows that fit no table
+  /// and rows that were set aside count as rows the store held and the result lacks. Rounded down, but never to 0 where
+  /// anything was recovered. It is as exact as the number of lost rows is.
+  public var score: Int {
+    if isComplete { return 100 }
+    let inResult = Double(recovered)
+    let leftOut = rebuild?.setAside.reduce(Int64(0)) { $0.addingClamped($1.count) } ?? 0
+    let setAside = Double(max(leftOut, count.setAside))
+    let certain = inResult - 0.5 * Double(min(doubtful, recovered))
+    let all = Double(recovered) + Double(lost) + Double(unplacedRows) + setAside
+    guard all > 0, certain > 0 else { return 0 }
+    let referenceLoss = min(1, Double(referencesCut) / max(1, inResult))
+    let value = 100 * certain / all * (1 - 0.2 * referenceLoss)
+    return min(99, max(1, Int(value)))
+  }
 }

@@ -26,7 +26,6 @@ struct ChainEnd {
     /// Its number in the record.
     var number: Int
 
-    /// The serial type.
     var code: Int64
 
     /// Where its bytes are; the content of the page begins at 0.

@@ -22,7 +22,6 @@ struct ChainEndExchange {
 
   private var reader: PageReader { context.reader }
 
-  /// An exchange that would make two rows better.
   private struct Offer {
     /// The other row; nil for a page that no row has.
     var other: Int?
@@ -36,7 +35,6 @@ struct ChainEndExchange {
     var theirs: ChainEnd.Judgement?
   }
 
-  /// A row whose end may be another's.
   private struct Suspect {
     /// Its number among the rows.
     var row: Int
@@ -79,7 +77,6 @@ struct ChainEndExchange {
     return exchange(suspects, &waiting)
   }
 
-  /// The rows whose ends fit worst.
   private func suspects(among waiting: [WaitingRow]) throws(SalvageError) -> [Suspect] {
     let rows = waiting.indices.filter { waiting[$0].isSuspect && reader.moved[waiting[$0].end.page] == nil }
       .sorted { waiting[$0].judgement.value < waiting[$1].judgement.value }

@@ -41,7 +41,6 @@ struct ContradictionSearch {
       || crawl.outsideSpan.count > 0
   }
 
-  /// Looks at every table with rowids.
   private mutating func run(
     progress: (Int) throws(SalvageError) -> Void
   ) throws(SalvageError) -> Contradictions {
@@ -166,7 +165,6 @@ struct KeyLimits {
   /// From here on the numbers are those of Core Data's own entities, whose tables have names that begin with an A.
   private static let firstOwnNumber: Int64 = 16000
 
-  /// No limits.
   init() {}
 
   /// Reads them from the pages that the trees of these tables lead to; what is not whole tells nothing.

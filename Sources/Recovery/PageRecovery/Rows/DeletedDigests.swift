@@ -6,7 +6,6 @@ struct DeletedDigests {
   private var digests: Set<UInt64> = []
   private var struck: Set<UInt64> = []
 
-  /// Adds a row's digest.
   mutating func add(_ digest: UInt64) {
     if digests.count < Self.limit { digests.insert(digest) }
   }

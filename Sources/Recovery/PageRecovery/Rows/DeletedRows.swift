@@ -11,9 +11,7 @@ struct DeletedRows {
   private var tables: RowTables { context.tables }
   private var reader: PageReader { context.reader }
 
-  /// A record that looks deleted.
   private struct Found {
-    /// Where it was found.
     enum Place {
       /// In the free space of a page in use.
       case freeSpace
@@ -191,7 +189,6 @@ struct DeletedRows {
     return dropped
   }
 
-  /// The rows of a leaf that is free.
   private func cells(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
     var scan = LeafScan()
     scan.read(

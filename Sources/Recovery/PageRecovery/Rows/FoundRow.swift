@@ -1,6 +1,4 @@
-/// Where a cell is.
 struct CellPlace: Hashable {
-  /// The page.
   var page: UInt32
 
   /// The offset of its payload on it.
@@ -15,7 +13,6 @@ struct FoundRow {
   /// The page that its cell is on.
   var page: UInt32
 
-  /// Its cell.
   var cell: LeafCell
 
   /// Why it is doubtful; nil where it is not.

@@ -7,7 +7,6 @@ struct ComparableIndex {
     /// It is the field of the table's records.
     case field(Int)
 
-    /// It is the rowid.
     case rowid
   }
 
@@ -51,7 +50,6 @@ struct IndexComparison {
   /// How many rows are looked at with one walk over an index.
   private static let rowsAtOnce = 1 << 16
 
-  /// How many walks there are at most.
   private static let maximumWalks = 16
 
   /// How many pages an entry that is read may fill.
@@ -99,7 +97,6 @@ struct IndexComparison {
     self.indexes = indexes
   }
 
-  /// Compares all indexes.
   mutating func run() throws(SalvageError) {
     for index in indexes {
       let isWhole = crawl.trees[index.tree].isComplete

@@ -26,7 +26,6 @@ struct IndexEvidence: Equatable {
 ///
 /// Which way a column is sorted, and whether the case of letters counts, is what all entries so far allow.
 struct EntryOrder {
-  /// How a column may be sorted.
   private struct Directions: OptionSet {
     let rawValue: Int
     static let ascending = Directions(rawValue: 1)

@@ -14,7 +14,6 @@ struct LongRows {
     case disputed(reason: String)
   }
 
-  /// What came of putting a row together.
   private enum Assembly {
     case whole(OverflowChains.Chain)
 

@@ -72,7 +72,6 @@ struct PageReading {
   /// Whether most rows of the page at hand have values that its table is not declared for, and fit another one.
   private var isLikeAnother = false
 
-  /// What was taken from a page.
   private struct Taken {
     /// How many of its rows became live ones.
     var rows = 0
@@ -98,7 +97,6 @@ struct PageReading {
     }
   }
 
-  /// Reads the cells of a page.
   private mutating func read(_ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ scan: inout LeafScan) {
     isLikeAnother = false
     let tree = context.crawl.trees[index]
@@ -146,7 +144,6 @@ struct PageReading {
     return own.map { other.fit.score - $0.score >= 1 } ?? true
   }
 
-  /// Writes the rows of a page.
   private mutating func write(
     _ scan: LeafScan, _ bytes: Span<UInt8>, page: UInt32, tree index: Int, _ payload: inout [UInt8]
   ) throws(SalvageError) {

@@ -12,10 +12,8 @@ struct RivalEvidence {
 
   /// How certain it is that the pages are a row's.
   enum Standing: Int {
-    /// Something contradicts it.
     case contradicted
 
-    /// Nothing tells.
     case open
 
     /// The content fits where the row's own part ends.

@@ -77,7 +77,6 @@ struct RowOutcome {
   /// What is to be said of the files, in words for the report; each means that something may be missing.
   let remarks: [String]
 
-  /// The pages.
   var reader: PageReader { crawl.reader }
 
   /// The account of each table.

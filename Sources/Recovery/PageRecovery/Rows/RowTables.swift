@@ -26,7 +26,6 @@ final class RowTables {
   /// Other versions of live rows, and rows that do not fit among them.
   private(set) var others: [OutputTable?]
 
-  /// Deleted rows.
   private(set) var deleted: [OutputTable?]
 
   /// The live rows that have a note of their own on why they are doubtful, by table; nil where it is not needed.
@@ -53,7 +52,6 @@ final class RowTables {
   /// What is left of rows whose long values are lost or doubtful, as records of their own.
   private var parts: [(row: FoundRow, record: [UInt8])] = []
 
-  /// The bytes of these records.
   private var partLength = 0
 
   /// How many bytes of them are kept until all other versions of rows are written.
@@ -62,7 +60,6 @@ final class RowTables {
   /// Live rows with text that is not valid, by table, of which it is not decided yet whether they are doubtful.
   private var invalidTexts: [Int: [FoundRow]] = [:]
 
-  /// How many those are.
   private var invalidTextCount = 0
 
   /// How many such rows are kept of all tables.

@@ -13,7 +13,6 @@ struct SwapSearch {
 
   init(_ context: RowContext) { self.context = context }
 
-  /// A page in a broken chain.
   private struct Link {
     /// The number of the page.
     var page: UInt32

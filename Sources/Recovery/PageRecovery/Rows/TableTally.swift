@@ -1,6 +1,5 @@
 /// The account of one table: what was recovered, and what is known to be lost.
 struct TableTally {
-  /// The table's name.
   var name: String
 
   /// Rows in the live table.
@@ -30,7 +29,6 @@ struct TableTally {
   /// The rowids of rows that were found whole and are not live ones, because their entity number is none of the table's.
   var ofUnknownEntity: Set<Int64> = []
 
-  /// Deleted rows found.
   var deleted: Int64 = 0
 
   /// Whether the number of lost rows is counted by an index that is whole and was held against the rows.
@@ -55,6 +53,5 @@ struct TableTally {
     onLostPages = max(0, onLostPages - (count - inPages))
   }
 
-  /// Rows that are lost.
   var lost: Int64 { destroyed + onLostPages }
 }

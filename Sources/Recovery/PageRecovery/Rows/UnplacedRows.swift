@@ -10,14 +10,11 @@ internal import SQLiteFormat
 struct UnplacedRows {
   /// How many records were written.
   struct Count {
-    /// Rows of tables.
     var rows: Int64 = 0
 
-    /// Entries of indexes.
     var entries: Int64 = 0
   }
 
-  /// The most fields that the table has.
   private static let maximumFields = 500
 
   /// How many of the tables that a page fits are named at most.

@@ -1,7 +1,6 @@
 /// A row whose long value could be put together, and is looked at again before it is written, because pages of the store
 /// are known to have changed places.
 struct WaitingRow {
-  /// The row.
   var row: FoundRow
 
   /// The end of its chain.

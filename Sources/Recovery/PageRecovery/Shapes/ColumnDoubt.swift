@@ -1,6 +1,5 @@
 /// What is not known of the order of a table's columns.
 struct ColumnDoubt {
-  /// The same in words.
   var words: String
 
   /// The places of a record whose columns may be exchanged with each other, group by group; empty where any may be.

@@ -23,7 +23,6 @@ struct ColumnOrders {
   /// Whether a table of the store has its columns in an order that no version of the model explains.
   private var isOtherWriter = false
 
-  /// The largest tables whose orders are worked out.
   private static let columnLimit = 128
 
   /// Reorders the columns of expected tables as the evidence says.

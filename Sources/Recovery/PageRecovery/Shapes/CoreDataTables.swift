@@ -40,7 +40,6 @@ struct CoreDataTables {
     }
   }
 
-  /// The statements of Core Data's own books.
   private static let bookkeeping = [
     "Z_PRIMARYKEY":
       "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
@@ -85,7 +84,6 @@ struct CoreDataTables {
     }
   }
 
-  /// Looks at the first rows of every leaf.
   private mutating func look() throws(SalvageError) {
     guard map.pageCount >= 1 else { return }
     let rows = PageRows(reader)

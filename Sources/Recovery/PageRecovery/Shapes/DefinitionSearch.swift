@@ -14,7 +14,6 @@ struct DefinitionSearch {
   /// Whether the store's metadata or its model cache was found, so that Core Data wrote it.
   let isCoreData: Bool
 
-  /// What was settled.
   struct Definitions {
     /// The tables of the model that the store is of, numbered as the store does; nil where no model is known.
     var shapes: ExpectedSchema?

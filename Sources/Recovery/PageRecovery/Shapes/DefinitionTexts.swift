@@ -6,10 +6,8 @@ internal import StoreFiles
 enum DefinitionTexts {
   private static let words = Array("CREATE TABLE ".utf8)
 
-  /// The longest statement that is read.
   private static let statementLimit = 1 << 16
 
-  /// How many statements are read at most.
   private static let limit = 4096
 
   /// The orders of columns that statements for some tables give, by the names of the tables in upper case; so are columns.

@@ -2,7 +2,6 @@ internal import SQLiteFormat
 
 /// Finds the definitions of dropped tables: deleted rows of the schema, in the free space of its pages.
 enum DroppedTables {
-  /// How many are kept at most.
   private static let limit = 256
 
   /// The entries of tables, the latest found first; some of them may be older versions of tables that are there.

@@ -10,13 +10,11 @@ struct EntityList {
   /// The numbers of the entities of each table, by its name in lower case.
   private var numbers: [String: ClosedRange<Int64>] = [:]
 
-  /// All numbers that the list has.
   private var known: Set<Int64> = []
 
   /// From here on the numbers are those of Core Data's own entities, whose tables have names that begin with an A.
   private static let firstOwnNumber: Int64 = 16000
 
-  /// No hierarchy of entities is deeper.
   private static let depthLimit = 64
 
   /// Reads the list of a store; it is empty where its tree is not whole.

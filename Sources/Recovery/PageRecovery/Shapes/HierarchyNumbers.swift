@@ -13,7 +13,6 @@ struct HierarchyNumbers {
 
   private var layout: StoreLayout { use.layout }
 
-  /// How many numbers are believed of one table.
   private static let limit = 64
 
   init(_ use: NumbersInUse, _ table: TableLayout, listed: [Int64: String]) {

@@ -9,10 +9,8 @@ struct ModelChoice {
   /// How many earlier versions of a model are looked at.
   private static let historyLimit = 32
 
-  /// What the caller knows of the store.
   private let model: SalvageModel?
 
-  /// What the store says of itself.
   private let identity: StoreIdentity
 
   /// Whether only a version of the caller's model will do.

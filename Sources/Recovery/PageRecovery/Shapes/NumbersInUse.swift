@@ -9,7 +9,6 @@ internal import SQLiteFormat
 struct NumbersInUse {
   /// The rows of a table that have one number.
   struct Rows {
-    /// How many were seen.
     var count = 0
 
     /// The columns in which any of them has a value, in upper case.

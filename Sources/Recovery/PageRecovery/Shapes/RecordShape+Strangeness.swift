@@ -24,7 +24,6 @@ extension RecordShape {
 
   /// A class of values in a field where a single wrong bit of the record's header makes that class of a usual one.
   struct Flippable: Hashable {
-    /// The field.
     var field: Int
 
     /// The class, as the bits of a set.

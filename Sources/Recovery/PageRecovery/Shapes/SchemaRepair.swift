@@ -24,7 +24,6 @@ struct SchemaRepair {
   /// Tables of the store under other names than the model's: what the model calls them, both in lower case.
   private var renamed: [String: String] = [:]
 
-  /// How many tables are named in remarks.
   private static let remarkLimit = 20
 
   /// Decides on the tables whose own definitions can be used.

@@ -22,7 +22,6 @@ struct StoreIdentity {
   /// How many pages are tried at most; each of the two rows is alone on its page.
   private static let maximumAttempts = 256
 
-  /// The longest value that is read.
   private static let maximumLength = 64 << 20
 
   /// Looks on every leaf that has few cells with one or three fields, then where the store's own schema says.
@@ -53,7 +52,6 @@ struct StoreIdentity {
     return identity
   }
 
-  /// Looks at the rows of a page.
   private mutating func look(
     _ page: UInt32, _ reader: PageReader, _ buffer: inout [UInt8], _ scratch: inout PageMap, _ attempts: inout Int
   ) throws(SalvageError) {

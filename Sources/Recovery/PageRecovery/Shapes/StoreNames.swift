@@ -104,7 +104,6 @@ extension StoreNames {
     }
   }
 
-  /// What a column is of, whatever its type.
   private struct Place: Hashable {
     var kind: Int
     var key: PropertyKey?

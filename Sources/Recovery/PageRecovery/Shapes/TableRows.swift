@@ -29,7 +29,6 @@ struct TableRows {
   /// How many fields of all tables are looked at.
   private static let fieldLimit = 1 << 21
 
-  /// How many tables are looked at.
   private static let tableLimit = 4096
 
   /// The share of rows that may contradict a definition: damage may have hit some of them.

@@ -165,7 +165,6 @@ struct TreeList {
     return definition.name.uppercased().hasPrefix("A") ? 16000...Self.highestNumber : 1...15999
   }
 
-  /// A number that no entity reaches.
   private static let highestNumber: Int64 = 1 << 20
 
   private mutating func addIndex(_ entry: SchemaEntry, isListed: Bool) {

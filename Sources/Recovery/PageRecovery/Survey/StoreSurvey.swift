@@ -44,7 +44,6 @@ package struct StoreSurvey {
     /// A pointer map, or the page of the lock bytes.
     case special
 
-    /// Anything else.
     case other
   }
 

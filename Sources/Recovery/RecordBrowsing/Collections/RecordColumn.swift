@@ -16,7 +16,6 @@ package struct RecordColumn: Sendable, Hashable {
     /// The primary key of another record, of that entity or of one that inherits from it.
     case toOne(destination: String)
 
-    /// Whatever SQLite holds.
     case stored(declaredType: String)
   }
 

@@ -24,7 +24,6 @@ struct CollectionPair {
   /// The properties whose values a page of records shows.
   var shown: ArraySlice<Property> { properties.prefix(Self.maximumShown) }
 
-  /// The columns that must be equal, as SQL.
   private let match: [(first: String, second: String)]
 
   /// The most properties whose values are shown; SQLite limits how many columns a result has.

@@ -100,7 +100,6 @@ extension SideComparison {
     return ComparedPair.Record(entity: side.entity, key: key, label: label, exists: exists)
   }
 
-  /// The relationship of that name in each store.
   private func relationships(_ name: String) throws(RecordBrowsingError) -> (first: ManyToMany?, second: ManyToMany?) {
     let one = first.manyToMany.first { $0.name == name }
     let other = second.manyToMany.first { $0.name == name }

@@ -29,7 +29,6 @@ extension BrowsedStore {
   /// How long it waits before the second time; twice as long before each other one.
   private static let firstPause: Duration = .milliseconds(50)
 
-  /// What a query took too much of.
   private enum Excess: Error {
     case time, memory
     /// The files in which it sorts and gathers rows.
@@ -243,7 +242,6 @@ extension BrowsedStore {
     }
   }
 
-  /// The one statement of a query.
   private static func statement(_ sql: String, _ database: Database) throws -> Statement {
     let all = try database.allStatements(sql: sql)
     guard let statement = try all.next() else {
@@ -285,7 +283,6 @@ extension BrowsedStore {
     }
   }
 
-  /// What SQLite says, as it says it.
   private static func words(_ error: DatabaseError) -> String {
     error.message.map { "SQLite says “\($0)”" } ?? "SQLite reported \(error.resultCode)"
   }

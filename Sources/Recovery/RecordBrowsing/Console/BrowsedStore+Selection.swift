@@ -57,7 +57,6 @@ extension BrowsedStore {
     return result
   }
 
-  /// A value as it stands in SQL.
   private static func literal(_ value: DatabaseValue) -> String {
     switch value.storage {
     case .null: "NULL"

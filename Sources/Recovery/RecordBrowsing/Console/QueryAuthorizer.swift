@@ -12,13 +12,11 @@ internal import GRDBSQLite
     /// The names of ordinary tables, each with those of its columns whose values are stored; all without case.
     fileprivate var tables: [String: Set<String>]
 
-    /// Whether SQLite computes a column of any table.
     fileprivate var haveComputedColumns = false
 
     /// The names of what is no ordinary table: the store's views and virtual tables, and SQLite's own modules.
     fileprivate var others: Set<String>
 
-    /// The functions, without case.
     fileprivate var functions: Set<String>
 
     /// The rules for the schema of a connection.
@@ -55,10 +53,8 @@ internal import GRDBSQLite
       }
     }
 
-    /// What SQLite calls the number of a row.
     private static let rowNames: Set<String> = ["", "rowid", "oid", "_rowid_"]
 
-    /// Whether a column may be read.
     fileprivate func allows(_ column: String, of table: String) -> Bool {
       let (table, column) = (table.caseFolded, column.caseFolded)
       // The number of a row is told by these names, where no column has them; and SQLite asks without a column for a table of

@@ -47,7 +47,6 @@ struct QueryCatalog: Sendable {
   /// The statements that give entities their names, by the names without case.
   private(set) var views: [String: String] = [:]
 
-  /// The most entities that get a name.
   private static let mostViews = 5000
 
   init(_ database: Database, _ collections: [RecordCollection]) throws {

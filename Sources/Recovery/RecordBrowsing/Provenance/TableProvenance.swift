@@ -9,7 +9,6 @@ package struct TableProvenance: Sendable, Hashable {
     /// The number of that table in the notes.
     var id: Int64
 
-    /// Its name.
     var name: String
 
     /// The states that its rows have.
@@ -45,7 +44,6 @@ package struct TableProvenance: Sendable, Hashable {
   /// Where its rows are that are no live ones.
   var apart: [Apart] = []
 
-  /// The selection of its live rows, as SQL.
   private var live: String
 
   /// What stands for their rowid in it, as SQL.
@@ -54,7 +52,6 @@ package struct TableProvenance: Sendable, Hashable {
   /// The notes on single rows, as they stand in SQL.
   static let rows = "lazaret_browsed_rows"
 
-  /// The notes on pages.
   static let places = "lazaret_browsed_places"
 
   /// The tables that have notes.

@@ -20,10 +20,8 @@ package final class RowStream: Sendable {
     var isCancelled = false
   }
 
-  /// How many rows come at once.
   private static let batchSize = 256
 
-  /// How many batches are read ahead.
   private static let capacity = 4
 
   /// Begins the reading; nothing is read for a stream that nothing is taken from.

@@ -13,6 +13,5 @@ package enum StoreSide: Sendable {
   /// A store that an app may be using: a copy of it as of one commit.
   case live(StoreFileSet)
 
-  /// A backup, unpacked.
   case backup(BackupIdentifier, FolderPlace)
 }

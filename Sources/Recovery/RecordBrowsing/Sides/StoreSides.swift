@@ -37,7 +37,6 @@ package final class StoreSides: Sendable {
     var live: [String: (name: String, time: Timestamp)] = [:]
   }
 
-  /// How many sides are open at a time.
   private static let capacity = 8
 
   /// For how many seconds a copy of a store in use is shown, though the store may have changed.

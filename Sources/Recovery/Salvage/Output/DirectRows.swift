@@ -10,7 +10,6 @@ struct DirectRows {
   private let fieldCount: Int
   private let isIdentity: Bool
 
-  /// Rows taken.
   private(set) var count: Int64 = 0
 
   /// How many rows have which entity number.
@@ -21,7 +20,6 @@ struct DirectRows {
   /// Whether some row has no proper save count.
   private(set) var hasUnsaved: Bool
 
-  /// The primary keys.
   private(set) var keys: KeySet
 
   /// The primary keys that each reference leads to.
@@ -99,7 +97,6 @@ struct DirectRows {
     return made
   }
 
-  /// The largest rowid taken.
   var last: Int64? { tree.last }
 
   /// Takes a row; false where it is for SQLite to insert.

@@ -15,7 +15,6 @@ final class DirectTable: NewTable {
     /// The classes of values that SQLite would store in it as they are.
     var classes: StorageClasses
 
-    /// What it holds.
     var role = Role.other
   }
 
@@ -36,7 +35,6 @@ final class DirectTable: NewTable {
     rows = DirectRows(tree, columns: columns, fieldCount: fieldCount, budget: budget)
   }
 
-  /// Rows taken.
   var count: Int64 { rows.count }
 
   /// How many rows have which entity number.
@@ -45,13 +43,11 @@ final class DirectTable: NewTable {
   /// Whether some row has no proper save count.
   var hasUnsaved: Bool { rows.hasUnsaved }
 
-  /// The primary keys.
   var keys: KeySet { rows.keys }
 
   /// The primary keys that each reference leads to.
   var references: [KeySet] { rows.references }
 
-  /// The largest rowid taken.
   var last: Int64? { rows.last }
 
   /// Makes an index of the rows that come from now on; the columns are places in the new table.

@@ -5,12 +5,9 @@ internal import SQLiteFormat
 ///
 /// An entry is the keys of one or two columns and the rowid, as numbers without sign whose order is SQLite's.
 struct EntrySorter {
-  /// What the keys are.
   enum Keys {
-    /// Integers.
     case integers
 
-    /// Integers and reals.
     case numbers
   }
 
@@ -20,7 +17,6 @@ struct EntrySorter {
   /// The number of columns: one or two.
   let width: Int
 
-  /// Whose the entries are in the space.
   private let number: Int
 
   /// Whether every entry could be taken; else SQLite has to make the index.
@@ -35,7 +31,6 @@ struct EntrySorter {
 
   private static let sign: UInt64 = 1 << 63
 
-  /// The number for an integer.
   private static func number(_ value: Int64) -> UInt64 { UInt64(bitPattern: value) ^ sign }
 
   /// The number for a value of a record; nil where the sorter cannot take it.

@@ -17,17 +17,14 @@ final class NewPages {
   private let file: WritableFile
   private var reader: ReadableFile?
 
-  /// The number of the next page.
   private var next: UInt32
 
   /// Pages that are not written yet, the first of which has the number `runStart`.
   private var run: [UInt8] = []
   private var runStart: UInt32
 
-  /// The pointer maps; nil where there are none.
   private var maps: NewPointerMaps?
 
-  /// The bytes of a write.
   private static let runLength = 1 << 19
 
   /// Opens a database that SQLite made and that no process uses.
@@ -90,7 +87,6 @@ final class NewPages {
 
   private func offset(of page: UInt32) -> Int64 { Int64(page - 1) * Int64(pageSize) }
 
-  /// The file, opened again where it has grown.
   private func readable(_ page: UInt32) throws(FileError) -> ReadableFile? {
     if (reader?.count ?? 0) < offset(of: page) + Int64(pageSize) { reader = try fileSystem.open(path) }
     return reader
@@ -160,7 +156,6 @@ extension Array where Element == UInt8 {
     for index in bytes.indices { target[offset &+ index] = bytes[index] }
   }
 
-  /// Writes a big-endian number.
   mutating func set(_ value: UInt32, at offset: Int) {
     self[offset] = UInt8(truncatingIfNeeded: value >> 24)
     self[offset + 1] = UInt8(truncatingIfNeeded: value >> 16)

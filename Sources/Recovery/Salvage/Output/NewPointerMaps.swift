@@ -3,7 +3,6 @@ internal import SQLiteFormat
 /// The pointer maps of a new database while its pages are added: those that were used last are in memory, the others on the
 /// disk.
 struct NewPointerMaps {
-  /// The memory that they take together, in bytes.
   private static let limit = 1 << 19
 
   private let layout: PageLayout

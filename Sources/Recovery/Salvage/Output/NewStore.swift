@@ -41,7 +41,6 @@ final class NewStore: NewTables {
     var isForeign = false
   }
 
-  /// The file.
   let path: FilePath
 
   private let facts: Facts

@@ -47,7 +47,6 @@ package final class SortingSpace {
   package static let entryLimit = 1 << 17
   private let limit: Int
 
-  /// The bytes that are written at once.
   private static let pieceLength = 1 << 18
 
   private let path: FilePath

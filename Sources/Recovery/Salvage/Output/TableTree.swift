@@ -10,7 +10,6 @@ struct TableTree {
   private let geometry: PayloadGeometry
   private let pageSize: Int
 
-  /// The leaf that is being filled.
   private var leaf: [UInt8]
   private var cellCount = 0
   private var contentStart: Int

@@ -18,7 +18,6 @@ struct Declarations {
     /// The table it belongs to.
     var table: String
 
-    /// The statement.
     var sql: String
 
     /// Whether it makes a virtual table.
@@ -227,7 +226,6 @@ struct Declarations {
   /// The bytes of a value that is searched for, and in, without delay.
   private static let shortLength: Int64 = 64 << 10
 
-  /// The bytes that every value may have.
   private static let leastLength: Int64 = 1 << 20
 
   /// What the values of a statement's expressions may take together at the least, in bytes.

@@ -37,7 +37,6 @@ struct PlainAssembly {
     aside = SetAsideRows(database)
   }
 
-  /// Fills the new database.
   mutating func run(tell: (Int64, Int64) throws -> Void) throws {
     let statements = found.statements.filter { !$0.isVirtual }
     var names = raw.all.map(\.name).filter { !$0.hasPrefix("lazaret_") }.map(found.ownName)

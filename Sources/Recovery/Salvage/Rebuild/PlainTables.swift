@@ -180,7 +180,6 @@ struct PlainTables {
     }
   }
 
-  /// Whether a table never gives a key twice.
   private func isCounting(_ name: String) throws -> Bool {
     let sql = try String.fetchOne(
       database, sql: "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", arguments: [name])
@@ -205,7 +204,6 @@ struct PlainTables {
     try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(table.sql)") ?? 0
   }
 
-  /// Makes indexes.
   mutating func makeIndexes(_ statements: [Statement]) throws {
     for index in statements {
       let table = SQLText.quotedIdentifier(index.table)
@@ -309,7 +307,6 @@ struct PlainTables {
     if let words = try ConvertedValues(of: source, into: types).keep(in: &aside, database) { conversions.append(words) }
   }
 
-  /// Copies the rows, certain ones first.
   private func copy(_ source: RawTables.Table, into name: String) throws {
     let columns = try columns(of: name, in: source)
     guard !columns.isEmpty else { return }
@@ -328,7 +325,6 @@ struct PlainTables {
     try database.execute(sql: insertion)
   }
 
-  /// Sets those rows aside that a table refused.
   private func keepRefused(
     of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
   ) throws -> [SalvageReport.Rebuild.Repair] {

@@ -36,12 +36,10 @@ struct RebuildConnection {
     try wrapping(failure) { try connection.run(body) }
   }
 
-  /// Reads.
   func read<Value>(_ body: (Database) throws -> Value) throws(SalvageError) -> Value {
     try wrapping(failure) { try connection.read(body) }
   }
 
-  /// Closes the connection.
   func close() throws(SalvageError) {
     try wrapping(failure) { try connection.close() }
   }

@@ -22,7 +22,6 @@ struct RebuildFolder {
   /// The files of large values.
   var external: FilePath { path.appending("external") }
 
-  /// What is being put into its place.
   private var journal: FilePath { path.appending("installing.json") }
 
   init(for output: FilePath, in fileSystem: FileSystem) {

@@ -41,7 +41,6 @@ extension StoreAssembly {
     }
   }
 
-  /// Replaces numbers in a column.
   private func translate(
     _ column: String, of table: TableLayout, _ new: (Int64) -> Int64, known: () -> [Int64]
   ) throws {

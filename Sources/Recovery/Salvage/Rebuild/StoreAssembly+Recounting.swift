@@ -90,10 +90,8 @@ extension SalvageReport {
     /// The name of the entity, else of the table.
     var name: String
 
-    /// The table.
     var table: String
 
-    /// How many are there.
     var recovered: Int64
 
     /// How many were found and are not there; nil for all that were found and are not there.

@@ -1,8 +1,10 @@
+internal import Foundation
 internal import GRDB
 internal import ManagedObjectModel
 internal import PageRecovery
 internal import PersistentStore
 internal import StoreFiles
+internal import SystemPackage
 
 /// The filling of a new Core Data store from a raw salvage: whole tables first, then what does not fit is repaired.
 ///
@@ -330,5 +332,111 @@ struct StoreAssembly {
   ) {
     guard count > 0 else { return }
     list.append(Repair(entity: entity, property: property, reason: reason, count: count, primaryKeys: keys))
+  }
+}
+
+extension StoreAssembly {
+  /// Computes the derived attributes anew, because what they are derived from may be gone; those that hold a time are kept.
+  func computeDerivedValues() throws {
+    for entity in layout.entities {
+      let properties = layout.model.entities[entity.name]?.properties ?? [:]
+      for (name, property) in properties.ordered(by: { $0.key < $1.key }) {
+        guard let attribute = property.attribute, !attribute.traits.isTransient,
+          case .attribute(let columns) = layout.storage(of: name, in: entity.name), let column = columns.first,
+          let value = layout.derivedValue(of: attribute, entity, isTimeWanted: false)
+        else { continue }
+        try database.execute(
+          sql: "UPDATE main.\(SQLText.identifier(entity.tableName)) AS o SET \(column.sqlName) = \(value) "
+            + "WHERE o.Z_ENT BETWEEN \(entity.numbers.lowerBound) AND \(entity.numbers.upperBound) "
+            + "AND o.\(column.sqlName) IS NOT \(value)")
+      }
+    }
+  }
+}
+
+extension StoreAssembly {
+  /// The longest name of a file of a large value: a marker and a UUID, with room for what other versions write.
+  private static let longestName = 80
+
+  /// Counts the large values whose files are gone, by attribute; the records name them and stay as they are.
+  ///
+  /// - Parameter folder: the folder of the evidence that holds the files.
+  mutating func countMissingFiles(in folder: FilePath, _ fileSystem: FileSystem) throws {
+    for entity in layout.entities {
+      let properties = layout.model.entities[entity.name]?.properties ?? [:]
+      for (name, property) in properties.ordered(by: { $0.key < $1.key }) {
+        guard let attribute = property.attribute, !attribute.traits.isTransient,
+          attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
+          case .attribute(let columns) = layout.storage(of: name, in: entity.name), let column = columns.first
+        else { continue }
+        // A large value is two, and the name of its file (format section 3.7).
+        let values = try Data.fetchCursor(
+          database,
+          sql: "SELECT \(column.sqlName) FROM main.\(SQLText.identifier(entity.tableName)) "
+            + "WHERE typeof(\(column.sqlName)) = 'blob' AND length(\(column.sqlName)) BETWEEN 2 AND \(Self.longestName) "
+            + "AND substr(\(column.sqlName), 1, 1) = x'02'")
+        var missing = 0
+        while let value = try values.next() {
+          let text = String(decoding: value.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
+          // A name that leads elsewhere is none.
+          guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {
+            missing += 1
+            continue
+          }
+          if try fileSystem.status(of: folder.appending("_EXTERNAL_DATA").appending(file)) == nil { missing += 1 }
+        }
+        guard missing > 0 else { continue }
+        missingFiles += missing
+        remarks.append(
+          "\(printable(entity.name)).\(printable(name)): \(missing) large \(missing == 1 ? "value is" : "values are") "
+            + "gone; \(missing == 1 ? "its file is" : "their files are") not beside the store")
+      }
+    }
+  }
+}
+
+extension StoreAssembly {
+  /// Makes a unique index; where rows contradict each other, a certain one wins over a doubtful one, else the lowest key.
+  mutating func createUnique(_ index: IndexLayout) throws {
+    do {
+      try database.execute(sql: index.statement)
+      return
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      try settle(index)
+    }
+    try database.execute(sql: index.statement)
+  }
+
+  private mutating func settle(_ index: IndexLayout) throws {
+    guard let table = layout.table(named: index.tableName), let source = raw[index.tableName] else { return }
+    let name = SQLText.identifier(index.tableName)
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let list = columns.joined(separator: ", ")
+    // NULL differs from NULL in a unique index.
+    let filled =
+      (columns.map { "\($0) IS NOT NULL" } + (index.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND ")
+    let isDoubtful = try doubt()?.condition(source.name, key: "Z_PK") ?? "0"
+    try database.execute(sql: "CREATE TEMP TABLE IF NOT EXISTS loser (k INTEGER PRIMARY KEY); DELETE FROM temp.loser")
+    try database.execute(
+      sql: """
+        INSERT INTO temp.loser SELECT k FROM (
+          SELECT Z_PK AS k, row_number() OVER (PARTITION BY \(list) ORDER BY \(isDoubtful), Z_PK) AS place
+          FROM main.\(name) WHERE \(filled))
+        WHERE place > 1
+        """)
+    var entity = table.rootEntityName
+    var properties: String?
+    if case .uniqueness(let entityName, let names) = index.purpose {
+      entity = entityName
+      properties = names.joined(separator: ",")
+    }
+    let before = account.setAside.count
+    try setAside(
+      table, .conflict, entity: entity, property: properties, where: "Z_PK IN (SELECT k FROM temp.loser)")
+    account.conflicts += account.setAside[before...].map { repair in
+      var repair = repair
+      repair.reason = nil
+      return repair
+    }
   }
 }

@@ -8,7 +8,6 @@ struct ExternalValues {
   private let target: FilePath
   private let fileSystem: FileSystem
 
-  /// How many there are.
   private(set) var count = 0
 
   private static let pieceLength = 65536

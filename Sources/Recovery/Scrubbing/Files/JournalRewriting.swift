@@ -29,7 +29,6 @@ struct JournalRewriting {
     try copyBetween(journal, end..<journal.count, set)
   }
 
-  /// Headers between records stay; anything else becomes filling.
   private func copyBetween(_ journal: any ByteSource, _ range: Range<Int64>, _ set: ScrubbedSet) throws(FileError) {
     var offset = range.lowerBound
     let sector = Int64(images.sectorSize)

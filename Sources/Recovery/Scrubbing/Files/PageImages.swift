@@ -4,7 +4,6 @@ internal import StoreFiles
 
 /// Where all page images of a store are, in all of its files, and in what order they replaced each other.
 struct PageImages {
-  /// A frame or record.
   struct Place {
     /// The page that it is an image of.
     var page: UInt32

@@ -5,7 +5,6 @@ internal import SystemPackage
 final class ScrubbedFile {
   private let file: WritableFile
 
-  /// Its path.
   let path: FilePath
 
   /// Makes the file, of a size, zeros everywhere.

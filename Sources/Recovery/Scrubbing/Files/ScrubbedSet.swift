@@ -26,7 +26,6 @@ final class ScrubbedSet {
     }
   }
 
-  /// Writes a page image.
   func write(_ image: PageImage, _ bytes: [UInt8], count: Int, at offset: Int64) throws(FileError) {
     switch image {
     case .main: try main.write(bytes, count: count, at: offset)

@@ -1,6 +1,5 @@
 /// What each byte of a page is, so that structure wins over values and nothing is written twice.
 struct PageMask {
-  /// The byte is unclaimed.
   static let free: UInt8 = 0
 
   /// It is structure, or stays for other reasons.

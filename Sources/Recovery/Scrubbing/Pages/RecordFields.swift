@@ -2,13 +2,11 @@ internal import SQLiteFormat
 
 /// The fields of one record: its serial types, and where their bytes are.
 struct RecordFields {
-  /// The serial types.
   private(set) var codes: [Int64] = []
 
   /// Where each field's bytes begin.
   private(set) var starts: [Int] = []
 
-  /// Where the header ends.
   private(set) var headerEnd = 0
 
   /// Whether header and length agree.

@@ -5,13 +5,11 @@ internal import StoreFiles
 extension ScrubRun {
   /// A part of a payload on an overflow page.
   struct Piece {
-    /// The page's image.
     var image: PageImage
 
     /// Where in the payload its bytes begin.
     var start: Int
 
-    /// How many there are.
     var count: Int
   }
 

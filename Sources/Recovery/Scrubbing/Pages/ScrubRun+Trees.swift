@@ -3,7 +3,6 @@ internal import SQLiteFormat
 internal import StoreFiles
 
 extension ScrubRun {
-  /// A cell whose record was read.
   private struct Cell {
     var start: Int
     var payload: Int
@@ -275,7 +274,6 @@ extension ScrubRun {
     }
   }
 
-  /// Marks what became of a field.
   private func mark(_ mask: inout PageMask, _ range: Range<Int>, _ code: Int64, _ outcome: Pseudonyms.Outcome) {
     let isText = code >= 13 && code & 1 == 1
     switch outcome {

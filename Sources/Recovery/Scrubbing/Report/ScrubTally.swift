@@ -6,7 +6,6 @@ struct ScrubTally {
   /// Pages by what became of them.
   var pages = ScrubReport.Pages()
 
-  /// What was not understood.
   var gaps: [ScrubReport.Gap] = []
 
   /// How many there are in all, and their bytes.

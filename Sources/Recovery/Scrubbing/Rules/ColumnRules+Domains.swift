@@ -101,7 +101,6 @@ extension ColumnRules {
       || (name.hasSuffix("Id") || name.hasSuffix("ID")) && name.dropLast(2).last?.isLowercase == true
   }
 
-  /// Whether a column holds flags, by its type.
   private static func isFlag(_ column: ColumnDefinition, _ table: String, _ layout: StoreLayout?) -> Bool {
     if let found = layout?.table(named: table)?.column(named: column.name) {
       switch found.role {
@@ -147,7 +146,6 @@ extension ColumnRules {
     return domain
   }
 
-  /// Makes one group of those that were joined.
   private mutating func takeOver(_ joined: [Int]) {
     func root(_ domain: Int) -> Int { Self.root(domain, joined) }
     for domain in domains.indices where root(domain) != domain {
@@ -173,7 +171,6 @@ extension ColumnRules {
     domains[domain].isOrdered && joined.indices.contains { $0 != domain && joined[$0] == domain }
   }
 
-  /// What a column refers to.
   private static func place(_ target: TableConditions.Target, _ survey: StoreSurvey) -> Place? {
     guard
       let tree = survey.trees.firstIndex(where: {

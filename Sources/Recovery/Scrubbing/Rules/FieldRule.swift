@@ -1,8 +1,6 @@
 /// What happens to a column's values.
 struct FieldRule: Sendable, Hashable {
-  /// The kinds of treatment.
   enum Kind: Sendable, Hashable {
-    /// Values become pseudonyms.
     case replace
 
     /// Values stay: the caller exempted them.

@@ -21,7 +21,6 @@ struct BlockFilter: Sendable {
   @inline(__always)
   private static func pattern(_ hash: UInt64) -> UInt64 { 1 &<< (hash & 63) | 1 &<< (hash &>> 6 & 63) }
 
-  /// Puts a key in.
   mutating func insert(_ key: UInt64) {
     let hash = Self.mixed(key)
     words[Int(truncatingIfNeeded: hash &>> shift)] |= Self.pattern(hash)

@@ -18,7 +18,6 @@ package struct FingerprintSet: Sendable {
   private var slots = [UInt64](repeating: 0, count: 1 << 12)
   private var waiting = 0
 
-  /// The runs; empty while there are few fingerprints.
   private var stretches: [Stretch] = []
   private var settled = 0
 
@@ -81,7 +80,6 @@ package struct FingerprintSet: Sendable {
     return index < end && rests[index] == rest
   }
 
-  /// Whether a fingerprint is in a run.
   private func isSettled(_ fingerprint: UInt64) -> Bool {
     let bits = mixed(fingerprint)
     let (stretch, run) = (Self.stretch(bits), Self.run(bits))
@@ -154,7 +152,6 @@ package struct FingerprintSet: Sendable {
     return left
   }
 
-  /// Merges what belongs to one stretch into it.
   private mutating func merge(_ added: ArraySlice<UInt64>, into number: Int, upTo limit: Int) -> Int {
     var old = Stretch()
     swap(&old, &stretches[number])

@@ -26,7 +26,6 @@ struct ScanBlock {
   private var hexadecimalDigits: [UInt64] = []
   private var padding: [UInt64] = []
 
-  /// Makes room, once.
   private mutating func prepare() {
     guard plain.isEmpty else { return }
     plain = [UInt32](repeating: 0, count: Self.length)
@@ -57,7 +56,6 @@ struct ScanBlock {
 
   // Buffers are handed over one by one in what follows: as parts of a whole they would be looked up anew for every byte.
 
-  /// Asks the small filters of all places.
   private static func first(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ values: WatchedValues, _ plainBuffer: inout [UInt32],
     _ wordBuffer: inout [UInt64], _ wideBuffer: inout [UInt32]

@@ -1,6 +1,5 @@
 /// Pieces of a stream, each with the end of the one before, so that nothing that lies across two is missed.
 struct ScanWindow {
-  /// The bytes at hand.
   private(set) var bytes: [UInt8] = []
 
   /// How many bytes at the beginning were there before.

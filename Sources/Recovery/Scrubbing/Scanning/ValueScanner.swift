@@ -80,7 +80,6 @@ public struct ValueScanner: Sendable {
     return parts[0].findings
   }
 
-  /// Where a thread leaves what it found.
   private final class Part {
     var findings = Findings()
   }

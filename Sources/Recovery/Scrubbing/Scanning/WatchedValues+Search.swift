@@ -42,7 +42,6 @@ extension WatchedValues {
     return nil
   }
 
-  /// A value that begins at a place.
   private func hit(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> Hit? {
     let word = Self.word(bytes, index, end &- index)
     let pair = Int(truncatingIfNeeded: word & 0xffff)

@@ -33,7 +33,6 @@ struct WatchedValues: Sendable {
   /// Values that may be found.
   private(set) var exempt = FingerprintSet()
 
-  /// Numbers, by value.
   private var numbers = FingerprintSet()
 
   // What nearly all places are dismissed by: the first four bytes of all values, and then the first eight of long ones and short

@@ -169,7 +169,6 @@ struct DateShift: Sendable {
     part <= cut.from ? part / cut.from * cut.to : cut.to + (part - cut.from) / (1 - cut.from) * (1 - cut.to)
   }
 
-  /// A date, shifted.
   func callAsFunction(_ date: Double) -> Double {
     guard !Self.isStuck(date), seconds != 0 else { return date }
     let isMirrored = isSplit && date < 0

@@ -11,10 +11,8 @@ enum MetadataScrub {
 
   /// A value of an app's.
   struct Place {
-    /// What it is.
     var kind: Kind
 
-    /// Its bytes.
     var range: Range<Int>
   }
 
@@ -112,7 +110,6 @@ enum MetadataScrub {
     return places
   }
 
-  /// The names of Core Data's own entries.
   private static let coreDataNames: Set<String> = [
     "NSStoreType", "NSStoreUUID", "NSStoreModelVersionHashes", "NSStoreModelVersionHashesVersion",
     "NSStoreModelVersionHashesDigest", "NSStoreModelVersionChecksumKey", "NSStoreModelVersionIdentifiers",

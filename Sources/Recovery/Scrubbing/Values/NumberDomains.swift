@@ -19,7 +19,6 @@ struct NumberDomains: Sendable {
     /// How many rows were found of which it holds the number.
     fileprivate(set) var rows: Int64 = 0
 
-    /// The different integers of up to six digits.
     fileprivate var small = ShortNumbers()
 
     /// The numbers of rows of more than six digits, those that follow each other together.

@@ -8,7 +8,6 @@ package struct NumberRuns: Sendable {
 
   private var waiting: [ClosedRange<Int64>] = []
 
-  /// How many runs are held at most.
   private let limit: Int
 
   /// The numbers that found no room.

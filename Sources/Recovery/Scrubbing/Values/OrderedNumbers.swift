@@ -16,7 +16,6 @@ struct OrderedNumbers {
   private var replaced: [Int64] = []
   private var reals: [Double] = []
 
-  /// Reals without fractions, and what they become.
   private var large: [Double] = []
   private var largeReplaced: [Double] = []
 
@@ -28,7 +27,6 @@ struct OrderedNumbers {
     if !integers.insert(number, limit: Self.limit) { leftOut += 1 }
   }
 
-  /// Adds a real.
   mutating func insert(real number: Double) {
     guard number.isFinite else {
       leftOut += 1

@@ -93,7 +93,6 @@ struct OrderedSymbol {
 
   private static func swapped(_ unit: UInt32) -> UInt64 { UInt64((unit & 0xff) << 8 | unit >> 8) }
 
-  /// What a character is compared by.
   private static func key(_ scalar: UInt32, _ encoding: TextEncoding) -> UInt64 {
     guard encoding != .utf8 else { return UInt64(scalar) }
     let isLittle = encoding == .utf16LittleEndian

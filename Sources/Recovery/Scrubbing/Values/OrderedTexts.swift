@@ -16,7 +16,6 @@ struct OrderedTexts {
   /// How much of a value is put in order; the rest of longer ones is replaced freely.
   static let longest = 256
 
-  /// A value.
   struct Entry {
     var offset: UInt32
     var length: UInt16

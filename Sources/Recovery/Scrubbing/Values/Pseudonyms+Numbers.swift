@@ -88,7 +88,6 @@ extension Pseudonyms {
     return pseudonym
   }
 
-  /// How many numbers are tried in turn.
   private static let nextNumbers: UInt64 = 1 << 16
 
   /// Whether an integer is none of the store's, and no value is in its bytes.

@@ -1,6 +1,5 @@
 /// The app's model as a store carries it, by whose bytes it is known wherever damage put its pages.
 struct CheckedModel: Sendable {
-  /// The packed archive.
   let bytes: [UInt8]
 
   /// Where the piece of each page behind that of the row begins, by the piece's first eight bytes.

@@ -5,7 +5,6 @@ struct CheckedPage: Sendable {
     /// Its bytes on the page, as many as are on it.
     var range: Range<Int>
 
-    /// Its serial type.
     var type: Int64
 
     /// Its place in the record.

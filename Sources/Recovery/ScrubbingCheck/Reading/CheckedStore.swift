@@ -8,19 +8,15 @@ struct CheckedStore: Sendable {
 
   /// A page image in one of the files.
   struct Image: Sendable {
-    /// The page.
     var page: Int
 
-    /// Where it begins.
     var offset: Int64
   }
 
   /// A part of the store with page images, and what is none.
   struct Part: Sendable {
-    /// Which one.
     var part: StoreFileSet.Part
 
-    /// Its bytes.
     var source: any ByteSource
 
     /// The images in the order of the file.
@@ -38,7 +34,6 @@ struct CheckedStore: Sendable {
     case metadata
   }
 
-  /// The files.
   let parts: [Part]
 
   /// The sizes of pages; nil where no page of a database was found.
@@ -47,7 +42,6 @@ struct CheckedStore: Sendable {
   /// Where page 1 begins in the main file.
   let base: Int64
 
-  /// The trees.
   private(set) var trees: [CheckedTree] = [.schema]
 
   /// For each page the tree that its root leads to; 0 for none, else one more than its place in ``trees``.
@@ -59,7 +53,6 @@ struct CheckedStore: Sendable {
   /// The names of the schema and the model as they are spelled, which is how they stay.
   private(set) var names: Set<String> = []
 
-  /// The same in capital letters.
   private var capitals: Set<String> = []
 
   /// The app's model, which stays wherever its pages are; nil where none is known.
@@ -197,7 +190,6 @@ struct CheckedStore: Sendable {
     capitals.insert(name.uppercased())
   }
 
-  /// An entry of the schema.
   private struct Entry {
     var kind: String
     var name: String

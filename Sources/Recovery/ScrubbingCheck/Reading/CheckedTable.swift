@@ -2,7 +2,6 @@
 struct CheckedTable {
   /// A column, in the order of the records.
   struct Column {
-    /// Its name.
     var name: String
 
     /// Whether its integers lead to rows, or are numbers of rows.
@@ -12,7 +11,6 @@ struct CheckedTable {
     var targets: [String] = []
   }
 
-  /// The table's name.
   let name: String
 
   /// The columns that records hold; empty where the statement is not understood.
@@ -70,7 +68,6 @@ struct CheckedTable {
     if isWithoutRowid { columns = [] }
   }
 
-  /// The tables behind the word REFERENCES.
   private static func targets(_ item: [String]) -> [String] {
     zip(item, item.dropFirst()).filter { $0.0.uppercased() == "REFERENCES" }.map(\.1)
   }

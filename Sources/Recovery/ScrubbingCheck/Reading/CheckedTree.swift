@@ -2,7 +2,6 @@
 struct CheckedTree {
   /// What the specification says of a field.
   struct Rule {
-    /// Whether it stays.
     var isKept = false
 
     /// Whether it is overwritten with filling.
@@ -36,7 +35,6 @@ struct CheckedTree {
   /// Whether all of it stays.
   var isKept: Bool { other.isKept }
 
-  /// The schema.
   static let schema = CheckedTree(name: nil, keepsRowids: true)
 
   private init(name: String?, keepsRowids: Bool) {
@@ -44,7 +42,6 @@ struct CheckedTree {
     self.keepsRowids = keepsRowids
   }
 
-  /// A table.
   init(_ table: CheckedTable, keeping: Set<String>, dropping: Set<String>) {
     name = table.name
     other.isKept = table.isKept && table.name.lowercased() != "sqlite_sequence"

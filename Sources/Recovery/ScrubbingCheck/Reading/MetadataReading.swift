@@ -3,7 +3,6 @@ struct MetadataReading {
   /// The bytes of text, data, dates and reals below entries that are not Core Data's own.
   private(set) var appValues: [Range<Int>] = []
 
-  /// The names of Core Data's own entries.
   private static let own: Set<String> = [
     "NSStoreType", "NSStoreUUID", "NSStoreModelVersionHashes", "NSStoreModelVersionHashesVersion",
     "NSStoreModelVersionHashesDigest", "NSStoreModelVersionChecksumKey", "NSStoreModelVersionIdentifiers",
@@ -12,7 +11,6 @@ struct MetadataReading {
     "NSPersistentStoreDeferredLightweightMigrationOptionKey",
   ]
 
-  /// The entries one of which every store has.
   private static let telling: Set<String> = [
     "NSStoreType", "NSStoreUUID", "NSStoreModelVersionHashes", "NSPersistenceFrameworkVersion",
   ]

@@ -6,7 +6,6 @@ struct PageFormat {
   /// The bytes of a page that structure and values use.
   let usableSize: Int
 
-  /// The encoding of text.
   let encoding: CheckedEncoding
 
   /// By the header; nil where it says nothing that can be.
@@ -19,7 +18,6 @@ struct PageFormat {
     self.init(pageSize: size, reserved: Int(header[20]), encoding: CheckedEncoding(Bytes.four(header, 56)))
   }
 
-  /// Pages of a size.
   init(pageSize: Int, reserved: Int = 0, encoding: CheckedEncoding = .utf8) {
     self.pageSize = pageSize
     usableSize = pageSize - reserved

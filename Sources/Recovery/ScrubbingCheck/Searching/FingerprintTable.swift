@@ -8,7 +8,6 @@ struct FingerprintTable: Sendable {
   /// The bits that are zero in all fingerprints that are held.
   private(set) var sampling: UInt64 = 0
 
-  /// How many find room.
   private let room: Int
 
   /// The places that so many take at most: a third more, rounded up to a power of two.

@@ -110,10 +110,8 @@ struct ValueFingerprints: Sendable {
 
   // MARK: Set
 
-  /// Whether a fingerprint is held.
   private func contains(_ key: UInt64) -> Bool { held.contains(key) || others.contains { $0.contains(key) } }
 
-  /// Holds a piece.
   private mutating func hold(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) {
     guard held.insert(Self.fingerprint(bytes, offset, length)) else { return }
     let hash = Self.hash(Self.word(bytes, offset))

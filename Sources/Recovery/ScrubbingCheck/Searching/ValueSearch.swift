@@ -1,12 +1,10 @@
 /// Looks for the original's values in bytes: as they are, in UTF-16, as hexadecimal digits, in base64, and packed by deflate.
 package struct ValueSearch: Sendable {
-  /// What is looked for.
   var fingerprints: ValueFingerprints
 
   /// How much is unpacked of what one file holds at most, in bytes.
   private var unpackingLeft: Int
 
-  /// How much one stream is unpacked to.
   private static let mostOfStream = 64 << 20
 
   private static let leastOfDigits = 16
@@ -42,7 +40,6 @@ package struct ValueSearch: Sendable {
     return plain(bytes.span) != nil || search.forms(bytes) { _, _ in false } != nil
   }
 
-  /// Where the first value is as it stands.
   private func plain(_ bytes: Span<UInt8>) -> Range<Int>? {
     let end = bytes.count
     guard end >= 8 else { return nil }
@@ -62,7 +59,6 @@ package struct ValueSearch: Sendable {
   private static let digitMark: UInt8 = 2
   private static let beginMark: UInt8 = 4
 
-  /// What a byte can be part of.
   private static let kinds: [UInt8] = (0..<256).map { byte in
     switch UInt8(byte) {
     case 0x30...0x39, 0x41...0x46, 0x61...0x66: base64Mark | digitMark
@@ -201,5 +197,26 @@ package struct ValueSearch: Sendable {
     unpackingLeft = left
     if goesOn, !found { open = stream }
     return found
+  }
+}
+
+extension ValueSearch {
+  /// Looks for names of files of eight characters and more, in every form in which it looks for values.
+  package init(names: some Sequence<String>) {
+    let names = names.map { Array($0.utf8) }
+    var fingerprints = ValueFingerprints(bytes: Int64(clamping: max(1 << 16, 1024 * names.count)))
+    for name in names { fingerprints.insert(text: name.span, 0..<name.count) }
+    self.init(fingerprints, size: 0)
+  }
+
+  /// Looks for sums of files, in every form in which it looks for values; the first eight bytes of one are enough.
+  package init(sums: some Sequence<[UInt8]>) {
+    let sums = Array(sums)
+    var fingerprints = ValueFingerprints(bytes: Int64(clamping: max(1 << 16, 1024 * sums.count)))
+    for sum in sums {
+      fingerprints.insert(blob: sum.span, 0..<sum.count)
+      fingerprints.insert(blob: sum.span, 0..<min(8, sum.count))
+    }
+    self.init(fingerprints, size: 0)
   }
 }

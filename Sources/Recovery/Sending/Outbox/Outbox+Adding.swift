@@ -120,7 +120,6 @@ extension Outbox {
     }
   }
 
-  /// A name that no entry has.
   private func freeID(at date: Timestamp, sha256: String) throws -> String {
     let base = "\(date.fileName)-\(sha256.prefix(8))"
     for number in 1...10_000 {

@@ -125,7 +125,6 @@ public struct Outbox: Sendable {
     }
   }
 
-  /// Whether a process is working on an entry.
   private func isHeld(_ id: String) throws -> Bool {
     do {
       let lock = try FolderLock(folder(of: id), patience: 0, in: fileSystem)

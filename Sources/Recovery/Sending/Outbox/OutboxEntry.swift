@@ -15,7 +15,6 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
     /// A process is sending it, or was when it ended.
     case sending
 
-    /// The receiver has it.
     case sent
 
     /// The receiver refused it, or the bundle was altered; it is not sent again unless the user asks.
@@ -155,7 +154,6 @@ public struct OutboxEntry: Sendable, Hashable, Codable {
 
   // MARK: Reading and writing
 
-  /// The most bytes of an entry.
   private static let limit = 1 << 20
 
   /// Reads an entry.

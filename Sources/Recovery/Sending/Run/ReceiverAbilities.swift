@@ -8,7 +8,6 @@ struct ReceiverAbilities: Sendable, Hashable {
   /// Whether the sum of each part is checked there.
   var checksSums = false
 
-  /// Nothing known.
   init() {}
 
   /// What an answer to `OPTIONS` says; nil where it is none of tus.

@@ -5,7 +5,6 @@ public struct SendingProgress: Sendable, Hashable {
     /// The receiver is asked what it has already.
     case asking
 
-    /// Bytes go out.
     case sending
 
     /// A try failed, for the reason of that code, and the next is made after that span.

@@ -120,7 +120,6 @@ extension SendingRun {
     return address
   }
 
-  /// Notes how much is there.
   private mutating func reached(_ offset: Int64, _ response: UploadResponse) throws {
     best = max(best, offset)
     let expires = response[TusField.expires].flatMap { HTTPDate.parse($0) }

@@ -192,13 +192,11 @@ package struct ExportCheck {
     return Timestamp(text) != nil || Timestamp(String(text.prefix(19))) != nil || Timestamp(text + "T00:00:00Z") != nil
   }
 
-  /// Letters, digits and the underscore.
   private static func isWord(_ byte: UInt8) -> Bool {
     (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
       || byte >= 0x80
   }
 
-  /// The words of a text, in lower case.
   private static func words(_ text: ArraySlice<UInt8>) -> [String] {
     text.split { !isWord($0) }.map { String(decoding: $0, as: UTF8.self).lowercased() }
   }

@@ -87,7 +87,6 @@ struct DamagedPages {
     }
   }
 
-  /// Each image of a page, none twice.
   private static func images(of number: UInt32, _ pages: EvidencePages) throws -> [EvidencePages.Content] {
     var images: [EvidencePages.Content] = []
     if let main = try pages.page(number, .main) { images.append(main) }

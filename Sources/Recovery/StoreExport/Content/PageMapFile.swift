@@ -4,7 +4,6 @@ internal import StoreFiles
 
 /// What every page is: `data/page-map.json`, run by run with state, table, and the kind of page that its first byte says.
 struct PageMapFile {
-  /// The file.
   let text: [UInt8]
 
   private struct Run {

@@ -44,9 +44,7 @@ final class ScrubBeside: Sendable {
   /// - Throws: what the scrub threw.
   func value() throws -> ScrubbedStore { try state.wait().get() }
 
-  /// What the threads share.
   private final class State: Sendable {
-    /// What becomes of progress.
     enum Mood: Sendable {
       case silent
       case heard

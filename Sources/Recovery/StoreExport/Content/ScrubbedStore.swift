@@ -9,10 +9,8 @@ internal import SystemPackage
 
 /// The level `scrubbed`: the store with every value replaced, and the account of it.
 struct ScrubbedStore: Sendable {
-  /// The files.
   let items: [BundleItem]
 
-  /// What was replaced.
   let report: ScrubReport
 
   /// What looks for the store's values in other files.

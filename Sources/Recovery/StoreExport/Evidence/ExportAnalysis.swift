@@ -6,7 +6,6 @@ internal import SystemPackage
 
 /// Everything that is found out about a store before anything is written.
 struct ExportAnalysis {
-  /// What it is.
   var examination: Examination
 
   /// What can be recovered of it; nil where no page of a database was found.

@@ -3,7 +3,6 @@ internal import SystemPackage
 
 /// The files that an export reads: those of a quarantined store themselves, or a copy of a store that may be in use.
 struct ExportEvidence: Sendable {
-  /// The files.
   let files: StoreFileSet
 
   /// The parts that are there.

@@ -20,7 +20,6 @@ package final class ExportFolder: Sendable {
 
   /// Where the folder is made.
   package enum Place: Sendable, Hashable {
-    /// In the home.
     case home
 
     /// In a folder that is there, or where nothing can be made in it in the system's temporary folder.

@@ -28,7 +28,6 @@ private struct ModelBundleLoader {
   private var versions: [ModelVersion] = []
   private var unreadable: [ModelBundle.UnreadableVersion] = []
 
-  /// More versions than any app has had.
   private static let maximumVersions = 1000
 
   init(path: FilePath, fileSystem: FileSystem) {

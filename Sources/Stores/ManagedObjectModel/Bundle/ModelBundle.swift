@@ -149,3 +149,129 @@ private func naturalKey(_ name: String) -> [NaturalPiece] {
   }
   return pieces
 }
+
+extension ModelBundle {
+  /// The version that a store was written with.
+  ///
+  /// Version hashes say nothing of renaming identifiers, defaults and indexes, so that several versions can have the same.
+  /// Then the identifiers that the store notes decide, and after them the model that it carries.
+  ///
+  /// - Parameters:
+  ///   - hashes: the version hashes in the store's metadata.
+  ///   - identifiers: the version identifiers there; nil where they are not known.
+  ///   - cached: the model that the store carries; one of other hashes counts for nothing.
+  public func version(
+    matching hashes: [String: VersionHash], identifiers: [String]? = nil, cached: ManagedObjectModel? = nil
+  ) -> ModelVersion? {
+    var fitting = (versions + unorderedVersions).filter { $0.versionHashes == hashes }
+    guard fitting.count > 1 else { return fitting.first }
+    if let identifiers {
+      let same = fitting.filter { Set($0.model.versionIdentifiers) == Set(identifiers) }
+      if !same.isEmpty { fitting = same }
+    }
+    if fitting.count > 1, let cached, cached.versionHashes() == hashes {
+      let distances = fitting.map { ModelDistance(from: cached, to: $0.model) }
+      if let least = distances.min() { fitting = zip(fitting, distances).filter { $1 == least }.map(\.0) }
+    }
+    // What is left does not differ in anything that the store tells.
+    return fitting.first { $0.name == current.name }
+      ?? fitting.last { !order.comes($0.name, after: current.name) } ?? fitting.last
+  }
+}
+
+/// How far two models of the same version hashes are from each other in what is not hashed.
+private struct ModelDistance: Comparable {
+  /// The renaming identifiers that differ; they decide what a migration keeps.
+  private var identifiers = 0
+
+  private var others = 0
+
+  init(from first: ManagedObjectModel, to second: ManagedObjectModel) {
+    for (name, one) in first.entities {
+      guard let other = second.entities[name] else { continue }
+      if one.renamingIdentifier != other.renamingIdentifier { identifiers += 1 }
+      if one.className != other.className { others += 1 }
+      if one.fetchIndexes != other.fetchIndexes { others += 1 }
+      for (key, property) in one.properties {
+        guard let counterpart = other.properties[key] else { continue }
+        compare(property, counterpart)
+      }
+    }
+  }
+
+  private mutating func compare(_ one: Property, _ other: Property) {
+    if one.traits.renamingIdentifier != other.traits.renamingIdentifier { identifiers += 1 }
+    if one.traits.isIndexed != other.traits.isIndexed { others += 1 }
+    if one.attribute?.defaultValue != other.attribute?.defaultValue { others += 1 }
+    if one.attribute?.valueTransformerName != other.attribute?.valueTransformerName { others += 1 }
+    if one.relationship?.deleteRule != other.relationship?.deleteRule { others += 1 }
+  }
+
+  static func < (first: ModelDistance, second: ModelDistance) -> Bool {
+    (first.identifiers, first.others) < (second.identifiers, second.others)
+  }
+}
+
+extension ModelBundle {
+  /// More versions of merged models than any app has had.
+  private static let mergedLimit = 1000
+
+  /// Several models as one with the entities of all, as an app merges them when it starts: a version for each choice of theirs.
+  ///
+  /// Returns nil for none, for models that have an entity of the same name, and where there are too many choices; then only the
+  /// current versions count.
+  package static func merging(_ bundles: [ModelBundle]) -> ModelBundle? {
+    let count = bundles.reduce(1) { min(mergedLimit + 1, $0 * max(1, $1.versions.count)) }
+    var choices: [[ModelVersion]] = [[]]
+    for bundle in bundles {
+      let versions = count > mergedLimit ? [bundle.current] : bundle.versions
+      choices = choices.flatMap { chosen in versions.map { chosen + [$0] } }
+    }
+    let versions = choices.compactMap { chosen -> ModelVersion? in
+      let entities = chosen.flatMap { Array($0.model.entities.values) }
+      guard Set(entities.map(\.name)).count == entities.count else { return nil }
+      return ModelVersion(
+        name: chosen.map(\.name).joined(separator: " + "),
+        model: ManagedObjectModel(
+          entities: entities, versionIdentifiers: chosen.flatMap(\.model.versionIdentifiers),
+          fetchRequests: chosen.reduce(into: [:]) { $0.merge($1.model.fetchRequests) { first, _ in first } }),
+        isCurrent: chosen.map(\.name) == bundles.map(\.current.name))
+    }
+    guard versions.contains(where: \.isCurrent) else { return nil }
+    return ModelBundle(
+      name: bundles.map(\.name).joined(separator: " + "), versions: versions, isOrdered: false,
+      unreadableVersions: bundles.flatMap(\.unreadableVersions))
+  }
+
+  /// The same bundle with its versions in the order in which they were made.
+  ///
+  /// - Parameters:
+  ///   - names: the versions, oldest first. The versions that it leaves out are still recognized in stores, and nothing leads
+  ///     through them.
+  ///   - target: the version that a migration leads to; the current one if not given.
+  /// - Throws: `model-version-order` for a name that the bundle lacks or that is there twice, or without the target.
+  public func ordered(_ names: [String], to target: String? = nil) throws(ModelError) -> ModelBundle {
+    let all = versions + unorderedVersions
+    let known = Set(all.map(\.name)).union(unreadableVersions.map(\.name))
+    func refuse(_ detail: String, hint: String? = nil) -> ModelError {
+      ModelError(.versionOrder, path: path, detail: detail, hint: hint)
+    }
+    if let unknown = names.first(where: { !known.contains($0) }) {
+      throw refuse("the order names version \"\(printable(unknown))\", which is not in the bundle")
+    }
+    guard Set(names).count == names.count else { throw refuse("the order names a version twice") }
+    guard names.contains(target ?? current.name) else {
+      throw refuse(
+        target.map { "the order leaves out version \"\(printable($0))\", which is to be led to" }
+          ?? "the order leaves out the current version, \"\(printable(current.name))\"",
+        hint: "Name that version too, where it belongs in the order.")
+    }
+    let ordered = names.compactMap { name in all.first { $0.name == name } }
+    guard
+      let bundle = ModelBundle(
+        name: name, path: path, versions: ordered, isOrdered: true,
+        unordered: all.filter { !names.contains($0.name) }, unreadableVersions: unreadableVersions)
+    else { throw refuse("the order names no version that can be read") }
+    return bundle
+  }
+}

@@ -5,7 +5,6 @@ internal import StoreFiles
 struct ModelSourceReader {
   private let root: XMLTree.Element
 
-  /// The composite types of the model by name.
   private let composites: [String: XMLTree.Element]
 
   /// How many composite leaves may still be made; composites of composites multiply.

@@ -9,7 +9,6 @@ package enum ResultCodeCause: Sendable, Hashable {
   /// Another connection holds a lock.
   case locked
 
-  /// The disk is full.
   case noSpace
 
   /// The system reported an input/output error.
@@ -18,7 +17,6 @@ package enum ResultCodeCause: Sendable, Hashable {
   /// The file cannot be opened: no descriptor left, no folder for it, no permission.
   case cannotOpen
 
-  /// The system forbids it.
   case permissionDenied
 
   /// The file or its folder is read-only.
@@ -27,7 +25,6 @@ package enum ResultCodeCause: Sendable, Hashable {
   /// The file got another name while it was open.
   case moved
 
-  /// Memory ran out.
   case outOfMemory
 
   /// The system lacks something that SQLite needs.

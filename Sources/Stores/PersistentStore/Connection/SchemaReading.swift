@@ -29,10 +29,8 @@ package struct SchemaReading: Sendable {
 
   /// What came of checking the indexes of a table.
   package enum Check: Sendable, Hashable {
-    /// SQLite found nothing wrong.
     case sound
 
-    /// It did.
     case damaged
 
     /// It cannot check them without evaluating what the schema declares, or not in a time that is enough for a store of

@@ -36,7 +36,6 @@ final class TemporaryFiles: Sendable {
     return code == SQLITE_OK ? name : nil
   }
 
-  /// Counts bytes, if there is room for them.
   private func take(_ bytes: Int64) -> Bool {
     used.withLock { used in
       guard bytes <= limit - used else { return false }
@@ -72,7 +71,6 @@ final class TemporaryFiles: Sendable {
     unsafe UnsafeMutableRawPointer(file).assumingMemoryBound(to: Head.self)
   }
 
-  /// The file of SQLite's own file system.
   private static func inner(_ file: UnsafeMutablePointer<sqlite3_file>) -> UnsafeMutablePointer<sqlite3_file> {
     unsafe UnsafeMutableRawPointer(file).advanced(by: MemoryLayout<Head>.stride)
       .assumingMemoryBound(to: sqlite3_file.self)

@@ -48,7 +48,6 @@ package final class VirtualFile: Sendable {
 
   // MARK: What SQLite calls
 
-  /// What is read, and what came of it.
   private final class Content: Sendable {
     let source: any ByteSource
     let failure = Mutex<FileError?>(nil)
@@ -73,7 +72,6 @@ package final class VirtualFile: Sendable {
     }
   }
 
-  /// The contents that can be opened, by name.
   private static let files = Mutex<[String: Content]>([:])
 
   /// Where an open file keeps its content: behind what SQLite has there itself.

@@ -36,7 +36,6 @@ struct SchemaScanner {
     return false
   }
 
-  /// The end of the last statement.
   private var previousEnd = 0
 
   /// The next words of letters and underscores, upper-cased, with comments and other signs between them skipped.
@@ -92,7 +91,6 @@ struct SchemaScanner {
   /// The text from this place on.
   var rest: String { String(decoding: bytes[min(offset, bytes.count)...], as: UTF8.self) }
 
-  /// Takes a word, or a name in quotes.
   private mutating func takeName() -> String? {
     skipSeparators()
     let start = offset

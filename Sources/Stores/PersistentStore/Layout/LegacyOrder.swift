@@ -92,7 +92,6 @@ package enum LegacyOrder {
 
   private static func finished(_ hash: UInt32, count: Int) -> UInt32 { hash &+ (hash << UInt32(count & 31)) }
 
-  /// The scramble of the first table's hash.
   private static func mixed(_ hash: UInt32) -> UInt32 {
     let a = (1_264_676_453 &- hash) ^ ((hash &- 1) << 8)
     let b = (2 &- hash &- a) ^ (a >> 13)

@@ -1,3 +1,5 @@
+internal import GRDBSQLite
+
 /// The writing of names and text in SQL, so that nothing a model says can become a statement.
 package enum SQLText {
   /// The name as an identifier: bare where it consists of ASCII letters, digits and underscores, else quoted.
@@ -57,5 +59,15 @@ package enum SQLText {
       result.append(scalar)
     }
     return String(result)
+  }
+}
+
+extension SQLText {
+  /// The name as an identifier in a statement that people read: bare where SQLite takes it for a name as it stands.
+  ///
+  /// Entities and properties may have the names of SQLite's keywords, such as `Order` and `group`.
+  package static func readableIdentifier(_ name: String) -> String {
+    let isKeyword = unsafe sqlite3_keyword_check(name, Int32(clamping: name.utf8.count)) != 0
+    return isKeyword ? quotedIdentifier(name) : identifier(name)
   }
 }

@@ -1,4 +1,5 @@
 internal import Compatibility
+internal import Foundation
 public import GRDB
 public import ManagedObjectModel
 public import StoreFiles
@@ -154,5 +155,84 @@ public final class PersistentStore: Sendable {
   private func openQueue(for operation: String) throws(PersistentStoreError) -> DatabaseQueue {
     if let queue = state.withLock({ $0.queue }) { return queue }
     throw PersistentStoreError(.closed, operation: operation, path: path, detail: "the store has been closed")
+  }
+}
+
+extension PersistentStore {
+  /// The metadata of a Core Data store; nil for a plain SQLite database.
+  ///
+  /// - Throws: `PersistentStoreError` where it cannot be read.
+  public func metadata() throws -> StoreMetadata? {
+    guard kind == .coreData else { return nil }
+    let found = try read { database -> (uuid: String, list: [UInt8])? in
+      guard let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1") else {
+        return nil
+      }
+      let uuid: DatabaseValue = row[0]
+      let list: DatabaseValue = row[1]
+      return (String.fromDatabaseValue(uuid) ?? "", BlobBytes.fromDatabaseValue(list)?.bytes ?? [])
+    }
+    guard let found else {
+      throw PersistentStoreError(
+        .damagedMetadata, operation: "read the store's metadata", path: path, detail: "there is no row in Z_METADATA")
+    }
+    do {
+      return try StoreMetadata(uuid: found.uuid, propertyList: found.list)
+    } catch {
+      var error = error
+      error.path = path
+      throw error
+    }
+  }
+
+  /// The compressed archive of its model that a Core Data store carries; nil where it has none (format section 3.4).
+  public func modelCache() throws -> [UInt8]? {
+    try read { database in
+      guard try database.tableExists("Z_MODELCACHE") else { return nil }
+      let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")
+      return value.flatMap { BlobBytes.fromDatabaseValue($0)?.bytes }
+    }
+  }
+}
+
+extension PersistentStore {
+  /// Seconds since 2001-01-01T00:00:00Z, by the system's clock.
+  @Sendable public static func referenceDate() -> Double { Date().timeIntervalSinceReferenceDate }
+
+  /// The path as an SQLite URI that opens the file and never creates it.
+  ///
+  /// Every byte that is not plain is escaped, so that any name works: with question marks, with line breaks, and with
+  /// bytes that are not UTF-8.
+  package static func address(of path: FilePath, isReadOnly: Bool) -> String {
+    escaped(path) + (isReadOnly ? "?mode=ro" : "?mode=rw")
+  }
+
+  /// The path as an SQLite URI without parameters.
+  static func escaped(_ path: FilePath) -> String {
+    var address = path.isAbsolute ? "file://" : "file:"
+    for byte in path.rawBytes {
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
+        UInt8(ascii: "_"):
+        address.unicodeScalars.append(Unicode.Scalar(byte))
+      default: address += "%" + CollectionOfOne(byte).hexadecimal.uppercased()
+      }
+    }
+    return address
+  }
+
+  /// The settings of a connection.
+  static func configuration(_ options: Options) -> Configuration {
+    var configuration = Configuration()
+    configuration.readonly = options.isReadOnly
+    configuration.foreignKeysEnabled = false
+    configuration.label = "Lazaret.PersistentStore"
+    let (seconds, attoseconds) = options.busyTimeout.components
+    configuration.busyMode = .timeout(max(0, Double(seconds) + Double(attoseconds) * 1e-18))
+    configuration.prepareDatabase { database in
+      for function in CoreDataFunctions.all(now: options.now) { database.add(function: function) }
+    }
+    return configuration
   }
 }

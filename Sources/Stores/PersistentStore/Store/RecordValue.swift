@@ -1,3 +1,6 @@
+package import GRDB
+public import ManagedObjectModel
+
 /// The value of an attribute, as a store holds it.
 public enum RecordValue: Sendable, Hashable {
   case null
@@ -33,4 +36,67 @@ public enum StoredValue: Sendable, Hashable {
   case real(Double)
   case text(String)
   case blob([UInt8])
+}
+
+extension RecordValue {
+  /// Reads a stored value as one of an attribute's type (format sections 1.2, 3.5 and 3.7).
+  ///
+  /// - Parameters:
+  ///   - stored: what SQLite holds.
+  ///   - type: the attribute's type.
+  ///   - allowsExternalStorage: whether the attribute's values begin with the marker byte.
+  public init(_ stored: StoredValue, type: AttributeType, allowsExternalStorage: Bool = false) {
+    switch (type, stored) {
+    case (_, .null): self = .null
+    case (.integer16, .integer(let value)), (.integer32, .integer(let value)), (.integer64, .integer(let value)):
+      self = .integer(value)
+    case (.boolean, .integer(let value)) where value == 0 || value == 1: self = .boolean(value == 1)
+    case (.double, .real(let value)), (.float, .real(let value)): self = .real(value)
+    case (.double, .integer(let value)), (.float, .integer(let value)): self = .real(Double(value))
+    case (.date, .real(let value)): self = .date(value)
+    case (.date, .integer(let value)): self = .date(Double(value))
+    case (.decimal, .integer(let value)): self = .decimal(String(value))
+    case (.decimal, .real(let value)) where value.isFinite: self = .decimal("\(value)")
+    case (.decimal, .text(let value)) where !value.isEmpty: self = .decimal(value)
+    case (.string, .text(let value)): self = .string(value)
+    case (.uri, .text(let value)): self = .uri(value)
+    case (.uuid, .blob(let bytes)) where bytes.count == 16: self = .uuid(bytes)
+    case (.binary, .blob(let bytes)), (.transformable, .blob(let bytes)):
+      self = allowsExternalStorage ? Self.marked(bytes) : .data(bytes)
+    default: self = .unexpected(stored)
+    }
+  }
+
+  /// Reads the value of an attribute that may lie outside the store: 1 and the bytes, or 2, a file name and 0.
+  private static func marked(_ bytes: [UInt8]) -> RecordValue {
+    switch bytes.first {
+    case 1: return .data(Array(bytes.dropFirst()))
+    case 2 where bytes.count == 38 && bytes.last == 0:
+      let name = bytes[1..<37]
+      guard name.allSatisfy({ isHexDigitOrDash($0) }) else { return .unexpected(.blob(bytes)) }
+      return .externalData(fileName: String(decoding: name, as: UTF8.self))
+    default: return .unexpected(.blob(bytes))
+    }
+  }
+
+  private static func isHexDigitOrDash(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "F"),
+      UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+}
+
+extension StoredValue {
+  package init(_ value: DatabaseValue) {
+    switch value.storage {
+    case .null: self = .null
+    case .int64(let number): self = .integer(number)
+    case .double(let number): self = .real(number)
+    case .string(let text): self = .text(text)
+    case .blob(let data): self = .blob([UInt8](data))
+    }
+  }
 }

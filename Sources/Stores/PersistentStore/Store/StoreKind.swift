@@ -3,6 +3,5 @@ public enum StoreKind: String, Sendable, Hashable {
   /// A store in Core Data's layout; SwiftData's is the same.
   case coreData = "core-data"
 
-  /// A plain SQLite database.
   case sqlite
 }

@@ -30,7 +30,6 @@ struct SourceProperty: Sendable {
   /// Whether it is declared lazy.
   var isLazy: Bool
 
-  /// The attributes.
   var attributes: [SourceAttribute]
 
   /// What its getter returns, where that is one expression; for `static var models: … { [A.self] }`.
@@ -42,7 +41,6 @@ struct SourceProperty: Sendable {
   /// Whether a condition on the platform decides whether it is there.
   var dependsOnPlatform: Bool
 
-  /// Where it is declared.
   var place: SourcePlace
 
   /// The attribute of that name.
@@ -60,7 +58,6 @@ struct SourceCase: Sendable {
   /// The condition of compilation that could not be told, which it stands under.
   var undecidedCondition: String?
 
-  /// Where it is declared.
   var place: SourcePlace
 }
 
@@ -69,16 +66,13 @@ struct SourceMacro: Sendable {
   /// The name, without the number sign.
   var name: String
 
-  /// The arguments.
   var arguments: [SourceExpression.Argument]
 
-  /// Where it stands.
   var place: SourcePlace
 }
 
 /// A type, an alias of one, or an extension.
 struct SourceDeclaration: Sendable {
-  /// What is declared.
   enum Kind: Hashable, Sendable {
     case `class`
     case structure
@@ -89,7 +83,6 @@ struct SourceDeclaration: Sendable {
     case `extension`
   }
 
-  /// What is declared.
   var kind: Kind
 
   /// The names from the outermost type to this one; the extended type's for an extension.
@@ -98,7 +91,6 @@ struct SourceDeclaration: Sendable {
   /// The contexts in which its names are looked up, the nearest first; its own members are one.
   var scopes: [[String]]
 
-  /// The attributes.
   var attributes: [SourceAttribute] = []
 
   /// What it inherits from and conforms to, as written.
@@ -107,7 +99,6 @@ struct SourceDeclaration: Sendable {
   /// The names of its generic parameters.
   var genericParameters: [String] = []
 
-  /// The properties, in order.
   var properties: [SourceProperty] = []
 
   /// The cases of an enumeration, in order.
@@ -125,7 +116,6 @@ struct SourceDeclaration: Sendable {
   /// Whether a condition on the platform decides whether it is there.
   var dependsOnPlatform = false
 
-  /// Where it is declared.
   var place: SourcePlace
 
   /// The last of its names.
@@ -166,6 +156,5 @@ struct SourceRoots: Sendable {
   /// Whether it is in a preview, in a test, or for a store in memory.
   var isAside: Bool
 
-  /// Where it stands.
   var place: SourcePlace
 }

@@ -5,7 +5,6 @@ indirect enum SourceExpression: Hashable, Sendable {
     /// The label, where it has one.
     var label: String?
 
-    /// The value.
     var value: SourceExpression
   }
 
@@ -34,7 +33,6 @@ indirect enum SourceExpression: Hashable, Sendable {
   /// `\T.a.b`, with the type where it is named.
   case keyPath(TypeReference?, [String])
 
-  /// A call of something.
   case call(SourceExpression, [Argument])
 
   /// A member of something that is no path: `Date().description`.
@@ -49,6 +47,5 @@ indirect enum SourceExpression: Hashable, Sendable {
   /// Operands of operators, in order, with the operators between.
   case operators([SourceExpression], [String])
 
-  /// Anything else.
   case other
 }

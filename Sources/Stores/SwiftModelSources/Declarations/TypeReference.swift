@@ -5,7 +5,6 @@ indirect enum TypeReference: Hashable, Sendable {
     /// The name, without back quotes.
     var name: String
 
-    /// The generic arguments.
     var arguments: [TypeReference] = []
   }
 
@@ -30,7 +29,6 @@ indirect enum TypeReference: Hashable, Sendable {
   /// A path of names without generic arguments.
   static func path(_ names: [String]) -> TypeReference { .named(names.map { Component(name: $0) }) }
 
-  /// The type as text.
   var text: String {
     switch self {
     case .named(let components):

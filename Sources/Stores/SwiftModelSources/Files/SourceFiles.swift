@@ -4,7 +4,6 @@ internal import SystemPackage
 
 /// Finds and reads source files, within bounds.
 struct SourceFiles {
-  /// A source file.
   struct File {
     var path: FilePath
     var bytes: [UInt8]
@@ -22,7 +21,6 @@ struct SourceFiles {
   /// More entries of folders than are looked at.
   static let maximumEntries = 500_000
 
-  /// Folders within folders.
   static let maximumDepth = 64
 
   let fileSystem: FileSystem
@@ -72,7 +70,6 @@ struct SourceFiles {
     return files
   }
 
-  /// What is found on the way through folders.
   private struct Walk {
     var files: [FilePath] = []
     var entries = 0

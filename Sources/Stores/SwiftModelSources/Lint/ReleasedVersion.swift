@@ -4,10 +4,8 @@ public import ManagedObjectModel
 public struct ReleasedVersion: Sendable {
   /// Where it is known from.
   public enum Origin: Sendable, Hashable {
-    /// The lock file.
     case lock
 
-    /// A store at hand.
     case store
   }
 

@@ -12,10 +12,8 @@ public struct SchemaLint: Sendable {
   let models: SourceModels
   private let released: [ReleasedVersion]
 
-  /// The whole names of all schemas.
   private let schemaPaths: [[String]]
 
-  /// The current version.
   private let current: SourceVersion?
 
   /// The aliases, and the classes with `@Model`, by their paths.

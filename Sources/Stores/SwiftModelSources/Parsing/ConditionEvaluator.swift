@@ -11,7 +11,6 @@
     /// An evaluator for one condition.
     init(_ conditions: BuildConditions) { self.conditions = conditions }
 
-    /// Whether a condition holds.
     mutating func holds(_ syntax: ExprSyntax, depth: Int = 0) -> Bool? {
       guard depth < 64 else { return nil }
       if let value = syntax.as(BooleanLiteralExprSyntax.self) { return value.literal.tokenKind == .keyword(.true) }

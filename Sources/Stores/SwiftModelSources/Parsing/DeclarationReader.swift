@@ -5,7 +5,6 @@
   ///
   /// Bodies of functions are not entered.
   struct DeclarationReader {
-    /// Where a declaration stands.
     struct Context {
       /// The names of the types around it.
       var path: [String] = []
@@ -26,7 +25,6 @@
     let conditions: BuildConditions
     let lines: LineTable
 
-    /// What was read.
     private(set) var result = ParsedSource()
 
     /// Reads the statements of a file.

@@ -8,7 +8,6 @@
     /// Whether the file is one of tests or previews.
     let isAside: Bool
 
-    /// The roots found.
     private(set) var roots: [SourceRoots] = []
 
     /// The lists of types that variables have as their initial value.

@@ -22,7 +22,6 @@ struct SourceScan {
     var isMultiline: Bool
   }
 
-  /// Brackets within brackets.
   private static let maximumBrackets = 100
 
   /// Square brackets within square brackets, for which the parser's time doubles each time.
@@ -34,7 +33,6 @@ struct SourceScan {
   /// `else if` after `else if`.
   private static let maximumAlternatives = 250
 
-  /// Text within expressions within text.
   private static let maximumInterpolations = 12
 
   /// Words that the parser goes one level deeper for.
@@ -43,7 +41,6 @@ struct SourceScan {
     "consuming", "borrowing", "sending", "isolated", "if", "else", "switch", "return", "throw", "indirect",
   ]
 
-  /// Words that begin another declaration.
   private static let declarationWords: Set<String> = ["func", "var", "let", "init", "subscript", "case", "typealias"]
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }

@@ -9,7 +9,6 @@ struct AttributeReader {
     var hint: String
   }
 
-  /// More elements than any composite has.
   private static let maximumElements = 2000
 
   let program: SourceProgram
@@ -18,7 +17,6 @@ struct AttributeReader {
   private(set) var problems: [Problem] = []
   private var elementCount = 0
 
-  /// A reader.
   init(program: SourceProgram) { self.program = program }
 
   /// Sets an attribute's type and elements; false where that cannot be told.

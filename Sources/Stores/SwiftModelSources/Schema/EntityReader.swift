@@ -15,7 +15,6 @@ struct EntityReader {
     "backDeployed", "inlinable", "usableFromInline", "preconcurrency", "_spi", "GKInspectable", "IBInspectable",
   ]
 
-  /// Attributes of classes that add no property.
   private static let knownClassAttributes: Set<String> = [
     "Model", "available", "objc", "objcMembers", "MainActor", "Observable", "dynamicMemberLookup", "preconcurrency",
     "_spi", "frozen", "usableFromInline", "unchecked", "nonisolated",
@@ -230,7 +229,6 @@ struct EntityReader {
     }
   }
 
-  /// What attributes and relationships have in common.
   private mutating func traits(
     _ property: SourceProperty, _ isOptional: Bool, _ arguments: [SourceExpression.Argument]
   ) -> PropertyTraits {

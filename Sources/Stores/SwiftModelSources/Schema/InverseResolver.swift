@@ -11,7 +11,6 @@ struct InverseResolver {
   /// All relationships, in the order in which their entities were found.
   private var links: [Link] = []
 
-  /// The relationships from one entity to another.
   private var between: [Way: [Link]] = [:]
 
   /// A resolver for the entities of one version.
@@ -25,13 +24,11 @@ struct InverseResolver {
     }
   }
 
-  /// From one entity to another.
   private struct Way: Hashable {
     var from: String
     var to: String
   }
 
-  /// A relationship: its entity and its name.
   private struct Link: Hashable {
     var entity: String
     var name: String
@@ -49,7 +46,6 @@ struct InverseResolver {
     entities[link.entity]?.entity.properties[link.name] = .relationship(relationship)
   }
 
-  /// Decides all inverses.
   mutating func resolve(_ program: SourceProgram) {
     for link in links { takeNamed(link, program) }
     for link in links { takeOnlyOne(link) }

@@ -2,7 +2,6 @@ internal import ManagedObjectModel
 
 /// Makes a model of classes and of all that their relationships reach.
 struct SchemaBuilder {
-  /// What was made.
   struct Result: Sendable {
     /// The model; entities that are not complete lack what could not be resolved.
     var model: ManagedObjectModel
@@ -17,7 +16,6 @@ struct SchemaBuilder {
     var findings: [SourceFinding] = []
   }
 
-  /// More classes than any model has.
   private static let maximumEntities = 5000
 
   let program: SourceProgram
@@ -108,22 +106,17 @@ struct EntityDraft {
     /// Whether it leads to any number.
     var isToMany: Bool
 
-    /// Where it is declared.
     var place: SourcePlace
   }
 
-  /// The class.
   var declaration: SourceDeclaration
 
-  /// The entity so far.
   var entity: Entity
 
-  /// The relationships by name.
   var links: [String: Link] = [:]
 
   /// The classes that it leads to or inherits from, in the order of their properties.
   var reached: [SourceDeclaration] = []
 
-  /// The name.
   var name: String { entity.name }
 }

@@ -9,7 +9,6 @@ struct SchemaWriter {
   /// A writer of one version.
   init(model: ManagedObjectModel) { self.model = model }
 
-  /// The whole file.
   mutating func write(_ name: String) throws(ModelError) -> String {
     let names = model.entities.keys.sorted(by: precedesByCodeUnit)
     lines = ["import Foundation", "import SwiftData", "", "enum \(try Self.identifier(name)): VersionedSchema {"]
@@ -188,7 +187,6 @@ struct SchemaWriter {
 
   // MARK: Relationships
 
-  /// Writes a relationship; its type.
   private mutating func write(_ relationship: Relationship, in entity: String) throws(ModelError) -> String {
     guard !relationship.isOrdered, !relationship.traits.isTransient else {
       throw FrozenSchema.unwritable(
@@ -245,7 +243,6 @@ struct SchemaWriter {
     return reserved.contains(name) ? "`\(name)`" : name
   }
 
-  /// Text as a literal.
   private static func literal(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {

@@ -9,10 +9,8 @@ struct SourceProgram: Sendable {
     case missing
   }
 
-  /// Types and aliases by their whole path.
   private var declared: [[String]: [SourceDeclaration]] = [:]
 
-  /// Extensions by the path of what they extend.
   private var extensions: [[String]: [SourceDeclaration]] = [:]
 
   /// The paths that end with a name, for names that are only known by their last part.
@@ -27,7 +25,6 @@ struct SourceProgram: Sendable {
   /// What could not be read of the files.
   private(set) var findings: [SourceFinding] = []
 
-  /// A program of nothing.
   init() {}
 
   /// Takes in what a file declares.
@@ -93,7 +90,6 @@ struct SourceProgram: Sendable {
   /// Whether the sources declare a type of that name outside of all others.
   func isDeclared(_ name: String) -> Bool { declared[[name]] != nil }
 
-  /// The members of a type, through aliases.
   private func members(_ names: ArraySlice<String>, of found: Lookup, file: String, depth: Int) -> Lookup {
     guard !names.isEmpty else { return found }
     if case .ambiguous(let all) = found, let path = all.first?.path, let next = names.first {

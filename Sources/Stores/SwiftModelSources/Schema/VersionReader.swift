@@ -15,7 +15,6 @@ struct VersionReader {
     findings = program.findings
   }
 
-  /// More versions than any app has had.
   private static let maximumVersions = 1000
 
   /// The types given to containers and schemas that count, and the plan that goes with them.
@@ -25,7 +24,6 @@ struct VersionReader {
     var place: SourcePlace
   }
 
-  /// All versions.
   mutating func read(name: String, path: FilePath?) throws(ModelError) -> SourceModels {
     if !options.types.isEmpty { return try named(name, path) }
     let schemas = program.declarations.filter { Self.conforms($0, to: "VersionedSchema", program) }
@@ -76,7 +74,6 @@ struct VersionReader {
       findings: findings, program: program)
   }
 
-  /// Errors first, then by place.
   private static func precedes(_ first: SourceFinding, _ second: SourceFinding) -> Bool {
     if first.severity != second.severity { return first.severity == .error }
     switch (first.place, second.place) {
@@ -208,7 +205,6 @@ struct VersionReader {
     return (result, isFollowed)
   }
 
-  /// The model of classes, as a version.
   private mutating func version(
     _ name: String, of classes: [SourceDeclaration], identifier: String, place: SourcePlace?, schema: String?,
     isFollowed: Bool
@@ -260,7 +256,6 @@ struct VersionReader {
     return nil
   }
 
-  /// The schemas that a plan lists, oldest first.
   private mutating func planned(_ plan: SourceDeclaration?) -> [SourceDeclaration] {
     guard let plan, let schemas = program.staticProperty("schemas", of: plan) else { return [] }
     let lists = ListedTypes(program: program)
@@ -452,7 +447,6 @@ struct VersionReader {
 struct VersionNames {
   private let shared: Set<String>
 
-  /// The names of schemas.
   init(_ schemas: [SourceDeclaration]) {
     let counts = Dictionary(grouping: Set(schemas.map(\.path)), by: { $0.last ?? "" })
     shared = Set(counts.filter { $0.value.count > 1 }.keys)

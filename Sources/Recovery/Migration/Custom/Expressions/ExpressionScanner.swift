@@ -73,7 +73,6 @@ struct ExpressionScanner {
     }
   }
 
-  /// Text with its quotes, as it was written.
   private mutating func quoted(_ quote: Unicode.Scalar, _ position: Int) throws(ExpressionProblem) -> String {
     var result = String.UnicodeScalarView()
     if let first = scalar() { result.append(first) }

@@ -61,7 +61,6 @@ enum MappingFunctions {
     }
   }
 
-  /// The keywords of expressions.
   static let keywords: Set<String> = [
     "and", "or", "not", "is", "null", "isnull", "notnull", "in", "between", "like", "glob", "escape", "case", "when",
     "then", "else", "end", "collate", "true", "false", "distinct", "from", "as",

@@ -10,7 +10,6 @@ struct MappingPathResolver {
   /// What stands before the names of the source's tables: `old.`, or nothing.
   let schema: String
 
-  /// The most relationships that a path may follow.
   private static let limit = 8
 
   /// Whether an entity has a property of that name.

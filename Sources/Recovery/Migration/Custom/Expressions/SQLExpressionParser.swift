@@ -35,7 +35,6 @@ struct SQLExpressionParser {
 
   func isSymbol(_ text: String, _ ahead: Int = 0) -> Bool { token(ahead)?.isSymbol(text) == true }
 
-  /// Whether keywords follow.
   func stands(_ words: String) -> Bool {
     let words = words.split(separator: " ").map(String.init)
     return tokens[index...].prefix(words.count).map(\.keyword) == words

@@ -40,7 +40,6 @@ struct JSONTree: Sendable, Hashable {
     }
   }
 
-  /// A string.
   static func text(_ text: String) -> JSONTree { JSONTree(value: .string(text)) }
 
   /// The word for its kind.

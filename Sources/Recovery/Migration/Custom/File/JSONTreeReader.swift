@@ -14,7 +14,6 @@ struct JSONTreeReader {
   private var offset = 0
   private var line = 1
 
-  /// Reads a text whole.
   static func read(_ bytes: [UInt8]) throws(Problem) -> JSONTree {
     guard String(utf8: bytes) != nil else {
       throw Problem(line: 1, detail: "the file is no UTF-8 text")

@@ -16,7 +16,6 @@ struct MappingConstant {
   /// What is wrong with a constant that has no literal.
   var detail: String { "\(node.kindName) is no constant for the type \(type.sourceName), or not this one" }
 
-  /// What would be right.
   var hint: String {
     switch type {
     case .integer16: "Write a whole number from -32768 to 32767."

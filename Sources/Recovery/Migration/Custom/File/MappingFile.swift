@@ -29,7 +29,6 @@ public struct MappingFile: Sendable {
     case none
   }
 
-  /// One entity mapping.
   struct Entity: Sendable {
     var name: String?
     var source: String

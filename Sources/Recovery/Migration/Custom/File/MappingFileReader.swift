@@ -4,7 +4,6 @@ internal import SystemPackage
 
 /// Reads the tree of a mapping file; whatever it does not know is refused, so that a slip of the pen is not passed over.
 struct MappingFileReader {
-  /// What a file says.
   struct Content {
     var name: String?
     var source: MappingFile.Version
@@ -23,7 +22,6 @@ struct MappingFileReader {
     MappingFile.invalid(path, place, node.line, detail, hint: hint)
   }
 
-  /// Reads the whole.
   mutating func content(of tree: JSONTree) throws(MigrationError) -> Content {
     let members = try object(
       tree, "$", ["$schema", "format", "name", "comment", "source", "destination", "rest", "entities", "remove"])

@@ -12,7 +12,6 @@
 ///
 /// An error that is thrown ends the migration with the store as it was.
 public protocol EntityMigrationPolicy: AnyObject {
-  /// Called first.
   func begin(_ mapping: EntityMapping, in context: MigrationContext) throws
 
   /// Makes what becomes of a record of the source: no record, one or several.
@@ -36,7 +35,6 @@ public protocol EntityMigrationPolicy: AnyObject {
   /// Checks what has been made; nothing can be changed any more.
   func performCustomValidation(_ mapping: EntityMapping, in context: MigrationContext) throws
 
-  /// Called last.
   func end(_ mapping: EntityMapping, in context: MigrationContext) throws
 }
 

@@ -61,7 +61,6 @@ final class PolicyRun {
 
   // MARK: Stages
 
-  /// The first pass.
   func createInstances() throws {
     context.destination.whenInserted = { [unowned self] id in
       guard let route = context.current else { return }
@@ -80,7 +79,6 @@ final class PolicyRun {
     }
   }
 
-  /// The second pass.
   func createRelationships() throws {
     // Following relationships back needs their indexes; they are made again, once, when everything is connected.
     let indexes = run.layout.destination.indexes.filter { index in
@@ -113,7 +111,6 @@ final class PolicyRun {
     }
   }
 
-  /// Ends it.
   func close() {
     context.destination.close()
     context.source.close()

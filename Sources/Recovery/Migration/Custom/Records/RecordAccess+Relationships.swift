@@ -173,7 +173,6 @@ extension RecordAccess {
     }
   }
 
-  /// Sets the columns of a to-one relationship.
   private func set(
     _ own: MigrationRecord.ID, _ storage: PropertyStorage, _ other: MigrationRecord.ID?, _ place: Int?
   ) throws {

@@ -7,7 +7,6 @@ internal import StoreFiles
 ///
 /// Changes are collected and written in groups; whatever reads writes them first.
 final class RecordAccess {
-  /// How many changed records wait at most.
   private static let limit = 500
 
   let layout: StoreLayout
@@ -68,7 +67,6 @@ final class RecordAccess {
     return shape
   }
 
-  /// The SQL for an entity's records.
   private func statements(of entityName: String) throws -> RecordStatements {
     if let known = statements[entityName] { return known }
     let made = RecordStatements(try shape(of: entityName), schema: schema)
