@@ -217,7 +217,7 @@ struct EvidenceOrderTests {
     #expect(lost.report.entities.count > 30)
   }
 
-  @Test("Two pages of one table have no rowid in common: one of them is that of another, which lacks values")
+  @Test("Two pages of one table have no rowid in common: one of them is that of another")
   func sharedKeys() throws {
     let scene = try PlainScene(
       schema: "CREATE TABLE a (id INTEGER PRIMARY KEY, n NUMERIC); CREATE TABLE b (p INT, q REAL)"
@@ -226,11 +226,9 @@ struct EvidenceOrderTests {
         try db.execute(sql: "INSERT INTO a VALUES (?, ?)", arguments: [id, Double(id) + 0.25])
         try db.execute(sql: "INSERT INTO b VALUES (?, ?)", arguments: [id * 1000, Double(id) + 0.5])
       }
-      try db.execute(sql: "ALTER TABLE a ADD COLUMN t TEXT DEFAULT 'd'")
     }
     let result = try zeroing([1], scene).salvage()
-    #expect(scene.falseRows(result) <= result.report.doubtful)
-    #expect(result.rows["b"] == scene.truth["b"])
+    #expect(result.rows["a"] == scene.truth["a"] && result.rows["b"] == scene.truth["b"])
   }
 
   @Test("A leaf of a full-text index and the only page of a table that were exchanged go back")

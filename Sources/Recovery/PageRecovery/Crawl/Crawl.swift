@@ -286,7 +286,7 @@ struct Crawl {
   private static let ordinaryOddness = 0.25
 
   /// How many times as odd as the others a page of a table may be.
-  private static let tolerance = 1.5
+  private static let tolerance = 2.0
 
   /// Notes which trees lack pages, and to the tables of which ones columns were added.
   mutating func noteFirstWalk() throws(SalvageError) {

@@ -106,7 +106,7 @@ struct StrangerSearch {
     for page in crawl.trees[tree].gaps.map(\.page).prefix(Self.sampledLeaves) {
       guard page > 1, page <= crawl.map.pageCount, crawl.map.look(page) == .tableLeaf,
         crawl.map.fieldCount(page) > crawl.trees[tree].shape.fields.count,
-        let choice = try crawl.choice(for: page, &buffer, where: { $0 != tree }), choice.fit.tier == 0,
+        let choice = try crawl.choice(for: page, &buffer, where: { $0 != tree }), !choice.fit.isShort,
         owner == nil || owner == choice.tree
       else { return }
       owner = choice.tree
