@@ -59,7 +59,10 @@ extension Crawl {
     let isZeroStart = page == 1 && buffer[0] != 13 && buffer[0] != 10
     return fits(
       of: buffer.span, start: isZeroStart ? DatabaseHeader.length : 0, hasRowids: map.look(page) == .tableLeaf
-    ) { tree in isWanted(tree) && !strangers.contains(page, in: tree) }
+    ) { tree in
+      isWanted(tree) && !strangers.contains(page, in: tree)
+        && firstWalk.keys[tree].map { $0.contains(map.firstKey(page)) && $0.contains(map.lastKey(page)) } ?? true
+    }
   }
 
   private func fits(

@@ -38,18 +38,8 @@ struct Crawl {
   /// The pages that more than one tree leads to, with the places of these trees.
   private(set) var contested: [UInt32: Set<Int>] = [:]
 
-  /// The trees that lacked pages when they were walked for the first time.
-  var incomplete: Set<Int> = []
-
-  /// Those of them that have no row, though another table shows that they had some.
-  var emptied: Set<Int> = []
-
-  /// The trees of several pages in which values of other classes than their columns are declared for are ordinary, and how many
-  /// of them a record has on average.
-  var odd: [Int: Double] = [:]
-
-  /// The trees that have pages with all fields and others with fewer, by the first walk: columns were added to their tables.
-  var grown: Set<Int> = []
+  /// What the first walk of all trees showed.
+  var firstWalk = FirstWalk()
 
   /// Pages that were given to a table although more than one could have them: what tells is only likeness.
   var likened = PageSet()
@@ -256,8 +246,8 @@ struct Crawl {
     var buffer = reader.makeBuffer()
     let fits = try fits(of: page, &buffer) { _ in true }
     let own = fits.first { $0.tree == tree }?.fit
-    if let own, own.isShort, !grown.contains(tree),
-      fits.contains(where: { $0.tree != tree && $0.fit.tier == 0 && lacksPages($0.tree) })
+    if let own, own.isShort, !firstWalk.grown.contains(tree),
+      fits.contains(where: { $0.tree != tree && $0.fit.tier == 0 && firstWalk.incomplete.contains($0.tree) })
     {
       return false
     }
@@ -267,7 +257,7 @@ struct Crawl {
     else { return true }
     if !trees[tree].hasRowids, try hasEntries(page, of: tree, ratherThan: best.tree) { return true }
     // Other pages of the table are as odd, and those of the other one are not.
-    if let own, let usual = odd[tree], odd[best.tree] == nil, own.oddness < usual * Self.tolerance { return true }
+    if let own, firstWalk.isOrdinary(own.oddness, in: tree), firstWalk.odd[best.tree] == nil { return true }
     let isOther = !best.fit.isShort && !best.fit.isUnusual
     guard let own else {
       // Values of other classes than their columns are declared for are less than rows that are not the other's either.
@@ -277,60 +267,6 @@ struct Crawl {
     }
     // Keys tell whose a page with rowids is; where there are none, an index can look much like a table.
     return !isOther || best.fit.rank - own.rank < (trees[tree].hasRowids ? 1 : 0.25)
-  }
-
-  /// Whether pages of a tree are missing, by the first walk of all trees.
-  private func lacksPages(_ tree: Int) -> Bool { incomplete.contains(tree) }
-
-  /// How many odd values a record has, on average, from which on they are ordinary in a table.
-  private static let ordinaryOddness = 0.25
-
-  /// How many times as odd as the others a page of a table may be.
-  private static let tolerance = 2.0
-
-  /// Notes which trees lack pages, and to the tables of which ones columns were added.
-  mutating func noteFirstWalk() throws(SalvageError) {
-    var buffer = reader.makeBuffer()
-    for index in trees.indices.dropFirst() where trees[index].kind != .index && !trees[index].shape.isStrict {
-      let leaves = trees[index].leaves.filter { map.fieldCount($0) > 0 }
-      let step = max(1, leaves.count / 8)
-      var oddness = 0.0
-      var looked = 0.0
-      for place in stride(from: 0, to: leaves.count, by: step) {
-        looked += 1
-        oddness += try fits(of: leaves[place], &buffer) { $0 == index }.first?.fit.oddness ?? 1
-      }
-      if oddness > looked * Self.ordinaryOddness, leaves.count > 1 { odd[index] = oddness / looked }
-    }
-    emptied = emptiedTables()
-    incomplete = emptied.union(trees.indices.filter { !trees[$0].isComplete })
-    grown = Set(
-      trees.indices.filter { index in
-        let count = trees[index].shape.fields.count
-        let fields = trees[index].leaves.map { map.fieldCount($0) }.filter { $0 > 0 }
-        return fields.contains(count) && fields.contains { $0 < count }
-      })
-  }
-
-  /// The tables that have no row, though all of their indexes have entries, or, of a full-text index, the table beside them has
-  /// rows: FTS5 keeps the size of each text in one and the text in the other.
-  private func emptiedTables() -> Set<Int> {
-    let hasRows = trees.map { tree in (tree.leaves + tree.innerPages).contains { map.fieldCount($0) > 0 } }
-    var result: Set<Int> = []
-    var isIndexed: [Int: Bool] = [:]
-    for (index, tree) in trees.enumerated() where tree.kind == .index && !tree.isPartialIndex {
-      if let table = tree.table { isIndexed[table] = (isIndexed[table] ?? true) && hasRows[index] }
-    }
-    for (table, areIndexed) in isIndexed where areIndexed && !hasRows[table] && trees[table].root > 1 {
-      result.insert(table)
-    }
-    for index in trees.indices where trees[index].isShadow && trees[index].name.lowercased().hasSuffix("_docsize") {
-      let content = trees[index].name.dropLast("docsize".count) + "content"
-      guard let other = trees.firstIndex(where: { isSame($0.name, String(content)) }), hasRows[index] != hasRows[other]
-      else { continue }
-      result.insert(hasRows[index] ? other : index)
-    }
-    return result
   }
 
   /// Whether a page can be one of a tree, by its keys and the number of its fields.

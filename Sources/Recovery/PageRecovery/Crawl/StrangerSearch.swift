@@ -64,7 +64,7 @@ struct StrangerSearch {
 
   private mutating func run() throws(SalvageError) {
     try lookAtListOfTables()
-    for tree in crawl.emptied { note(crawl.trees[tree].root, in: tree) }
+    for tree in crawl.firstWalk.emptied { note(crawl.trees[tree].root, in: tree) }
     for tree in crawl.trees.indices.dropFirst() where crawl.trees[tree].kind != .index && crawl.trees[tree].isListed {
       for page in crawl.trees[tree].leaves where crawl.map.fieldCount(page) > 0 { try lookAt(page, of: tree) }
       try lookAtRest(of: tree)
@@ -135,7 +135,7 @@ struct StrangerSearch {
         var exchanged: [(page: UInt32, owner: Int)] = []
         let owners = try crawl.fits(of: page, &buffer) { $0 != tree && crawl.trees[$0].isListed }.map(\.tree)
         // Another table may lack the page.
-        if owners.contains(where: { crawl.incomplete.contains($0) }) { continue }
+        if owners.contains(where: { crawl.firstWalk.incomplete.contains($0) }) { continue }
         for owner in owners {
           guard crawl.trees[owner].leaves == [crawl.trees[owner].root], let own = crawl.trees[owner].leaves.first,
             !found.contains(own, in: owner), crawl.map.fieldCount(own) > 0, !overlaps(tree, own, without: page),
@@ -160,7 +160,7 @@ struct StrangerSearch {
     guard !found.contains(page, in: tree), try crawl.reader.readPlace(page, into: &buffer) else { return }
     let isOwn = PageScore.isFull(
       buffer.span, start: 0, crawl.trees[tree].shape, geometry: crawl.reader.geometry,
-      lacking: crawl.grown.contains(tree) ? Self.lackedFields : 0)
+      lacking: crawl.firstWalk.grown.contains(tree) ? Self.lackedFields : 0)
     if !isOwn, try isUnlike(page, tree) {
       try lookAtStrange(page, of: tree)
       return
@@ -192,8 +192,8 @@ struct StrangerSearch {
     let isPossible = try canHold(page, tree)
     // Rows with fewer values than columns, where another table lacks just such rows.
     let fits = try crawl.fits(of: page, &buffer) { _ in true }
-    if fits.contains(where: { $0.tree == tree && $0.fit.isShort }), !crawl.grown.contains(tree),
-      fits.contains(where: { $0.fit.tier == 0 && crawl.incomplete.contains($0.tree) })
+    if fits.contains(where: { $0.tree == tree && $0.fit.isShort }), !crawl.firstWalk.grown.contains(tree),
+      fits.contains(where: { $0.fit.tier == 0 && crawl.firstWalk.incomplete.contains($0.tree) })
     {
       note(page, in: tree)
       return

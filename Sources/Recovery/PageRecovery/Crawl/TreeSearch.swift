@@ -216,15 +216,13 @@ struct TreeSearch {
     var crawl = Crawl(reader: reader, map: map, trees: list.trees)
     try crawl.walkRoots()
     let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
-    try crawl.noteFirstWalk()
+    crawl.firstWalk = try FirstWalk(crawl)
     let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
     if crawl.damage > 0 || !strangers.isEmpty {
       // Where something is damaged a page may stand in another's place; then each is looked at closely.
-      let first = crawl
+      let firstWalk = crawl.firstWalk
       crawl = Crawl(reader: reader, map: map, trees: trees)
-      crawl.incomplete = first.incomplete
-      crawl.grown = first.grown
-      crawl.odd = first.odd
+      crawl.firstWalk = firstWalk
       crawl.isThorough = true
       crawl.strangers = strangers
       try crawl.walkRoots()
