@@ -37,11 +37,10 @@ from claims_stores import Factory, Models, bench_store, write
 SOUND = {
     ("core-data", "current"): ({"compatible"}, {"open"}), ("core-data", "outdated"): ({"outdated"}, {"migrate"}),
     ("core-data", "newer"): ({"unavailable"}, {"stay"}),
-    ("core-data", "newer, in the model"): ({"unavailable"}, {"stay"}),
     ("core-data", "wrong model"): ({"incompatible", "none"}, {"refuse", "replace"}),
     ("plain", "current"): ({"compatible"}, {"open"}), ("plain", "wrong model"): ({"incompatible", "none"}, {"refuse", "replace"}),
     ("plain", "lacking"): ({"compatible", "outdated", "repairable"}, {"open"})}
-VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "newer, in the model": "V3", "wrong model": "V2"}
+VERSIONS = {"current": "V2", "outdated": "V1", "newer": "V3", "wrong model": "V2"}
 # Nothing but an index, or the list of free pages, is wrong: to mend it is as good as to salvage it.
 MENDABLE = ("index page zeroed", "free pages garbled", "free page count and trunk wrong")
 
@@ -49,7 +48,7 @@ FEW = {
     "outdated": [
         "none", "log kept", "one leaf zeroed", "every twelfth page zeroed", "first page zeroed", "header zeroed",
         "index page zeroed", "column dropped"],
-    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"], "newer, in the model": ["none", "one leaf zeroed"],
+    "newer": ["none", "log kept", "one leaf zeroed", "header zeroed"],
     "wrong model": ["none", "log kept", "one leaf zeroed"],
     "plain current": [
         "none", "log kept", "hot journal", "one leaf zeroed", "every twelfth page zeroed", "tail cut off", "first page zeroed",
@@ -171,8 +170,7 @@ class Matrix:
         models = self.models
         if family == "plain":
             return {"current": models.schema, "lacking": models.later, "wrong model": models.app}[relation], models.other
-        fitting = {"wrong model": models.other, "newer, in the model": models.with_newer}
-        return fitting.get(relation, models.app), models.other
+        return models.other if relation == "wrong model" else models.app, models.other
 
 
 def expected(family, relation, name, damaged):

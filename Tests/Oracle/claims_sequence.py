@@ -331,7 +331,7 @@ class Sequence:
         ) if self.damaged.is_damaged is False else None
         identifier = told.event("quarantine").get("id")
         listed = self.run("quarantine", "list", "--home", self.home)
-        share = re.search(r"(\d+) %", listed.out)
+        share = re.search(r"(\d+)(?:\.\d+)? %", listed.out)
         self.claim("list-share", not share, listed, share.group(0) if share else "", "nothing of it is in the installed store")
         for more in ((), ("--install",)):
             live = digest(read(self.store))
@@ -481,7 +481,7 @@ class Sequence:
         listed = self.run("quarantine", "list", "--home", self.home)
         self.check_texts(shown, account)
         self.claim("no-score", not SCORE.search(listed.words), listed, said(SCORE, listed.words), "no score is told")
-        share = re.search(r"(\d+) %", listed.out)
+        share = re.search(r"(\d+)(?:\.\d+)? %", listed.out)
         self.claim(
             "list-share", not share or int(share.group(1)) in shares(account), listed, share.group(0) if share else "",
             f"{account}: {' or '.join(map(str, sorted(shares(account))))} %")

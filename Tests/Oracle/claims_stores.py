@@ -65,7 +65,6 @@ class Models:
     def __init__(self, folder):
         all_versions = versions()
         self.app = write_model(folder / "App.xcdatamodeld", all_versions[:2], "V2")
-        self.with_newer = write_model(folder / "With newer" / "App.xcdatamodeld", all_versions, "V2")
         self.other = write_model(
             folder / "Other.xcdatamodeld", [Version("O1", entity("Planet", "name"), entity("Moon", "name"))], "O1")
         self.empty = {}
