@@ -126,10 +126,13 @@ public struct Notice: Sendable, Hashable {
 extension Notice {
   /// A language that the catalogue has.
   public enum Language: String, Sendable, Hashable, CaseIterable {
+    /// English.
     case english = "en"
 
+    /// German.
     case german = "de"
 
+    /// French.
     case french = "fr"
 
     /// The first of a user's languages, as `Locale.preferredLanguages` has them, that the catalogue has; nil for none.

@@ -169,6 +169,7 @@ extension RecoverableStore {
       /// Nothing is wrong with it, but it is unavailable: locked, forbidden, or newer than the app.
       case unavailable
 
+      /// There is no store.
       case missing
     }
 

@@ -117,6 +117,7 @@ extension RecoverableStore {
     /// Header, log, schema, metadata and model: some milliseconds, whatever the size; every page where damage is met.
     case quick
 
+    /// Every page.
     case full
 
     /// The same, for the modules below.

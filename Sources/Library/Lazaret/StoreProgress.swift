@@ -22,6 +22,7 @@ public struct StoreProgress: Sendable, Hashable {
     /// The store is being migrated, on a copy; ``StoreProgress/step`` says by which step.
     case migrating
 
+    /// Records are being recovered.
     case salvaging
 
     /// A store is being put into its place.

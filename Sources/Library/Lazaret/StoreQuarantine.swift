@@ -16,6 +16,7 @@ public struct StoreQuarantine: Sendable {
   public struct Entry: Sendable, Identifiable {
     /// How far its salvage is.
     public enum SalvageState: String, Sendable, Hashable, CaseIterable {
+      /// None was asked for.
       case none
 
       /// It was asked for and has not been done, or not to its end.

@@ -23,6 +23,7 @@ public struct SupportBundles: Sendable {
     /// Besides the facts, the whole store with its damage, every value replaced.
     case scrubbed
 
+    /// Everything, byte for byte.
     case full
   }
 

@@ -19,6 +19,7 @@ package enum Verdict: String, Sendable, Hashable, Codable {
   /// Nothing is wrong with it, but it is unavailable: locked, forbidden, out of reach, or newer than the app.
   case unavailable
 
+  /// There is no store.
   case missing
 }
 

@@ -9,6 +9,7 @@ public enum BundleLevel: String, Sendable, Hashable, Codable, CaseIterable {
   /// Besides the facts, the whole store with its damage, every value replaced.
   case scrubbed
 
+  /// Everything, byte for byte.
   case full
 
   /// What it means, for the user who is to agree to it.
