@@ -21,6 +21,16 @@ struct EvidenceOrderTests {
     }
   }
 
+  /// The page of the list of tables that has a statement.
+  private func listPage(with statement: String, _ scene: PlainScene) throws -> UInt32 {
+    let words = Array(statement.utf8)
+    return try #require(
+      scene.leaves(below: 1).first { page in
+        let bytes = scene.main[scene.range(of: page)]
+        return bytes.indices.contains { bytes[$0...].starts(with: words) }
+      })
+  }
+
   @Test("Rows that lack values go to the table that columns were added to, and whole rows to theirs")
   func shortRows() throws {
     let scene = try PlainScene(
@@ -121,12 +131,7 @@ struct EvidenceOrderTests {
         try db.execute(sql: "INSERT INTO scene VALUES (?, ?, ?)", arguments: [id, "scene \(id)", 0.5])
       }
     }
-    let words = Array("CREATE TABLE scene".utf8)
-    let lost = try #require(
-      scene.leaves(below: 1).first { page in
-        let bytes = scene.main[scene.range(of: page)]
-        return bytes.indices.contains { bytes[$0...].starts(with: words) }
-      })
+    let lost = try listPage(with: "CREATE TABLE scene", scene)
     let result = try zeroing([lost], scene).salvage(withModel: false)
     #expect(result.rows["feed"] == [] && !result.report.isComplete)
   }
@@ -277,12 +282,7 @@ struct EvidenceOrderTests {
         try db.execute(sql: "INSERT INTO scene VALUES (?, ?, ?, 'y')", arguments: [id + 300, "scene \(id)", 0.5])
       }
     }
-    let words = Array("CREATE TABLE scene".utf8)
-    let lost = try #require(
-      scene.leaves(below: 1).first { page in
-        let bytes = scene.main[scene.range(of: page)]
-        return bytes.indices.contains { bytes[$0...].starts(with: words) }
-      })
+    let lost = try listPage(with: "CREATE TABLE scene", scene)
     // The last leaf of the other is lost too, so that it has room for more.
     let last = try #require(scene.leaves(below: root("feed", scene)).last)
     let result = try zeroing([lost, last], scene).salvage(withModel: false)

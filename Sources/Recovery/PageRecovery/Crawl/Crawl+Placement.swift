@@ -186,7 +186,8 @@ extension Crawl {
     guard map.pageCount >= 1 else { return }
     var buffer = reader.makeBuffer()
     let twins = try PageTwins(self)
-    var tiers: [[UInt32]] = [[], [], [], []]
+    // What fits one table alone goes first: it tells which keys are taken there.
+    var tiers = [(single: [UInt32], ambiguous: [UInt32])](repeating: ([], []), count: 4)
     for page in 1...map.pageCount
     where map.fate(page) == .unclaimed && map.look(page) == .tableLeaf && map.fieldCount(page) > 0 {
       // What stands in a tree already, byte for byte, is missing nowhere.
@@ -194,23 +195,15 @@ extension Crawl {
         bury(page)
         continue
       }
-      let tier = try tables(of: page, &buffer).map(\.fit.tier).min()
-      tiers[tier ?? 0].append(page)
+      let tables = try tables(of: page, &buffer)
+      let tier = tables.map(\.fit.tier).min() ?? 0
+      if tables.count > 1 { tiers[tier].ambiguous.append(page) } else { tiers[tier].single.append(page) }
     }
     for tree in trees.indices where trees[tree].hasRowids { trees[tree].leaves = map.sorted(trees[tree].leaves) }
-    for pages in tiers {
-      // What fits one table alone goes first: it tells which keys are taken there.
-      var ambiguous: [UInt32] = []
-      for page in pages {
-        if try tables(of: page, &buffer).count > 1 {
-          ambiguous.append(page)
-        } else if try !place(page, &buffer) {
-          try settleHomeless(page, &buffer)
-        }
-      }
-      for page in ambiguous where try !place(page, &buffer) { try settleHomeless(page, &buffer) }
+    for tier in tiers {
+      for page in tier.single + tier.ambiguous where try !place(page, &buffer) { try settleHomeless(page, &buffer) }
     }
-    for page in tiers[0] where map.fate(page) == .placed {
+    for page in tiers[0].single + tiers[0].ambiguous where map.fate(page) == .placed {
       if try isOlderThanColumns(page, &buffer) { _ = likened.insert(page) }
     }
   }
@@ -245,11 +238,7 @@ extension Crawl {
       open.append(candidate)
     }
     // Two pages of a table have no rowid in common, unless one is a former version of the other.
-    let free = open.filter { candidate in
-      leaf(endingFrom: map.firstKey(page), in: trees[candidate.tree].leaves).map {
-        map.firstKey($0) > map.lastKey(page)
-      } ?? true
-    }
+    let free = open.filter { !overlaps(trees[$0.tree].leaves, map.firstKey(page), map.lastKey(page)) }
     let candidates = free.isEmpty ? open.filter { $0.fit.tier == best.tier } : free
     // A page that may be free is like the table that it was once of.
     if !areFreePagesTold, !candidates.contains(where: { best.rank - $0.fit.rank < 0.2 }) { return false }
@@ -286,9 +275,7 @@ extension Crawl {
   /// unless rowids tell nothing of the age of its rows.
   private func mayHaveShortRows(_ tree: Int, _ page: UInt32) -> Bool {
     let leaves = trees[tree].leaves
-    if let next = leaf(endingFrom: map.firstKey(page), in: leaves), map.firstKey(next) <= map.lastKey(page) {
-      return false
-    }
+    if overlaps(leaves, map.firstKey(page), map.lastKey(page)) { return false }
     var most = 0
     var isOlderLonger = false
     for leaf in leaves where map.fieldCount(leaf) > 0 {
@@ -425,7 +412,12 @@ extension Crawl {
 
   /// Whether a table has a page with rowids of that range.
   func overlaps(_ tree: Int, _ first: Int64, _ last: Int64) -> Bool {
-    leaf(of: tree, endingFrom: first).map { map.firstKey($0) <= last } ?? false
+    overlaps(claimed[tree] ?? [], first, last)
+  }
+
+  /// Whether any of some leaves, in the order of their keys, has rowids of that range.
+  private func overlaps(_ leaves: [UInt32], _ first: Int64, _ last: Int64) -> Bool {
+    leaf(endingFrom: first, in: leaves).map { map.firstKey($0) <= last } ?? false
   }
 
   /// The first leaf of a table whose last rowid is not below one; nil where there is none.

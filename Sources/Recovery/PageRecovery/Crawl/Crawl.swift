@@ -246,11 +246,7 @@ struct Crawl {
     var buffer = reader.makeBuffer()
     let fits = try fits(of: page, &buffer) { _ in true }
     let own = fits.first { $0.tree == tree }?.fit
-    if let own, own.isShort, !firstWalk.grown.contains(tree),
-      fits.contains(where: { $0.tree != tree && $0.fit.tier == 0 && firstWalk.incomplete.contains($0.tree) })
-    {
-      return false
-    }
+    if firstWalk.isOfAnother(than: tree, fits) { return false }
     if let own, !own.isUnusual { return true }
     guard let best = fits.max(by: { ($0.fit.rank, $1.tree) < ($1.fit.rank, $0.tree) }), best.tree != tree,
       fits.allSatisfy({ $0.tree == best.tree || best.fit.rank - $0.fit.rank >= 0.2 })

@@ -43,8 +43,9 @@ struct FirstWalk {
       let mean = oddness / Double(max(1, looked.count))
       if leaves.count > 1, mean > Self.ordinaryOddness { odd[index] = mean }
     }
-    compareIndexes(crawl)
-    compareTexts(crawl)
+    let hasRows = trees.map { tree in (tree.leaves + tree.innerPages).contains { map.fieldCount($0) > 0 } }
+    compareIndexes(crawl, hasRows)
+    compareTexts(crawl, hasRows)
     incomplete = emptied.union(trees.indices.filter { !trees[$0].isComplete })
     grown = Set(
       trees.indices.filter { index in
@@ -60,8 +61,7 @@ struct FirstWalk {
   }
 
   /// Notes the tables that have no row, though all of their indexes have entries.
-  private mutating func compareIndexes(_ crawl: Crawl) {
-    let hasRows = Self.withRows(crawl)
+  private mutating func compareIndexes(_ crawl: Crawl, _ hasRows: [Bool]) {
     var isIndexed: [Int: Bool] = [:]
     for (index, tree) in crawl.trees.enumerated() where tree.kind == .index && !tree.isPartialIndex {
       if let table = tree.table { isIndexed[table] = (isIndexed[table] ?? true) && hasRows[index] }
@@ -72,8 +72,7 @@ struct FirstWalk {
   }
 
   /// Compares the two tables in which FTS5 keeps the texts and their sizes, under the same rowids.
-  private mutating func compareTexts(_ crawl: Crawl) {
-    let hasRows = Self.withRows(crawl)
+  private mutating func compareTexts(_ crawl: Crawl, _ hasRows: [Bool]) {
     let trees = crawl.trees
     for sizes in trees.indices where trees[sizes].isShadow && trees[sizes].name.lowercased().hasSuffix("_docsize") {
       let content = String(trees[sizes].name.dropLast("docsize".count) + "content")
@@ -87,7 +86,11 @@ struct FirstWalk {
     }
   }
 
-  private static func withRows(_ crawl: Crawl) -> [Bool] {
-    crawl.trees.map { tree in (tree.leaves + tree.innerPages).contains { crawl.map.fieldCount($0) > 0 } }
+  /// Whether a page of a table has rows with fewer values than columns, and another table lacks pages with just such rows.
+  ///
+  /// - Parameter fits: the trees that the page can be of.
+  func isOfAnother(than tree: Int, _ fits: [(tree: Int, fit: PageFit)]) -> Bool {
+    !grown.contains(tree) && fits.contains { $0.tree == tree && $0.fit.isShort }
+      && fits.contains { $0.tree != tree && $0.fit.tier == 0 && incomplete.contains($0.tree) }
   }
 }

@@ -190,11 +190,8 @@ struct StrangerSearch {
   /// Looks at a page whose rows fit another table better: SQLite takes any value in most columns, so that alone tells nothing.
   private mutating func lookAtStrange(_ page: UInt32, of tree: Int) throws(SalvageError) {
     let isPossible = try canHold(page, tree)
-    // Rows with fewer values than columns, where another table lacks just such rows.
     let fits = try crawl.fits(of: page, &buffer) { _ in true }
-    if fits.contains(where: { $0.tree == tree && $0.fit.isShort }), !crawl.firstWalk.grown.contains(tree),
-      fits.contains(where: { $0.fit.tier == 0 && crawl.firstWalk.incomplete.contains($0.tree) })
-    {
+    if crawl.firstWalk.isOfAnother(than: tree, fits) {
       note(page, in: tree)
       return
     }
@@ -211,14 +208,11 @@ struct StrangerSearch {
       note(page, in: tree, copyOf: twin)
       return
     }
-    if !isPossible {
-      let best = try crawl.choice(for: page, &buffer, where: { $0 != tree })
-      if crawl.trees[tree].shape.isStrict || best?.fit.tier == 0 {
-        note(page, in: tree)
-        return
-      }
-    }
-    if try hasRowsElsewhere(page, of: tree) { note(page, in: tree) }
+    var isOther =
+      !isPossible
+      && (crawl.trees[tree].shape.isStrict || fits.contains { $0.tree != tree && $0.fit.tier == 0 })
+    if !isOther { isOther = try hasRowsElsewhere(page, of: tree) }
+    if isOther { note(page, in: tree) }
   }
 
   /// The pages with the same bytes that other trees lead to.
