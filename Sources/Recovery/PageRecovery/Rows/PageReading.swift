@@ -30,7 +30,7 @@ struct PageReading {
   mutating func run(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) {
     for index in tables.trees.indices where tables.live[index] != nil {
       try read(tree: index, progress: progress)
-      try context.estimateLoss(of: index)
+      context.estimateLoss(of: index)
     }
   }
 
