@@ -219,8 +219,8 @@ let package = Package(
     module(
       "Backup", on: .recovery,
       knows: [
-        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
-        "PersistentStore", "Examination", "RecoveryKit", systemPackage,
+        "Compatibility", "AgeEncryption", "Archives", "Cryptography", "StoreFiles", "SQLiteFormat",
+        "ManagedObjectModel", "PersistentStore", "Examination", "RecoveryKit", systemPackage,
       ]),
     module(
       "BackupRestore", on: .recovery,
@@ -402,8 +402,8 @@ let package = Package(
     tests(
       of: "Backup",
       needs: [
-        "AgeEncryption", "BackupRestore", "EntityRestore", "LazaretTesting", "ManagedObjectModel", "PageRecovery",
-        "PersistentStore", "Zstandard", grdb,
+        "AgeEncryption", "Archives", "BackupRestore", "EntityRestore", "LazaretTesting", "ManagedObjectModel",
+        "PageRecovery", "PersistentStore", "Zstandard", grdb,
       ],
       leavingOut: ["Recorded"]),
     tests(

@@ -1,5 +1,7 @@
+import Archives
 import Backup
 import BackupRestore
+import Foundation
 import GRDB
 import StoreFiles
 import SystemPackage
@@ -171,5 +173,36 @@ struct CreationTests {
     try queue.close()
     _ = try scene.extract(BackupIdentifier(date: #require(Timestamp("2026-11-21T10:00:12Z"))), to: "Restored.sqlite")
     #expect(try BackupScene.summary(of: scene.folder.appending("Restored.sqlite")).hasPrefix("ok 4000 0 "))
+  }
+
+  @Test("A page that changed is in the next backup, also where sums of its bytes stayed the same")
+  func equalSums() throws {
+    // The polynomial of CRC-32 as bytes: where it is added changes nothing of the remainder, and where it is moved
+    // nothing of the sums of Adler-32.
+    var pattern: [UInt8] = [1, 0, 0, 0, 0]
+    for bit in 1...32 where (0x04c1_1db7 as UInt32) >> UInt32(32 - bit) & 1 == 1 {
+      pattern[bit / 8] |= 1 << UInt8(bit % 8)
+    }
+    func value(_ places: Int...) -> [UInt8] {
+      var bytes = [UInt8](repeating: 0, count: 600)
+      for place in places { bytes.replaceSubrange(place..<(place + 5), with: pattern) }
+      return bytes
+    }
+    let (one, other) = (value(150, 300), value(50, 400))
+    #expect(
+      Deflate.crc32(one[...]) == Deflate.crc32(other[...]) && Deflate.adler32(one[...]) == Deflate.adler32(other[...]))
+    let scene = try BackupScene(mode: "delete")
+    func hexadecimal(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
+    try scene.run("CREATE TABLE crafted (b); INSERT INTO crafted VALUES (x'\(hexadecimal(one))')")
+    try scene.back(up: 0)
+    try scene.run("UPDATE crafted SET b = x'\(hexadecimal(other))'")
+    #expect(try scene.back(up: 1).manifest?.kind == .delta)
+    try scene.run("UPDATE cars SET flags = 1 WHERE id = 7")
+    let last = try scene.back(up: 2)
+    #expect(try scene.extract(last.id, to: "Restored.sqlite").isDigestRight)
+    let queue = try DatabaseQueue(path: scene.folder.appending("Restored.sqlite").string)
+    #expect(
+      try queue.read { try String.fetchOne($0, sql: "SELECT hex(b) FROM crafted") } == hexadecimal(other).uppercased())
+    try queue.close()
   }
 }

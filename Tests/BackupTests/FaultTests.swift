@@ -41,6 +41,9 @@ struct FaultTests {
         try check(scene, first.id, store, "\(kind) at step \(step) of \(steps)")
         let next = try scene.back(up: 2)
         #expect(next.isProvenGood, "\(kind) at step \(step)")
+        #expect(
+          try BackupCatalog(of: scene.place).backups.allSatisfy(\.isWhole),
+          "\(kind) at step \(step): half of one is left")
         _ = try scene.extract(next.id, to: "Restored.sqlite")
         #expect(
           try BackupScene.summary(of: scene.folder.appending("Restored.sqlite")) == BackupScene.summary(of: scene.store)

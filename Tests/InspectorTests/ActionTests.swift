@@ -25,6 +25,13 @@ struct ActionTests {
       #expect(try browser.post(address + ".json", token: other.token).status == .forbidden, "\(address)")
       let stranger = Request(.post, RequestTarget(segments: address.split(separator: "/").map(String.init)))
       #expect(inspector.respond(to: stranger).status == .unauthorized, "\(address)")
+      // Its body is not waited for; of one with a session it is.
+      #expect(inspector.respondEarly(to: stranger)?.status == .unauthorized, "\(address)")
+      var known = stranger
+      known.headers.set("Cookie", browser.cookie)
+      #expect(inspector.respondEarly(to: known) == nil, "\(address)")
+      known.target.segments.append("nothing")
+      #expect(inspector.respondEarly(to: known)?.status == .notFound, "\(address)")
       let odd = try browser.post(address, [("unknown", "field")])
       #expect(odd.status == .badRequest || odd.status == .notFound, "\(address): \(odd.status.rawValue)")
     }

@@ -34,6 +34,98 @@ struct EvidenceConnectionTests {
     try database.execute(sql: "PRAGMA writable_schema = RESET")
   }
 
+  // MARK: Functions
+
+  @Test("printf gives what SQLite's own gives")
+  func formats() throws {
+    let calls = [
+      "'%d|%5d|%-5d|%05d|%+d|% d|%,d', 1, 2, 3, 4, 5, 6, 1234567", "'%*d|%-*d', 7, 1, 9, 2",
+      "'%s|%.3s|%10s|%-10s|', 'abcdef', 'abcdef', 'x', 'y'",
+      "'%.*s', 2, 'abcdef'", "'%.999999999s', 'short'", "'%f|%.3f|%10.2f|%e|%g|%G', 1.5, 2.25, 3.125, 1e10, 1e-5, 1e20",
+      "'%x|%X|%#x|%o', 255, 255, 255, 8",
+      "'%c|%.5c|%!.3s', 'ab', 'x', 'äöü'", "'%q|%Q|%w|%z', 'it''s', 'it''s', 'a\"b', 'z'", "'%%|%5%|%d', 3", "'%p', 10",
+      "'100%', 1", "'%y', 1", "''", "NULL, 1", "12", "x'2564', 7",
+      "'%d'", "'%s', NULL", "'%lld %ld', 1, 2",
+    ]
+    try make { try $0.execute(sql: "CREATE TABLE t (a)") }
+    let queue = try EvidenceConnection.open(path, .unchanging, label: "test")
+    let plain = try DatabaseQueue()
+    for name in ["printf", "format"] {
+      for call in calls {
+        let sql = "SELECT \(name)(\(call)), typeof(\(name)(\(call)))"
+        let (own, theirs) = (
+          try queue.read { try Row.fetchOne($0, sql: sql) }, try plain.read { try Row.fetchOne($0, sql: sql) }
+        )
+        #expect(own == theirs && own != nil, "\(call)")
+      }
+    }
+    try queue.close()
+  }
+
+  @Test(
+    "A format that asks for more than a value may hold is refused before it is carried out", .timeLimit(.minutes(1)))
+  func wideFormats() throws {
+    let star = "'" + String(repeating: "%.*c", count: 40) + "'" + String(repeating: ", 2000000000, 'x'", count: 40)
+    let calls = [
+      "'%.2000000000c', 'x'", "'%2000000000d', 1", "'%.2000000000d', 1", "'%*d', -2000000000, 1", star,
+      "'%s%%%.*c', 'a', 2000000000, 'x'", "'%99999999999999999999.99999999999999999999c', 'x'",
+      "replace(hex(zeroblob(1000)), '0', '%.900000c'), 'x'",
+    ]
+    try make { try $0.execute(sql: "CREATE TABLE t (a)") }
+    let queue = try EvidenceConnection.open(path, .unchanging, label: "test")
+    for call in calls {
+      for _ in 0..<20 {
+        let error = #expect(throws: DatabaseError.self) {
+          try queue.read { try Row.fetchOne($0, sql: "SELECT length(printf(\(call)))") }
+        }
+        #expect(error?.resultCode == .SQLITE_TOOBIG, "\(call): \(String(describing: error))")
+      }
+    }
+    try queue.close()
+  }
+
+  @Test(
+    "No call of a function of SQLite's takes long with values as long as those of a schema's expressions may be",
+    .timeLimit(.minutes(2)))
+  func allFunctions() throws {
+    try make { try $0.execute(sql: "CREATE TABLE t (a)") }
+    let queue = try EvidenceConnection.open(path, .unchanging, label: "test")
+    let (text, other) = ("substr(hex(zeroblob(32000)), 1, 60000)", "substr(hex(zeroblob(16000)), 1, 30000) || '1'")
+    let (object, nested) = (
+      "'{\"a\":[' || substr(replace(hex(zeroblob(7000)), '0', '0,'), 1, 27999) || ']}'",
+      "replace(hex(zeroblob(900)), '0', '[') || replace(hex(zeroblob(900)), '0', ']')"
+    )
+    let (like, date) = (
+      "replace(hex(zeroblob(90)), '0', '%_')",
+      "'9999-12-31', '+9999 years', '-999999 months', '999999999 days', 'weekday 6'"
+    )
+    let shapes = [
+      text, "zeroblob(60000)", "\(text), \(other)", "\(other), \(text)", "\(like), \(text)", "\(text), \(other), 'x'",
+      "'x', \(text), \(other)",
+      "\(text), '0', \(other)", object, "\(object), '$.a[20]'", "\(object), '$.a', \(nested)", "\(object), \(object)",
+      nested, "\(nested), '$[0][0]'", "-9223372036854775808",
+      "9223372036854775807, -9223372036854775808", date, "'%J %s %f', \(date)", "replace(\(text), '0', '%J'), 'now'",
+      "replace(\(text), '0', '%*c'), 2000000000, 'x'",
+      "replace(\(text), '0', '%.9999c'), 'x'", "2000000000", "'a', 'b', 'c', 'd', 'e', 'f'",
+    ]
+    let names = try queue.read { try String.fetchAll($0, sql: "SELECT DISTINCT name FROM pragma_function_list") }
+    #expect(names.count > 60 && names.contains("printf"))
+    for name in names {
+      for shape in shapes {
+        let limit = StatementLimit(time: .seconds(20), valueLength: 64 << 10)
+        do {
+          try queue.inDatabase { database in
+            try limit.apply(to: database) { _ = try Row.fetchAll(database, sql: "SELECT \"\(name)\"(\(shape))") }
+          }
+        } catch is DatabaseError {
+          // Too long, of another number of arguments, or not for values like these.
+        }
+        #expect(limit.excess == nil, "\(name)(\(shape))")
+      }
+    }
+    try queue.close()
+  }
+
   // MARK: The schema does nothing
 
   @Test("Triggers do not fire, views cannot be read, checks are not evaluated, and nothing is written into the schema")

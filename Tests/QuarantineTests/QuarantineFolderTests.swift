@@ -1,3 +1,4 @@
+import Foundation
 import Quarantine
 import StoreFiles
 import SystemPackage
@@ -53,6 +54,48 @@ struct QuarantineFolderTests {
 
   func quarantine(_ surroundings: Surroundings = .still()) -> QuarantineFolder {
     QuarantineFolder(folder.appending("Incompatible"), surroundings: surroundings)
+  }
+
+  @Test func leavesTheLargeValuesOfANeighbour() throws {
+    let set = try makeStore("App.store")
+    // Another database of the same name but for its extension refers to files of the same folder.
+    try folder.write("SQLite format 3\0 and so on", to: "App.sqlite")
+    let values = folder.appending(".App_SUPPORT")
+    let before = try FolderContents(of: values)
+    let stored = try quarantine().add(set, because: Self.facts)
+    #expect(try FolderContents(of: values) == before)
+    #expect(try contents(of: stored.files) == Self.whole)
+    #expect(try system.status(of: set.main) == nil)
+    // Alone it takes them along.
+    try folder.write("no database", to: "App.sqlite")
+    try folder.write("main", to: "App.store")
+    _ = try quarantine().add(set, because: Self.facts)
+    #expect(try system.status(of: values) == nil)
+  }
+
+  @Test func aLargeValueThatIsALinkIsNotedByWhatIsRead() throws {
+    let set = try makeStore()
+    let link = folder.appending(".App_SUPPORT/_EXTERNAL_DATA/0A1B")
+    try folder.write("large value", to: "volume/0A1B")
+    try system.unlink(link)
+    try FileManager.default.createSymbolicLink(
+      atPath: link.string, withDestinationPath: folder.appending("volume/0A1B").string)
+    let stored = try quarantine().add(set, because: Self.facts)
+    let noted = stored.receipt?.files.first { $0.name.text.hasSuffix("/0A1B") }
+    #expect(noted?.bytes == Int64("large value".utf8.count))
+    #expect(try contents(of: stored.files) == Self.whole)
+    #expect(try quarantine().check(evidenceOf: stored, .content)?.differences.isEmpty == true)
+  }
+
+  @Test func aLinkInThePlaceOfTheFolderOfLargeValuesIsRefused() throws {
+    let set = try makeStore()
+    let values = folder.appending(".App_SUPPORT")
+    try system.rename(values, to: folder.appending("elsewhere"))
+    try FileManager.default.createSymbolicLink(atPath: values.string, withDestinationPath: "elsewhere")
+    let before = try FolderContents(of: folder.path)
+    let error = #expect(throws: FileError.self) { try quarantine().add(set, because: Self.facts) }
+    #expect(error?.kind == .notRegularFile)
+    #expect(try FolderContents(of: folder.path) == before)
   }
 
   @Test func movesTheWholeSetUnderTheTime() throws {

@@ -136,6 +136,40 @@ struct JournalTests {
     #expect(try cut.open().rollbackJournal?.pageSize == 2048)
   }
 
+  @Test("A journal that ends between two segments is cut short, and one without a later header is undone all the same")
+  func segments() throws {
+    let (files, before) = try midTransaction("PRAGMA synchronous = FULL")
+    let journal = try #require(files.journal)
+    let headers = stride(from: 0, to: journal.count - 28, by: 512).filter {
+      journal[$0..<($0 + 8)].elementsEqual(RollbackJournal.magic)
+    }
+    try #require(headers.count > 3)
+    var other = files
+    for start in headers.dropFirst() {
+      other.journal = Array(journal[..<start])
+      let cut = try other.open()
+      #expect(cut.findings.contains(.journalTruncated) && cut.rollbackJournal?.isCutShort == true, "\(start)")
+      other.journal = journal
+      for place in start..<(start + 28) { other.journal?[place] = 0 }
+      let wiped = try other.open()
+      // A segment of a single record proves no nonce.
+      guard wiped.findings.contains(.journalSegmentHeaderLost) else {
+        #expect(wiped.findings.contains(.journalTruncated), "\(start)")
+        continue
+      }
+      #expect(try wiped.content() == before, "\(start)")
+      #expect(wiped.findings.hasDamage && wiped.rollbackJournal?.isCutShort == false)
+      // SQLite undoes what is before it alone.
+      let theirs = try? SQLiteOpening.content(of: other)
+      #expect(theirs != before)
+    }
+    other.journal = journal
+    #expect(try other.open().rollbackJournal?.isReadToItsEnd == true)
+    other.journal = journal + Array("bytes that are no part of it".utf8)
+    let junk = try other.open()
+    #expect(try junk.rollbackJournal?.isReadToItsEnd == false && junk.content() == before)
+  }
+
   @Test("The super-journal's name is read from the end, and decides")
   func superJournal() throws {
     var (files, before) = try midTransaction()

@@ -225,6 +225,8 @@ struct TableTests {
     arguments: [
       "CHECK (length(hex(zeroblob(140000000))) > 0)",
       "CHECK (instr(zeroblob(100000000), zeroblob(50000000) || x'01') IS NOT 1)",
+      "CHECK (length(printf('%.2000000000c%.2000000000c', 'x', 'y')) IS NOT 1)",
+      "CHECK (length(format('%*d', 2000000000, id)) IS NOT 1)",
       "CHECK (hex(zeroblob(30000)) NOT LIKE '\(String(repeating: "%0_", count: 8000))1')",
     ])
   func hostileCheck(check: String) throws {

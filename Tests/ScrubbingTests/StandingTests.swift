@@ -209,16 +209,23 @@ struct StandingTests {
     #expect(try scrubbed.integrityCheck() == ["ok"])
   }
 
-  @Test("Integers of up to six digits are replaced, but for flags, few different values and keys")
+  @Test("Integers of up to six digits are replaced, but for flags and keys; few different ones change places")
   func small() throws {
     let scene = try Self.scene([
-      "CREATE TABLE p (id INTEGER PRIMARY KEY, age INTEGER, salary REAL, height INTEGER, kind INTEGER, isOld BOOLEAN, "
+      "CREATE TABLE p (id INTEGER PRIMARY KEY, age INTEGER, salary REAL, height INTEGER, kind INTEGER, code INTEGER, isOld BOOLEAN, "
         + "grade INTEGER CHECK (grade < 600))",
       "CREATE INDEX bySalary ON p (salary)",
-      Self.rows(into: "p", "i, 3 + i * 31 % 90, 900.0 + i * 71, 100 + i * 17 % 900, i % 3, i % 2, 50 + i"),
+      Self.rows(into: "p", "i, 3 + i * 31 % 90, 900.0 + i * 71, 100 + i * 17 % 900, i % 2, 2 + i % 5, i % 2, 50 + i"),
     ])
-    let (scrubbed, _) = try scene.scrubbed()
+    let (scrubbed, result) = try scene.scrubbed()
+    let report = result.report
     #expect(try scrubbed.integrityCheck() == ["ok"])
+    #expect(report.staying.map(\.name) == ["p.kind", "p.isOld", "p.grade"] && report.columnCount == 8)
+    #expect(report.staying.map(\.reason) == [.flag, .flag, .condition])
+    #expect(report.stayingWords == "Stay as they are: p.kind, .isOld, .grade (3 of 8 columns)")
+    let codes: [[Int]] = try [scene, scrubbed].map { try Self.column($0, "SELECT code FROM p ORDER BY id") }
+    #expect(Set(codes[0]) == Set(codes[1]) && zip(codes[0], codes[1]).allSatisfy { $0 != $1 })
+    #expect(Set(zip(codes[0], codes[1]).map { [$0, $1] }).count == 5)
     for column in ["age", "salary", "height"] {
       let values: [[Double]] = try [scene, scrubbed].map { try Self.column($0, "SELECT \(column) FROM p ORDER BY id") }
       #expect(zip(values[0], values[1]).filter { $0 == $1 }.count < 50, "\(column)")
@@ -232,6 +239,71 @@ struct StandingTests {
     }
     let order: [Double] = try Self.column(scrubbed, "SELECT salary FROM p ORDER BY id")
     #expect(order == order.sorted())
+  }
+
+  @Test("Of a column that is dropped nothing stays, flags and what a condition names included")
+  func dropped() throws {
+    let scene = try Self.scene([
+      "CREATE TABLE p (id INTEGER PRIMARY KEY, isOld BOOLEAN, grade INTEGER CHECK (grade < 600), national_id INTEGER)",
+      Self.rows(into: "p", "i, i % 2, 200 + i % 300, 200000 + i"),
+    ])
+    let (scrubbed, result) = try scene.scrubbed(
+      rules: ScrubRules(dropping: ["p.isOld", "p.grade", "p.national_id"]))
+    let report = result.report
+    #expect(report.staying.isEmpty && report.stayingWords == "Every value of 4 columns is replaced")
+    for column in ["isOld", "grade", "national_id"] {
+      let values: [Int] = try Self.column(scrubbed, "SELECT DISTINCT \(column) FROM p")
+      #expect(values.count == 1, "\(column)")
+    }
+    #expect(try scrubbed.integrityCheck().allSatisfy { $0 == "ok" || $0.contains("CHECK") })
+  }
+
+  @Test("Rows that look like the schema's are values, also where the schema is lost", arguments: [3, 80])
+  func schemaOfAnother(_ count: Int) throws {
+    let scene = try Self.scene(
+      ["CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT)", Self.rows(into: "people", "i, 'person ' || i")]
+        + ["CREATE TABLE other (kind TEXT, label TEXT, parent TEXT, ordinal INTEGER, body TEXT)"]
+        + (0..<count).map {
+          "INSERT INTO other VALUES ('table', 'canarytab\($0)', 'canarytab\($0)', \($0 + 2), 'CREATE TABLE canarytab\($0) (canarycol text)')"
+        }
+        + (0..<count).map {
+          "INSERT INTO other VALUES ('view', 'canaryview\($0)', 'canaryview\($0)', 0, 'CREATE VIEW canaryview\($0) AS SELECT 1')"
+        })
+    let bytes = try scene.files()["main"] ?? []
+    for damaged in [0..<4096, 100..<101] {
+      var copy = bytes
+      for place in damaged { copy[place] = damaged.count == 1 ? 9 : 0 }
+      let folder = try TemporaryFolder()
+      let (scrubbed, _) = try ScrubScene(folder, try folder.write(copy, to: "Store.sqlite")).scrubbed()
+      let written = Data(try scrubbed.files()["main"] ?? [])
+      #expect(written.range(of: Data("canary".utf8)) == nil, "\(count), \(damaged)")
+    }
+  }
+
+  @Test("Characters that are not seen, and bytes of the header that nobody uses, carry nothing through")
+  func hidden() throws {
+    func spelled(_ one: String, _ other: String) -> String {
+      (0..<64).map { 0x5a3c_96f0_0ff0_a5c3 >> UInt64($0) & 1 == 1 ? one : other }.joined()
+    }
+    let texts = [
+      spelled("\u{200b}", "\u{200c}"), spelled("\u{e0061}", "\u{e0062}"), spelled("\u{1f3fb}", "\u{1f3ff}"),
+      spelled("\u{fe00}", "\u{fe01}"), spelled("\u{202d}", "\u{202e}"),
+    ]
+    let scene = try Self.scene(
+      ["CREATE TABLE t (x TEXT)"] + texts.map { "INSERT INTO t VALUES ('note \($0)')" })
+    var bytes = try scene.files()["main"] ?? []
+    bytes.replaceSubrange(72..<92, with: "12 Main Street, Ulm!".utf8)
+    let folder = try TemporaryFolder()
+    let (scrubbed, _) = try ScrubScene(folder, try folder.write(bytes, to: "Store.sqlite")).scrubbed()
+    #expect(try scrubbed.integrityCheck() == ["ok"])
+    let written: [String] = try Self.column(scrubbed, "SELECT x FROM t ORDER BY rowid")
+    for (text, other) in zip(texts, written) {
+      let own = Array(other.unicodeScalars.dropFirst(5))
+      #expect(own.count == 64 && zip(text.unicodeScalars, own).filter { $0 == $1 }.count < 48)
+      #expect(own.allSatisfy { $0.properties.generalCategory != .lowercaseLetter })
+    }
+    let header = try #require(try scrubbed.files()["main"])[72..<92]
+    #expect(zip(header, bytes[72..<92]).allSatisfy { $0 != $1 })
   }
 
   @Test("Reals of one magnitude below and above zero keep their order")

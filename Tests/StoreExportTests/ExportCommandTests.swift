@@ -47,10 +47,7 @@ struct ExportCommandTests {
 
   @Test func theStoresFolderIsLeftAlone() throws {
     let scene = try ExportScene.plain()
-    // Nothing can be made under this name, as in a folder that cannot be written.
-    let name = ".lazaret-exporting"
-    try scene.folder.write("in the way", to: "Stores/\(name)")
-    let dead = "\(name)-0F0E0D0C-0B0A-4908-8706-050403020100"
+    let dead = ".lazaret-0F0E0D0C-0B0A-4908-8706-050403020100"
     try scene.folder.write("of a killed export", to: "Out/\(dead)/evidence/App.sqlite")
     let before = try FolderContents(of: scene.stores)
     for arguments in [["--dry-run"], ["-o", scene.out.string, "--yes"]] {
@@ -64,7 +61,7 @@ struct ExportCommandTests {
 
   @Test func whatAKilledExportLeftInTheHomeGoes() throws {
     let scene = try ExportScene.plain()
-    let dead = ".lazaret-exporting/0F0E0D0C-0B0A-4908-8706-050403020100"
+    let dead = ".lazaret-exporting/lazaret-0F0E0D0C-0B0A-4908-8706-050403020100"
     try scene.folder.write("of a killed export", to: "Home/\(dead)/evidence/App.sqlite")
     #expect(try lazaret(scene, "export", scene.store.string, "--level", "facts", "--dry-run").status == 0)
     try scene.expectTidy()

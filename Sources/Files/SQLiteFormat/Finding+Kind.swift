@@ -107,6 +107,9 @@ extension Finding {
     /// The rollback journal does not begin with a usable header, so SQLite ignores it.
     case journalHeaderInvalid = "journal-header-invalid"
 
+    /// The header of a later segment of the rollback journal is gone; SQLite undoes nothing behind it.
+    case journalSegmentHeaderLost = "journal-segment-header-lost"
+
     /// The rollback journal's page size is not the database's.
     case journalPageSizeDiffers = "journal-page-size-differs"
 

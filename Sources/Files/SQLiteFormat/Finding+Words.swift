@@ -39,6 +39,8 @@ extension Finding.Kind {
     case .journalFinished: "the rollback journal's header is zeroed: its transaction is over"
     case .journalHot: "the rollback journal is hot: a transaction was cut off and is rolled back when reading"
     case .journalHeaderInvalid: "the rollback journal does not begin with a usable header, so SQLite ignores it"
+    case .journalSegmentHeaderLost:
+      "a later header of the rollback journal is gone, and SQLite undoes nothing behind it"
     case .journalPageSizeDiffers: "the rollback journal's page size is not the database's"
     case .journalRecordChecksumWrong:
       "a record of the rollback journal does not match its checksum"
@@ -106,7 +108,8 @@ extension Finding.Kind {
       .readVersionUnknown, .schemaFormatUnknown, .encodingUnknown, .vacuumFieldsContradict, .fileTooShort,
       .logMagicWrong, .logVersionUnknown, .logHeaderChecksumWrong, .logPageSizeInvalid, .logPageSizeDiffers,
       .logFrameChecksumWrong, .logFrameSaltsWrong, .logMissingPages, .logBehindDatabase, .logBesideEmptyDatabase,
-      .journalRecordChecksumWrong, .journalRecordInvalid, .journalTruncated, .pageOutOfRange, .pageMissing,
+      .journalRecordChecksumWrong, .journalRecordInvalid, .journalSegmentHeaderLost, .journalTruncated, .pageOutOfRange,
+      .pageMissing,
       .pageUsedTwice, .pageCopied, .pageKindWrong, .pageHeaderInvalid, .cellPointerInvalid, .cellInvalid, .cellsOverlap,
       .freeblockInvalid, .fragmentCountWrong, .recordMalformed, .rowidOrder, .treeTooDeep, .treeUneven,
       .overflowTooShort, .overflowTooLong, .payloadTooLong, .freelistTrunkInvalid, .freelistCountWrong,

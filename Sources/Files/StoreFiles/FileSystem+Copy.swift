@@ -104,6 +104,9 @@ extension FileSystem {
     package var relative: [FilePath.Component]
     package var path: FilePath
     package var status: FileStatus
+
+    /// Whether the status is that of what a symbolic link leads to.
+    package var isLink = false
   }
 
   /// Everything below a folder that is not a folder itself, and the folders, each before what is in it.

@@ -100,6 +100,21 @@ extension FileSystem {
     return WritableFile(owning: descriptor, at: path, in: self)
   }
 
+  /// Creates a file that has no name any more: it goes when it is closed, also where the process is killed.
+  ///
+  /// - Parameter path: the name that it has for a moment.
+  package func createUnnamed(_ path: FilePath) throws(FileError) -> WritableFile {
+    let descriptor = try perform(.create, path, "create the file") { () throws(Errno) in
+      try errno {
+        try FileDescriptor.open(
+          path, .readWrite, options: [.closeOnExec, .create, .exclusiveCreate], permissions: .ownerReadWrite)
+      }
+    }
+    let file = WritableFile(owning: descriptor, at: path, in: self)
+    try unlink(path)
+    return file
+  }
+
   /// Opens a file that is there, to write over parts of it.
   package func update(_ path: FilePath) throws(FileError) -> WritableFile {
     let descriptor = try perform(.open, path, "open the file") { () throws(Errno) in

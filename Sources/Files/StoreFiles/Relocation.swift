@@ -28,6 +28,9 @@ package struct Relocation: Sendable, Codable {
 
     /// The digest, once it has been taken.
     package var sha256: String?
+
+    /// The bytes of the copy, where they are not those of the source: that is a symbolic link.
+    package var copiedBytes: Int64?
   }
 
   /// The version of this journal's format.
@@ -49,6 +52,9 @@ package struct Relocation: Sendable, Codable {
   /// It lies in the same file system. Only for a store without anything in a log or a journal: those would have to go after
   /// the old main file, and before the new one.
   package var replacement: PathText?
+
+  /// Whether the large values keep their old names as well, since they may be those of another store in the folder.
+  package var sharesValues: Bool?
 }
 
 extension Relocation {
@@ -60,6 +66,12 @@ extension Relocation {
     var folders: [PathText] = []
     for member in try source.members(in: fileSystem).reversed() {
       let target = destination.path(of: member.part)
+      if member.part == .externalData, member.status.kind != .directory {
+        throw FileError(
+          .notRegularFile, operation: "move the store", path: member.path,
+          detail: "the store's large values are reached through a link, which cannot be moved with the store",
+          hint: "Put the folder itself in the link's place, then run the same command again.")
+      }
       if member.part == .externalData, member.status.kind == .directory {
         let content = try fileSystem.descendants(of: member.path)
         folders.append(PathText(target))
@@ -80,6 +92,9 @@ extension Relocation {
     self.init(
       source: PathText(source.main), destination: PathText(destination.main), steps: steps, folders: folders, note: note
     )
+    if steps.contains(where: { $0.part == .externalData }), try source.sharesExternalData(in: fileSystem) {
+      sharesValues = true
+    }
   }
 
   /// Moves the store.
@@ -190,6 +205,7 @@ extension Relocation {
         throw FileError(.changed, operation: "copy the store", path: unfinished)
       }
       steps[index].copy = status.identity
+      if status.size != steps[index].bytes { steps[index].copiedBytes = status.size }
     }
     // From here on the journal knows which files are ours, so that another process's is never removed.
     try write(to: journal, replacing: true, in: fileSystem)
@@ -215,6 +231,7 @@ extension Relocation {
   private func depart(in fileSystem: FileSystem) throws(FileError) {
     if let replacement, try depart(leaving: replacement, in: fileSystem) { return }
     for (index, step) in steps.indices.reversed().map({ ($0, steps[$0]) }) {
+      if step.part == .externalData, sharesValues == true { continue }
       let source = try step.source.existing("remove the old name")
       if let status = try fileSystem.status(of: source, followingLinks: false) {
         // Only the very file that was moved may lose its name; a copied one only while it is as it was copied.
@@ -229,7 +246,7 @@ extension Relocation {
       if try fileSystem.status(of: source.folder) != nil { try fileSystem.synchronizeDirectory(source.folder) }
       try putBackIfOpenElsewhere(step, source: source, in: fileSystem)
     }
-    if let main = source.path {
+    if let main = source.path, sharesValues != true {
       let support = StoreFileSet(main: main).path(of: .externalData)
       try removeFolders(below: support, in: fileSystem)
     }

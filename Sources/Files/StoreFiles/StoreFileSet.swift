@@ -106,6 +106,18 @@ extension StoreFileSet {
     return result
   }
 
+  /// Whether another database in the folder has the same name but for its extension, and so the same folder of large values.
+  func sharesExternalData(in fileSystem: FileSystem) throws(FileError) -> Bool {
+    for name in try fileSystem.entries(of: folder) {
+      let other = folder.appending(name)
+      guard other != main, other.stemComponent == main.stemComponent,
+        try fileSystem.status(of: other, followingLinks: false)?.kind == .regular
+      else { continue }
+      if try fileSystem.open(other).bytes(at: 0, length: 16) == Array("SQLite format 3\0".utf8) { return true }
+    }
+    return false
+  }
+
   /// Finds the set that a path given by a user stands for.
   ///
   /// Symbolic links are followed, as SQLite does. A store that is not there is no error: its set has no main member.

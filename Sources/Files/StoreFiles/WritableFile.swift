@@ -19,6 +19,14 @@ public struct WritableFile: ~Copyable, Sendable {
     try? descriptor.close()
   }
 
+  /// The same file for reading, as long as it is now; only of one that was created without a name.
+  package func reading() throws(FileError) -> ReadableFile {
+    let other = try fileSystem.perform(.open, path, "open the file") { () throws(Errno) in
+      try errno { try descriptor.duplicate() }
+    }
+    return try ReadableFile(owning: other, at: path, in: fileSystem)
+  }
+
   /// Appends bytes.
   public func write(_ bytes: some Collection<UInt8>) throws(FileError) {
     try fileSystem.perform(.write, path, "write the file") { () throws(Errno) in

@@ -56,6 +56,8 @@ struct DamageCommand: ParsableCommand {
       }
       let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }
         .map { text in try CommandLineSlip.telling { try Self.kind(text) } }
+      let mark = PrivateFolder.mark(of: output.path)
+      defer { withExtendedLifetime(mark) {} }
       let made = try DamagedCopy.make(of: store.path, at: output.path, kinds: kinds, seed: seed)
       guard !presentation.json else {
         try Terminal.standardOutput.write(json: made)

@@ -48,6 +48,7 @@ public struct LazaretCommand: ParsableCommand {
     do {
       try CommandWords(arguments).check(under: self)
       var command = try parseAsRoot(arguments)
+      PrivateFolder.removeRemains(FileSystem())
       try command.run()
       exit()
     } catch {

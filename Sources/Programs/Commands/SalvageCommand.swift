@@ -121,6 +121,8 @@ struct SalvageCommand: ParsableCommand {
       return !Interruption.isRequested
     }
     let model = known.map(SalvageModel.init)
+    let mark = PrivateFolder.mark(of: out.path)
+    defer { withExtendedLifetime(mark) {} }
     let report =
       raw
       ? try Salvager().salvageRaw(store.path, to: out.path, model: model, options: options)

@@ -95,6 +95,9 @@ package final class Inspector: Sendable {
   /// Everything that is answered, as it is documented.
   package var documentedRoutes: [DocumentedRoute] { routes.documented }
 
+  /// The answer to a request with a body that its header decides: without a session, or at no address.
+  package func respondEarly(to request: Request) -> Response? { routes.respondEarly(to: request) }
+
   /// The answer to a request; every error is a page, or a problem in JSON.
   package func respond(to request: Request) -> Response { routes.respond(to: request) }
 }

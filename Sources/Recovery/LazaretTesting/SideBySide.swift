@@ -20,7 +20,7 @@ public final class SideBySide: Sendable {
   /// The mappings of the steps from the one to the other.
   public let mappings: [MappingModel]
 
-  private let scratch: ScratchFolder
+  private let scratch: PrivateFolder
 
   /// Copies a store twice and migrates each copy to its version.
   ///
@@ -42,9 +42,7 @@ public final class SideBySide: Sendable {
       guard let old = bundle.version(named: first), let new = bundle.version(named: second) else {
         throw MigrationError(.unknownVersion, detail: "the model has no such version")
       }
-      scratch = try ScratchFolder(
-        in: FilePath(NSTemporaryDirectory()), named: "lazaret-pair-\(surroundings.makeUUID())",
-        surroundings.fileSystem)
+      scratch = try PrivateFolder(in: nil, to: "open a store at two versions", surroundings)
       self.mappings = path.steps.map(\.mapping)
       let copies = Copies(bundle: bundle, mappings: mappings, surroundings: surroundings)
       let earlier = try copies.make(store, at: first, as: scratch.path.appending("before.sqlite"))

@@ -287,7 +287,7 @@ extension Receipt {
       files: relocation.steps.reversed().map { step in
         File(
           part: step.part, name: step.destination.path.map { PathText($0.relative(to: folder)) } ?? step.destination,
-          originalPath: step.source, bytes: step.bytes, sha256: step.sha256 ?? "")
+          originalPath: step.source, bytes: step.copiedBytes ?? step.bytes, sha256: step.sha256 ?? "")
       },
       model: store.model, entities: store.entities, versions: store.versions, salvage: store.salvage,
       timeline: [Moment(.quarantined, at: date, words: store.reason.words, path: relocation.source)])

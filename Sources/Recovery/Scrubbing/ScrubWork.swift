@@ -203,6 +203,7 @@ struct ScrubWork {
             counts: counts))
       }
     }
+    (report.staying, report.columnCount) = columns.staying(run.survey, pseudonyms.domains)
     report.elsewhere = tally.fields.last?.first ?? ScrubReport.Counts()
     report.pages = tally.pages
     report.gaps = tally.gaps

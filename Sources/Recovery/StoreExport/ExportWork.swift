@@ -86,7 +86,8 @@ struct ExportWork: Sendable {
       scrubbed = made
     case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     }
-    items += texts.items(options.level)
+    let staying = scrubbed?.report.stayingWords ?? ""
+    items += texts.items(options.level, staying: staying)
     if options.level == .facts || options.level == .scrubbed {
       let check = ExportCheck(
         try scrubbed?.scanner ?? factsScanner(evidence, analysis), search: scrubbed?.search,
@@ -103,8 +104,8 @@ struct ExportWork: Sendable {
     let full = StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     var levels: [ExportPreview.Level] = []
     for level in BundleLevel.allCases {
-      let facts = texts.items(level)
       let isAsked = level == options.level
+      let facts = texts.items(level, staying: isAsked ? staying : "")
       let others: [BundleItem]
       switch level {
       case _ where isAsked: others = items.filter { item in !facts.contains { $0.name == item.name } }

@@ -294,6 +294,7 @@ extension Examination {
 
   /// Takes down whether a journal that SQLite does not undo has pages of a transaction that may not have ended.
   mutating func noteRemains(of journal: RollbackJournal?, _ database: Database) throws(FormatError) {
+    if let journal, try !journal.isReadToItsEnd { health.hasUnreadLog = true }
     guard let journal, journal.state == .finished || journal.state == .invalid, database.main.count > 0 else { return }
     guard let remains = try HeaderlessJournal(journal.source, pageSize: database.pageSize),
       try remains.mayBeUnfinished(database.main, header: database.header)

@@ -306,8 +306,8 @@ extension Health {
 }
 
 extension Examination {
-  /// Whether the verdict would have the store moved away, so that it needs to be beyond doubt.
-  fileprivate var isBad: Bool { verdict == .damaged || verdict == .incompatible }
+  /// Whether the verdict would have the store moved away or written to, so that it needs to be beyond doubt.
+  fileprivate var isBad: Bool { verdict == .damaged || verdict == .incompatible || verdict == .repairable }
 
   /// The examination of a store that is unavailable.
   static func unavailable(

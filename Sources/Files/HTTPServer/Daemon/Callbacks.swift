@@ -107,7 +107,10 @@ func httpAnswer(
     if exchange.isStreamed {
       unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.streamSeconds))
     }
-    unsafe context.expect(key(connection), within: refusal == nil ? context.options.bodySeconds : nil)
+    // A body that is collected is waited for as a header is: under pressure the connection ends with those that wait.
+    unsafe context.expect(
+      key(connection), within: refusal == nil ? context.options.bodySeconds : nil,
+      isRequest: refusal == nil && !exchange.isStreamed && exchange.hasBody)
     // An answer now means that no body is read and that the connection ends.
     return refusal.map { unsafe queue($0, to: exchange, on: connection, context) } ?? .YES
   }

@@ -10,7 +10,8 @@ struct ConnectionTable {
     /// Until when what its client is to send next must be there; nil where it is the server's turn.
     var deadline: ContinuousClock.Instant?
 
-    /// Since when its client has been expected to send a request; nil while one is being answered, or its body comes in.
+    /// Since when its client has been expected to send a request, or a body that is collected; nil while one is being answered,
+    /// or a stream comes in.
     var waitingSince: ContinuousClock.Instant?
 
     var isEnding = false

@@ -33,6 +33,9 @@ final class Exchange {
   /// Whether the header has been looked at.
   var hasBegun: Bool { request != nil }
 
+  /// Whether a body is to come.
+  var hasBody: Bool { length != 0 }
+
   /// Whether the body goes to a consumer.
   var isStreamed: Bool { stream != nil }
 

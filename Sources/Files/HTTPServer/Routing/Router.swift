@@ -148,6 +148,11 @@ package struct Router: Sendable {
     return nil
   }
 
+  /// Whether a route is for the address and the method of a request.
+  package func knows(_ request: Request) -> Bool {
+    entries.contains { $0.route.method == request.method && $0.values(of: request.target.segments) != nil }
+  }
+
   /// The answer to a request; errors of handlers become responses.
   package func respond(to request: Request) -> Response {
     do {

@@ -64,7 +64,9 @@ public final class Database {
     // The page size of a header counts where the magic is right, or where all else looks like a header.
     let sizeInFile = mainHeader.flatMap { $0.hasMagic || $0.hasUsualFractions ? $0.pageSize : nil }
     var journal: RollbackJournal?
-    if let rollbackJournal { journal = try RollbackJournal(rollbackJournal, databasePageSize: sizeInFile) }
+    if let rollbackJournal {
+      journal = try RollbackJournal(rollbackJournal, databasePageSize: sizeInFile, database: mainHeader)
+    }
     var view = DatabaseView(mainCount: main.count)
     view.choosePageSize(given: pageSize, inFile: sizeInFile, log: log, journal: journal)
     guard let size = view.pageSize else {

@@ -39,8 +39,63 @@ extension RollbackJournal {
     while let header = segment {
       segmentCount += 1
       let end = try readSegment(header, at: offset, first: first)
-      (segment, offset) = (try nextHeader(behind: end, first), aligned(end))
+      segment = try nextHeader(behind: end, first)
+      if segment == nil { segment = try lostHeader(behind: end, first) }
+      endsWithoutHeader = segment == nil && header.storedRecordCount > 0 && header.storedRecordCount < .max
+      offset = aligned(end)
+      self.end = end
     }
+  }
+
+  /// Whether nothing but zeros and the name of a super-journal is behind the last record; true for a journal that is not hot.
+  public var isReadToItsEnd: Bool {
+    get throws(FormatError) {
+      guard state == .hot else { return true }
+      let last = superJournal.map { source.count - 16 - Int64($0.count) } ?? source.count
+      var offset = end
+      while offset < last {
+        let bytes = try source.read(at: offset, length: Int(min(1 << 16, last - offset)))
+        if bytes.isEmpty { return true }
+        if bytes.contains(where: { $0 != 0 }) { return false }
+        offset += Int64(bytes.count)
+      }
+      return true
+    }
+  }
+
+  /// Notes that segments are missing behind the last one.
+  ///
+  /// Once a segment is on the disk SQLite writes the next header at once, but at the end of the transaction; the file's first
+  /// page is the first to be written then, with the next counter of transactions.
+  mutating func noteMissingSegments(_ database: DatabaseHeader?) throws(FormatError) {
+    guard endsWithoutHeader, !isCutShort, let database else { return }
+    var isEnding = false
+    if let offset = pageOffsets[1] {
+      guard let old = DatabaseHeader(try source.read(at: offset, length: DatabaseHeader.length)) else { return }
+      isEnding = database.changeCounter != old.changeCounter
+    }
+    if !isEnding { findings.note(.journalTruncated, found: Int64(recordCount)) }
+  }
+
+  /// The header of a segment whose own was overwritten with zeros: the checksums of its records share one nonce.
+  private mutating func lostHeader(behind offset: Int64, _ first: Header) throws(FormatError) -> Header? {
+    let (start, pageSize) = (aligned(offset), Int(first.storedPageSize))
+    let own = try source.read(at: start, length: Header.length)
+    guard own.allSatisfy({ $0 == 0 }) else { return nil }
+    var nonces: [UInt32] = []
+    for place in [0, 1] {
+      let record = try source.read(
+        at: start + Int64(first.sectorSize) + Int64(place * (pageSize + 8)), length: pageSize + 8)
+      guard record.count == pageSize + 8, let page = record.span.uint32(at: 0), page > 0,
+        page <= first.originalPageCount, let checksum = record.span.uint32(at: 4 + pageSize)
+      else { return nil }
+      nonces.append(checksum &- Self.checksum(record.span, pageSize: pageSize, nonce: 0))
+    }
+    guard nonces[0] == nonces[1] else { return nil }
+    var header = first
+    (header.nonce, header.storedRecordCount) = (nonces[0], 0)
+    findings.note(.journalSegmentHeaderLost)
+    return header
   }
 
   private func aligned(_ offset: Int64) -> Int64 {

@@ -70,6 +70,12 @@ public struct RollbackJournal: Sendable {
       || findings.contains(.journalRecordInvalid)
   }
 
+  /// Whether the last segment is on the disk and no other header is behind it.
+  var endsWithoutHeader = false
+
+  /// Where its last record ends.
+  var end: Int64 = 0
+
   /// Where in the journal each page's content is.
   var pageOffsets: [UInt32: Int64] = [:]
 
@@ -84,11 +90,16 @@ public struct RollbackJournal: Sendable {
 
   /// Reads a journal's headers and checks its records, in pieces.
   ///
-  /// `databasePageSize` is used where the journal's own field is 0, as very old versions of SQLite left it.
-  public init(_ source: any ByteSource, databasePageSize: Int? = nil) throws(FormatError) {
+  /// - Parameters:
+  ///   - databasePageSize: used where the journal's own field is 0, as very old versions of SQLite left it.
+  ///   - database: the header of the database file; without it a journal that was cut off between two segments is not seen.
+  public init(
+    _ source: any ByteSource, databasePageSize: Int? = nil, database: DatabaseHeader? = nil
+  ) throws(FormatError) {
     self.source = source
     guard source.count > 0 else { return }
     try scan(databasePageSize: databasePageSize)
+    try noteMissingSegments(database)
     superJournal = try readSuperJournal()
     if superJournal != nil { findings.note(.superJournalNamed) }
   }

@@ -119,6 +119,11 @@ struct BackupCreateCommand: ParsableCommand {
     if !manifest.check.isSound, let words = manifest.check.words {
       text += "  The store was kept as its raw files, apart from the good backups.\n  \(words)\n"
     }
+    if let links = manifest.externalData?.links {
+      let words = links.count == 1 ? "is a link to a file" : "are links to files"
+      text +=
+        "  \(counted(Int64(links.count), "large value")) \(words) elsewhere, of which the content is in the backup: \(links.prefix(5).map { printable($0.text) }.joined(separator: ", "))\n"
+    }
     if let missing = manifest.externalData?.missing, !missing.isEmpty {
       text +=
         "  \(counted(Int64(missing.count), "large value")) that the store refers to \(missing.count == 1 ? "is" : "are") missing from it.\n"

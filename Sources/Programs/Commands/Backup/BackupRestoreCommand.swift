@@ -111,6 +111,8 @@ struct BackupRestoreCommand: ParsableCommand {
       if !entity.isEmpty, let to {
         try extract(restorer, backup, to.path, known, options, line, source.home)
       } else if let to {
+        let mark = PrivateFolder.mark(of: to.path)
+        defer { withExtendedLifetime(mark) {} }
         let report = try restorer.restore(backup.id, to: to.path, options: options)
         line.clear()
         try show(report, quarantined: nil, choice, source.home)

@@ -8,7 +8,7 @@ struct BackupVerifyCommand: ParsableCommand {
     commandName: "verify", abstract: "Verifies that backups can be restored.",
     usage: "lazaret backup verify [<id>] [--of <store>] [--home <dir>] [--budget <time>] [<options>]",
     discussion: """
-      Reads every file of each backup and compares its digest; then restores the backup into a private folder, opens it, \
+      Reads every file of each backup and compares its digest; then restores the backup into a file without a name, opens it, \
       checks its pages and indexes and counts its records. The result is kept beside the backup. With a model the restored \
       store is migrated to its current version too. Those verified longest ago come first.
 

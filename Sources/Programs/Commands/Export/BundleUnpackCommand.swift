@@ -31,6 +31,8 @@ struct BundleUnpackCommand: ParsableCommand {
       let reader = try identity.reader()
       Interruption.listen()
       let line = ProgressLine()
+      let mark = PrivateFolder.mark(of: output.path)
+      defer { withExtendedLifetime(mark) {} }
       let received = try reader.unpack(bundle.path, into: output.path) { done, total in
         line.show("Unpacking", done, of: total, .bytes)
         return !Interruption.isRequested

@@ -14,7 +14,7 @@ struct ExportCommand: ParsableCommand {
       LEVELS
         facts          what is damaged, in numbers and names of tables; no data
         damaged-pages  the facts, and the damaged pages, which can hold some data
-        scrubbed       the facts, and the store with every value replaced
+        scrubbed       the facts, and the store with its values replaced
         full           everything, byte for byte
 
       Pseudonyms follow from a key that is made for each bundle and thrown away. With --same-key it is \

@@ -14,7 +14,8 @@ struct ExportText {
 
   /// What the bundle would hold.
   var preview: String {
-    var text =
+    var text = content.scrub.map { Self.consent($0) } ?? ""
+    text +=
       "A bundle about \(printable(content.store)), level \(content.level.rawValue): \(content.level.words).\n\n"
     var levels = TextTable(["level", "files", "unpacked", "packed"], numericColumns: [1, 2, 3])
     for level in content.levels {
@@ -39,6 +40,14 @@ struct ExportText {
       ? "\nIt is not encrypted: everyone who gets the file can read it.\n"
       : "\nOnly the holders of these keys can open it:\n" + recipients.map { "  \($0)\n" }.joined()
     return text
+  }
+
+  /// What stays as it is, before all else.
+  private static func consent(_ scrub: ScrubReport) -> String {
+    let others = scrub.staying.filter { $0.reason != .kept }
+    let option = others.isEmpty ? "" : " To overwrite one of them too: --drop \(printable(others[0].name))."
+    return
+      "\(scrub.stayingWords).\(option)\nPrimary keys and references of up to six digits stay too, so that records stay linked.\n\n"
   }
 
   private static func words(_ scrub: ScrubReport) -> String {

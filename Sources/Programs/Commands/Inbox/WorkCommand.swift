@@ -97,14 +97,15 @@ struct WorkCommand: ParsableCommand {
           try Inbox(home: home, database: server, makesFolders: false, limits: limits, hasIdentity: hasIdentity)
         }
       }
-      let folder = try WorkFolder(in: home.home?.path ?? HomeOptions.environment)
-      let path = folder.path
+      let folder = try PrivateFolder(
+        in: home.home?.path ?? HomeOptions.environment, to: "work at the jobs of an inbox", .machine)
+      let path = try FileSystem().realPath(folder.path)
       try work(address, bundles: place) { server, limits, hasIdentity in
         try Inbox(
           home: path, database: server, storage: BundleOptions.storage(place, home: path), receives: false,
           limits: limits, hasIdentity: hasIdentity)
       }
-      _ = consume folder
+      withExtendedLifetime(folder) {}
     }
   }
 

@@ -7,6 +7,9 @@
 #endif
 
 /// Whether the user has pressed Ctrl-C: long work ends in good order then, and a second Ctrl-C ends the process at once.
+///
+/// After SIGTERM the process ends within a second whatever it does, such as a call of SQLite's that takes long. That is safe as a kill
+/// is: the next run clears what it leaves.
 enum Interruption {
   /// Of the one type that a signal may write: no lock may be taken there.
   nonisolated(unsafe) private static var isAsked: sig_atomic_t = 0
@@ -37,8 +40,11 @@ enum Interruption {
   fileprivate static func request() { unsafe isAsked = 1 }
 }
 
-/// Runs inside a signal: one assignment and `signal` are all that is safe there.
+/// Runs inside a signal, where little more than system calls is safe.
 private func interrupted(_ number: Int32) {
   Interruption.request()
   _ = signal(number, SIG_DFL)
+  guard number == SIGTERM else { return }
+  _ = signal(SIGALRM) { _ in _exit(128 + SIGTERM) }
+  alarm(1)
 }

@@ -61,7 +61,8 @@ struct InspectorRun {
     server.meter = options.meter
     let target = try start(inspector)
     let running = try Server(server) { [uploads] request, length in
-      uploads?.intake(of: request, length: length)
+      if let uploads, uploads.isAsked(request) { return uploads.intake(of: request, length: length) }
+      return length == 0 ? nil : inspector.respondEarly(to: request).map { .refused($0) }
     } handler: { [uploads] request in
       if let uploads, uploads.isAsked(request) { return uploads.respond(to: request) }
       return inspector.respond(to: request)

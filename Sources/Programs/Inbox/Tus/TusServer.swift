@@ -49,7 +49,8 @@ package final class TusServer: Sendable {
   /// Who takes the body of a request; nil where it has none that is taken as it comes.
   package func intake(of request: Request, length: Int64?) -> BodyIntake? {
     guard isAsked(request) else { return nil }
-    return router.intake(of: request, length: length)
+    // A body at no address of an upload is not waited for.
+    return router.intake(of: request, length: length) ?? (length == 0 ? nil : .refused(respond(to: request)))
   }
 
   /// The answer to a request.

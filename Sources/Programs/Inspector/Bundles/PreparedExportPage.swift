@@ -31,8 +31,17 @@ struct PreparedExportPage: InspectorPage {
   func preview(_ frame: PageFrame) -> HTML {
     """
     <p class="soft">\(entry.name) · level <b>\(preview.level.rawValue)</b>: \(preview.level.words)</p>
-    \(consent(frame))\(levels)\(remarks)\(files)\(scrub)
+    \(staying)\(consent(frame))\(levels)\(remarks)\(files)\(scrub)
     """
+  }
+
+  /// What stays as it is, before the user is asked.
+  private var staying: HTML {
+    guard let scrub = preview.scrub else { return .empty }
+    let drop = scrub.staying.contains { $0.reason != .kept } ? " Choose what to overwrite too under “Values”." : ""
+    return .note(
+      scrub.staying.isEmpty ? .good : .warn,
+      "<p><strong>\(scrub.stayingWords).</strong>\(drop) Primary keys and references of up to six digits stay too.</p>")
   }
 
   private func consent(_ frame: PageFrame) -> HTML {

@@ -141,14 +141,26 @@ package struct InspectorRoutes: Sendable {
     pages.add(.get, pattern, repeat each parameters, handler: make)
   }
 
+  /// A request at the address of its page, and whether it asks for the page's twin in JSON.
+  private static func sorted(_ request: Request) -> (request: Request, isTwin: Bool) {
+    guard let last = request.target.segments.last, last.hasSuffix(".json"), last != ".json" else {
+      return (request, false)
+    }
+    var request = request
+    request.target.segments[request.target.segments.count - 1] = String(last.dropLast(".json".count))
+    return (request, true)
+  }
+
+  /// The answer to a request that its header decides, so that its body need not come; nil where the body counts.
+  func respondEarly(to request: Request) -> Response? {
+    let (sorted, isTwin) = Self.sorted(request)
+    let hasSession = (try? gate.sessions.session(of: request)) != nil
+    return hasSession && (isTwin ? twins : pages).knows(sorted) ? nil : respond(to: request)
+  }
+
   /// The answer to a request.
   func respond(to request: Request) -> Response {
-    var request = request
-    var isTwin = false
-    if let last = request.target.segments.last, last.hasSuffix(".json"), last != ".json" {
-      request.target.segments[request.target.segments.count - 1] = String(last.dropLast(".json".count))
-      isTwin = true
-    }
+    let (request, isTwin) = Self.sorted(request)
     do {
       return try (isTwin ? twins : pages).answer(to: request)
     } catch {

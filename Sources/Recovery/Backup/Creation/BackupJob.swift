@@ -284,18 +284,15 @@ struct BackupJob {
     let head = try place.begin("\(id)\(BackupManifest.suffix)")
     try head.append(json[...])
     try head.finish()
-    var named: [String] = []
     do throws(BackupError) {
-      for (upload, name) in zip(uploads, uploads.map(\.name)) {
-        try upload.commit()
-        named.append(name)
-      }
+      for upload in uploads { try upload.commit() }
       try head.commit()
     } catch {
       // The first error is the one to report. A manifest that may be there keeps its files, and is a whole backup with them.
+      // The file that the error is of may have its name all the same.
       do throws(BackupError) {
         try place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
-        for name in named { try? place.delete(name, in: .kept) }
+        for upload in uploads { try? place.delete(upload.name, in: .kept) }
       } catch {}
       throw error
     }

@@ -29,9 +29,7 @@ struct ExternalDataJob {
   ///   since.
   func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws(BackupError) -> Packed? {
     let found = try wrapping(BackupError.init) { () throws(FileError) in try list() }
-    let referenced = try content.flatMap { content throws(BackupError) in
-      try model.map { model throws(BackupError) in try references(content, model) }
-    }
+    let referenced = try content.map { content throws(BackupError) in try references(content, model) }
     let names = Set(found.compactMap { $0.relative.last?.string })
     let missing = (referenced ?? []).subtracting(names).sorted()
     if !missing.isEmpty, packer.snapshot.isInUse, job.attempt < 3 {
@@ -56,6 +54,7 @@ struct ExternalDataJob {
         let offset = archive.append(file)
         data.items.append(.init(name: name, bytes: file.status.size, sha256: digest, offset: offset))
       }
+      if file.isLink { data.links = (data.links ?? []) + [name] }
     }
     archive.finish()
     let packed = archive.isEmpty ? nil : try packer.pack(archive, as: .externalData, hashes: nil)
@@ -68,7 +67,10 @@ struct ExternalDataJob {
     guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
     var found: [FileSystem.Descendant] = []
     for var file in try fileSystem.descendants(of: folder).files {
-      if file.status.kind == .symbolicLink, let target = try fileSystem.status(of: file.path) { file.status = target }
+      if file.status.kind == .symbolicLink, let target = try fileSystem.status(of: file.path) {
+        file.status = target
+        file.isLink = true
+      }
       if file.status.kind == .regular { found.append(file) }
     }
     return found.sorted { $0.path.string < $1.path.string }
@@ -101,7 +103,7 @@ struct ExternalDataJob {
 
   /// The names of the files that records refer to.
   private func references(
-    _ content: DatabaseContent, _ model: ManagedObjectModel
+    _ content: DatabaseContent, _ model: ManagedObjectModel?
   ) throws(BackupError) -> Set<String> {
     do throws(FormatError) {
       return try ReferencedValues(in: content, model: model).names

@@ -7,9 +7,8 @@ extension BackupExtraction {
   /// Writes the database of an original, as a reader would see it: with its log, or with a hot journal undone.
   ///
   /// No digests were taken of it, so that only the check of the result tells whether it is whole.
-  func writeOriginal(_ manifest: BackupManifest, to path: FilePath) throws(BackupError) -> Result {
+  func writeOriginal(_ manifest: BackupManifest, to file: ExtractedFile) throws(BackupError) -> Result {
     let content = try originalContent(manifest)
-    let file = try ExtractedFile(path, in: fileSystem)
     let length = Int64(BackupManifest.blockLength)
     var offset: Int64 = 0
     while offset < content.count {
@@ -17,7 +16,7 @@ extension BackupExtraction {
       let bytes: [UInt8]
       do throws(FileError) { bytes = try content.bytes(at: offset, length: wanted) } catch { throw BackupError(error) }
       guard bytes.count == wanted else {
-        throw BackupError(FileError(.changed, operation: "read the original", path: path))
+        throw BackupError(FileError(.changed, operation: "read the original", path: file.path))
       }
       try file.write(bytes[...], at: offset)
       offset += Int64(wanted)

@@ -95,15 +95,30 @@ package struct BackupExtraction: Sendable {
   ///
   /// - Throws: `backup-request` for evidence, and what file system and place say; damage is in the result instead.
   package func writeDatabase(to path: FilePath) throws(BackupError) -> Result {
+    try writeDatabase(to: try ExtractedFile(path, in: fileSystem))
+  }
+
+  /// Writes the database into a file without a name, of which nothing stays whatever happens.
+  ///
+  /// - Parameter path: the name that it has for a moment.
+  /// - Throws: as ``writeDatabase(to:)``.
+  package func writeUnnamedDatabase(
+    at path: FilePath
+  ) throws(BackupError) -> (result: Result, content: ReadableFile) {
+    let file = try ExtractedFile(path, isUnnamed: true, in: fileSystem)
+    let result = try writeDatabase(to: file)
+    return (result, try file.reading())
+  }
+
+  private func writeDatabase(to file: ExtractedFile) throws(BackupError) -> Result {
     let own = try manifest
-    if own.kind == .original { return try writeOriginal(own, to: path) }
+    if own.kind == .original { return try writeOriginal(own, to: file) }
     guard let database = own.database else {
       throw BackupError(
-        .request, operation: "unpack the backup", path: path, detail: "it holds the raw files of a store",
+        .request, operation: "unpack the backup", path: file.path, detail: "it holds the raw files of a store",
         hint: "Restore it to a path of its own, and salvage that.")
     }
     var result = Result()
-    let file = try ExtractedFile(path, in: fileSystem)
     var digest: String?
     // Of a chain without its beginning, everything is lost that no later backup has.
     var lost = LostRanges(chain.first?.manifest?.file(.database) == nil ? database.bytes : 0)
@@ -124,7 +139,7 @@ package struct BackupExtraction: Sendable {
     result.lostBlocks = lost.blocks(of: database.bytes)
     // Of a manifest that was made of blocks nothing says what the whole was; each block has a checksum of its own.
     if result.lostBlocks.isEmpty, !database.sha256.isEmpty {
-      let whole = if let digest { digest } else { try self.digest(of: path) }
+      let whole = if let digest { digest } else { try self.digest(of: file.reading()) }
       result.isDigestRight = whole == database.sha256
     }
     return result
@@ -216,9 +231,8 @@ package struct BackupExtraction: Sendable {
     return damaged
   }
 
-  private func digest(of path: FilePath) throws(BackupError) -> String {
+  private func digest(of file: ReadableFile) throws(BackupError) -> String {
     do throws(FileError) {
-      let file = try fileSystem.open(path)
       var digest = RunningDigest()
       var offset: Int64 = 0
       while offset < file.count {
@@ -241,8 +255,9 @@ package struct BackupExtraction: Sendable {
 
   /// Writes the raw files of evidence as the parts of a set; large values come with ``writeExternalData(into:)``.
   ///
+  /// - Parameter isUnnamed: whether the files have no names, and nothing of them stays.
   /// - Throws: `backup-request` for any other kind of backup, and what file system and place say.
-  package func writeEvidence(to files: StoreFileSet) throws(BackupError) -> Result {
+  package func writeEvidence(to files: StoreFileSet, isUnnamed: Bool = false) throws(BackupError) -> Result {
     let manifest = try manifest
     guard manifest.kind == .evidence else {
       throw BackupError(
@@ -255,7 +270,7 @@ package struct BackupExtraction: Sendable {
     for packed in parts {
       guard let part = packed.role.part else { continue }
       defer { extent.done &+= max(0, packed.content?.bytes ?? 0) }
-      let file = try ExtractedFile(files.path(of: part), in: fileSystem)
+      let file = try ExtractedFile(files.path(of: part), isUnnamed: isUnnamed, in: fileSystem)
       _ = try write(packed, of: manifest, to: file, extent, &result)
       try file.truncate(to: packed.content?.bytes ?? 0)
       if part == .main { result.lostBlocks = IndexSet(result.damage[packed.name] ?? []) }
@@ -266,10 +281,29 @@ package struct BackupExtraction: Sendable {
 
 /// A file that a backup is unpacked into.
 final class ExtractedFile {
+  let path: FilePath
   private let file: WritableFile
+  private let isUnnamed: Bool
+  private let fileSystem: FileSystem
 
-  init(_ path: FilePath, in fileSystem: FileSystem) throws(BackupError) {
-    do throws(FileError) { file = try fileSystem.create(path) } catch { throw BackupError(error) }
+  init(_ path: FilePath, isUnnamed: Bool = false, in fileSystem: FileSystem) throws(BackupError) {
+    self.path = path
+    self.isUnnamed = isUnnamed
+    self.fileSystem = fileSystem
+    do throws(FileError) {
+      file = isUnnamed ? try fileSystem.createUnnamed(path) : try fileSystem.create(path)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// The file for reading, as long as it is now.
+  func reading() throws(BackupError) -> ReadableFile {
+    do throws(FileError) {
+      return isUnnamed ? try file.reading() : try fileSystem.open(path)
+    } catch {
+      throw BackupError(error)
+    }
   }
 
   func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws(BackupError) {

@@ -111,8 +111,8 @@ extension BackupManifest {
       /// What a repair of records took out of an original's successor: `.sqlite-set-aside`.
       case originalSetAside = "original-set-aside"
 
-      /// Whether nothing is lost with it: it is made anew of what the backup restores to.
-      package var isHelper: Bool { self == .pageHashes || self == .recoveryKit }
+      /// Whether nothing is lost with it: it is made anew of what the backup restores to, or has a copy.
+      package var isHelper: Bool { self == .pageHashes || self == .recoveryKit || self == .manifest }
 
       /// Whether it is a packed file of evidence, kept byte for byte.
       package var isEvidence: Bool { part != nil && !isOriginal }
@@ -284,6 +284,9 @@ extension BackupManifest {
 
     /// The names of files that records refer to and that were not there.
     package var missing: [String]
+
+    /// The names of those that were symbolic links to files elsewhere, of which the content is kept; nil where none was.
+    package var links: [PathText]?
 
     /// The size of all files together, in bytes.
     package var totalBytes: Int64 { items.reduce(0) { $0 &+ max(0, $1.bytes) } }

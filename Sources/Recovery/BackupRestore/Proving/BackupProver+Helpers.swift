@@ -9,7 +9,8 @@ extension BackupProver {
   ///
   /// - Returns: the warnings, with what was done about each.
   func mended(
-    _ warnings: [BackupProof.Problem], of manifest: BackupManifest, in place: any BackupPlace, from store: FilePath
+    _ warnings: [BackupProof.Problem], of manifest: BackupManifest, in place: any BackupPlace,
+    from store: ReadableFile
   ) throws(BackupError) -> [BackupProof.Problem] {
     var told: [BackupProof.Problem] = []
     for var warning in warnings {
@@ -28,13 +29,12 @@ extension BackupProver {
 
   /// Writes a helper as it was; false where it cannot be made as it was.
   private func write(
-    _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, from store: FilePath
+    _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, from content: ReadableFile
   ) throws(BackupError) -> Bool {
     // What is encrypted is never written anew: nothing says to whom.
     if try place.isSealed(manifest.id, in: .kept) { return false }
     let bytes: [UInt8]
     do throws(FileError) {
-      let content = try surroundings.fileSystem.open(store)
       switch file.role {
       case .pageHashes:
         guard let pageSize = manifest.database?.pageSize else { return false }

@@ -31,7 +31,7 @@ extension BackupProver {
   ///
   /// - Returns: its digest; nil where there was none to write.
   func writeAnew(
-    _ backup: StoredBackup, in place: any BackupPlace, from store: FilePath
+    _ backup: StoredBackup, in place: any BackupPlace, from store: ReadableFile
   ) throws(BackupError) -> String? {
     guard try !place.isSealed(backup.id, in: .kept), backup.manifestSource == .rebuilt, let known = backup.manifest,
       var manifest = try RebuiltManifest(place: place, section: .kept).withDigests(known)
@@ -42,7 +42,8 @@ extension BackupProver {
     }
     // The store was examined a moment ago; what cannot be told of it now is left out.
     let examination = try? Examiner(fileSystem: surroundings.fileSystem).examine(
-      store, options: .init(countsRecords: true))
+      main: store, log: nil, journal: nil, of: StoreFileSet(main: store.path), members: [],
+      options: .init(countsRecords: true))
     if let examination { manifest.note(examination) }
     let name = "\(backup.id)\(BackupManifest.suffix)"
     let json = try manifest.json()

@@ -10,7 +10,7 @@ import StoreFiles
 import SystemPackage
 
 extension BackupProver {
-  /// Restores a backup into a private folder, and says what is wrong with it.
+  /// Restores a backup into a file without a name, and says what is wrong with it.
   func restored(
     _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
     _ progress: @escaping BackupProgress, _ found: inout BackupFileCheck.Found
@@ -26,14 +26,14 @@ extension BackupProver {
       throw BackupError(error)
     }
     defer { withExtendedLifetime(folder) {} }
-    let store = folder.path.appending("Store.sqlite")
+    let path = folder.path.appending("Store.sqlite")
     var problems: [BackupProof.Problem] = []
     if manifest.kind == .evidence {
       // What was damaged before cannot be opened; that the bytes are the same is all there is to prove.
-      let result = try extraction.writeEvidence(to: StoreFileSet(main: store))
+      let result = try extraction.writeEvidence(to: StoreFileSet(main: path), isUnnamed: true)
       problems += Self.problems(result)
     } else {
-      let result = try extraction.writeDatabase(to: store)
+      let (result, store) = try extraction.writeUnnamedDatabase(at: path)
       problems += Self.problems(result)
       if problems.isEmpty { problems += try check(store, manifest, progress) }
       let missing = problems.isEmpty ? try missingValues(store, extraction) : []
@@ -47,7 +47,9 @@ extension BackupProver {
     }
     problems += Self.problems(try extraction.checkExternalData())
     if problems.isEmpty, options.depth == .migrated, manifest.kind != .evidence, let model = options.model {
-      problems += try migrated(store, to: model)
+      // A migration makes files beside the store.
+      _ = try extraction.writeDatabase(to: path)
+      problems += try migrated(path, to: model)
     }
     return problems
   }
@@ -75,40 +77,42 @@ extension BackupProver {
   }
 
   /// The large values that records of the restored database refer to, and that the backup does not have.
-  private func missingValues(_ store: FilePath, _ extraction: BackupExtraction) throws(BackupError) -> [String] {
+  private func missingValues(_ store: ReadableFile, _ extraction: BackupExtraction) throws(BackupError) -> [String] {
     let manifest = try extraction.manifest
     do {
-      let referenced = try ReferencedValues(in: try surroundings.fileSystem.open(store))
+      let referenced = try ReferencedValues(in: store)
       guard manifest.kind == .original, let place = extraction.place as? FolderPlace else {
         return referenced.missing(from: manifest.externalData)
       }
       return try referenced.missing(
         from: place.support(of: manifest.id, in: extraction.section), in: surroundings.fileSystem)
     } catch let error as FormatError {
-      throw BackupError(error, store: store)
+      throw BackupError(error, store: store.path)
     } catch {
-      throw BackupError(moving: error, path: store)
+      throw BackupError(moving: error, path: store.path)
     }
   }
 
   // MARK: The restored database
 
   private func check(
-    _ store: FilePath, _ manifest: BackupManifest, _ progress: @escaping BackupProgress
+    _ store: ReadableFile, _ manifest: BackupManifest, _ progress: @escaping BackupProgress
   ) throws(BackupError) -> [BackupProof.Problem] {
     var problems: [BackupProof.Problem] = []
     // Our own look: every page has one use, every tree and every index fits, and every record is counted.
     let examination: Examination
     do {
       examination = try Examiner(fileSystem: surroundings.fileSystem).examine(
-        store,
+        main: store, log: nil, journal: nil, of: StoreFileSet(main: store.path), members: [],
         options: .init(depth: .full) { done, total in progress(.checking, Int64(done), Int64(total)) })
+    } catch let error as FileError {
+      throw BackupError(error)
     } catch {
       throw .cancelled("prove the backup")
     }
     if examination.verdict == .unavailable {
       throw BackupError(
-        FileError(.other, operation: "examine the restored store", path: store, detail: examination.reason.words))
+        FileError(.other, operation: "examine the restored store", path: store.path, detail: examination.reason.words))
     }
     if examination.verdict == .damaged {
       problems.append(.init(code: examination.reason.code, words: "the restored store is damaged"))
@@ -126,12 +130,15 @@ extension BackupProver {
   }
 
   /// SQLite's own opinion: it opens, and its integrity check finds nothing, as far as it runs no expression of the schema.
-  private static func checkWithSQLite(_ store: FilePath) throws(BackupError) -> [BackupProof.Problem] {
+  private static func checkWithSQLite(_ store: ReadableFile) throws(BackupError) -> [BackupProof.Problem] {
+    let path = store.path
     do {
-      let queue = try EvidenceConnection.open(store, .copy, label: "Lazaret.Backup", cacheKilobytes: 8000) { database in
+      let file = try VirtualFile(store)
+      defer { withExtendedLifetime(file) {} }
+      let queue = try EvidenceConnection.open(file, label: "Lazaret.Backup", cacheKilobytes: 8000) { database in
         for function in CoreDataFunctions.all(now: { 0 }) { database.add(function: function) }
       }
-      let findings = try queue.writeWithoutTransaction { database in
+      let findings = try queue.inDatabase { database in
         try IntegrityCheck.evidenceLines(of: database, limit: 1).lines
       }
       try queue.close()
@@ -140,14 +147,14 @@ extension BackupProver {
         ? [] : [.init(code: "integrity-check", words: "SQLite's integrity check found damage in the restored store")]
     } catch let error as DatabaseError {
       if let kind = ResultCodeCause(error.extendedResultCode).fileErrorKind {
-        throw BackupError(FileError(kind, operation: "check the restored store", path: store))
+        throw BackupError(FileError(kind, operation: "check the restored store", path: path))
       }
       // A collation or function of the app's own is unknown here, and an expression of the schema may ask for more than it
       // gets; our own check has been passed.
       if [.SQLITE_ERROR, .SQLITE_TOOBIG, .SQLITE_INTERRUPT].contains(error.resultCode) { return [] }
       return [.init(code: "integrity-check", words: "SQLite cannot open the restored store (\(error.resultCode))")]
     } catch {
-      throw BackupError(FileError(.other, operation: "check the restored store", path: store))
+      throw BackupError(FileError(.other, operation: "check the restored store", path: path))
     }
   }
 

@@ -134,7 +134,10 @@ package struct BackupProver: Sendable {
       if manifest.isLocked {
         // Without a key there are only the digests of the files as they lie there.
         let found = try files.look(at: manifest, catalog.place, watched)
-        return proof(found.problems.isEmpty ? .proven : .failed, .files, found)
+        // Whether the copy of a manifest that is lost is whole, only a key tells.
+        let sealed = manifest.files.first { $0.role == .manifest }?.name
+        let isOpen = found.warnings.contains { $0.file == sealed }
+        return proof(!found.problems.isEmpty ? .failed : isOpen ? .inconclusive : .proven, .files, found)
       }
       // Of an original there are no digests to compare with.
       var found =

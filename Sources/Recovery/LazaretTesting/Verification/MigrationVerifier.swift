@@ -85,7 +85,7 @@ struct Workplace: Sendable {
   private let fileSystem: FileSystem
 
   /// Removes the folder when nothing uses it any more.
-  private let scratch: ScratchFolder?
+  private let scratch: PrivateFolder?
 
   init(_ folder: FilePath?, _ surroundings: Surroundings) throws {
     fileSystem = surroundings.fileSystem
@@ -95,9 +95,7 @@ struct Workplace: Sendable {
       isKept = true
       scratch = nil
     } else {
-      let made = try ScratchFolder(
-        in: FilePath(NSTemporaryDirectory()), named: "lazaret-verify-\(surroundings.makeUUID())",
-        surroundings.fileSystem)
+      let made = try PrivateFolder(in: nil, to: "verify migrations", surroundings)
       path = made.path
       isKept = false
       scratch = made

@@ -23,7 +23,7 @@ enum JournalSurvey {
     _ source: any ByteSource, _ main: any ByteSource, _ layout: FileLayout, isFileReadable: Bool
   ) throws(SalvageError) -> PageOverlay? {
     do throws(FormatError) {
-      let journal = try RollbackJournal(source, databasePageSize: layout.pageSize)
+      let journal = try RollbackJournal(source, databasePageSize: layout.pageSize, database: layout.header)
       if journal.state == .hot, journal.pageSize == layout.pageSize { return overlay(journal) }
       guard let remains = try HeaderlessJournal(source, pageSize: layout.pageSize) else { return nil }
       if isFileReadable, try !remains.mayBeUnfinished(main, at: layout.base, header: layout.header) { return nil }

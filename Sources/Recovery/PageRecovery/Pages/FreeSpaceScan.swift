@@ -56,9 +56,11 @@ struct FreeSpaceScan {
   /// The rows anywhere in a range: whole cells, and freed ones that still begin with a free block's header.
   func search(_ bytes: Span<UInt8>, in range: Range<Int>, into deletedRecords: inout [DeletedRecord]) {
     var offset = range.lowerBound
+    // Bytes of any other kind have what could be a free block's header at many places.
+    var attempts = Self.leastAttempts + range.count / Self.bytesPerAttempt
     while offset < range.upperBound - 4 {
       if let size = bytes.uint16(at: offset + 2), size >= 5, offset + size <= geometry.usableSize,
-        let tiling = tiling(bytes, offset..<(offset + size)), tiling.isExact
+        let tiling = tiling(bytes, offset..<(offset + size), &attempts), tiling.isExact
       {
         deletedRecords += tiling.deletedRecords
         offset += size
@@ -76,7 +78,8 @@ struct FreeSpaceScan {
   /// The rows of a free block, which may be several freed cells side by side.
   private func tile(_ bytes: Span<UInt8>, _ block: Range<Int>, into deletedRecords: inout [DeletedRecord]) {
     var end = block.lowerBound
-    if let tiling = tiling(bytes, block) {
+    var attempts = Self.mostAttempts
+    if let tiling = tiling(bytes, block, &attempts) {
       deletedRecords += tiling.deletedRecords
       if tiling.isExact { return }
       end = tiling.deletedRecords.last?.range.upperBound ?? end
@@ -101,11 +104,23 @@ struct FreeSpaceScan {
     var isExact: Bool { rest != nil }
   }
 
+  /// At how many places of a block a cell is looked for at most.
+  private static let mostAttempts = 512
+
+  /// The same for a stretch in which no block is known.
+  private static let leastAttempts = 64
+  private static let bytesPerAttempt = 8
+
   /// The best way to see a range as freed cells side by side: one that fills it, else the one that covers most.
-  private func tiling(_ bytes: Span<UInt8>, _ block: Range<Int>) -> Tiling? {
+  ///
+  /// - Parameter left: at how many places a cell may still be looked for.
+  private func tiling(_ bytes: Span<UInt8>, _ block: Range<Int>, _ left: inout Int) -> Tiling? {
+    guard left > 0 else { return nil }
     var known: [Int: Tiling] = [:]
-    var attempts = 0
+    var attempts = max(0, Self.mostAttempts - left)
+    let before = attempts
     let best = tiling(bytes, from: block.lowerBound, before: block.upperBound, &known, &attempts, depth: 0)
+    left -= attempts - before
     return best.deletedRecords.isEmpty ? nil : best
   }
 
@@ -117,7 +132,7 @@ struct FreeSpaceScan {
     if end - offset < 4 { return Tiling(rest: end - offset) }
     if let tiling = known[offset] { return tiling }
     attempts += 1
-    guard attempts < 512, depth < 128 else { return Tiling() }
+    guard attempts < Self.mostAttempts, depth < 128 else { return Tiling() }
     var best = Tiling()
     for (deleted, usual) in options(bytes, in: offset..<end) {
       let rest = tiling(bytes, from: deleted.range.upperBound, before: end, &known, &attempts, depth: depth + 1)
@@ -246,11 +261,19 @@ struct FreeSpaceScan {
     }
     // The header's length is lost, and with two bytes before it the first serial type too.
     var offset = start + 4
+    var length = lostTypes.reduce(0) { $0 + (SerialType.length(of: Int64($1)) ?? 0) }
     for _ in 0..<(shape.fields.count - lostTypes.count) {
-      guard let code = Varint.read(bytes, at: &offset, before: range.upperBound), code >= 0 else { return nil }
+      guard let code = Varint.read(bytes, at: &offset, before: range.upperBound),
+        let width = SerialType.length(of: code),
+        width <= SQLiteFormat.Cell.maximumPayloadLength
+      else { return nil }
+      length += width
     }
     let headerLength = 1 + lostTypes.count + (offset - start - 4)
-    guard headerLength < 128 else { return nil }
+    // Before anything is copied: all of it that lies on the page has to have room.
+    guard headerLength < 128, length <= SQLiteFormat.Cell.maximumPayloadLength,
+      start + prefix + geometry.localLength(of: headerLength + length, onTableLeaf: true) <= range.upperBound
+    else { return nil }
     let head = [UInt8(headerLength)] + lostTypes
     let record = head + Array(copying: bytes.extracting((start + 4)..<range.upperBound))
     guard let fit = shape.fit(record.span, at: 0, before: record.count, length: nil), fit.length >= head.count else {

@@ -38,10 +38,14 @@ struct SchemaSearch {
       where page > 1 && page <= map.pageCount && crawl.map.fate(page) == .unclaimed {
         _ = try search.read(page, reader, &crawl.map, into: &seen)
       }
+      var others: [[SchemaEntry]] = []
       for page in 1...max(1, map.pageCount)
       where map.look(page) == .tableLeaf && map.fieldCount(page) == 5 && crawl.map.fate(page) == .unclaimed {
-        _ = try search.read(page, reader, &crawl.map, into: &seen)
+        var (other, names) = (SchemaSearch(), seen)
+        _ = try other.read(page, reader, &crawl.map, into: &names)
+        others.append(other.entries)
       }
+      try search.add(others, reader, map, &seen)
     }
     search.entries.sort { $0.rowid < $1.rowid }
     search.removeSharedRoots(map)
@@ -82,6 +86,57 @@ struct SchemaSearch {
       if seen.insert("\(entry.kind.rawValue) \(entry.name)").inserted { entries.append(entry) }
     }
     return isWhole
+  }
+
+  /// Adds entries of pages to which the tree of the schema does not lead: rows of a table can look like them.
+  ///
+  /// The roots that a page's statements name decide: most that can be looked at are of their kind and have so many columns.
+  /// Where there are none, a statement has to name a table that is known.
+  private mutating func add(
+    _ pages: [[SchemaEntry]], _ reader: PageReader, _ map: PageMap, _ seen: inout Set<String>
+  ) throws(SalvageError) {
+    var undecided: [[SchemaEntry]] = []
+    func add(_ page: [SchemaEntry]) {
+      for entry in page where entries.count < 65536 && seen.insert("\(entry.kind.rawValue) \(entry.name)").inserted {
+        entries.append(entry)
+      }
+    }
+    for page in pages where !page.isEmpty {
+      var (right, wrong) = (0, 0)
+      for entry in page {
+        guard let isRoot = try Self.hasRoot(entry, reader, map) else { continue }
+        if isRoot { right += 1 } else { wrong += 1 }
+      }
+      if right > 0, right >= wrong { add(page) } else if right + wrong == 0 { undecided.append(page) }
+    }
+    for page in undecided where page.contains(where: { seen.contains("table \($0.tableName)") }) { add(page) }
+  }
+
+  /// Whether the root that an entry names can be its own; nil where nothing of it can be looked at.
+  private static func hasRoot(
+    _ entry: SchemaEntry, _ reader: PageReader, _ map: PageMap
+  ) throws(SalvageError) -> Bool? {
+    guard entry.rootPage > 0, entry.rootPage <= map.pageCount else { return nil }
+    let definition = entry.tableDefinition
+    let isIndex = entry.kind == .index || definition?.isWithoutRowid == true
+    var page = entry.rootPage
+    for _ in 0..<20 {
+      switch map.look(page) {
+      case .indexLeaf, .indexInterior: return isIndex
+      case .tableLeaf:
+        guard !isIndex, let columns = definition?.storedColumns.count else { return isIndex ? false : nil }
+        let fields = map.fieldCount(page)
+        // Older rows lack columns that were added.
+        guard fields > 0 else { return map.cellCount(page) == 0 ? true : nil }
+        return fields <= columns && 2 * fields >= min(columns, 255)
+      case .tableInterior:
+        guard !isIndex else { return false }
+        guard let child = try InnerPage(page, reader).children.first, child <= map.pageCount else { return nil }
+        page = child
+      case .missing, .zero, .unknown, .broken, .linked: return nil
+      }
+    }
+    return nil
   }
 
   /// One tree cannot be two tables, and no root is page 1 or behind the end.

@@ -35,11 +35,22 @@ struct JournalRewriting {
     while offset < range.upperBound {
       let next = min(range.upperBound, (offset / sector + 1) * sector)
       var bytes = try journal.bytes(at: offset, length: Int(next - offset))
-      let kept = bytes.starts(with: RollbackJournal.magic) ? RollbackJournal.Header.length : 0
+      let kept = kept(bytes.span)
       for index in bytes.indices where index >= kept && bytes[index] != 0 { bytes[index] = 0xff }
       try set.write(.journal, bytes, at: offset)
       offset = next
     }
+  }
+
+  /// How many bytes of a sector's beginning are a header: of one that is not on the disk the magic bytes and the count are zero.
+  private func kept(_ bytes: Span<UInt8>) -> Int {
+    guard bytes.count >= RollbackJournal.Header.length else { return 0 }
+    let hasMagic = RollbackJournal.magic.indices.allSatisfy { bytes[$0] == RollbackJournal.magic[$0] }
+    let isBlank = (0..<12).allSatisfy { bytes[$0] == 0 }
+    let isOwn =
+      bytes.uint32(at: 20) == UInt32(images.sectorSize) && bytes.uint32(at: 24) == UInt32(images.pageSize)
+    if isOwn, hasMagic || isBlank { return RollbackJournal.Header.length }
+    return hasMagic ? RollbackJournal.magic.count : 0
   }
 
   private static func sum(_ page: [UInt8]) -> UInt32 {

@@ -7,6 +7,9 @@ struct RecordFields {
   /// Where each field's bytes begin.
   private(set) var starts: [Int] = []
 
+  /// Where each field's serial type begins.
+  private(set) var heads: [Int] = []
+
   private(set) var headerEnd = 0
 
   /// Whether header and length agree.
@@ -21,6 +24,7 @@ struct RecordFields {
   mutating func read(_ bytes: Span<UInt8>, at start: Int, before end: Int, length: Int) -> Bool {
     codes.removeAll(keepingCapacity: true)
     starts.removeAll(keepingCapacity: true)
+    heads.removeAll(keepingCapacity: true)
     isWellFormed = false
     var offset = start
     guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start) else {
@@ -29,6 +33,7 @@ struct RecordFields {
     headerEnd = start &+ Int(header)
     var body = headerEnd
     while offset < headerEnd {
+      heads.append(offset)
       guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
         width <= Cell.maximumPayloadLength, codes.count < 32768
       else { return false }

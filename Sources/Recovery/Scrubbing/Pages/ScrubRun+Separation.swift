@@ -23,8 +23,12 @@ extension ScrubRun {
     var last = -1
     var repeated = 0
     while rounds < Self.changeLimit, let hit = pseudonyms.firstHit(page.span, from: offset, before: page.count) {
-      rounds += 1
       let low = hit.range.lowerBound
+      if pseudonyms.watched.isCommon(hit) {
+        offset = low + 1
+        continue
+      }
+      rounds += 1
       repeated = low == last ? repeated + 1 : 0
       last = low
       if repeated < 256, change(&page, marks, hit.range, round: repeated) {

@@ -24,7 +24,11 @@ extension ScrubRun {
     page.withReplacedContent(bytes)
     let number = contentPage(of: image)
     let tree = reachedTree(image) ?? survey.owner(of: bytes.span, page: number, kind: kind, start: start)
-    if start > 0 { mask.mark(0..<start, PageMask.kept) }
+    if start > 0 {
+      // The twenty bytes that SQLite has reserved are nobody's, and can be anything.
+      mask.mark(0..<min(72, start), PageMask.kept)
+      mask.mark(min(92, start)..<start, PageMask.kept)
+    }
     let standing = standing(of: image, tree: tree)
     let count = markStructure(bytes.span, kind: kind, start: start)
     let pointers = start + kind.headerLength
@@ -220,7 +224,7 @@ extension ScrubRun {
     _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
     let end = min(payload.count, cell.length)
     let rowTree = rowTree(tree, standing, isRoot: contentPage(of: image) == 1)
-    treatFields(before: end, tree: rowTree, rowTree == 0 ? .reached : standing)
+    treatFields(before: end, localEnd: cell.local, tree: rowTree, rowTree == 0 ? .reached : standing)
     if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
     mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
     guard isReplacing else {
@@ -232,7 +236,9 @@ extension ScrubRun {
   }
 
   /// Notes or replaces the fields of the record in `payload`, and says in its mask what becomes of each byte.
-  func treatFields(before end: Int, tree: Int?, _ standing: RowStanding) {
+  ///
+  /// - Parameter localEnd: where its bytes on the page of its cell end; a signature behind that is bytes as any others.
+  func treatFields(before end: Int, localEnd: Int = .max, tree: Int?, _ standing: RowStanding) {
     // Taken out of the object, which would be asked for leave at every field.
     var (content, mask) = (payload, payloadMask)
     (payload, payloadMask) = ([], PageMask(count: 0))
@@ -268,7 +274,15 @@ extension ScrubRun {
         pseudonyms.note(code, content.span, range, rule)
         continue
       }
-      let outcome = pseudonyms.replace(code, &content, range, rule)
+      if code == 9, rule.kind == .drop, !rule.isOrdered, fields.heads[field] < end {
+        // 0 and 1 have no bytes but their serial type.
+        content[fields.heads[field]] = 8
+        mask[fields.heads[field]] = PageMask.number
+        if isDeferring { tally.count(.dropped, tree, field) }
+        continue
+      }
+      let outcome = pseudonyms.replace(
+        code, &content, range, rule, keepsSignature: range.lowerBound < localEnd - BlobForm.longestPrefix)
       if !range.isEmpty, isDeferring { tally.count(outcome, tree, field) }
       mark(&mask, range, code, outcome)
     }

@@ -56,6 +56,30 @@ public struct ScrubReport: Sendable, Hashable, Codable {
     public var counts: Counts
   }
 
+  /// A column of the app's that stays as it is.
+  public struct Staying: Sendable, Hashable, Codable {
+    /// Why it stays.
+    public enum Reason: String, Sendable, Hashable, Codable {
+      /// It was asked for.
+      case kept
+
+      /// A condition or an expression of the schema names it.
+      case condition
+
+      /// It has flags, or nothing but 0 and 1.
+      case flag
+
+      /// It is a key by its name.
+      case key
+    }
+
+    /// `Entity.attribute` where there is a model, else `table.column`.
+    public var name: String
+
+    /// Why its values stay.
+    public var reason: Reason
+  }
+
   /// Page images, in all files, by what became of them.
   public struct Pages: Sendable, Hashable, Codable {
     /// Pages of tables and indexes that were rewritten value by value.
@@ -111,6 +135,12 @@ public struct ScrubReport: Sendable, Hashable, Codable {
 
   /// The columns that had any values.
   public var columns: [Column] = []
+
+  /// The columns of which the integers of up to six digits, or all values, stay, without primary keys and references.
+  public var staying: [Staying] = []
+
+  /// How many columns the app's own tables have.
+  public var columnCount = 0
 
   /// Values on pages that belong to no known table.
   public var elsewhere = Counts()
@@ -172,4 +202,23 @@ public struct ScrubReport: Sendable, Hashable, Codable {
 
   /// What else is to be said.
   public var remarks: [String] = []
+}
+
+extension ScrubReport {
+  /// The columns that stay, in one line, without what comes behind it: "Stay as they are: patient.salary, .hiv (2 of 9 columns)".
+  public var stayingWords: String {
+    guard !staying.isEmpty else { return "Every value of \(columnCount) columns is replaced" }
+    var (names, owner) = ([String](), "")
+    for column in staying.prefix(Self.mostNames) {
+      let parts = column.name.split(separator: ".", maxSplits: 1)
+      let isSame = parts.count == 2 && parts[0] == owner
+      names.append(printable(isSame ? ".\(parts[1])" : column.name))
+      owner = parts.count == 2 ? String(parts[0]) : ""
+    }
+    let rest = staying.count > Self.mostNames ? " and \(staying.count - Self.mostNames) more" : ""
+    return
+      "\(staying.count == 1 ? "Stays as it is" : "Stay as they are"): \(names.joined(separator: ", "))\(rest) (\(staying.count) of \(columnCount) columns)"
+  }
+
+  private static let mostNames = 30
 }

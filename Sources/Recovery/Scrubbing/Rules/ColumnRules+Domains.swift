@@ -46,7 +46,10 @@ extension ColumnRules {
       for (field, column) in definition.storedColumns.map({ definition.columns[$0] }).enumerated() {
         guard [.replace, .date, .drop].contains(rules[place][field].kind) else { continue }
         var domain = NumberDomains.Domain()
-        domain.isFixed = words.contains(column.name.lowercased()) || Self.isFlag(column, tree.name, survey.layout)
+        domain.fixed =
+          words.contains(column.name.lowercased())
+          ? .condition : Self.isFlag(column, tree.name, survey.layout) ? .flag : nil
+        domain.isLink = column.isPrimaryKey || conditions[name]?.targets[column.name.lowercased()] != nil
         // Those of dates that are stored in few bytes are replaced in their order.
         domain.isOrdered = rules[place][field].kind == .date
         if rules[place][field].kind == .replace, Self.isKey(column) {
@@ -150,7 +153,7 @@ extension ColumnRules {
     func root(_ domain: Int) -> Int { Self.root(domain, joined) }
     for domain in domains.indices where root(domain) != domain {
       let other = root(domain)
-      domains[other].isFixed = domains[other].isFixed || domains[domain].isFixed
+      domains[other].fixed = domains[other].fixed ?? domains[domain].fixed
       domains[other].isKey = domains[other].isKey || domains[domain].isKey
       domains[other].isOrdered = true
     }
@@ -182,5 +185,40 @@ extension ColumnRules {
     else { return nil }
     if column == definition.rowidAlias { return Place(tree: tree, field: -1) }
     return definition.storedColumns.firstIndex(of: column).map { Place(tree: tree, field: $0) }
+  }
+}
+
+extension ColumnRules {
+  /// The columns of the app's own tables that stay, and how many columns these tables have.
+  func staying(_ survey: StoreSurvey, _ domains: NumberDomains) -> (staying: [ScrubReport.Staying], count: Int) {
+    var (staying, count) = ([ScrubReport.Staying](), 0)
+    for (place, tree) in survey.trees.enumerated() {
+      guard !tree.isIndex, let definition = tree.definition, !tree.name.lowercased().hasPrefix("sqlite_") else {
+        continue
+      }
+      let name = { (label: String) in label.contains(".") ? label : "\(tree.name).\(label)" }
+      if let alias = definition.rowidAlias, rowids[place].kind != .own {
+        count += 1
+        if rowids[place].kind == .keep {
+          staying.append(.init(name: name(definition.columns[alias].name), reason: .kept))
+        }
+      }
+      for (field, rule) in rules[place].enumerated() where field < definition.storedColumns.count {
+        if definition.storedColumns[field] == definition.rowidAlias { continue }
+        let label = name(names[place][field])
+        switch rule.kind {
+        case .own, .word, .metadata: continue
+        case .keep:
+          count += 1
+          staying.append(.init(name: label, reason: .kept))
+        case .key where rule.domain < 0: continue
+        case .replace, .key, .date, .drop:
+          count += 1
+          guard rule.kind != .drop || rule.isOrdered, let reason = domains.staying(rule.domain) else { continue }
+          staying.append(.init(name: label, reason: reason))
+        }
+      }
+    }
+    return (staying, count)
   }
 }

@@ -160,6 +160,7 @@ public struct ValueScanner: Sendable {
     var block = ScanBlock()
     while let hit = watched.firstHit(span, from: offset, before: span.count, using: &block) {
       offset = hit.range.lowerBound + 1
+      if watched.isCommon(hit) { continue }
       // What ends within the part that was seen before was found before.
       guard hit.range.upperBound > window.seen else { continue }
       let place = base + window.offset + Int64(hit.range.lowerBound)

@@ -30,6 +30,9 @@ struct WatchedValues: Sendable {
   /// The values of four to seven bytes as they are, the length in the highest byte.
   private(set) var shortValues: FingerprintSet
 
+  /// How many of them are digits alone, by their length.
+  private var digitCounts = [Int](repeating: 0, count: 8)
+
   /// Values that may be found.
   private(set) var exempt = FingerprintSet()
 
@@ -95,6 +98,7 @@ struct WatchedValues: Sendable {
     if length < 8 {
       let key = Self.shortKey(word, length)
       guard shortValues.insert(key) else { return }
+      if Self.isDigits(word, length) { digitCounts[length] += 1 }
       shortStarts.insert(word & 0xffff_ffff)
       members.insert(key)
     } else {
@@ -143,6 +147,7 @@ struct WatchedValues: Sendable {
     unwatched += other.unwatched + values.take(&other.values, upTo: limit)
     unwatched += numbers.take(&other.numbers, upTo: limit / 2)
     shortValues.take(&other.shortValues)
+    for length in digitCounts.indices { digitCounts[length] += other.digitCounts[length] }
     exempt.take(&other.exempt)
     for index in units.indices { units[index] |= other.units[index] }
     for index in lengths.indices { lengths[index] |= other.lengths[index] }
@@ -205,6 +210,25 @@ struct WatchedValues: Sendable {
   func contains(number bits: UInt64) -> Bool { numbers.contains(function(bits, 0x6e75_6d62)) }
 
   // MARK: What values are told by
+
+  /// Whether a short value is of so many that they are found in any digits, where finding one tells nothing: postcodes among
+  /// the digits of telephone numbers.
+  ///
+  /// - Parameter hit: what was found.
+  func isCommon(_ hit: Hit) -> Bool {
+    let length = Int(hit.key >> 56)
+    guard (4...7).contains(length), Self.isDigits(hit.key, length) else { return false }
+    var possible = 1
+    for _ in 0..<length { possible *= 10 }
+    return digitCounts[length] > possible / Self.sparseness
+  }
+
+  /// How many texts of as many digits there are for each that is watched for, at least.
+  private static let sparseness = 1000
+
+  private static func isDigits(_ word: UInt64, _ length: Int) -> Bool {
+    (0..<length).allSatisfy { (0x30...0x39).contains(UInt8(truncatingIfNeeded: word &>> UInt64(8 &* $0))) }
+  }
 
   @inline(__always)
   func fingerprint(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) -> UInt64 {

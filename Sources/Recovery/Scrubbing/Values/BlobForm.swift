@@ -2,10 +2,16 @@ internal import SQLiteFormat
 
 /// What a blob is by its first bytes, and which of them tell nothing of its content.
 enum BlobForm {
+  /// The most bytes that stay.
+  static let longestPrefix = 8
+
   /// How many bytes at the beginning stay: a signature, Core Data's mark for values in files.
-  static func keptPrefix(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
+  ///
+  /// - Parameter keepsSignature: false where only the mark stays.
+  static func keptPrefix(_ bytes: Span<UInt8>, _ range: Range<Int>, keepsSignature: Bool = true) -> Int {
     let start = range.lowerBound
-    guard range.count >= 8 else { return 0 }
+    guard range.count >= longestPrefix else { return 0 }
+    guard keepsSignature else { return bytes[start] == 1 ? 1 : 0 }
     switch bytes[start] {
     case 0x89: return has([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], bytes, start) ? 8 : 0
     case 0xff: return has([0xff, 0xd8, 0xff], bytes, start) ? 3 : 0

@@ -4,14 +4,17 @@
 struct NumberDomains: Sendable {
   /// The integers of one such group of columns.
   struct Domain: Sendable {
-    /// Whether the schema or the model says that its values are flags, or an expression of the schema names it.
-    var isFixed = false
+    /// Why its values stay: the schema or the model says that they are flags, or an expression of the schema names it.
+    var fixed: ScrubReport.Staying.Reason?
 
     /// Whether an index has it, so that its values keep their order.
     var isOrdered = false
 
     /// Whether it holds the numbers of rows.
     var isKey = false
+
+    /// Whether the schema says so: a primary key, or a reference to one.
+    var isLink = false
 
     /// How many integers were found, on pages of tables.
     fileprivate(set) var count: Int64 = 0
@@ -36,8 +39,11 @@ struct NumberDomains: Sendable {
     fileprivate var originals: [Int32] = []
     fileprivate var replaced: [Int32] = []
 
-    init(isFixed: Bool = false, isOrdered: Bool = false, isKey: Bool = false) {
-      self.isFixed = isFixed
+    /// Whether it has no integers but 0 and 1, which have no others of their size.
+    fileprivate var isBinary = false
+
+    init(fixed: ScrubReport.Staying.Reason? = nil, isOrdered: Bool = false, isKey: Bool = false) {
+      self.fixed = fixed
       self.isOrdered = isOrdered
       self.isKey = isKey
     }
@@ -64,7 +70,7 @@ struct NumberDomains: Sendable {
 
   /// The same groups of columns, and no numbers yet.
   init(like other: NumberDomains) {
-    domains = other.domains.map { Domain(isFixed: $0.isFixed, isOrdered: $0.isOrdered, isKey: $0.isKey) }
+    domains = other.domains.map { Domain(fixed: $0.fixed, isOrdered: $0.isOrdered, isKey: $0.isKey) }
   }
 
   // MARK: Notes
@@ -109,17 +115,19 @@ struct NumberDomains: Sendable {
 
   // MARK: Decisions
 
-  /// Decides what stays, and gives the integers of up to six digits that keep an order their pseudonyms.
+  /// Decides what stays, and gives pseudonyms to the integers of up to six digits that keep an order, or are few.
   mutating func decide(_ function: KeyedFunction) {
     for place in domains.indices {
       let domain = domains[place]
-      domains[place].keepsShort =
-        domain.isKey || domain.isFixed
-        || domain.small.count <= Self.fewValues && domain.count >= Self.frequency * Int64(domain.small.count)
+      domains[place].keepsShort = domain.isKey || domain.fixed != nil
+      let isFew = domain.small.count <= Self.fewValues && domain.count >= Self.frequency * Int64(domain.small.count)
+      domains[place].isBinary = domain.small.sorted().allSatisfy { $0 == 0 || $0 == 1 }
       let reach = domain.rows.multipliedReportingOverflow(by: Self.sparseness)
       domains[place].keepsLong =
         domain.isKey && domain.rows > 0 && !reach.overflow && domain.largest <= UInt64(max(0, reach.partialValue))
-      if domain.isOrdered, !domains[place].keepsShort { assign(place, function) }
+      if !domains[place].keepsShort {
+        if domain.isOrdered { assign(place, function) } else if isFew { exchange(place, function) }
+      }
       domains[place].small = ShortNumbers()
     }
   }
@@ -146,7 +154,31 @@ struct NumberDomains: Sendable {
     domains[place].replaced = replaced
   }
 
+  /// Gives the few integers of a group each other's place: those of one size in a circle, so that none stays.
+  private mutating func exchange(_ place: Int, _ function: KeyedFunction) {
+    let regions = Dictionary(grouping: domains[place].small.sorted()) { NumberRegion.shortRegion(of: Int64($0)) }
+    var pairs: [(Int32, Int32)] = []
+    for (region, numbers) in regions where numbers.count > 1 {
+      var circle = numbers
+      var stream = KeyStream(function, seed: UInt64(bitPattern: region.lowerBound) ^ UInt64(place) << 40 ^ 0x6369_7263)
+      for last in stride(from: circle.count - 1, to: 0, by: -1) {
+        circle.swapAt(last, Int(stream.below64(UInt64(last + 1))))
+      }
+      pairs += zip(circle, circle.dropFirst() + circle.prefix(1))
+    }
+    pairs.sort { $0.0 < $1.0 }
+    domains[place].originals = pairs.map(\.0)
+    domains[place].replaced = pairs.map(\.1)
+  }
+
   // MARK: Answers
+
+  /// Why all integers of up to six digits of a group stay; nil where they do not, or there are none.
+  func staying(_ domain: Int) -> ScrubReport.Staying.Reason? {
+    guard domain >= 0, domains[domain].count > 0, !domains[domain].isLink else { return nil }
+    if domains[domain].keepsShort { return domains[domain].fixed ?? .key }
+    return domains[domain].isBinary ? .flag : nil
+  }
 
   /// Whether an integer of up to six digits stays.
   func keeps(short domain: Int) -> Bool { domain >= 0 && domains[domain].keepsShort }
@@ -170,7 +202,7 @@ struct NumberDomains: Sendable {
   func pseudonym(short number: Int64, _ domain: Int, _ function: KeyedFunction) -> Int64 {
     let region = NumberRegion.shortRegion(of: number)
     guard !keeps(short: domain), region.count > 1 else { return number }
-    if domain >= 0, domains[domain].isOrdered, let key = Int32(exactly: number) {
+    if domain >= 0, !domains[domain].originals.isEmpty, let key = Int32(exactly: number) {
       let (originals, replaced) = (domains[domain].originals, domains[domain].replaced)
       var low = 0
       var high = originals.count

@@ -8,9 +8,17 @@ extension Pseudonyms {
       for (index, byte) in ordered.enumerated() { bytes[range.lowerBound + index] = byte }
       return .ordered
     }
-    replaceText(&bytes, range, from: 0, seed: seed)
+    let before = range.count <= Self.longestShort ? Array(bytes[range]) : []
+    for attempt in UInt64(0)..<8 {
+      replaceText(&bytes, range, from: 0, seed: seed &+ attempt)
+      // A short one may be itself by chance.
+      if before.isEmpty || !bytes[range].elementsEqual(before) { break }
+    }
     return .replaced
   }
+
+  /// The most bytes of a text that can be its own pseudonym by chance.
+  private static let longestShort = 16
 
   /// Replaces text from an offset on.
   func replaceText(_ bytes: inout [UInt8], _ range: Range<Int>, from: Int, seed: UInt64) {

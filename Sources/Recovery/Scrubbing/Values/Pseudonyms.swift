@@ -166,7 +166,11 @@ final class Pseudonyms {
   // MARK: Replacing
 
   /// Replaces a value in place.
-  func replace(_ code: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
+  ///
+  /// - Parameter keepsSignature: whether the first bytes of a blob that tell its format stay.
+  func replace(
+    _ code: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule, keepsSignature: Bool = true
+  ) -> Outcome {
     switch code {
     case 1...6: return replaceInteger(&bytes, range, rule)
     case 7: return replaceReal(&bytes, range, rule)
@@ -189,7 +193,7 @@ final class Pseudonyms {
         replaceIdentifier(ofReference: &bytes, range)
         return .ordered
       }
-      return replaceWholeBlob(&bytes, range)
+      return replaceWholeBlob(&bytes, range, keepsSignature: keepsSignature)
     default: return .nothing
     }
   }
@@ -225,14 +229,14 @@ final class Pseudonyms {
 }
 
 extension Pseudonyms {
-  func replaceWholeBlob(_ bytes: inout [UInt8], _ range: Range<Int>) -> Outcome {
+  func replaceWholeBlob(_ bytes: inout [UInt8], _ range: Range<Int>, keepsSignature: Bool) -> Outcome {
     let seed = seed(bytes.span, range, isText: false)
     if let ordered = orderedTexts.pseudonym(seed: seed) {
       if range.count > ordered.count { replaceBlob(&bytes, range, from: ordered.count, seed: seed) }
       for (index, byte) in ordered.enumerated() { bytes[range.lowerBound + index] = byte }
       return .ordered
     }
-    replaceBlob(&bytes, range, from: BlobForm.keptPrefix(bytes.span, range), seed: seed)
+    replaceBlob(&bytes, range, from: BlobForm.keptPrefix(bytes.span, range, keepsSignature: keepsSignature), seed: seed)
     return .replaced
   }
 

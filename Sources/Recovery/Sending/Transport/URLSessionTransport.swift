@@ -17,7 +17,8 @@ public final class URLSessionTransport: UploadTransport {
   /// A transport.
   ///
   /// - Parameters:
-  ///   - idleSeconds: after how many seconds without a byte in either direction a request is given up.
+  ///   - idleSeconds: after how many seconds without a byte in either direction a request is given up, and how many its whole
+  ///     answer may take from the last byte that was sent on, however it trickles in.
   ///   - totalSeconds: after how many seconds a request is given up in any case.
   public init(idleSeconds: Double = 60, totalSeconds: Double = 86_400) {
     let configuration = URLSessionConfiguration.ephemeral
@@ -30,7 +31,8 @@ public final class URLSessionTransport: UploadTransport {
     configuration.timeoutIntervalForRequest = idleSeconds
     configuration.timeoutIntervalForResource = totalSeconds
     configuration.httpMaximumConnectionsPerHost = 1
-    flights = TransportFlights()
+    // Where nothing comes at all, Foundation is first to say so.
+    flights = TransportFlights(patience: .seconds(idleSeconds + 5))
     session = URLSession(configuration: configuration, delegate: flights, delegateQueue: nil)
   }
 
@@ -84,11 +86,15 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
     var body: [UInt8] = []
     var isCutOff = false
     var error: TransportError?
+    var sent = ContinuousClock.now
     let progress: @Sendable (Int64) -> Void
     let landed = DispatchSemaphore(value: 0)
   }
 
   private let flights = Mutex<[Int: Flight]>([:])
+  private let patience: Duration
+
+  init(patience: Duration) { self.patience = patience }
 
   func fly(
     _ task: URLSessionTask, progress: @escaping @Sendable (Int64) -> Void
@@ -97,7 +103,15 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
     let number = task.taskIdentifier
     flights.withLock { $0[number] = flight }
     task.resume()
-    flight.landed.wait()
+    while flight.landed.wait(timeout: .now() + .milliseconds(250)) == .timedOut {
+      guard let sent = flights.withLock({ $0[number]?.sent }), .now - sent > patience else { continue }
+      flights.withLock { $0[number]?.error = TransportError(.connection, "its answer took too long") }
+      // Foundation for Linux may crash where a task is cancelled while its connection is waited for; there it ends with that.
+      #if canImport(Darwin)
+        task.cancel()
+      #endif
+      break
+    }
     guard let ended = flights.withLock({ $0.removeValue(forKey: number) }) else {
       throw TransportError(.connection, "the answer was lost")
     }
@@ -145,13 +159,19 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) {
-    flights.withLock { $0[task.taskIdentifier]?.progress }?(totalBytesSent)
+    let progress = flights.withLock { flights in
+      flights[task.taskIdentifier]?.sent = .now
+      return flights[task.taskIdentifier]?.progress
+    }
+    progress?(totalBytesSent)
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     if let response = task.response { keep(response, of: task) }
     let landed = flights.withLock { flights in
-      if let error { flights[task.taskIdentifier]?.error = Self.told(error) }
+      if let error, flights[task.taskIdentifier]?.error == nil {
+        flights[task.taskIdentifier]?.error = Self.told(error)
+      }
       return flights[task.taskIdentifier]?.landed
     }
     landed?.signal()

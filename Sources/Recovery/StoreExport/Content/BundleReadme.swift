@@ -3,7 +3,7 @@ internal import SupportBundle
 /// The words that go with every bundle: `data/README.txt`.
 enum BundleReadme {
   /// The text for a level.
-  static func text(_ level: BundleLevel, name: String, storePath: String?) -> [UInt8] {
+  static func text(_ level: BundleLevel, name: String, storePath: String?, staying: String) -> [UInt8] {
     let store = storePath ?? ""
     let content =
       switch level {
@@ -16,9 +16,12 @@ enum BundleReadme {
         """
       case .scrubbed:
         """
-        \(store) is the store, page for page and with the same damage, with every value replaced by a
-        meaningless one of the same length and kind. scrub.json says what was replaced, and what could not be understood
-        and was overwritten. What fails on the original fails alike on it.
+        \(staying).
+        Primary keys and references of up to six digits stay too.
+
+        \(store) is the store, page for page and with the same damage, with meaningless values of the same length and
+        kind in the place of its own. scrub.json says what was replaced, what stays and why, and what could not be
+        understood and was overwritten. What fails on the original fails alike on it.
         """
       case .full:
         """

@@ -12,7 +12,7 @@ internal import SystemPackage
 struct ExportTexts {
   private let shared: [BundleItem]
   private let facts: [BundleLevel: BundleItem]
-  private let readmes: [BundleLevel: BundleItem]
+  private let readme: (BundleLevel, _ staying: String) -> BundleItem
 
   /// What each level says of the receipt of a quarantined store.
   private let receipts: [BundleLevel: [BundleItem]]
@@ -56,26 +56,29 @@ struct ExportTexts {
       }
     }
     self.receipts = receipts
+    let (hasMain, stored, name) = (evidence.hasMain, "store/\(work.bundledName)", printable(work.source.name))
+    let path = { (level: BundleLevel) in hasMain && (level == .scrubbed || level == .full) ? stored : nil }
     var facts: [BundleLevel: BundleItem] = [:]
-    var readmes: [BundleLevel: BundleItem] = [:]
     for level in BundleLevel.allCases {
-      let hasStore = (level == .scrubbed || level == .full) && evidence.hasMain
-      let path = hasStore ? "store/\(work.bundledName)" : nil
+      let path = path(level)
       let value = Self.facts(work, evidence, analysis, level, date: date, storePath: path)
       facts[level] = BundleItem(
         BundleFacts.name, .bytes(try JSON.bytes(of: value, to: "export the store")),
         words: "what was found, in numbers and words")
-      readmes[level] = BundleItem(
-        "README.txt", .bytes(BundleReadme.text(level, name: printable(work.source.name), storePath: path)),
-        words: "what the bundle is and how to look at it")
     }
     self.facts = facts
-    self.readmes = readmes
+    readme = { level, staying in
+      BundleItem(
+        "README.txt", .bytes(BundleReadme.text(level, name: name, storePath: path(level), staying: staying)),
+        words: "what the bundle is and how to look at it")
+    }
   }
 
   /// The files for a level.
-  func items(_ level: BundleLevel) -> [BundleItem] {
-    shared + (receipts[level] ?? []) + [facts[level], readmes[level]].compactMap(\.self)
+  ///
+  /// - Parameter staying: what stays of a scrubbed store as it is.
+  func items(_ level: BundleLevel, staying: String = "") -> [BundleItem] {
+    shared + (receipts[level] ?? []) + [facts[level]].compactMap(\.self) + [readme(level, staying)]
   }
 
   private static func receipt(_ receipt: SharedReceipt, _ reduction: PathReduction) throws -> [BundleItem] {

@@ -51,7 +51,7 @@ struct ScrubbedStore: Sendable {
     files = result.files
     var items = StoreItems.items(
       of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
-      "every value replaced")
+      "values replaced")
     // The name of a quarantined store has the second of its quarantine.
     var told = result.report
     if let stem = evidence.files.main.stem, let bundled = FilePath(work.bundledName).stem {

@@ -17,7 +17,7 @@ public enum BundleLevel: String, Sendable, Hashable, Codable, CaseIterable {
     switch self {
     case .facts: "only numbers, names of tables and columns, and what is damaged; none of your data"
     case .damagedPages: "the facts, and the damaged pages as they are; they can hold some of your data"
-    case .scrubbed: "the facts, and the whole store with every value replaced by a meaningless one of the same length"
+    case .scrubbed: "the facts, and the whole store with meaningless values of the same length in the place of its own"
     case .full: "everything, byte for byte, all your data included"
     }
   }

@@ -164,6 +164,7 @@ package enum EvidenceConnection {
       let before = unsafe sqlite3_limit(connection, limit, -1)
       _ = unsafe sqlite3_limit(connection, limit, min(before, value))
     }
+    try BoundedFormat.add(to: database)
     try database.execute(
       sql: "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1; PRAGMA ignore_check_constraints = 1")
   }

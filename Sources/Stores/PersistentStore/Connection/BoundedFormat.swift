@@ -1,0 +1,120 @@
+package import GRDB
+internal import GRDBSQLite
+
+/// `printf` and `format` of SQLite, refused where a width or a precision asks for more than a value may hold.
+///
+/// SQLite writes the characters that a format asks for one by one, whether or not the value is too long by then, and looks
+/// at no limit meanwhile: `printf('%.2000000000c', 'x')` takes seconds. A format that is accepted is carried out by SQLite
+/// itself, on a connection without a file.
+@safe package final class BoundedFormat {
+  private var connection: OpaquePointer?
+
+  /// The compiled calls, by their number of values.
+  private var statements: [Int32: OpaquePointer] = unsafe [:]
+
+  deinit {
+    while let known = unsafe statements.popFirst() { unsafe sqlite3_finalize(known.value) }
+    unsafe sqlite3_close(connection)
+  }
+
+  /// Puts the bounded functions in the place of SQLite's own, for statements and declarations alike.
+  ///
+  /// - Throws: `DatabaseError` where SQLite does not take them.
+  package static func add(to database: Database) throws {
+    for name in ["printf", "format"] {
+      let code = unsafe sqlite3_create_function_v2(
+        database.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+        Unmanaged.passRetained(BoundedFormat()).toOpaque(),
+        { context, count, values in
+          guard let own = unsafe sqlite3_user_data(context) else { return }
+          unsafe Unmanaged<BoundedFormat>.fromOpaque(own).takeUnretainedValue().call(context, count, values)
+        }, nil, nil, { own in if let own = unsafe own { unsafe Unmanaged<BoundedFormat>.fromOpaque(own).release() } })
+      guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+    }
+  }
+
+  private func call(
+    _ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?
+  ) {
+    guard count > 0, let values = unsafe values, let text = unsafe sqlite3_value_text(values[0]) else { return }
+    let longest = unsafe sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1)
+    let format = unsafe UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(values[0])))
+    let asked = unsafe Self.length(of: Array(format)) { place in
+      place + 1 < Int(count) ? unsafe sqlite3_value_int64(values[place + 1]) : 0
+    }
+    guard asked <= Int64(longest) else { return unsafe sqlite3_result_error_toobig(context) }
+    guard let statement = unsafe statement(count, longest) else {
+      return unsafe sqlite3_result_error_nomem(context)
+    }
+    for place in 0..<count { unsafe sqlite3_bind_value(statement, place + 1, values[Int(place)]) }
+    let code = unsafe sqlite3_step(statement)
+    if code == SQLITE_ROW {
+      unsafe sqlite3_result_value(context, sqlite3_column_value(statement, 0))
+    } else {
+      unsafe sqlite3_result_error_code(context, code)
+    }
+    unsafe sqlite3_reset(statement)
+    unsafe sqlite3_clear_bindings(statement)
+  }
+
+  private func statement(_ count: Int32, _ longest: Int32) -> OpaquePointer? {
+    if unsafe connection == nil { unsafe sqlite3_open_v2(":memory:", &connection, SQLITE_OPEN_READWRITE, nil) }
+    guard let connection = unsafe connection else { return nil }
+    _ = unsafe sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, max(longest, 1 << 10))
+    if let known = unsafe statements[count] { return unsafe known }
+    var made: OpaquePointer?
+    let parameters = Array(repeating: "?", count: Int(count)).joined(separator: ",")
+    unsafe sqlite3_prepare_v2(connection, "SELECT printf(\(parameters))", -1, &made, nil)
+    unsafe statements[count] = made
+    return unsafe made
+  }
+
+  /// How many characters all widths and precisions of a format ask for together (https://sqlite.org/printf.html).
+  ///
+  /// - Parameter value: the value that stands for the `*` at a place, counted from the first behind the format.
+  static func length(of format: [UInt8], value: (Int) -> Int64) -> Int64 {
+    var sum: Int64 = 0
+    var (index, place) = (0, 0)
+
+    /// Reads a number or a `*`, as a magnitude.
+    func number() -> Int64 {
+      if index < format.count, format[index] == UInt8(ascii: "*") {
+        index += 1
+        place += 1
+        return Int64(clamping: value(place - 1).magnitude)
+      }
+      var number: Int64 = 0
+      while index < format.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(format[index]) {
+        // SQLite keeps the lower 31 bits of what is larger; it is refused.
+        number = min(1 << 40, number * 10 + Int64(format[index] - UInt8(ascii: "0")))
+        index += 1
+      }
+      return number
+    }
+
+    while index < format.count {
+      defer { index += 1 }
+      guard format[index] == UInt8(ascii: "%") else { continue }
+      index += 1
+      while index < format.count, "-+ #!,0".utf8.contains(format[index]) { index += 1 }
+      var length = number()
+      var precision: Int64 = 0
+      if index < format.count, format[index] == UInt8(ascii: ".") {
+        index += 1
+        precision = number()
+      }
+      while index < format.count, format[index] == UInt8(ascii: "l") { index += 1 }
+      guard index < format.count else { return saturating(sum, length) }
+      // Of text the precision is the most that is taken.
+      if !"szqQw".utf8.contains(format[index]) { length = saturating(length, precision) }
+      sum = saturating(sum, length)
+      if format[index] != UInt8(ascii: "%"), format[index] != UInt8(ascii: "n") { place += 1 }
+    }
+    return sum
+  }
+
+  private static func saturating(_ one: Int64, _ other: Int64) -> Int64 {
+    let (sum, isOver) = one.addingReportingOverflow(other)
+    return isOver ? .max : sum
+  }
+}
