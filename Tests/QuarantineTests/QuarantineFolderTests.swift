@@ -92,10 +92,13 @@ struct QuarantineFolderTests {
     let values = folder.appending(".App_SUPPORT")
     try system.rename(values, to: folder.appending("elsewhere"))
     try FileManager.default.createSymbolicLink(atPath: values.string, withDestinationPath: "elsewhere")
-    let before = try FolderContents(of: folder.path)
+    let before = try FolderContents(of: folder.appending("elsewhere"))
     let error = #expect(throws: FileError.self) { try quarantine().add(set, because: Self.facts) }
     #expect(error?.kind == .notRegularFile)
-    #expect(try FolderContents(of: folder.path) == before)
+    #expect(try FolderContents(of: folder.appending("elsewhere")) == before)
+    for part in [StoreFileSet.Part.main, .wal, .journal] {
+      #expect(try system.status(of: set.path(of: part)) != nil)
+    }
   }
 
   @Test func movesTheWholeSetUnderTheTime() throws {

@@ -38,7 +38,7 @@ struct PreparedExportPage: InspectorPage {
   /// What stays as it is, before the user is asked.
   private var staying: HTML {
     guard let scrub = preview.scrub else { return .empty }
-    let drop = scrub.staying.contains { $0.reason != .kept } ? " Choose what to overwrite too under “Values”." : ""
+    let drop = scrub.staying.contains { $0.reason != .kept } ? " To overwrite one of them too, name it below." : ""
     return .note(
       scrub.staying.isEmpty ? .good : .warn,
       "<p><strong>\(scrub.stayingWords).</strong>\(drop) Primary keys and references of up to six digits stay too.</p>")

@@ -216,6 +216,11 @@ package struct BackupCatalog: Sendable {
           code: .largeValueMissing,
           words: "\(counted(missing.count, "large value")) that records refer to \(verb) missing from it"))
     }
+    for index in backup.problems.indices { try name(&backup.problems[index]) }
+    for index in backup.warnings.indices { try name(&backup.warnings[index]) }
+    func name(_ problem: inout StoredBackup.Problem) throws(BackupError) {
+      problem.words = try place.named(problem.words, of: id, in: section)
+    }
     return backup
   }
 

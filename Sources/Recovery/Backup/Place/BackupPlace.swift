@@ -75,6 +75,18 @@ extension BackupPlace {
     return false
   }
 
+  /// Words about a backup, with the names that its files have as they lie there.
+  package func named(_ words: String, of id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> String
+  {
+    let suffixes = BackupManifest.File.Role.suffixes + [BackupManifest.suffix]
+    let names = suffixes.map { "\(id)\($0)" }.filter { words.contains($0) && SealedPlace.sealedName(of: $0) != nil }
+    guard !names.isEmpty, try isSealed(id, in: section) else { return words }
+    return names.reduce(words) { words, name in
+      guard let sealed = SealedPlace.sealedName(of: name), !words.contains(sealed) else { return words }
+      return words.replacing(name, with: sealed)
+    }
+  }
+
   /// None.
   package func label(
     of id: BackupIdentifier

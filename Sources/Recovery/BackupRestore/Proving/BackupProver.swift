@@ -61,9 +61,17 @@ package struct BackupProver: Sendable {
   ) throws(BackupError) -> BackupProof {
     let place = catalog.place
     let backup = try catalog.backup(id)
-    let proof: BackupProof
+    var proof: BackupProof
     do throws(BackupError) {
       proof = try look(at: backup, in: catalog, options)
+      for index in proof.problems.indices {
+        proof.problems[index].words = try place.named(proof.problems[index].words, of: id, in: .kept)
+      }
+      var warnings = proof.warnings ?? []
+      for index in warnings.indices {
+        warnings[index].words = try place.named(warnings[index].words, of: id, in: .kept)
+      }
+      proof.warnings = warnings.isEmpty ? nil : warnings
     } catch {
       try tellIfGone(backup, in: place)
       throw error

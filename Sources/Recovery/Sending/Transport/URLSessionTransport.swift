@@ -16,9 +16,11 @@ public final class URLSessionTransport: UploadTransport {
 
   /// A transport.
   ///
+  /// From the last byte that was sent on, an answer may take a minute and twice as long as nothing may come, however it trickles
+  /// in.
+  ///
   /// - Parameters:
-  ///   - idleSeconds: after how many seconds without a byte in either direction a request is given up, and how many its whole
-  ///     answer may take from the last byte that was sent on, however it trickles in.
+  ///   - idleSeconds: after how many seconds without a byte in either direction a request is given up.
   ///   - totalSeconds: after how many seconds a request is given up in any case.
   public init(idleSeconds: Double = 60, totalSeconds: Double = 86_400) {
     let configuration = URLSessionConfiguration.ephemeral
@@ -32,11 +34,17 @@ public final class URLSessionTransport: UploadTransport {
     configuration.timeoutIntervalForResource = totalSeconds
     configuration.httpMaximumConnectionsPerHost = 1
     // Where nothing comes at all, Foundation is first to say so.
-    flights = TransportFlights(patience: .seconds(idleSeconds + 5))
+    flights = TransportFlights(patience: .seconds(2 * idleSeconds + 60))
     session = URLSession(configuration: configuration, delegate: flights, delegateQueue: nil)
   }
 
-  deinit { session.finishTasksAndInvalidate() }
+  deinit {
+    // Foundation for Linux crashes where a session ends before its tasks.
+    if flights.hasGivenUp { Self.kept.withLock { $0.append(session) } } else { session.finishTasksAndInvalidate() }
+  }
+
+  /// Sessions with a task that was given up and goes on.
+  private static let kept = Mutex<[URLSession]>([])
 
   /// Sends a request and waits for its answer.
   public func send(
@@ -93,8 +101,12 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
 
   private let flights = Mutex<[Int: Flight]>([:])
   private let patience: Duration
+  private let givenUp = Mutex(false)
 
   init(patience: Duration) { self.patience = patience }
+
+  /// Whether a request was given up whose task goes on.
+  var hasGivenUp: Bool { givenUp.withLock { $0 } }
 
   func fly(
     _ task: URLSessionTask, progress: @escaping @Sendable (Int64) -> Void
@@ -106,10 +118,7 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
     while flight.landed.wait(timeout: .now() + .milliseconds(250)) == .timedOut {
       guard let sent = flights.withLock({ $0[number]?.sent }), .now - sent > patience else { continue }
       flights.withLock { $0[number]?.error = TransportError(.connection, "its answer took too long") }
-      // Foundation for Linux may crash where a task is cancelled while its connection is waited for; there it ends with that.
-      #if canImport(Darwin)
-        task.cancel()
-      #endif
+      givenUp.withLock { $0 = true }
       break
     }
     guard let ended = flights.withLock({ $0.removeValue(forKey: number) }) else {
