@@ -53,8 +53,16 @@ extension ScrubRun {
     }
     guard let sql = text(4, limit: 8), sql.uppercased().hasPrefix("CREATE") else { return other }
     if isOwn, !survey.isDamaged, standing == .reached { return 0 }
-    // Where damage was, rows of any table can look like this, and lie where the schema seems to lead.
-    return isEntry() ? 0 : other
+    // Where damage was, rows of any table can look like this, and lie where the schema seems to lead; but for page 1.
+    return isOwn && (isRoot || !survey.isDamaged) && isStatement() || isEntry() ? 0 : other
+  }
+
+  /// Whether the record in `payload` is a row of the schema by all that its statement says.
+  private func isStatement() -> Bool {
+    guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
+      return false
+    }
+    return SchemaStatement.makes(name, sql)
   }
 
   /// Whether the record in `payload` is one that the schema has, wherever it is.

@@ -316,7 +316,7 @@ extension ScrubRun {
     func take(_ remain: StoreSurvey.Remain) {
       // It may reach into what overwrote it; then only the unclaimed bytes are its.
       guard !taken.contains(where: { $0.contains(remain.range.lowerBound) }) else { return }
-      treat(remain, bytes, &page, tree: tree, isOfSchema: standing != .left)
+      treat(remain, bytes, &page, tree: tree, isOfSchema: standing != .left, isRoot: start > 0)
       taken.append(remain.range)
     }
     for remain in survey.remains(bytes.span, start: start, tree: tree) { take(remain) }
@@ -346,15 +346,18 @@ extension ScrubRun {
 
   /// Deals with a row that was found without a pointer to it.
   ///
-  /// - Parameter isOfSchema: whether it is on a page of the schema.
+  /// - Parameters:
+  ///   - isOfSchema: whether it is on a page of the schema.
+  ///   - isRoot: whether that is page 1.
   func treat(
-    _ remain: StoreSurvey.Remain, _ bytes: [UInt8], _ page: inout [UInt8], tree: Int, isOfSchema: Bool = false
+    _ remain: StoreSurvey.Remain, _ bytes: [UInt8], _ page: inout [UInt8], tree: Int, isOfSchema: Bool = false,
+    isRoot: Bool = false
   ) {
     payload.removeAll(keepingCapacity: true)
     payload.append(contentsOf: remain.record)
     guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
     remainingRowid(remain, &page, tree: tree)
-    let tree = rowTree(tree, isOfSchema && tree == 0 ? .numbered : .left)
+    let tree = rowTree(tree, isOfSchema && tree == 0 ? .numbered : .left, isRoot: isRoot)
     let before = mask
     treatFields(before: payload.count, tree: tree, tree == 0 ? .reached : .left)
     mask.mark(from: payloadMask, 0..<payload.count, at: remain.payload)
