@@ -16,8 +16,7 @@ public final class URLSessionTransport: UploadTransport {
 
   /// A transport.
   ///
-  /// From the last byte that was sent on, an answer may take a minute and twice as long as nothing may come, however it trickles
-  /// in.
+  /// An answer may take twice `idleSeconds` and a minute from the last byte that was sent, however it trickles in.
   ///
   /// - Parameters:
   ///   - idleSeconds: after how many seconds without a byte in either direction a request is given up.
@@ -39,7 +38,7 @@ public final class URLSessionTransport: UploadTransport {
   }
 
   deinit {
-    // Foundation for Linux crashes where a session ends before its tasks.
+    // A task that was given up goes on, and its session with it.
     if flights.hasGivenUp { Self.kept.withLock { $0.append(session) } } else { session.finishTasksAndInvalidate() }
   }
 
