@@ -20,7 +20,7 @@ public struct SupportBundles: Sendable {
     /// Besides, the damaged and orphan pages and those of the schema, as they are.
     case damagedPages = "damaged-pages"
 
-    /// Besides the facts, the whole store with its damage, every value replaced.
+    /// Besides the facts, the whole store with its damage, its values replaced but for those that the report lists.
     case scrubbed
 
     /// Everything, byte for byte.

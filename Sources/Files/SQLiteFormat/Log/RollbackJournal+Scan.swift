@@ -77,7 +77,7 @@ extension RollbackJournal {
     if !isEnding { findings.note(.journalTruncated, found: Int64(recordCount)) }
   }
 
-  /// The header of a segment whose own was overwritten with zeros: the checksums of its records share one nonce.
+  /// A header for a segment that lost its own to zeros: the checksums of its records share one nonce.
   private mutating func lostHeader(behind offset: Int64, _ first: Header) throws(FormatError) -> Header? {
     let (start, pageSize) = (aligned(offset), Int(first.storedPageSize))
     let own = try source.read(at: start, length: Header.length)

@@ -104,7 +104,7 @@ private final class TransportFlights: NSObject, URLSessionDataDelegate, @uncheck
 
   init(patience: Duration) { self.patience = patience }
 
-  /// Whether a request was given up whose task goes on.
+  /// Whether a request was given up while its task goes on.
   var hasGivenUp: Bool { givenUp.withLock { $0 } }
 
   func fly(

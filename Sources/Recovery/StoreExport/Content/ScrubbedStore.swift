@@ -7,7 +7,7 @@ internal import StoreFiles
 internal import SupportBundle
 internal import SystemPackage
 
-/// The level `scrubbed`: the store with every value replaced, and the account of it.
+/// The level `scrubbed`: the store with its values replaced, but for those that the scrub report lists as staying.
 struct ScrubbedStore: Sendable {
   let items: [BundleItem]
 
