@@ -78,6 +78,49 @@ struct RebuildTests {
     try queue.close()
   }
 
+  @Test("A spatial index is made again, with its node table's schema row and without", arguments: [false, true])
+  func spatialIndex(lacksNodes: Bool) throws {
+    let element = { FetchIndexElement(propertyName: $0, kind: .rTree) }
+    let coordinates = ["lat", "lon"].map { name in
+      Property.attribute(Attribute(traits: PropertyTraits(name: name, isOptional: true), type: .double))
+    }
+    let model = ManagedObjectModel(entities: [
+      Entity(
+        name: "Place", properties: coordinates,
+        fetchIndexes: [FetchIndex(name: "loc", elements: [element("lat"), element("lon")])])
+    ])
+    let bundle = try #require(
+      ModelBundle(name: "P", versions: [ModelVersion(name: "P", model: model, isCurrent: true)]))
+    let folder = try TemporaryFolder()
+    let store = folder.appending("P.sqlite")
+    let bytes = try StoreCreation(model: model, uuid: "6E4C5A52-0F3B-4A6C-9D7A-2B1C5D8E9F00", modelCache: nil).bytes()
+    try FileSystem().writeAtomically(bytes, to: store, replacing: false)
+    let opened = try PersistentStore(opening: store)
+    try opened.write { database in
+      for key in 1...400 {
+        try database.execute(
+          sql: "INSERT INTO ZPLACE (Z_PK, Z_ENT, Z_OPT, ZLAT, ZLON) VALUES (?, 1, 1, ?, ?)",
+          arguments: [key, Double(key) / 10, Double(key) / 7])
+      }
+      try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 400")
+      if lacksNodes {
+        try database.execute(sql: "PRAGMA writable_schema = 1")
+        try database.execute(sql: "DELETE FROM sqlite_master WHERE name = 'Z_RT_Place_loc_node'")
+      }
+    }
+    try opened.close()
+    for model in [SalvageModel.coreData(bundle), nil] {
+      let out = folder.appending(model == nil ? "Without.sqlite" : "With.sqlite")
+      _ = try Salvager().salvage(store, to: out, model: model)
+      let database = try DatabaseQueue(path: out.string)
+      let counts = try database.read { database in
+        try ["ZPLACE", "Z_RT_Place_loc"].map { try Int.fetchOne(database, sql: "SELECT count(*) FROM \($0)") }
+      }
+      #expect(counts == [400, 400])
+      #expect(try database.read { try String.fetchOne($0, sql: "SELECT rtreecheck('Z_RT_Place_loc')") } == "ok")
+    }
+  }
+
   @Test("Of two rows of one primary key one is set aside and counted")
   func sharedKeys() throws {
     let scene = try RebuildScene(seed: 7, records: 60)

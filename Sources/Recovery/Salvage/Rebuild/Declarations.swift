@@ -85,7 +85,6 @@ struct Declarations {
         arguments: [schema, schema])
       return sum + (size?[0] as Int64? ?? 0)
     }
-    try BoundedFormat.add(to: database)
     collations = Collations()
     budget = Budget(.milliseconds(Self.leastMilliseconds + min(contentLength, 1 << 50) / Self.bytesPerMillisecond))
   }

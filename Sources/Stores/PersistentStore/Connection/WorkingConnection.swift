@@ -71,6 +71,7 @@ package struct WorkingConnection: Sendable {
     configuration.label = label
     configuration.acceptsDoubleQuotedStringLiterals = takesOldQuotes
     configuration.prepareDatabase { database in
+      try BoundedFormat.add(to: database)
       try prepare(database)
       try database.execute(
         sql:
