@@ -53,8 +53,13 @@ struct PrivateFolderTests {
     for name in [".App-1.unfinished", "App-2.unfinished", ".App-3.done", ".Other.unfinished"] {
       try other.write("x", to: name)
     }
-    PrivateFolder.removeRemains(in: root.path, FileSystem())
-    #expect(try names(other.path) == ["App-2.unfinished", ".App-3.done", ".Other.unfinished"])
+    try other.write("x", to: ".App-4.restoring/Store.sqlite")
+    try other.write("x", to: ".App-5.restoring/ready.json")
+    var finished: [FilePath] = []
+    PrivateFolder.removeRemains(in: root.path, FileSystem()) { finished.append($0) }
+    #expect(
+      try names(other.path) == ["App-2.unfinished", ".App-3.done", ".App-5.restoring", ".Other.unfinished"])
+    #expect(finished == [other.appending("App-5")])
     #expect(try !names(root.path).contains(Self.dead))
   }
 

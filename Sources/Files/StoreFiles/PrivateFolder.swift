@@ -143,7 +143,7 @@ package final class PrivateFolder: Sendable {
   }
 
   /// Removes what a killed process noted; what cannot be read or removed harms nothing.
-  private static func removeNoted(in holder: FilePath, _ fileSystem: FileSystem) {
+  private static func removeNoted(in holder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void) {
     guard let bytes = try? fileSystem.contents(of: holder.appending(note), limit: 1 << 16),
       let all = try? JSONDecoder().decode([Unfinished].self, from: Data(bytes))
     else { return }
@@ -154,9 +154,11 @@ package final class PrivateFolder: Sendable {
         if name.string == unfinished.name, isPrivate(name) { try? removeUnlocked(path, fileSystem) }
         guard name.string.hasPrefix(".\(unfinished.name)") else { continue }
         if name.string.hasSuffix(".unfinished") { try? fileSystem.unlink(path) }
-        if [".salvaging", ".restoring"].contains(where: { name.string.hasSuffix($0) }) {
+        if let suffix = [".salvaging", ".restoring"].first(where: { name.string.hasSuffix($0) }) {
           let content = (try? fileSystem.entries(of: path)) ?? []
-          if !content.contains(where: { notesOfReadiness.contains($0.string) }) {
+          if content.contains(where: { notesOfReadiness.contains($0.string) }) {
+            finishing(place.appending(String(name.string.dropFirst().dropLast(suffix.count))))
+          } else {
             try? removeUnlocked(path, fileSystem)
           }
         }
@@ -175,19 +177,25 @@ package final class PrivateFolder: Sendable {
 
   /// Removes the private folders of this user in which no process works any more.
   ///
-  /// - Parameter root: the folder they are in; what cannot be read or removed there stays.
-  package static func removeRemains(in root: FilePath = systemFolder, _ fileSystem: FileSystem) {
+  /// - Parameters:
+  ///   - root: the folder they are in; what cannot be read or removed there stays.
+  ///   - finishing: finishes, or takes back, a result that a killed process was putting into its place.
+  package static func removeRemains(
+    in root: FilePath = systemFolder, _ fileSystem: FileSystem, finishing: (FilePath) -> Void = { _ in }
+  ) {
     for name in (try? fileSystem.entries(of: root)) ?? [] where isPrivate(name) {
-      try? removeUnlocked(root.appending(name), fileSystem)
+      try? removeUnlocked(root.appending(name), fileSystem, finishing: finishing)
     }
   }
 
   /// Removes a folder of this user with what is in it, unless a process has it locked or it is gone.
-  private static func removeUnlocked(_ folder: FilePath, _ fileSystem: FileSystem) throws(FileError) {
+  private static func removeUnlocked(
+    _ folder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void = { _ in }
+  ) throws(FileError) {
     guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind == .directory,
       status.owner == geteuid(), let lock = try lock(folder, fileSystem)
     else { return }
-    removeNoted(in: folder, fileSystem)
+    removeNoted(in: folder, fileSystem, finishing: finishing)
     try fileSystem.removeTree(folder)
     _ = consume lock
   }

@@ -1,5 +1,7 @@
 public import ArgumentParser
 import Backup
+import BackupRestore
+import Salvage
 import StoreCoordination
 import Zstandard
 
@@ -48,7 +50,12 @@ public struct LazaretCommand: ParsableCommand {
     do {
       try CommandWords(arguments).check(under: self)
       var command = try parseAsRoot(arguments)
-      PrivateFolder.removeRemains(FileSystem())
+      let fileSystem = FileSystem()
+      PrivateFolder.removeRemains(fileSystem) { result in
+        // What cannot be finished now stays for the next run with the same result.
+        try? RestoreFolder.finishInterrupted(result, in: fileSystem)
+        try? Salvager.clearInterrupted(result, in: fileSystem)
+      }
       try command.run()
       exit()
     } catch {

@@ -35,4 +35,11 @@ extension Salvager {
     report.output = PathText(output)
     return report
   }
+
+  /// Takes back what a killed salvage left at the place of its result.
+  ///
+  /// - Throws: `locked` where another process salvages to that place, or what the file system says.
+  package static func clearInterrupted(_ output: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    try StoreReconstruction.clearInterrupted(output, in: fileSystem)
+  }
 }

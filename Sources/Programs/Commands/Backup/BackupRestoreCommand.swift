@@ -108,11 +108,11 @@ struct BackupRestoreCommand: ParsableCommand {
         return true
       }
       defer { line.clear() }
+      let mark = to.flatMap { PrivateFolder.mark(of: $0.path) }
+      defer { withExtendedLifetime(mark) {} }
       if !entity.isEmpty, let to {
         try extract(restorer, backup, to.path, known, options, line, source.home)
       } else if let to {
-        let mark = PrivateFolder.mark(of: to.path)
-        defer { withExtendedLifetime(mark) {} }
         let report = try restorer.restore(backup.id, to: to.path, options: options)
         line.clear()
         try show(report, quarantined: nil, choice, source.home)

@@ -167,6 +167,18 @@ package struct RestoreFolder: Sendable {
     return outcome
   }
 
+  /// Ends what a killed restore left beside a new place, such as a result that was asked for.
+  ///
+  /// - Throws: `locked` where another process works in the place's folder, or what the file system says.
+  package static func finishInterrupted(_ result: FilePath, in fileSystem: FileSystem) throws(BackupError) {
+    let folder = RestoreFolder(for: StoreFileSet(main: result), in: fileSystem)
+    let lock = try wrapping(BackupError.init) { () throws(FileError) in
+      try FolderLock(result.folder, patience: 0, in: fileSystem)
+    }
+    _ = try folder.finishInterrupted()
+    _ = consume lock
+  }
+
   private func finishLocked() throws(BackupError) -> Outcome {
     let id = try readyNote()?.id
     do {

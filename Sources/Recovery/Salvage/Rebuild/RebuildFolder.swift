@@ -31,7 +31,9 @@ struct RebuildFolder {
 
   /// Makes the folder, readable by its owner alone, and keeps other salvages to the same place out as long as the lock
   /// is held.
-  func take() throws(FileError) -> FolderLock {
+  ///
+  /// - Parameter patience: how long to wait for another salvage, in milliseconds.
+  func take(patience: Int = 10_000) throws(FileError) -> FolderLock {
     while true {
       try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
       do throws(FileError) {
@@ -39,7 +41,7 @@ struct RebuildFolder {
         guard before?.kind == .directory else {
           throw FileError(.alreadyExists, operation: "make the folder", path: path)
         }
-        let lock = try FolderLock(path, in: fileSystem)
+        let lock = try FolderLock(path, patience: patience, in: fileSystem)
         // The process that had the lock may have removed the folder; then the lock is on nothing.
         let after = try fileSystem.status(of: path, followingLinks: false)?.identity
         if before?.identity == after { return lock }

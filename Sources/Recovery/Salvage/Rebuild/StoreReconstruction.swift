@@ -61,12 +61,25 @@ struct StoreReconstruction {
     }
   }
 
+  /// Takes back what a killed run left at the place of its result.
+  static func clearInterrupted(_ output: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    let folder = RebuildFolder(for: output, in: fileSystem)
+    guard try fileSystem.status(of: folder.path, followingLinks: false)?.kind == .directory else { return }
+    let lock = try folder.take(patience: 0)
+    try clear(folder, output)
+    try folder.remove()
+    _ = consume lock
+  }
+
+  private static func clear(_ folder: RebuildFolder, _ output: FilePath) throws(FileError) {
+    let external = StoreFileSet(main: output).path(of: .externalData)
+    try folder.takeBack(main: output, aside: asidePath(output), external: external)
+    try folder.clear()
+  }
+
   private func run(in folder: RebuildFolder) throws(SalvageError) -> SalvageReport {
     let external = StoreFileSet(main: output).path(of: .externalData)
-    try wrapping(SalvageError.init) { () throws(FileError) in
-      try folder.takeBack(main: output, aside: Self.asidePath(output), external: external)
-      try folder.clear()
-    }
+    try wrapping(SalvageError.init) { () throws(FileError) in try Self.clear(folder, output) }
     let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
     let asideTarget = try SalvageTarget(Self.asidePath(output), beside: evidence.files, in: fileSystem)
     try wrapping(SalvageError.init) { () throws(FileError) in
