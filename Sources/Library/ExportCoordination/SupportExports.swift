@@ -79,7 +79,7 @@ package struct SupportExports: Sendable {
   private func source(_ name: FilePath) throws -> ExportSource {
     let fileSystem = surroundings.fileSystem
     let isFile = try fileSystem.status(of: name)?.kind == .regular
-    let isInQuarantine = isFile ? try fileSystem.realPath(name).folder.lastComponent == QuarantineFolder.name : true
+    let isInQuarantine = isFile ? try QuarantineFolder.isOne(fileSystem.realPath(name).folder) : true
     guard isInQuarantine else { return .store(name) }
     do {
       let (folder, stored) = try quarantines.find(name)

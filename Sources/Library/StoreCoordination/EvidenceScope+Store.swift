@@ -13,7 +13,7 @@ extension EvidenceScope {
       self.init(lineage: nil, event: nil)
       return
     }
-    if files.folder.lastComponent == QuarantineFolder.name, let id = files.main.stem {
+    if QuarantineFolder.isOne(files.folder), let id = files.main.stem {
       do {
         self = try QuarantineFolder(files.folder, surroundings: surroundings)
           .store(named: id, includingMissing: true).evidence

@@ -118,7 +118,7 @@ package struct Quarantines: Sendable {
       return QuarantineFolder(beside: try StoreFileSet.locate(path, in: fileSystem), surroundings: surroundings)
     }
     let real = try fileSystem.realPath(path)
-    let isOne = real.lastComponent == QuarantineFolder.name
+    let isOne = QuarantineFolder.isOne(real)
     return QuarantineFolder(isOne ? real : real.appending(QuarantineFolder.name), surroundings: surroundings)
   }
 

@@ -162,7 +162,7 @@ package final class UnpackedBackup: Sendable {
           isOther = theirs.generation != lineage.generation && theirs.generation != lineage.restored?.generation
         }
         let name = files.main.lastComponent?.string ?? ""
-        if files.folder.lastComponent == QuarantineFolder.name, name.contains(".salvaged") { isOther = true }
+        if QuarantineFolder.isOne(files.folder), name.contains(".salvaged") { isOther = true }
       } catch {
         throw BackupError(error)
       }

@@ -9,6 +9,14 @@ package struct QuarantineFolder: Sendable {
   /// The name of the folder.
   package static let name: FilePath.Component = "Incompatible"
 
+  /// Its name where a store itself is called ``name``.
+  private static let otherName: FilePath.Component = "Incompatible stores"
+
+  /// Whether a folder has the name of one.
+  package static func isOne(_ folder: FilePath) -> Bool {
+    folder.lastComponent == name || folder.lastComponent == otherName
+  }
+
   /// The folder, whether it is there or not.
   package let path: FilePath
   let surroundings: Surroundings
@@ -21,7 +29,9 @@ package struct QuarantineFolder: Sendable {
 
   /// The folder for the stores of a folder.
   package init(beside store: StoreFileSet, surroundings: Surroundings) {
-    self.init(store.folder.appending(Self.name), surroundings: surroundings)
+    // Some file systems keep names apart by their case, some do not.
+    let isNamesake = store.main.lastComponent?.string.lowercased() == Self.name.string.lowercased()
+    self.init(store.folder.appending(isNamesake ? Self.otherName : Self.name), surroundings: surroundings)
   }
 
   var fileSystem: FileSystem { surroundings.fileSystem }

@@ -69,6 +69,6 @@ struct HomeOptions: ParsableArguments {
   }
 
   private static func home(in folder: FilePath) -> FilePath {
-    folder.lastComponent == QuarantineFolder.name ? folder.folder : folder
+    QuarantineFolder.isOne(folder) ? folder.folder : folder
   }
 }
