@@ -86,7 +86,7 @@ struct ExportWork: Sendable {
       scrubbed = made
     case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")
     }
-    let staying = scrubbed?.report.stayingWords ?? ""
+    let staying = scrubbed.map { "\($0.report.stayingWords).\n\($0.report.alwaysStaying)" } ?? ""
     items += texts.items(options.level, staying: staying)
     if options.level == .facts || options.level == .scrubbed {
       let check = ExportCheck(

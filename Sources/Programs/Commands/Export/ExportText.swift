@@ -46,8 +46,7 @@ struct ExportText {
   private static func consent(_ scrub: ScrubReport) -> String {
     let others = scrub.staying.filter { $0.reason != .kept }
     let option = others.isEmpty ? "" : " To overwrite one of them too: --drop \(printable(others[0].name))."
-    return
-      "\(scrub.stayingWords).\(option)\nPrimary keys and references of up to six digits stay too, so that records stay linked.\n\n"
+    return "\(scrub.stayingWords).\(option)\n\(scrub.alwaysStaying)\n\n"
   }
 
   private static func words(_ scrub: ScrubReport) -> String {

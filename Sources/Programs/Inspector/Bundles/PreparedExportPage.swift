@@ -41,7 +41,7 @@ struct PreparedExportPage: InspectorPage {
     let drop = scrub.staying.contains { $0.reason != .kept } ? " To overwrite one of them too, name it below." : ""
     return .note(
       scrub.staying.isEmpty ? .good : .warn,
-      "<p><strong>\(scrub.stayingWords).</strong>\(drop) Primary keys and references of up to six digits stay too.</p>")
+      "<p><strong>\(scrub.stayingWords).</strong>\(drop) \(scrub.alwaysStaying)</p>")
   }
 
   private func consent(_ frame: PageFrame) -> HTML {

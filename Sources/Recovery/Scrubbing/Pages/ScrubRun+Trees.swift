@@ -365,9 +365,11 @@ extension ScrubRun {
     mask.mark(remainingStructure(remain, bytes.span), PageMask.kept)
     mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
     guard isReplacing else { return }
-    let low = max(remain.payload + fields.headerEnd, remain.range.lowerBound)
+    let low = max(remain.payload, remain.range.lowerBound)
     for index in low..<max(low, end) where index < page.count && before[index] == PageMask.free {
-      page[index] = payload[index - remain.payload]
+      let own = index - remain.payload
+      // Of the header only dropped flags change.
+      if own >= fields.headerEnd || payloadMask[own] == PageMask.number { page[index] = payload[own] }
     }
   }
 

@@ -207,7 +207,7 @@ public struct ScrubReport: Sendable, Hashable, Codable {
 extension ScrubReport {
   /// The columns that stay, in one line, without what comes behind it: "Stay as they are: patient.salary, .hiv (2 of 9 columns)".
   public var stayingWords: String {
-    guard !staying.isEmpty else { return "Every value of \(columnCount) columns is replaced" }
+    guard !staying.isEmpty else { return "No column of \(columnCount) stays as it is" }
     var (names, owner) = ([String](), "")
     for column in staying.prefix(Self.mostNames) {
       let parts = column.name.split(separator: ".", maxSplits: 1)
@@ -221,4 +221,9 @@ extension ScrubReport {
   }
 
   private static let mostNames = 30
+
+  /// The values that stay in every column, as a sentence.
+  public var alwaysStaying: String {
+    "Primary keys and references of up to six digits stay too, so that records stay linked, and so do the numbers 0 and 1."
+  }
 }

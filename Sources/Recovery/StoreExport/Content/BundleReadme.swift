@@ -16,8 +16,7 @@ enum BundleReadme {
         """
       case .scrubbed:
         """
-        \(staying).
-        Primary keys and references of up to six digits stay too.
+        \(staying)
 
         \(store) is the store, page for page and with the same damage, with meaningless values of the same length and
         kind in the place of its own. scrub.json says what was replaced, what stays and why, and what could not be
