@@ -64,16 +64,47 @@ package import SystemPackage
   func declareTables() throws(SalvageError) {
     guard !declarations.isEmpty else { return }
     try execute("PRAGMA writable_schema = ON")
-    let update = try prepare("UPDATE sqlite_master SET sql = ?1 WHERE type = 'table' AND name = ?2")
+    // The schema has no index: to look for each name would take the square of their number.
+    let rows = try tableNumbers("rowid")
+    let update = try prepare("UPDATE sqlite_master SET sql = ?1 WHERE rowid = ?2")
     for (table, statement) in declarations {
+      guard let row = rows[table] else { continue }
       update.bind(statement, at: 1)
-      update.bind(table, at: 2)
+      update.bind(row, at: 2)
       _ = try update.step()
     }
     declarations = []
     // Reads the schema again.
     try execute("PRAGMA writable_schema = RESET")
   }
+
+  /// A column of numbers of the schema, by the names of the tables or of the indexes.
+  package func tableNumbers(_ column: String, of kind: String = "table") throws(SalvageError) -> [String: Int64] {
+    let statement = try prepare("SELECT name, \(column) FROM sqlite_master WHERE type = '\(kind)'")
+    var numbers: [String: Int64] = [:]
+    while try statement.step() {
+      if let name = statement.text(0) { numbers[name] = statement.integer(1) }
+    }
+    return numbers
+  }
+
+  /// Makes a table in a file without other tables and drops it: SQLite looks at the whole schema for each that is dropped.
+  ///
+  /// - Returns: what SQLite says against the statement; nil where it takes it.
+  func refusal(of statement: String, making name: String) throws(SalvageError) -> String? {
+    if scratch == nil { scratch = try OutputDatabase("", pageSize: 4096, encoding: .utf8) }
+    guard let scratch else { return nil }
+    do throws(SalvageError) {
+      try scratch.execute(statement)
+    } catch {
+      guard error.kind == .output else { throw error }
+      return scratch.message
+    }
+    try scratch.execute("DROP TABLE \(SQLText.quotedIdentifier(name))")
+    return nil
+  }
+
+  private var scratch: OutputDatabase?
 
   /// Runs statements that give no rows.
   package func execute(_ sql: String) throws(SalvageError) {

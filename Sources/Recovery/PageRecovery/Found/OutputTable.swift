@@ -99,12 +99,12 @@ final class OutputTable {
     hasRowid = shape.hasRowid
     aliasField = role == .live ? shape.alias : nil
     defaults = shape.fields.map { definition.defaultValue(ofColumn: $0, encoding: .utf8) }
+    if shape.untyped != shape.statement, let words = try database.refusal(of: shape.statement, making: shape.name) {
+      if refusal == nil { refusal = words }
+      throw SalvageError(.output, operation: "write what was salvaged", detail: "SQLite refused a table")
+    }
     do throws(SalvageError) {
-      try database.execute(shape.statement)
-      if shape.untyped != shape.statement {
-        try database.execute("DROP TABLE \(SQLText.quotedIdentifier(shape.name))")
-        try database.execute(shape.untyped)
-      }
+      try database.execute(shape.untyped)
     } catch {
       if refusal == nil { refusal = database.message }
       throw error

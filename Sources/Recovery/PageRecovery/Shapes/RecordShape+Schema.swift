@@ -100,6 +100,9 @@ package func isSame(_ first: String, _ second: String) -> Bool {
   first.utf8.elementsEqual(second.utf8) { folded($0) == folded($1) }
 }
 
+/// A name as SQLite compares it, in lower case as far as its letters are ASCII.
+package func foldedName(_ name: String) -> String { String(decoding: name.utf8.map(folded), as: UTF8.self) }
+
 private func folded(_ byte: UInt8) -> UInt8 {
   byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
 }

@@ -15,6 +15,9 @@ struct TreeList {
   /// Whether the whole schema was read, and the definitions of all its tables can be used.
   private(set) var isWhole: Bool
 
+  /// The places of the trees, whose names never change.
+  private var places: [Name: Int] = [:]
+
   private let expected: ExpectedSchema?
 
   /// What the rows of the tables are like, by their root pages.
@@ -36,12 +39,13 @@ struct TreeList {
     var schema = Tree(name: "sqlite_schema", kind: .table, root: 1, shape: .schema)
     schema.isListed = true
     schema.isInternal = true
-    trees = [schema]
+    trees = []
     self.expected = expected
     self.rows = rows
     self.isWhole = isWhole
     hasAllTables = isWhole || expected != nil
     let all = found + (expected?.entries ?? [])
+    add(schema)
     isCoreData = own != nil || CoreDataTables.areListed(in: all)
     for entry in found where entry.kind == .table { addTable(entry, isListed: true) }
     for entry in expected?.entries ?? [] where entry.kind == .table { addTable(entry, isListed: false) }
@@ -114,7 +118,7 @@ struct TreeList {
   }
 
   private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
-    guard table(named: entry.name) == nil, trees.count < Int(PageMap.noOwner) - 1,
+    guard places[.table(foldedName(entry.name))] == nil, trees.count < Int(PageMap.noOwner) - 1,
       var definition = entry.tableDefinition, !definition.isVirtual, !definition.storedColumns.isEmpty
     else { return }
     definition.makeAcceptable()
@@ -132,7 +136,7 @@ struct TreeList {
     tree.isListed = isListed
     tree.otherNumbers = expected?.numbersBeside(soleEntityOf: definition.name)
     tree.isInternal = definition.name.lowercased().hasPrefix("sqlite_")
-    trees.append(tree)
+    add(tree)
   }
 
   /// The trees, whose rows have the entity numbers that the store's own list of entities tells, where no model does.
@@ -168,7 +172,7 @@ struct TreeList {
   private static let highestNumber: Int64 = 1 << 20
 
   private mutating func addIndex(_ entry: SchemaEntry, isListed: Bool) {
-    guard !trees.contains(where: { $0.kind == .index && isSame($0.name, entry.name) }),
+    guard places[.index(foldedName(entry.name))] == nil,
       trees.count < Int(PageMap.noOwner) - 1, let table = table(named: entry.tableName),
       let definition = trees[table].definition
     else { return }
@@ -191,7 +195,7 @@ struct TreeList {
     tree.keyColumns = definition.isWithoutRowid ? definition.keyFields(behind: columns).compactMap(\.name) : []
     tree.isPartialIndex = isPartial
     tree.isListed = isListed
-    trees.append(tree)
+    add(tree)
   }
 
   /// The columns of an automatic index, whose name ends with its number.
@@ -223,7 +227,17 @@ struct TreeList {
   }
 
   /// The place of a table in the list.
-  func table(named name: String) -> Int? {
-    trees.firstIndex { $0.kind != .index && isSame($0.name, name) }
+  func table(named name: String) -> Int? { places[.table(foldedName(name))] }
+
+  private enum Name: Hashable {
+    case table(String)
+    case index(String)
+  }
+
+  private mutating func add(_ tree: Tree) {
+    let name = foldedName(tree.name)
+    let key = tree.kind == .index ? Name.index(name) : .table(name)
+    if places[key] == nil { places[key] = trees.count }
+    trees.append(tree)
   }
 }

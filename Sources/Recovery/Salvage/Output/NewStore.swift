@@ -110,9 +110,10 @@ final class NewStore: NewTables {
       guard let module = entry.tableDefinition?.module else { continue }
       own.formUnion(ShadowTables.content(of: entry.name, module: module))
     }
+    let unique = facts.tablesWithUniqueIndexes
     for entry in facts.entries where entry.kind == .table && !own.contains(entry.name.lowercased()) {
       guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
-        isSame(definition.name, entry.name), !facts.hasUniqueIndex(on: entry.name)
+        isSame(definition.name, entry.name), !unique.contains(entry.name.lowercased())
       else { continue }
       do throws(SalvageError) {
         // Only the first statement of the text is run.
@@ -141,15 +142,12 @@ final class NewStore: NewTables {
     }
     try database.execute("COMMIT")
     var roots: [String: UInt32] = [:]
-    for name in names {
-      let root = try database.number(
-        "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = \(SQLText.literal(name))")
-      roots[name.lowercased()] = root.flatMap { UInt32(exactly: $0) }
-    }
+    let (tables, indexes) = (
+      try database.tableNumbers("rootpage"), try database.tableNumbers("rootpage", of: "index")
+    )
+    for name in names { roots[name.lowercased()] = tables[name].flatMap { UInt32(exactly: $0) } }
     for index in facts.numericIndexes {
-      let root = try database.number(
-        "SELECT rootpage FROM sqlite_master WHERE type = 'index' AND name = \(SQLText.literal(index.name))")
-      roots[Self.indexKey(index.name)] = root.flatMap { UInt32(exactly: $0) }
+      roots[indexKey(index.name)] = indexes[index.name].flatMap { UInt32(exactly: $0) }
     }
     return roots
   }
@@ -327,12 +325,11 @@ extension NewStore.Facts {
     return (places, types == [.integer] ? .integers : .numbers)
   }
 
-  /// Whether a unique index of its own statement belongs to a table; its rows may contradict each other then.
-  fileprivate func hasUniqueIndex(on table: String) -> Bool {
-    entries.contains { entry in
-      entry.kind == .index && isSame(entry.tableName, table)
-        && (entry.sql?.uppercased().contains("UNIQUE") ?? true)
-    }
+  /// The tables that have a unique index of its own statement, in lower case; their rows may contradict each other then.
+  fileprivate var tablesWithUniqueIndexes: Set<String> {
+    Set(
+      entries.filter { $0.kind == .index && ($0.sql?.uppercased().contains("UNIQUE") ?? true) }
+        .map { $0.tableName.lowercased() })
   }
 }
 
