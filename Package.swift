@@ -154,7 +154,9 @@ let package = Package(
     module("TusProtocol", on: .files, knows: ["Compatibility", "StoreFiles"]),
     module(
       "ObjectStorage", on: .files,
-      knows: ["Compatibility", "CCurl", "Failures", "StoreFiles", "TusProtocol", systemPackage, "Cryptography"]),
+      knows: [
+        "Compatibility", "CCurl", "Failures", "Sending", "StoreFiles", "TusProtocol", systemPackage, "Cryptography",
+      ]),
     module("AgeEncryption", on: .files, knows: ["Failures", "Cryptography"]),
     module("Archives", on: .files, knows: ["Compatibility", "CZlib", deflate, "Failures"]),
     module("PropertyLists", on: .files, knows: ["Compatibility", "StoreFiles"]),
@@ -316,7 +318,8 @@ let package = Package(
     module(
       "Inspector", on: .programs,
       knows: [
-        "Compatibility", "BundleWriting", "Inbox", "ModelPresentation", "ModelReview", "Sending", "SupportBundle",
+        "Compatibility", "BundleWriting", "Inbox", "ModelPresentation", "ModelReview", "ObjectStorage", "Sending",
+        "SupportBundle",
         "StoreFiles", "PropertyLists", "RecoveryKit",
         "PageRecovery", "ExportCoordination", "StoreCoordination", "RecordBrowsing", "HTTPServer", logging,
       ]),
@@ -441,7 +444,8 @@ let package = Package(
     tests(
       of: "Sending",
       needs: [
-        "AgeEncryption", "BundleWriting", "HTTPServer", "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol",
+        "AgeEncryption", "BundleWriting", "HTTPServer", "ObjectStorage", "Quarantine", "StorageServers", "StoreFiles",
+        "SupportBundle", "TusProtocol",
       ]),
     tests(of: "Compatibility", needs: ["StoreFiles"]),
     tests(

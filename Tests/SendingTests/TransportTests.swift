@@ -1,5 +1,7 @@
 import HTTPServer
+import ObjectStorage
 import Sending
+import StorageServers
 import StoreFiles
 import Synchronization
 import SystemPackage
@@ -35,7 +37,7 @@ struct TransportTests {
         Status(rawValue: 204),
         headers: ["X-Test": "yes", "Set-Cookie": "a=b", "Upload-Offset": "\(request.body.count)"])
     }
-    let transport = URLSessionTransport()
+    let transport = CurlTransport()
     let part = [UInt8](repeating: 7, count: UploadRequest.partLimit)
     for (method, body) in [
       (UploadRequest.Method.options, UploadRequest.Body.none), (.post, .bytes([])), (.head, .none),
@@ -73,7 +75,7 @@ struct TransportTests {
       return .text("ok")
     }
     let most = Mutex<Int64>(0)
-    let response = try URLSessionTransport().send(
+    let response = try CurlTransport().send(
       UploadRequest(.put, try Self.address(server.port), body: .file(path, size: Int64(bytes.count)))
     ) { sent in most.withLock { $0 = max($0, sent) } }
     #expect(response.body == Array("ok".utf8))
@@ -91,7 +93,7 @@ struct TransportTests {
     for status in [301, 302, 303, 307, 308] {
       let server = try Self.server { _ in Response(Status(rawValue: status), headers: ["Location": place]) }
       for method in [UploadRequest.Method.get, .post, .patch] {
-        let response = try URLSessionTransport().send(
+        let response = try CurlTransport().send(
           UploadRequest(
             method, try Self.address(server.port), fields: ["Authorization": "Bearer abc"],
             body: method == .get ? .none : .bytes([1]))
@@ -109,7 +111,7 @@ struct TransportTests {
       }
       return Response(body: .bytes([UInt8](repeating: 65, count: 5_000_000)))
     }
-    let transport = URLSessionTransport()
+    let transport = CurlTransport()
     for path in ["/", "/chunks"] {
       let response = try transport.send(UploadRequest(.get, try Self.address(server.port, path))) { _ in }
       #expect(response.status == 200 && response.isCutOff && response.body.count <= UploadResponse.bodyLimit)
@@ -123,12 +125,12 @@ struct TransportTests {
     do { port = try Self.server { _ in .text("") }.port }
     let address = try Self.address(port)
     let error = #expect(throws: TransportError.self) {
-      try URLSessionTransport().send(UploadRequest(.head, address)) { _ in }
+      try CurlTransport().send(UploadRequest(.head, address)) { _ in }
     }
     #expect(error?.kind == .connection)
     let unknown = try ReceiverAddress("https://does-not-exist.invalid/")
     let other = #expect(throws: TransportError.self) {
-      try URLSessionTransport().send(UploadRequest(.head, unknown)) { _ in }
+      try CurlTransport().send(UploadRequest(.head, unknown)) { _ in }
     }
     #expect(other?.kind == .connection)
   }
@@ -140,9 +142,31 @@ struct TransportTests {
     // The server keeps the connection for as long as the channel is there: that this returns at all is the client's doing.
     // When it does is not measured, because the queues that wake it are shared with all other tests.
     let error = #expect(throws: TransportError.self) {
-      try URLSessionTransport(idleSeconds: 1).send(UploadRequest(.get, address)) { _ in }
+      try CurlTransport(idleSeconds: 1).send(UploadRequest(.get, address)) { _ in }
     }
     #expect(error?.kind == .connection)
+  }
+
+  @Test("An answer that comes byte by byte is given up", arguments: ["X", "HTTP/1.1 200 OK\r\nX-Long: "])
+  func tricklingAnswer(start: String) throws {
+    let server = try ScriptedServer([], then: .compute { _ in .drip(start, pause: 100, count: 600) })
+    defer { server.stop() }
+    let error = try #require(throws: TransportError.self) {
+      try CurlTransport(answerSeconds: 1).send(UploadRequest(.get, try Self.address(server.port))) { _ in }
+    }
+    #expect(error.kind == .connection && error.detail.contains("took too long"))
+  }
+
+  @Test(
+    "An answer that ends within its header is none",
+    arguments: ["XXXX", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nX-Long: a", "HTTP/1.1 100 Continue\r\n\r\n"])
+  func cutAnswer(text: String) throws {
+    let server = try ScriptedServer([], then: .raw(text))
+    defer { server.stop() }
+    let error = try #require(throws: TransportError.self) {
+      try CurlTransport().send(UploadRequest(.get, try Self.address(server.port))) { _ in }
+    }
+    #expect(error.kind == .connection)
   }
 
   @Test func aBundleGoesOverTheNetwork() throws {
@@ -159,7 +183,7 @@ struct TransportTests {
       return Response(Status(rawValue: answer.status), headers: headers, body: .bytes(answer.body))
     }
     let entry = try desk.add(to: "http://127.0.0.1:\(server.port)/inbox/uploads")
-    let sender = Sender(of: desk.outbox(), over: URLSessionTransport())
+    let sender = Sender(of: desk.outbox(), over: CurlTransport())
     let outcome = try sender.send(entry.id, as: try AccessToken("abc"))
     try desk.expectArrived()
     #expect(outcome.receipt.isReceivers && outcome.receipt.id == "u1")

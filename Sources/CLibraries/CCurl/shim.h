@@ -56,6 +56,23 @@ static inline CURLcode lazaret_curl_set_sending(
   return code;
 }
 
+/// What is called again and again while a request runs, with the bytes of bodies that came and went; 0 to go on.
+typedef int (*lazaret_curl_progress)(
+    void *context, curl_off_t download, curl_off_t downloaded, curl_off_t upload, curl_off_t uploaded);
+
+/// Sets what is called while a request runs, at least once a second.
+static inline CURLcode lazaret_curl_set_progress(CURL *handle, lazaret_curl_progress progress, void *context) {
+  CURLcode code = curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, progress);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_XFERINFODATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+  return code;
+}
+
+/// Sets the place for the words of an error, of CURL_ERROR_SIZE bytes.
+static inline CURLcode lazaret_curl_set_error_place(CURL *handle, char *place) {
+  return curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, place);
+}
+
 /// Forbids every protocol but the two that are meant, and every redirection.
 static inline CURLcode lazaret_curl_restrict(CURL *handle) {
   CURLcode code = curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);

@@ -7,6 +7,9 @@ import CCurl
 final class CurlHandle: @unchecked Sendable {
   private let handle: UnsafeMutableRawPointer
 
+  /// The words of the last error, as the library wrote them.
+  private let words: UnsafeMutablePointer<CChar>
+
   /// The socket that the library opened last, which is that of the connection: there is one server.
   private let socket: UnsafeMutablePointer<curl_socket_t>
 
@@ -18,11 +21,14 @@ final class CurlHandle: @unchecked Sendable {
     unsafe self.handle = handle
     unsafe socket = UnsafeMutablePointer.allocate(capacity: 1)
     unsafe socket.initialize(to: -1)
+    unsafe words = UnsafeMutablePointer.allocate(capacity: Int(CURL_ERROR_SIZE))
+    unsafe words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
   }
 
   deinit {
     unsafe curl_easy_cleanup(handle)
     unsafe socket.deallocate()
+    unsafe words.deallocate()
   }
 
   /// How many bytes pass in one call of the system: the most that every version of the library receives at once.
@@ -41,6 +47,15 @@ final class CurlHandle: @unchecked Sendable {
 
     /// Whether the server may need long for the answer.
     var isWork = false
+
+    /// How long an answer may take from the last byte that was sent, however it trickles in.
+    var answerTime: Duration?
+
+    /// Whether a body of the answer that is longer ends there, in place of an error.
+    var cutsOff = false
+
+    /// Called with the bytes of the body that were sent.
+    var progress: @Sendable (Int64) -> Void = { _ in }
   }
 
   /// Performs a request and waits for its answer.
@@ -49,12 +64,15 @@ final class CurlHandle: @unchecked Sendable {
   ///   - url: the whole address, encoded.
   ///   - fields: all fields of the header.
   func perform(
-    _ method: HTTPRequest.Method, url: String, fields: [(name: String, value: String)], body: ArraySlice<UInt8>,
+    _ method: String, url: String, fields: [(name: String, value: String)], body: CurlExchange.Body,
     _ options: Options
   ) throws(TransportFailure) -> HTTPAnswer {
     unsafe curl_easy_reset(handle)
+    unsafe words.pointee = 0
     let socket = unsafe socket
-    let exchange = CurlExchange(sending: body, limit: options.limit) {
+    let exchange = CurlExchange(
+      sending: body, limit: options.limit, answerTime: options.answerTime, progress: options.progress
+    ) {
       unsafe lazaret_curl_acknowledge(socket.pointee)
     }
     var list = unsafe nil as UnsafeMutablePointer<curl_slist>?
@@ -71,11 +89,13 @@ final class CurlHandle: @unchecked Sendable {
     var settings = [
       unsafe lazaret_curl_restrict(handle),
       unsafe lazaret_curl_set_text(handle, CURLOPT_URL, url),
-      unsafe lazaret_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method.rawValue),
+      unsafe lazaret_curl_set_text(handle, CURLOPT_CUSTOMREQUEST, method),
       unsafe lazaret_curl_set_fields(handle, list),
       unsafe lazaret_curl_set_socket_place(handle, socket),
       unsafe lazaret_curl_set_receiving(handle, curlTakeBody, curlTakeLine, context),
       unsafe lazaret_curl_set_sending(handle, curlGiveBody, curlRewindBody, context),
+      unsafe lazaret_curl_set_progress(handle, curlGoesOn, context),
+      unsafe lazaret_curl_set_error_place(handle, words),
     ]
     let stalling = options.isWork ? options.patience.working : options.patience.stalling
     var numbers: [(CURLoption, Int)] = [
@@ -93,10 +113,10 @@ final class CurlHandle: @unchecked Sendable {
       (CURLOPT_SSL_VERIFYPEER, 1),
       (CURLOPT_SSL_VERIFYHOST, 2),
     ]
-    switch method {
-    case .get, .delete: break
-    case .head: numbers.append((CURLOPT_NOBODY, 1))
-    case .put, .post:
+    if method == "HEAD" { numbers.append((CURLOPT_NOBODY, 1)) }
+    switch body {
+    case .none: break
+    case .bytes, .file:
       numbers += [(CURLOPT_UPLOAD, 1), (CURLOPT_UPLOAD_BUFFERSIZE, Self.bufferLength)]
       settings.append(
         unsafe lazaret_curl_set_size(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(body.count)))
@@ -111,19 +131,22 @@ final class CurlHandle: @unchecked Sendable {
     let code = withExtendedLifetime(exchange) { unsafe curl_easy_perform(handle) }
     newConnections = unsafe lazaret_curl_new_connections(handle)
     let status = unsafe lazaret_curl_status(handle)
-    guard code == CURLE_OK else {
-      // A refusal that came before all of the body was sent is an answer.
-      let isRefusal = status >= 400 && !exchange.isExceeded && [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
-      guard isRefusal else { throw Self.failure(code, exchange) }
-      return HTTPAnswer(status: status, fields: exchange.fields, body: exchange.received)
-    }
-    return HTTPAnswer(status: status, fields: exchange.fields, body: exchange.received)
+    // A refusal that came before all of the body was sent is an answer.
+    let isRefusal = status >= 400 && [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
+    let isAnswer = exchange.isExceeded ? options.cutsOff : code == CURLE_OK || isRefusal
+    guard isAnswer, exchange.hasHeader else { throw failure(code, exchange) }
+    return HTTPAnswer(
+      status: status, fields: exchange.fields, body: exchange.received, isCutOff: exchange.isExceeded)
   }
 
-  private static func failure(_ code: CURLcode, _ exchange: CurlExchange) -> TransportFailure {
+  private func failure(_ code: CURLcode, _ exchange: CurlExchange) -> TransportFailure {
     let kind: TransportFailure.Kind =
       switch code {
-      case _ where exchange.isExceeded: .tooMuch
+      case _ where exchange.bodyFailure != nil: .file
+      case _ where exchange.isExceeded || exchange.isHeaderExceeded: .tooMuch
+      case CURLE_ABORTED_BY_CALLBACK: .timeOut
+      // The connection ended within the header, or no header came.
+      case CURLE_OK, CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY: .unreachable
       case CURLE_OPERATION_TIMEDOUT: .timeOut
       case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR: .certificate
       case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_PARTIAL_FILE,
@@ -131,6 +154,6 @@ final class CurlHandle: @unchecked Sendable {
         .unreachable
       default: .unusable
       }
-    return TransportFailure(kind: kind, code: Int(code.rawValue))
+    return TransportFailure(kind: kind, code: Int(code.rawValue), words: unsafe String(cString: words))
   }
 }

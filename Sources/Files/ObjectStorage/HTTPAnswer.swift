@@ -6,6 +6,9 @@ struct HTTPAnswer: Sendable {
 
   let body: [UInt8]
 
+  /// Whether the body was longer than was asked for.
+  var isCutOff = false
+
   /// Whether the server did what it was asked for.
   var isSuccess: Bool { (200...299).contains(status) }
 
@@ -26,6 +29,7 @@ struct TransportFailure: Error {
     case certificate
     case tooMuch
     case unusable
+    case file
   }
 
   /// What kind of failure it was.
@@ -33,4 +37,7 @@ struct TransportFailure: Error {
 
   /// The number that libcurl gives it.
   let code: Int
+
+  /// The words that libcurl has for it, which may name the host.
+  var words = ""
 }

@@ -110,7 +110,9 @@ package final class S3Client: Sendable {
     do throws(TransportFailure) {
       return .success(
         try pool.withHandle { handle throws(TransportFailure) in
-          try handle.perform(request.method, url: url, fields: fields, body: request.body, options)
+          let hasBody = request.method == .put || request.method == .post
+          return try handle.perform(
+            request.method.rawValue, url: url, fields: fields, body: hasBody ? .bytes(request.body) : .none, options)
         })
     } catch {
       return .failure(error)
@@ -243,7 +245,7 @@ extension S3Client {
       case .timeOut: (.timeOut, "\(server) did not answer in time")
       case .certificate: (.certificate, "the certificate of \(server) is not trusted")
       case .tooMuch: (.answer, "\(server) sent more than it was asked for")
-      case .unusable: (.answer, "the answer of \(server) cannot be read")
+      case .unusable, .file: (.answer, "the answer of \(server) cannot be read")
       }
     return S3Error(kind, operation: call.operation, detail: "\(detail) (libcurl \(failure.code))")
   }

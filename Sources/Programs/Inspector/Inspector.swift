@@ -60,7 +60,7 @@ package final class Inspector: Sendable {
       work: work,
       receiver: options.receiver,
       sender: Sender(
-        of: Outbox(home: options.home, surroundings: surroundings), over: options.transport ?? URLSessionTransport()),
+        of: Outbox(home: options.home, surroundings: surroundings), over: options.transport),
       inbox: options.inbox, sides: Self.sides(options, surroundings), logger: options.logger,
       allowsActions: options.allowsActions)
     routes.addDoor(sessions, work)

@@ -1,6 +1,7 @@
 package import HTTPServer
 package import Inbox
 package import Logging
+internal import ObjectStorage
 package import Sending
 package import StoreCoordination
 
@@ -21,8 +22,8 @@ package struct InspectorOptions: Sendable {
   /// Who receives bundles that are sent from here; none if nil.
   package var receiver: InspectorReceiver?
 
-  /// Over what they are sent; URLSession if nil.
-  package var transport: (any UploadTransport)?
+  /// Over what they are sent.
+  package var transport: any UploadTransport = CurlTransport()
 
   /// The inbox that bundles arrive in; nil where none is received.
   package var inbox: Inbox?

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorage
 import Sending
 import StoreCoordination
 
@@ -28,7 +29,7 @@ struct OutboxCancelCommand: ParsableCommand {
       let entry = try home.sending { try outbox.entry(id) }
       let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
       let given = isRemembered ? nil : try token.token()
-      let sender = Sender(of: outbox, over: URLSessionTransport(idleSeconds: 20))
+      let sender = Sender(of: outbox, over: CurlTransport(idleSeconds: 20))
       let (cancelled, isReceiverTold) = try sender.cancel(entry.id, as: given)
       if output.json {
         let payload: JSON.Object = ["entry": cancelled, "receiverTold": isReceiverTold]

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorage
 import Sending
 import StoreCoordination
 
@@ -32,7 +33,7 @@ struct OutboxRetryCommand: ParsableCommand {
       // A file that is named goes before the one that is remembered, and that before the environment.
       let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
       let given = isRemembered ? nil : try token.token()
-      let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
+      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
       let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
       try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorage
 import Sending
 import StoreCoordination
 
@@ -34,7 +35,7 @@ struct OutboxSendCommand: ParsableCommand {
       let token = try sharedToken(for: due)
       let progress = ProgressLine()
       Interruption.listen()
-      let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
+      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
       let waiting = all.filter { !due.contains($0) }
       var (sent, failed): ([JSON.Object], [JSON.Object]) = ([], [])
       var isPassing = true

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ObjectStorage
 import Sending
 import StoreCoordination
 
@@ -81,7 +82,7 @@ struct SendCommand: ParsableCommand {
         return
       }
       try outbox.settle()
-      let sender = Sender(of: outbox, over: URLSessionTransport(), options: persistence.options)
+      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
       let outcome = try home.sending { try sender.sendShowing(entry.id, as: token, to: receiver) }
       try presentation.tell(outbox.entry(entry.id), outcome)
     }

@@ -1,3 +1,4 @@
+internal import Foundation
 public import SystemPackage
 
 /// One request to a receiver.
@@ -50,5 +51,23 @@ public struct UploadRequest: Sendable {
     self.address = address
     self.fields = fields
     self.body = body
+  }
+}
+
+extension UploadRequest {
+  /// Refuses what would go through a proxy without any encryption.
+  package func requireNoProxy() throws(TransportError) {
+    guard address.url.scheme?.lowercased() == "http", let name = Self.proxy else { return }
+    throw TransportError(
+      .request, "the environment variable \(name) would send it through a proxy without any encryption")
+  }
+
+  /// The variable that names a proxy for plain HTTP; nil where there is none, or none for this machine.
+  private static var proxy: String? {
+    let environment = ProcessInfo.processInfo.environment
+    let exceptions = (environment["no_proxy"] ?? environment["NO_PROXY"] ?? "").split(separator: ",")
+      .map { $0.trimmingCharacters(in: .whitespaces) }
+    if exceptions.contains("*") || (exceptions.contains("localhost") && exceptions.contains("127.0.0.1")) { return nil }
+    return ["http_proxy", "all_proxy", "ALL_PROXY"].first { environment[$0]?.isEmpty == false }
   }
 }
