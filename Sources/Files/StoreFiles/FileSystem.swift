@@ -143,6 +143,7 @@ extension FileSystem {
       do throws(Errno) {
         try SystemCalls.unlink(path)
       } catch .noSuchFileOrDirectory {
+      } catch .notDirectory {
       } catch .fileNameTooLong where path.lastComponent?.isTooLong == true {}
     }
   }

@@ -135,7 +135,7 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     case .repairRefused: "Salvage it with lazaret salvage, which makes a clean store of its records; it stays as it is."
     case .verificationFailed: "Report it; the store is as it was."
     case .cancelled: "Start the migration again; finished steps are not repeated."
-    case .sqlite: "Check the disk and the permissions; the store is as it was."
+    case .sqlite: "Inspect the store: it may be damaged, and is as it was. Salvage it where it is."
     case .lockInvalid: "Restore the lock file from version control, or write it again with --write-lock."
     }
   }
