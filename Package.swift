@@ -29,7 +29,7 @@ let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.sw
 /// Resolved only where the command line is asked for, as it is unless a package says `traits: []`.
 let argumentParser = Target.Dependency.product(
   name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["CommandLine"]))
-/// Elsewhere zlib packs; see `Archives/ZlibDeflate.swift`.
+/// Elsewhere zlib packs; see `Platform/Archives/ZlibDeflate.swift`.
 let deflate = Target.Dependency.target(
   name: "CDeflate", condition: .when(platforms: [.linux], traits: ["Libdeflate"]))
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -51,22 +51,14 @@ let swiftSyntaxLinking: [LinkerSetting] =
     ]
   } ?? []
 
-/// The floors of the house, from the ground up, each a folder of `Sources/`.
-enum Floor: String {
-  case files, stores, recovery, library, programs
-
-  func path(of module: String) -> String {
-    "Sources/\(rawValue.prefix(1).uppercased())\(rawValue.dropFirst())/\(module)"
-  }
-}
-
 /// A module; they are listed from the ground up, and each may only name modules above it in the list.
+/// - Parameter parts: the folders of it that have a README of their own.
 func module(
-  _ name: String, on floor: Floor, knows dependencies: [Target.Dependency], linking: [LinkerSetting] = []
+  _ name: String, knows dependencies: [Target.Dependency], parts: [String] = [], linking: [LinkerSetting] = []
 ) -> Target {
   .target(
-    name: name, dependencies: dependencies, path: floor.path(of: name), swiftSettings: settings, linkerSettings: linking
-  )
+    name: name, dependencies: dependencies, exclude: ["README.md"] + parts.map { "\($0)/README.md" },
+    swiftSettings: settings, linkerSettings: linking)
 }
 
 /// The header of a C library of the system.
@@ -77,14 +69,16 @@ func library(_ name: String, apt: String, brew: String) -> Target {
 /// What tests try is optimised, as users have it; they themselves need not be, and compile in half the time.
 let testSettings = settings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
+/// The tests of a module, or of a part of it that has tests of its own.
+///
 /// - Parameter searches: whether the tests themselves look through so much that they are optimised too.
 func tests(
-  of name: String, needs dependencies: [Target.Dependency] = [], leavingOut excluded: [String] = [],
-  searches: Bool = false
+  of name: String, in module: String? = nil, needs dependencies: [Target.Dependency] = [],
+  leavingOut excluded: [String] = [], searches: Bool = false
 ) -> Target {
   .testTarget(
     name: "\(name)Tests",
-    dependencies: [.target(name: name), "TestSupport", systemPackage] + dependencies,
+    dependencies: [.target(name: module ?? name), "TestSupport", systemPackage] + dependencies,
     exclude: excluded,
     swiftSettings: searches ? settings : testSettings)
 }
@@ -94,7 +88,7 @@ let fuzzer: [Target] =
   isFuzzing
   ? [
     .executableTarget(
-      name: "lazaret-fuzz", dependencies: ["FuzzTargets", "StoreFiles", systemPackage], path: "Fuzz/Driver",
+      name: "lazaret-fuzz", dependencies: ["FuzzTargets", "Platform", systemPackage], path: "Fuzz/Driver",
       swiftSettings: settings, linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
   ] : []
 
@@ -109,9 +103,9 @@ let package = Package(
     // Bundles of a broken store for support, beside it.
     .library(name: "LazaretSupport", targets: ["LazaretSupport"]),
     // Custom steps of migrations in Swift, beside it.
-    .library(name: "LazaretMigration", targets: ["Migration", "ModelReview"]),
+    .library(name: "LazaretMigration", targets: ["Migration"]),
     // Bundles on their way to support, for apps that send them themselves.
-    .library(name: "LazaretSending", targets: ["Sending"]),
+    .library(name: "LazaretSending", targets: ["SupportBundle"]),
     .library(name: "LazaretTesting", targets: ["LazaretTesting"]),
     .library(name: "SwiftModelSources", targets: ["SwiftModelSources"]),
     .executable(name: "lazaret", targets: ["LazaretTool"]),
@@ -144,199 +138,88 @@ let package = Package(
     .systemLibrary(name: "CLinux", path: "Sources/CLibraries/CLinux"),
     library("CSQLite", apt: "libsqlite3-dev", brew: "sqlite"),
     library("COpenSSL", apt: "libssl-dev", brew: "openssl@3"),
-    module("Compatibility", on: .files, knows: []),
     // Apple's systems have CryptoKit.
     module(
-      "Cryptography", on: .files, knows: [.target(name: "COpenSSL", condition: .when(platforms: [.linux]))]),
-    module("Failures", on: .files, knows: [systemPackage]),
-    module("HTTPServer", on: .files, knows: ["Compatibility", "CMicrohttpd", "Failures"]),
-    module("StoreFiles", on: .files, knows: ["Compatibility", "CLinux", "Failures", systemPackage, "Cryptography"]),
-    module("TusProtocol", on: .files, knows: ["Compatibility", "StoreFiles"]),
-    module(
-      "ObjectStorage", on: .files,
+      "Platform",
       knows: [
-        "Compatibility", "CCurl", "Failures", "Sending", "StoreFiles", "TusProtocol", systemPackage, "Cryptography",
+        "CLinux", "CZlib", deflate, .target(name: "COpenSSL", condition: .when(platforms: [.linux])), systemPackage,
       ]),
-    module("AgeEncryption", on: .files, knows: ["Failures", "Cryptography"]),
-    module("Archives", on: .files, knows: ["Compatibility", "CZlib", deflate, "Failures"]),
-    module("PropertyLists", on: .files, knows: ["Compatibility", "StoreFiles"]),
-    module("SQLiteFormat", on: .files, knows: ["Compatibility", "StoreFiles"]),
+    module("SQLiteFormat", knows: ["Platform"]),
+    module("ManagedObjectModel", knows: ["CZlib", "Platform", systemPackage]),
+    // No part of the app library, as the other modules of which this is said: only people and programs ask for it.
     module(
-      "ManagedObjectModel", on: .stores, knows: ["CZlib", "StoreFiles", "PropertyLists", "Cryptography", systemPackage]),
-    // No part of the app library, as the other modules of which this is said: what only people and programs ask for.
-    module(
-      "ModelPresentation", on: .stores, knows: ["StoreFiles", "ManagedObjectModel", systemPackage]),
-    module(
-      "SwiftModelSources", on: .stores,
-      knows: ["StoreFiles", "ManagedObjectModel", "ModelPresentation", systemPackage] + swiftSyntax,
+      "SwiftModelSources", knows: ["Platform", "ManagedObjectModel", systemPackage] + swiftSyntax,
       linking: swiftSyntaxLinking),
     module(
-      "PersistentStore", on: .stores,
+      "PersistentStore",
+      knows: ["CSQLite", "Platform", "SQLiteFormat", "ManagedObjectModel", grdb, grdbSQLite, systemPackage]),
+    module(
+      "Migration",
+      knows: ["Platform", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage, logging]),
+    module(
+      "Salvage",
       knows: [
-        "Compatibility", "CSQLite", "StoreFiles", "PropertyLists", "ManagedObjectModel", grdb, grdbSQLite,
+        "Platform", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb, grdbSQLite,
         systemPackage,
-      ]),
-    // No part of the app library.
-    module(
-      "StoreRecords", on: .stores,
-      knows: ["StoreFiles", "ManagedObjectModel", "PersistentStore", grdb]),
-    module(
-      "Examination", on: .stores,
-      knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", systemPackage]),
-    module(
-      "Migration", on: .recovery,
-      knows: [
-        "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb,
-        systemPackage,
-        logging,
-      ]),
-    // No part of the app library.
-    module("ModelReview", on: .recovery, knows: ["StoreFiles", "ManagedObjectModel", "Migration", systemPackage]),
-    module(
-      "LazaretTesting", on: .recovery,
-      knows: [
-        "Compatibility", "StoreFiles", "PropertyLists", "ManagedObjectModel", "PersistentStore", "StoreRecords",
-        "Migration", grdb, systemPackage,
+      ],
+      parts: [
+        "Crawl", "Donor", "Evidence", "Found", "Kit", "Output", "Pages", "Rebuild", "Report", "Rows", "Shapes",
+        "Survey",
       ]),
     module(
-      "RecoveryKit", on: .recovery,
+      "Backup",
       knows: [
-        "Compatibility", "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb,
-        grdbSQLite,
+        "Platform", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", "Salvage", grdb,
         systemPackage,
       ]),
     module(
-      "PageRecovery", on: .recovery,
+      "Lazaret",
       knows: [
-        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "RecoveryKit", grdb,
-        grdbSQLite, systemPackage,
-      ]),
-    module(
-      "Salvage", on: .recovery,
-      knows: [
-        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration",
-        "RecoveryKit",
-        "PageRecovery", grdb, systemPackage,
-      ]),
-    module(
-      "Backup", on: .recovery,
-      knows: [
-        "Compatibility", "AgeEncryption", "Archives", "Cryptography", "StoreFiles", "SQLiteFormat",
-        "ManagedObjectModel", "PersistentStore", "Examination", "RecoveryKit", systemPackage,
-      ]),
-    module(
-      "BackupRestore", on: .recovery,
-      knows: [
-        "Archives", "Backup", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore",
-        "Examination", "Migration", "Salvage", "RecoveryKit", grdb, systemPackage,
-      ]),
-    // No part of the app library.
-    module(
-      "EntityRestore", on: .recovery,
-      knows: [
-        "Compatibility", "Backup", "BackupRestore", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
-        "PersistentStore", grdb, systemPackage,
-      ]),
-    module("Zstandard", on: .recovery, knows: ["CZstd", "Backup"]),
-    module(
-      "ObjectStorageBackup", on: .recovery,
-      knows: ["Compatibility", "AgeEncryption", "ObjectStorage", "StoreFiles", "Backup", systemPackage]),
-    module(
-      "RecordBrowsing", on: .recovery,
-      knows: [
-        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "PageRecovery", "Backup", grdb, grdbSQLite, systemPackage,
-      ]),
-    module(
-      "SupportBundle", on: .recovery,
-      knows: ["Compatibility", "AgeEncryption", "Archives", "StoreFiles", systemPackage]),
-    // No part of the product Lazaret.
-    module(
-      "BundleWriting", on: .recovery,
-      knows: ["AgeEncryption", "Archives", "SupportBundle", "StoreFiles", systemPackage]),
-    module(
-      "Damage", on: .recovery,
-      knows: ["StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", grdb, systemPackage]),
-    module("Quarantine", on: .recovery, knows: ["StoreFiles", systemPackage]),
-    module("ScrubbingCheck", on: .recovery, knows: ["Compatibility", "CZlib", "StoreFiles", systemPackage]),
-    module(
-      "Scrubbing", on: .recovery,
-      knows: [
-        "Compatibility", "Archives", "ScrubbingCheck", "StoreFiles", "PropertyLists", "SQLiteFormat",
-        "ManagedObjectModel",
-        "PersistentStore",
-        "PageRecovery",
-        "Cryptography",
-        systemPackage,
-      ]),
-    module(
-      "StoreExport", on: .recovery,
-      knows: [
-        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "SQLiteFormat", "ManagedObjectModel",
-        "ModelPresentation", "PersistentStore", "Examination", "RecoveryKit", "PageRecovery", "Scrubbing",
-        "ScrubbingCheck", "SupportBundle", "BundleWriting", "Quarantine", grdb, systemPackage,
-      ]),
-    module(
-      "Sending", on: .recovery,
-      knows: [
-        "Compatibility", "TusProtocol", "SupportBundle", "StoreFiles", "Quarantine", "Cryptography", systemPackage,
-      ]),
-    module(
-      "StoreCoordination", on: .library,
-      knows: [
-        "Compatibility", "StoreFiles", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Examination",
-        "Migration",
-        "PageRecovery", "Salvage", "Backup", "BackupRestore", "Quarantine", "RecoveryKit", "AgeEncryption",
-        "SupportBundle",
+        "Platform", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", "Salvage", "Backup",
         systemPackage, logging,
       ]),
+    module("LazaretGRDB", knows: ["Lazaret", grdb, systemPackage]),
+    // No part of the product Lazaret, as all that follow.
     module(
-      "ExportCoordination", on: .library,
+      "SupportBundle",
       knows: [
-        "AgeEncryption", "BundleWriting", "Quarantine", "Scrubbing", "StoreCoordination", "StoreExport", "StoreFiles",
-        systemPackage,
+        "CZlib", "Platform", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Salvage", "Backup",
+        "Lazaret", grdb, systemPackage,
       ]),
+    module("LazaretSupport", knows: ["Platform", "Lazaret", "SupportBundle", systemPackage]),
     module(
-      "Lazaret", on: .library,
+      "LazaretTesting",
       knows: [
-        "Compatibility", "ManagedObjectModel", "Migration", "RecoveryKit", "StoreCoordination", systemPackage, logging,
+        "Platform", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", grdb, systemPackage,
       ]),
-    module("LazaretSupport", on: .library, knows: ["BundleWriting", "ExportCoordination", "Lazaret", systemPackage]),
-    module("LazaretGRDB", on: .library, knows: ["Lazaret", grdb, systemPackage]),
+    module("Zstandard", knows: ["CZstd", "Backup"]),
     module(
-      "Inbox", on: .programs,
-      knows: [
-        "Compatibility", "AgeEncryption", "Archives", "StoreFiles", "PersistentStore", "Examination", "PageRecovery",
-        "Quarantine", "SupportBundle", "TusProtocol", "StoreCoordination", "HTTPServer", "CLinux", grdb, "Cryptography",
-        systemPackage,
-      ]),
+      "ObjectStorage", knows: ["CCurl", "Platform", "Backup", "SupportBundle", systemPackage]),
+    module("HTTPServer", knows: ["CMicrohttpd", "Platform"]),
     // Loads libpq itself where a database is asked for; nothing is linked.
-    module("InboxPostgres", on: .programs, knows: ["Compatibility", "Failures", "Inbox", "StoreFiles"]),
     module(
-      "InboxObjectStorage", on: .programs,
-      knows: ["Compatibility", "Failures", "Inbox", "ObjectStorage", "StoreFiles", systemPackage]),
-    module(
-      "Inspector", on: .programs,
+      "Inbox",
       knows: [
-        "Compatibility", "BundleWriting", "Inbox", "ModelPresentation", "ModelReview", "ObjectStorage", "Sending",
-        "SupportBundle",
-        "StoreFiles", "PropertyLists", "RecoveryKit",
-        "PageRecovery", "ExportCoordination", "StoreCoordination", "RecordBrowsing", "HTTPServer", logging,
+        "CLinux", "Platform", "SQLiteFormat", "Migration", "PersistentStore", "Salvage", "Lazaret", "SupportBundle",
+        "ObjectStorage", "HTTPServer",
+        grdb, systemPackage,
       ]),
     module(
-      "Commands", on: .programs,
+      "Inspector",
       knows: [
-        "Compatibility", "CLinux", "AgeEncryption", "ExportCoordination", "StoreCoordination", "Inbox",
-        "InboxObjectStorage",
-        "InboxPostgres", "Inspector", "HTTPServer",
-        "Backup", "BundleWriting", "EntityRestore", "ModelPresentation", "ModelReview",
-        "Damage", "Migration", "LazaretTesting", "RecoveryKit", "Salvage", "Sending", "SwiftModelSources", "Zstandard",
-        "ObjectStorage", "ObjectStorageBackup",
-        argumentParser, grdb, logging,
+        "Platform", "SQLiteFormat", "ManagedObjectModel", "PersistentStore", "Migration", "Salvage", "Backup",
+        "Lazaret",
+        "SupportBundle", "ObjectStorage", "HTTPServer", "Inbox", grdb, grdbSQLite, systemPackage, logging,
+      ]),
+    module(
+      "Commands",
+      knows: [
+        "CLinux", "Platform", "SQLiteFormat", "ManagedObjectModel", "SwiftModelSources", "PersistentStore", "Migration",
+        "Salvage", "Backup", "Lazaret", "SupportBundle", "LazaretTesting", "Zstandard", "ObjectStorage", "HTTPServer",
+        "Inbox", "Inspector", argumentParser, grdb, systemPackage, logging,
       ]),
     .executableTarget(
-      name: "LazaretTool", dependencies: ["Commands"], path: Floor.programs.path(of: "LazaretTool"),
-      swiftSettings: settings),
+      name: "LazaretTool", dependencies: ["Commands"], exclude: ["README.md"], swiftSettings: settings),
     // It has the tool built itself: with the tool among its dependencies, every build would compile all modules twice.
     .plugin(
       name: "CheckModels",
@@ -347,7 +230,8 @@ let package = Package(
     .executableTarget(
       name: "lazaret-benchmarks",
       dependencies: [
-        "StoreCoordination", "Migration", "SQLiteFormat", "RecordBrowsing", "Salvage", "Damage", argumentParser, grdb,
+        "Lazaret", "Migration", "SQLiteFormat", "Inspector", "Salvage", "LazaretTesting", argumentParser, grdb,
+        "Platform", "ManagedObjectModel", "PersistentStore",
       ],
       path: "Benchmarks",
       exclude: ["SALVAGE.md"],
@@ -355,117 +239,96 @@ let package = Package(
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "StoreFiles", "PropertyLists", "SQLiteFormat", "ManagedObjectModel", "ModelPresentation", "BundleWriting",
-        "PersistentStore", "Examination",
-        "Migration", "LazaretTesting", "Salvage", "Scrubbing", "Quarantine", "RecoveryKit", "HTTPServer",
-        "AgeEncryption", "Archives", "SupportBundle", "TusProtocol", "Sending", grdb, systemPackage,
+        "Platform", "SQLiteFormat", "ManagedObjectModel", "SupportBundle", "PersistentStore", "Migration",
+        "LazaretTesting", "Salvage", "Lazaret", "HTTPServer", grdb, systemPackage,
       ], path: "Fuzz/Targets", swiftSettings: settings),
 
     .target(
-      name: "TestSupport", dependencies: ["StoreFiles", systemPackage], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["Platform", systemPackage], path: "Tests/TestSupport",
       swiftSettings: settings),
     .target(
       name: "StorageServers",
-      dependencies: ["Compatibility", "ObjectStorage", "StoreFiles", "TestSupport", "TusProtocol"],
+      dependencies: ["Platform", "ObjectStorage", "TestSupport"],
       path: "Tests/StorageServers", swiftSettings: settings),
     .target(
       name: "ModelMaking", dependencies: ["ManagedObjectModel"], path: "Tests/ModelMaking", swiftSettings: settings),
-    tests(of: "Failures"),
-    tests(of: "HTTPServer", needs: ["Failures"]),
-    tests(of: "StoreFiles", needs: ["CLinux"]),
+    tests(of: "Failures", in: "Platform"),
+    tests(of: "HTTPServer", needs: ["Platform"]),
+    tests(of: "StoreFiles", in: "Platform", needs: ["CLinux"]),
     tests(of: "ObjectStorage", needs: ["StorageServers"]),
     tests(
-      of: "ObjectStorageBackup",
-      needs: ["AgeEncryption", "Backup", "BackupRestore", "ObjectStorage", "StorageServers", "StoreFiles", grdb]),
-    tests(of: "PropertyLists"),
+      of: "ObjectStorageBackup", in: "ObjectStorage", needs: ["Platform", "Backup", "StorageServers", grdb]),
+    tests(of: "PropertyLists", in: "Platform"),
     tests(of: "SQLiteFormat", needs: [grdb]),
-    tests(of: "ManagedObjectModel", needs: ["ModelPresentation", "PropertyLists", grdb]),
-    tests(of: "SwiftModelSources", needs: ["ManagedObjectModel", "StoreFiles"]),
-    tests(of: "PersistentStore", needs: ["ManagedObjectModel", "StoreRecords", grdb]),
-    tests(of: "Examination", needs: ["ManagedObjectModel", "PersistentStore", grdb]),
+    tests(of: "ManagedObjectModel", needs: ["Platform", grdb]),
+    tests(of: "SwiftModelSources", needs: ["ManagedObjectModel", "Platform"]),
+    tests(of: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
+    tests(of: "Examination", in: "PersistentStore", needs: ["ManagedObjectModel", grdb]),
     tests(
-      of: "Migration",
-      needs: [
-        "ManagedObjectModel", "ModelMaking", "ModelReview", "PersistentStore", "PropertyLists", "StoreRecords", grdb,
-      ]),
+      of: "Migration", needs: ["ManagedObjectModel", "ModelMaking", "PersistentStore", "Platform", grdb]),
     tests(
-      of: "LazaretTesting", needs: ["Examination", "ModelMaking", grdb],
+      of: "LazaretTesting", needs: ["PersistentStore", "ModelMaking", grdb],
       leavingOut: ["Snapshots"]),
-    tests(of: "Damage", needs: ["Examination", "ManagedObjectModel", "PersistentStore", grdb]),
-    tests(of: "PageRecovery"),
+    tests(of: "Damage", in: "LazaretTesting", needs: ["PersistentStore", "ManagedObjectModel", grdb]),
+    tests(of: "PageRecovery", in: "Salvage"),
     tests(
-      of: "Salvage",
-      needs: [
-        "Damage", "Examination", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "RecoveryKit",
-        "SQLiteFormat", "StoreRecords", grdb,
-      ]),
+      of: "Salvage", needs: ["LazaretTesting", "PersistentStore", "ManagedObjectModel", "SQLiteFormat", grdb]),
     tests(
-      of: "RecoveryKit",
-      needs: ["LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", grdb]),
+      of: "RecoveryKit", in: "Salvage",
+      needs: ["SQLiteFormat", grdb]),
     tests(
       of: "Backup",
-      needs: [
-        "AgeEncryption", "Archives", "BackupRestore", "EntityRestore", "LazaretTesting", "ManagedObjectModel",
-        "PageRecovery", "PersistentStore", "Zstandard", grdb,
-      ],
+      needs: ["Platform", "LazaretTesting", "ManagedObjectModel", "Salvage", "PersistentStore", "Zstandard", grdb],
       leavingOut: ["Recorded"]),
     tests(
-      of: "RecordBrowsing",
-      needs: [
-        "Backup", "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Salvage", grdb,
-      ]),
+      of: "RecordBrowsing", in: "Inspector",
+      needs: ["Backup", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "SQLiteFormat", "Salvage", grdb]),
     tests(
-      of: "Scrubbing",
-      needs: [
-        "Damage", "LazaretTesting", "ManagedObjectModel", "PersistentStore", "PropertyLists", "Salvage",
-        "ScrubbingCheck", grdb,
-      ], searches: true),
-    tests(of: "Cryptography"),
-    tests(of: "AgeEncryption", needs: ["Failures", "StoreFiles"]),
-    tests(of: "TusProtocol"),
-    tests(of: "Archives", needs: ["StoreFiles"]),
-    tests(of: "SupportBundle", needs: ["AgeEncryption", "Archives", "BundleWriting", "StoreFiles"]),
-    tests(of: "Quarantine"),
+      of: "Scrubbing", in: "SupportBundle",
+      needs: ["LazaretTesting", "ManagedObjectModel", "Platform", "Salvage", grdb], searches: true),
+    tests(of: "Cryptography", in: "Platform"),
+    tests(of: "AgeEncryption", in: "Platform"),
+    tests(of: "TusProtocol", in: "Platform"),
+    tests(of: "Archives", in: "Platform"),
+    tests(of: "SupportBundle", needs: ["Platform"]),
+    tests(of: "Quarantine", in: "Lazaret"),
     tests(
       of: "Inbox",
       needs: [
-        "AgeEncryption", "Archives", "Damage", "Failures", "HTTPServer", "InboxObjectStorage", "InboxPostgres",
-        "ObjectStorage", "StorageServers", "StoreCoordination", "LazaretTesting", "LazaretTool", "ManagedObjectModel",
-        "Quarantine", "StoreFiles", "SupportBundle", "TusProtocol", "Cryptography", grdb,
+        "Platform", "LazaretTesting", "HTTPServer", "ObjectStorage", "StorageServers", "Lazaret", "LazaretTool",
+        "ManagedObjectModel", "SupportBundle", grdb, "PersistentStore", "Salvage",
       ]),
     tests(
-      of: "StoreExport",
+      of: "StoreExport", in: "SupportBundle",
       needs: [
-        "AgeEncryption", "Damage", "ExportCoordination", "StoreCoordination", "LazaretTesting", "LazaretTool",
-        "Scrubbing",
-        "StoreFiles",
-        "SupportBundle", grdb,
+        "Platform", "LazaretTesting", "Lazaret", "LazaretTool", grdb, "Salvage",
       ]),
     tests(
-      of: "Sending",
+      of: "Sending", in: "SupportBundle",
+      needs: ["Platform", "HTTPServer", "ObjectStorage", "Lazaret", "StorageServers"]),
+    tests(of: "Compatibility", in: "Platform"),
+    tests(
+      of: "StoreCoordination", in: "Lazaret",
+      needs: ["LazaretTool", "LazaretTesting", "Migration", "Salvage", grdb, grdbSQLite, logging]),
+    tests(
+      of: "Lazaret",
       needs: [
-        "AgeEncryption", "BundleWriting", "HTTPServer", "ObjectStorage", "Quarantine", "StorageServers", "StoreFiles",
-        "SupportBundle", "TusProtocol",
+        "LazaretSupport", "Platform", grdb, logging,
       ]),
-    tests(of: "Compatibility", needs: ["StoreFiles"]),
-    tests(
-      of: "StoreCoordination",
-      needs: [
-        "LazaretTool", "Damage", "LazaretTesting", "Migration", "RecoveryKit", "Salvage", grdb, grdbSQLite, logging,
-      ]),
-    tests(
-      of: "Lazaret", needs: ["LazaretSupport", "Quarantine", "StoreCoordination", "StoreFiles", grdb, logging]),
     tests(of: "LazaretGRDB", needs: ["Lazaret", grdb]),
     tests(
       of: "Inspector",
       needs: [
-        "AgeEncryption", "HTTPServer", "Inbox", "InboxObjectStorage", "ObjectStorage", "Quarantine", "StorageServers",
-        "StoreCoordination", "Damage", "LazaretTesting", "ManagedObjectModel", "SupportBundle", "PersistentStore",
-        "StoreFiles", grdb,
+        "Platform", "HTTPServer", "Inbox", "ObjectStorage", "Lazaret", "StorageServers", "LazaretTesting",
+        "ManagedObjectModel", "SupportBundle", "PersistentStore", grdb, "SQLiteFormat",
+        "Backup",
       ]),
     tests(
       of: "Commands",
-      needs: ["HTTPServer", "StoreCoordination", "LazaretTool", "SwiftModelSources", argumentParser, grdb],
+      needs: [
+        "HTTPServer", "Lazaret", "LazaretTool", "SwiftModelSources", argumentParser, grdb, "Platform",
+        "ManagedObjectModel", "PersistentStore", "Migration", "SQLiteFormat", "Backup", "SupportBundle",
+      ],
       leavingOut: ["Snapshots"]),
     tests(of: "FuzzTargets"),
   ] + fuzzer

@@ -1,5 +1,5 @@
 import ArgumentParser
-import StoreCoordination
+import SystemPackage
 
 /// Measures what this project does with a large, healthy store.
 ///

@@ -1,6 +1,9 @@
 import Foundation
 import GRDB
-import StoreCoordination
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 
 /// The store that is measured: one that is given, or one made for it.
 struct BenchmarkStore {

@@ -1,6 +1,9 @@
 import ArgumentParser
-import RecordBrowsing
-import StoreCoordination
+import Inspector
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 
 /// Measures looking at the records of a large store.
 struct BrowsingBenchmarkCommand: ParsableCommand {

@@ -1,7 +1,10 @@
 import ArgumentParser
 import Foundation
+import ManagedObjectModel
 import Migration
-import StoreCoordination
+import PersistentStore
+import Platform
+import SystemPackage
 
 /// A custom migration of a large store: every car becomes a car and a sale that leads to it.
 ///

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import GRDB
-import StoreCoordination
+import SystemPackage
 
 /// The same changes as hand-written SQL, run by SQLite's own shell: the yardstick of ``MigrationBenchmark``.
 ///

@@ -1,4 +1,4 @@
-import StoreCoordination
+import PersistentStore
 
 /// Examining without counting.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Platform
 
 /// Prints, at the beginning of each phase of a work, the time, the processor's time and the memory taken up to there.
 final class MemoryTrace: Sendable {

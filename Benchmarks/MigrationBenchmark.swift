@@ -1,8 +1,10 @@
 import ArgumentParser
 import Foundation
+import ManagedObjectModel
 import Migration
+import Platform
 import SQLiteFormat
-import StoreCoordination
+import SystemPackage
 
 /// Measures migrating a store against hand-written SQL for the same change.
 ///

@@ -1,4 +1,5 @@
-import StoreCoordination
+import Lazaret
+import PersistentStore
 
 /// Opening through the coordinator, against opening with SQLite alone.
 ///

@@ -1,4 +1,5 @@
-import StoreCoordination
+import Platform
+import SQLiteFormat
 
 /// Decoding every row of every table with the page reader.
 ///

@@ -1,5 +1,5 @@
-import StoreCoordination
-import Synchronization
+import Platform
+import SystemPackage
 
 /// When a migration took which steps on the file system: where its time goes, without a hook in it.
 final class PhaseTrace: Sendable {

@@ -1,8 +1,10 @@
 import ArgumentParser
-import Damage
 import Foundation
+import Lazaret
+import LazaretTesting
+import Platform
 import Salvage
-import StoreCoordination
+import SystemPackage
 
 /// Measures what is recovered of damaged stores, beside SQLite's own `.recover`.
 struct RecoveryBenchmarkCommand: ParsableCommand {

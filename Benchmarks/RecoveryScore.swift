@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
-import StoreCoordination
+import SQLiteFormat
+import SystemPackage
 
 /// How many rows of a store a tool brought back, by comparing every row with those of the undamaged store.
 struct RecoveryScore {

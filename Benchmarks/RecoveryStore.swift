@@ -1,7 +1,12 @@
 import Foundation
 import GRDB
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SQLiteFormat
 import Salvage
-import StoreCoordination
+import SystemPackage
 
 /// A store that is damaged by ``RecoveryBenchmark``, and every row that it holds.
 struct RecoveryStore {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Foundation
+import Platform
 import Salvage
-import StoreCoordination
+import SystemPackage
 
 /// Measures salvaging whole stores against SQLite's `.recover`, and against what a copy and a check of the healthy file
 /// cost.

@@ -1,5 +1,5 @@
 import FuzzTargets
-import Synchronization
+import Platform
 import SystemPackage
 
 #if canImport(Glibc)

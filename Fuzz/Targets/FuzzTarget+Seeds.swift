@@ -1,6 +1,6 @@
-internal import ManagedObjectModel
+import ManagedObjectModel
 internal import PersistentStore
-internal import PropertyLists
+import Platform
 internal import SQLiteFormat
 
 extension FuzzTarget {

@@ -1,5 +1,4 @@
-import AgeEncryption
-import StoreFiles
+import Platform
 import Testing
 
 /// Seals and opens in pieces of a size.

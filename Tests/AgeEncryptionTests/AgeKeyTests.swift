@@ -1,5 +1,4 @@
-import AgeEncryption
-import Failures
+import Platform
 import Testing
 
 struct AgeKeyTests {

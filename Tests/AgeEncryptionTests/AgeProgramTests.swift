@@ -1,5 +1,4 @@
-import AgeEncryption
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

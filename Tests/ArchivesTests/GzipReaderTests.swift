@@ -1,5 +1,4 @@
-import Archives
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

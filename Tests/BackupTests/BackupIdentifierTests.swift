@@ -1,6 +1,5 @@
 import Backup
-import BackupRestore
-import StoreFiles
+import Platform
 import Testing
 
 @Suite("Names of backups")

@@ -1,9 +1,7 @@
-import Archives
 import Backup
-import BackupRestore
 import Foundation
 import GRDB
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

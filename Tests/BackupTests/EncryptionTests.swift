@@ -1,8 +1,6 @@
-import AgeEncryption
 import Backup
-import BackupRestore
 import Foundation
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,12 +1,9 @@
 import Backup
-import BackupRestore
-import EntityRestore
 import GRDB
 import LazaretTesting
 import ManagedObjectModel
-import PageRecovery
 import PersistentStore
-import StoreFiles
+import Salvage
 import SystemPackage
 import TestSupport
 import Testing

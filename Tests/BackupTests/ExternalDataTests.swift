@@ -1,8 +1,7 @@
 import Backup
-import BackupRestore
 import LazaretTesting
 import ManagedObjectModel
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

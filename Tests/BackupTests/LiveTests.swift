@@ -1,7 +1,5 @@
 import Backup
-import BackupRestore
 import GRDB
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,9 +1,7 @@
 import Backup
-import BackupRestore
-import EntityRestore
 import Foundation
 import LazaretTesting
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,7 @@
 import Backup
-import BackupRestore
 import Foundation
 import GRDB
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,5 @@
-import AgeEncryption
 import Backup
-import BackupRestore
-import StoreFiles
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

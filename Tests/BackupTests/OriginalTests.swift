@@ -1,7 +1,6 @@
 import Backup
-import BackupRestore
 import GRDB
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,7 @@
 import Backup
-import BackupRestore
 import GRDB
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 

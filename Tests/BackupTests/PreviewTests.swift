@@ -1,9 +1,8 @@
 import Backup
-import BackupRestore
 import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

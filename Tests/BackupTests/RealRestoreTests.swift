@@ -1,9 +1,7 @@
 import Backup
-import BackupRestore
-import EntityRestore
 import GRDB
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,5 @@
 import Backup
-import BackupRestore
-import RecoveryKit
-import StoreFiles
+import Salvage
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,5 @@
-import Backup
-import BackupRestore
 import Foundation
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 

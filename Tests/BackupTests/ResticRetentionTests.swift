@@ -1,6 +1,5 @@
 import Backup
-import BackupRestore
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

@@ -1,9 +1,6 @@
 import Backup
-import BackupRestore
-import Compatibility
-import EntityRestore
 import LazaretTesting
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

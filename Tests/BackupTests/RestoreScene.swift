@@ -1,10 +1,9 @@
 import Backup
-import BackupRestore
 import GRDB
 import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 

@@ -1,6 +1,5 @@
 import Backup
-import BackupRestore
-import StoreFiles
+import Platform
 
 /// Random histories and policies for tests of retention, from a seed.
 struct RetentionHistory {

@@ -1,6 +1,5 @@
 import Backup
-import BackupRestore
-import StoreFiles
+import Platform
 import Testing
 
 /// What retention promises whatever the rules say.

@@ -1,11 +1,10 @@
 import Backup
-import BackupRestore
 import Foundation
 import GRDB
 import ManagedObjectModel
 import PersistentStore
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

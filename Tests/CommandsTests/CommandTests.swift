@@ -1,8 +1,10 @@
 import Commands
 import Foundation
 import GRDB
-import StoreCoordination
-import StoreFiles
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

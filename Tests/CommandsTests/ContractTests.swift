@@ -1,6 +1,6 @@
 import Foundation
 import HTTPServer
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

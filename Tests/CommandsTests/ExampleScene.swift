@@ -1,8 +1,11 @@
+import Backup
 import Foundation
 import GRDB
+import Lazaret
 import ManagedObjectModel
-import StoreCoordination
-import StoreFiles
+import Migration
+import Platform
+import SQLiteFormat
 import SwiftModelSources
 import SystemPackage
 import TestSupport

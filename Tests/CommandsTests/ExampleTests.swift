@@ -1,7 +1,7 @@
 import ArgumentParser
 import Commands
 import Foundation
-import StoreFiles
+import Platform
 import SwiftModelSources
 import SystemPackage
 import TestSupport

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

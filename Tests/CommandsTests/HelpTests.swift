@@ -1,7 +1,7 @@
 import ArgumentParser
 import Commands
-import StoreCoordination
-import StoreFiles
+import Lazaret
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Commands
 import Foundation
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,5 +1,4 @@
 import Foundation
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,10 +1,7 @@
-import BundleWriting
 import Foundation
 import HTTPServer
-import StoreCoordination
-import StoreFiles
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
-import Compatibility
 import Dispatch
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import Cryptography
+import Platform
 import TestSupport
 import Testing
 

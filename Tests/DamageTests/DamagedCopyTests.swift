@@ -1,7 +1,7 @@
-import Damage
-import Examination
 import GRDB
-import StoreFiles
+import LazaretTesting
+import PersistentStore
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,9 +1,8 @@
-import Damage
-import Examination
 import GRDB
+import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

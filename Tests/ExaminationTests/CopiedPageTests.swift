@@ -1,5 +1,4 @@
-import Examination
-import StoreFiles
+import PersistentStore
 import SystemPackage
 import TestSupport
 import Testing

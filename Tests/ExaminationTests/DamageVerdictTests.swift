@@ -1,6 +1,6 @@
-import Examination
+import PersistentStore
+import Platform
 import SQLiteFormat
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,4 +1,3 @@
-import Examination
 import ManagedObjectModel
 import PersistentStore
 import SQLiteFormat

@@ -1,6 +1,6 @@
-import Examination
 import Foundation
-import StoreFiles
+import PersistentStore
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

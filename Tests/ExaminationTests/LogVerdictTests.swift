@@ -1,7 +1,7 @@
-import Examination
 import GRDB
+import PersistentStore
+import Platform
 import SQLiteFormat
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

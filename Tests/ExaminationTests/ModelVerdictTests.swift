@@ -1,8 +1,7 @@
-import Examination
 import ManagedObjectModel
 import PersistentStore
+import Platform
 import SQLiteFormat
-import StoreFiles
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import Examination
 import ManagedObjectModel
-import StoreFiles
+import PersistentStore
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

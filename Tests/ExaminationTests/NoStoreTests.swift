@@ -1,6 +1,5 @@
-import Examination
-import SQLiteFormat
-import StoreFiles
+import PersistentStore
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
-import Examination
 import ManagedObjectModel
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

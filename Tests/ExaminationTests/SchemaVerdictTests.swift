@@ -1,7 +1,6 @@
-import Examination
 import GRDB
+import PersistentStore
 import SQLiteFormat
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

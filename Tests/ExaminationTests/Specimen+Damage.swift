@@ -1,5 +1,5 @@
+import Platform
 import SQLiteFormat
-import StoreFiles
 import TestSupport
 
 extension Specimen {

@@ -1,8 +1,7 @@
-import Examination
 import GRDB
 import ManagedObjectModel
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 

@@ -1,4 +1,4 @@
-import Failures
+import Platform
 import SystemPackage
 import Testing
 

@@ -1,5 +1,5 @@
 import HTTPServer
-import Synchronization
+import Platform
 import Testing
 
 /// A server behind a proxy: whose word counts on where a request comes from.

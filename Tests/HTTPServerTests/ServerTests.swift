@@ -1,7 +1,6 @@
 import Dispatch
-import Failures
 import HTTPServer
-import Synchronization
+import Platform
 import Testing
 
 /// A running server, over real connections.

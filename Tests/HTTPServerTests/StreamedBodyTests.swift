@@ -1,6 +1,6 @@
 import Foundation
 import HTTPServer
-import Synchronization
+import Platform
 import Testing
 
 /// Bodies that are taken as they come, over real connections.

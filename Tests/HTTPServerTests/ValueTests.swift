@@ -1,5 +1,5 @@
 import HTTPServer
-import Synchronization
+import Platform
 import Testing
 
 /// What needs no connection: addresses, routes, texts, forms, sessions.

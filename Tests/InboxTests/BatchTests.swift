@@ -1,8 +1,9 @@
 import Foundation
 import Inbox
-import Quarantine
-import StoreCoordination
-import StoreFiles
+import Lazaret
+import ManagedObjectModel
+import Platform
+import Salvage
 import SystemPackage
 import TestSupport
 import Testing

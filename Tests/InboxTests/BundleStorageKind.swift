@@ -1,9 +1,7 @@
-import HTTPServer
 import Inbox
-import InboxObjectStorage
 import ObjectStorage
+import Platform
 import StorageServers
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

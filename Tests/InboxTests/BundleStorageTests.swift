@@ -1,10 +1,8 @@
 import Foundation
 import Inbox
-import InboxObjectStorage
 import ObjectStorage
+import Platform
 import StorageServers
-import StoreFiles
-import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,13 +1,11 @@
-import AgeEncryption
-import Damage
 import Foundation
 import Inbox
+import Lazaret
 import LazaretTesting
 import ManagedObjectModel
-import StoreCoordination
-import StoreFiles
+import PersistentStore
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

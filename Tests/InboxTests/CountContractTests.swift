@@ -1,8 +1,6 @@
 import Foundation
 import Inbox
-import InboxPostgres
-import StoreFiles
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

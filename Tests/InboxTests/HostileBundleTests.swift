@@ -1,7 +1,6 @@
-import AgeEncryption
 import Foundation
 import Inbox
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

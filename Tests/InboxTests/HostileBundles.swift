@@ -1,7 +1,5 @@
-import AgeEncryption
-import Archives
 import Foundation
-import StoreFiles
+import Platform
 
 /// Bundles that were made to do harm, each with the codes by which it may be refused.
 struct HostileBundles {

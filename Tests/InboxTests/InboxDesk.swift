@@ -1,18 +1,11 @@
-import AgeEncryption
-import Archives
-import BundleWriting
-import Cryptography
 import Foundation
 import HTTPServer
 import Inbox
-import InboxPostgres
-import StoreFiles
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
-import TusProtocol
 
 /// A clock that stands still until it is told otherwise.
 final class Clock: Sendable {

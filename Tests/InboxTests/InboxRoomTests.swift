@@ -1,7 +1,7 @@
 import Foundation
 import HTTPServer
 import Inbox
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

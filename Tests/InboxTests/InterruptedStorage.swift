@@ -1,6 +1,5 @@
 import Inbox
-import StoreFiles
-import Synchronization
+import Platform
 import SystemPackage
 
 /// Storage during whose use the records of the inbox cannot be reached, so many times.

@@ -1,8 +1,7 @@
 import Foundation
 import GRDB
 import Inbox
-import InboxPostgres
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -1,10 +1,8 @@
 import Foundation
 import Inbox
-import InboxObjectStorage
-import InboxPostgres
 import ObjectStorage
+import Platform
 import StorageServers
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

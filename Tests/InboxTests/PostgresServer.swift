@@ -1,7 +1,6 @@
 import Foundation
-import InboxPostgres
-import StoreFiles
-import Synchronization
+import Inbox
+import Platform
 import SystemPackage
 import TestSupport
 

@@ -1,9 +1,6 @@
 import Foundation
 import Inbox
-import InboxPostgres
-import StoreFiles
-import SupportBundle
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,6 @@
 import Foundation
 import GRDB
 import Inbox
-import InboxPostgres
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

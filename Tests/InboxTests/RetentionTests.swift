@@ -1,10 +1,7 @@
 import Foundation
 import Inbox
-import InboxPostgres
-import Quarantine
-import StoreFiles
-import SupportBundle
-import Synchronization
+import Lazaret
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,14 +1,10 @@
-import Failures
 import Foundation
 import HTTPServer
 import Inbox
-import InboxObjectStorage
+import Lazaret
 import ObjectStorage
+import Platform
 import StorageServers
-import StoreCoordination
-import StoreFiles
-import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

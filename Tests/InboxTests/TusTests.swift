@@ -1,12 +1,10 @@
-import Cryptography
 import Foundation
 import HTTPServer
 import Inbox
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing
-import TusProtocol
 
 /// The protocol, request by request, without any socket.
 @Suite("tus 1.0")

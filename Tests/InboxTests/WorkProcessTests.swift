@@ -1,6 +1,6 @@
 import Foundation
 import Inbox
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -2,7 +2,11 @@ import Foundation
 import GRDB
 import HTTPServer
 import Inspector
-import StoreCoordination
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

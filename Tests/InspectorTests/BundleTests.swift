@@ -1,8 +1,11 @@
 import Foundation
 import HTTPServer
 import Inspector
-import Sending
-import StoreCoordination
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SupportBundle
+import SystemPackage
 import TestSupport
 import Testing
 

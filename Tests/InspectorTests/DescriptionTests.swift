@@ -1,7 +1,8 @@
 import Foundation
 import HTTPServer
 import Inspector
-import StoreCoordination
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,7 +1,10 @@
 import Foundation
 import HTTPServer
 import Inspector
-import StoreCoordination
+import Lazaret
+import ManagedObjectModel
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,7 +1,8 @@
-import Compatibility
 import Dispatch
 import Inspector
-import StoreCoordination
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,15 +1,11 @@
-import AgeEncryption
-import BundleWriting
 import Foundation
 import HTTPServer
 import Inbox
-import InboxObjectStorage
 import Inspector
+import Lazaret
 import ObjectStorage
-import Quarantine
+import Platform
 import StorageServers
-import StoreCoordination
-import StoreFiles
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -2,7 +2,9 @@ import Foundation
 import GRDB
 import HTTPServer
 import Inspector
-import StoreCoordination
+import Lazaret
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -2,11 +2,12 @@ import Foundation
 import GRDB
 import HTTPServer
 import Inspector
+import Lazaret
 import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
-import StoreCoordination
-import StoreFiles
+import Platform
+import SQLiteFormat
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,7 @@
 import Foundation
 import HTTPServer
 import Inspector
-import StoreCoordination
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

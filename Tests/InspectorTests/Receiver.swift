@@ -1,7 +1,6 @@
 import Foundation
-import Sending
-import StoreCoordination
-import Synchronization
+import Platform
+import SupportBundle
 
 /// A receiver of bundles that keeps what it gets, and can be away.
 final class Receiver: UploadTransport {

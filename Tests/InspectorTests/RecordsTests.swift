@@ -1,11 +1,14 @@
+import Backup
 import Foundation
 import GRDB
 import HTTPServer
 import Inspector
+import Lazaret
 import LazaretTesting
 import ManagedObjectModel
-import StoreCoordination
-import StoreFiles
+import PersistentStore
+import Platform
+import SQLiteFormat
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,8 @@
 import Foundation
 import HTTPServer
 import Inspector
-import StoreCoordination
+import Lazaret
+import Platform
 import TestSupport
 import Testing
 

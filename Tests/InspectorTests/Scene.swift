@@ -1,11 +1,14 @@
-import Damage
 import Foundation
 import GRDB
 import HTTPServer
 import Inbox
 import Inspector
+import Lazaret
 import LazaretTesting
-import StoreCoordination
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -2,7 +2,8 @@ import Foundation
 import HTTPServer
 import Inbox
 import Inspector
-import StoreCoordination
+import Lazaret
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import HTTPServer
 import Inspector
-import StoreFiles
+import Platform
 import Testing
 
 @Suite("Words of the pages")

@@ -13,7 +13,7 @@ struct CatalogueExampleTests {
 
   init() throws {
     folder = try TemporaryFolder()
-    let article = RealMaterial.projectRoot.appending("Sources/Library/Lazaret/Lazaret.docc/GRDB.md")
+    let article = RealMaterial.projectRoot.appending("Sources/Lazaret/Lazaret.docc/GRDB.md")
     let text = try String(contentsOfFile: article.string, encoding: .utf8)
     // The schema that the tutorial shows.
     let schema = try #require(

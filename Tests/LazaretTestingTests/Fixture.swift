@@ -1,4 +1,5 @@
-import LazaretTesting
+import ManagedObjectModel
+import Platform
 import TestSupport
 
 /// A model with everything that a model can have.

@@ -1,5 +1,4 @@
 import LazaretTesting
-import StoreRecords
 
 // The example of Documentation/LIBRARY.md for people's own tests, word for word: here it is compiled.
 

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import LazaretTesting
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

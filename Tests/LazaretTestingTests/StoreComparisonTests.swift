@@ -1,6 +1,6 @@
 import GRDB
 import LazaretTesting
-import StoreRecords
+import PersistentStore
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
-import Examination
 import GRDB
 import LazaretTesting
-import StoreRecords
+import PersistentStore
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Lazaret
 import Logging
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

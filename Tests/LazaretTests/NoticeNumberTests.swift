@@ -1,20 +1,18 @@
 import Foundation
 import Lazaret
-import Quarantine
-import StoreCoordination
-import StoreFiles
+import Platform
 import SystemPackage
 import Testing
 
 /// Notices of salvages say in every language what they say in English, in words that every user knows.
 struct NoticeNumberTests {
   /// The notice of a salvage with an account, as a receipt has it.
-  private func notice(_ salvage: String) throws -> Lazaret.Notice {
+  private func notice(_ salvage: String) throws -> Notice {
     var event = OpeningEvent(
       .salvage, at: Timestamp(secondsSince1970: 0), path: FilePath("/App.sqlite"), words: "",
       reason: Receipt.Reason(code: "header-damaged", words: "It is damaged."))
     event.salvage = try JSONDecoder().decode(OpeningSalvage.self, from: Data(salvage.utf8))
-    return Lazaret.Notice(try #require(StoreCoordination.Notice.about([event], report: nil)), [event])
+    return Notice(try #require(OpeningNotice.about([event], report: nil)), [event])
   }
 
   private func account(
@@ -50,7 +48,7 @@ struct NoticeNumberTests {
     for text in accounts {
       let notice = try notice(text)
       #expect(notice.counts.recovered == 90)
-      for language in Lazaret.Notice.Language.allCases {
+      for language in Notice.Language.allCases {
         let message = notice.translated(into: language).message
         let digits = message.filter { $0.isNumber }
         #expect(digits.isEmpty, "\(message)")

@@ -3,7 +3,7 @@ import GRDB
 import Lazaret
 import LazaretSupport
 import Logging
-import Synchronization
+import Platform
 import TestSupport
 import Testing
 

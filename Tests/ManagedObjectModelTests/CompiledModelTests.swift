@@ -1,8 +1,6 @@
 import Foundation
 import ManagedObjectModel
-import ModelPresentation
-import PropertyLists
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

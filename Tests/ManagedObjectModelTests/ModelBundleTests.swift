@@ -1,5 +1,5 @@
 import ManagedObjectModel
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,5 +1,4 @@
 import ManagedObjectModel
-import ModelPresentation
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import Foundation
 import ManagedObjectModel
-import ModelPresentation
 import TestSupport
 import Testing
 

@@ -1,8 +1,6 @@
 import Foundation
 import ManagedObjectModel
-import ModelPresentation
-import PropertyLists
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

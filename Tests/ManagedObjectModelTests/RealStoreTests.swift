@@ -1,8 +1,7 @@
 import Foundation
 import GRDB
 import ManagedObjectModel
-import PropertyLists
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

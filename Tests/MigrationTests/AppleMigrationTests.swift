@@ -2,13 +2,11 @@ import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
-import StoreRecords
 import SystemPackage
 import TestSupport
 import Testing
 
-import struct StoreRecords.Record
+import struct PersistentStore.Record
 
 /// Stores that Core Data itself has migrated, beside their originals: ours equal them record by record.
 ///

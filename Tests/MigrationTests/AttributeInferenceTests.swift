@@ -1,6 +1,6 @@
 import ManagedObjectModel
 import Migration
-import StoreFiles
+import Platform
 import Testing
 
 /// Section 5.3: what becomes of attributes.

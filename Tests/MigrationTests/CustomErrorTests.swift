@@ -1,7 +1,7 @@
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

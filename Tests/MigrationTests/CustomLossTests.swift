@@ -1,7 +1,6 @@
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import ManagedObjectModel
 import Migration
-import ModelReview
 import Testing
 
 /// Section 5.2: what becomes of entities.

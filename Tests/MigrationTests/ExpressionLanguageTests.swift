@@ -1,8 +1,7 @@
 import GRDB
 import ManagedObjectModel
 import Migration
-import PersistentStore
-import StoreFiles
+import Platform
 import Testing
 
 /// Expressions in SQL are SQLite's: what they give, and what is none, is held against SQLite on a table of the same

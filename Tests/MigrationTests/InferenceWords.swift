@@ -1,4 +1,3 @@
-import ManagedObjectModel
 import Migration
 @_exported public import ModelMaking
 

@@ -1,8 +1,7 @@
 import GRDB
 import Migration
 import PersistentStore
-import StoreFiles
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

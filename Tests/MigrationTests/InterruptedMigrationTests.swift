@@ -1,6 +1,6 @@
 import ManagedObjectModel
 import Migration
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

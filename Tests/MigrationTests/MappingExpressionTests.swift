@@ -1,7 +1,7 @@
 import GRDB
 import ManagedObjectModel
 import Migration
-import StoreFiles
+import Platform
 import Testing
 
 /// Expressions of mapping models, and what becomes of them.

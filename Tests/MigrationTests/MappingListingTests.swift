@@ -1,6 +1,5 @@
 import ManagedObjectModel
 import Migration
-import ModelReview
 import Testing
 
 /// What people read of a mapping.

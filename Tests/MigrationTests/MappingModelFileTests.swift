@@ -1,7 +1,6 @@
 import ManagedObjectModel
 import Migration
-import PropertyLists
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

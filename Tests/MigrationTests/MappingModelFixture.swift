@@ -1,7 +1,7 @@
 import Foundation
 import ManagedObjectModel
 import Migration
-import PropertyLists
+import Platform
 import SystemPackage
 import TestSupport
 

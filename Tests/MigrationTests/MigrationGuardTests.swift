@@ -2,8 +2,8 @@ import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
+import Platform
 import SQLiteFormat
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import ManagedObjectModel
 import Migration
-import ModelReview
-import StoreFiles
+import Platform
 import Testing
 
 /// Chains of versions.

@@ -1,7 +1,7 @@
 import GRDB
 import ManagedObjectModel
 import Migration
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,7 @@
 import Foundation
 import ManagedObjectModel
 import Migration
-import ModelReview
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 import ManagedObjectModel
 import Migration
-import PersistentStore
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

@@ -1,8 +1,7 @@
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
-import Synchronization
+import Platform
 import TestSupport
 import Testing
 

@@ -1,8 +1,7 @@
 import GRDB
 import ManagedObjectModel
 import Migration
-import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,5 @@
 import ManagedObjectModel
 import Migration
-import ModelReview
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

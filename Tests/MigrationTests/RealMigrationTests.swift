@@ -1,7 +1,7 @@
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

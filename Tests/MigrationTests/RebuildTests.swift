@@ -2,8 +2,7 @@ import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
-import StoreRecords
+import Platform
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

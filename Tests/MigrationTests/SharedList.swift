@@ -1,4 +1,4 @@
-import Synchronization
+import Platform
 
 /// A list that several threads may add to.
 final class SharedList: Sendable {

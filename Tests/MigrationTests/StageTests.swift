@@ -2,9 +2,7 @@ import GRDB
 import ManagedObjectModel
 import Migration
 import PersistentStore
-import StoreFiles
-import StoreRecords
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

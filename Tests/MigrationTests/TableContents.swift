@@ -1,6 +1,5 @@
 import GRDB
 import PersistentStore
-import StoreFiles
 import SystemPackage
 
 /// Everything that the tables of a store hold, whatever the order of columns and rows: for comparing two stores.

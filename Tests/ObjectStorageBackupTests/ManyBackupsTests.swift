@@ -1,11 +1,8 @@
-import AgeEncryption
 import Backup
-import Compatibility
 import Foundation
 import ObjectStorage
-import ObjectStorageBackup
+import Platform
 import StorageServers
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

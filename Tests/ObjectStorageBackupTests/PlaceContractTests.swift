@@ -1,6 +1,6 @@
 import Backup
+import Platform
 import StorageServers
-import StoreFiles
 import Testing
 
 /// What every place of backups promises, whatever it is made of.

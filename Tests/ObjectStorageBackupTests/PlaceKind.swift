@@ -1,9 +1,7 @@
 import Backup
-import Compatibility
 import ObjectStorage
-import ObjectStorageBackup
+import Platform
 import StorageServers
-import StoreFiles
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import ObjectStorage
-import ObjectStorageBackup
 import Testing
 
 @Suite("Reading ahead in objects")

@@ -1,12 +1,8 @@
-import AgeEncryption
 import Backup
-import BackupRestore
-import Compatibility
 import GRDB
 import ObjectStorage
-import ObjectStorageBackup
+import Platform
 import StorageServers
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import ObjectStorage
-import StoreFiles
+import Platform
 import Testing
 
 struct AddressTests {

@@ -1,7 +1,6 @@
-import Compatibility
 import ObjectStorage
+import Platform
 import StorageServers
-import StoreFiles
 import Testing
 
 /// The client against a server that answers as it is told to.

@@ -1,6 +1,6 @@
 import ObjectStorage
+import Platform
 import StorageServers
-import StoreFiles
 import Testing
 
 /// Listings and uploads against a server that answers as it is told to.

@@ -1,7 +1,6 @@
-import Compatibility
 import ObjectStorage
+import Platform
 import StorageServers
-import StoreFiles
 import TestSupport
 import Testing
 

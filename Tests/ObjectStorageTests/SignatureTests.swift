@@ -1,5 +1,5 @@
 import ObjectStorage
-import StoreFiles
+import Platform
 import Testing
 
 /// The examples of the Amazon S3 API Reference, "Signature Calculations for the Authorization Header: Transferring Payload in

@@ -1,5 +1,5 @@
-import PageRecovery
-import StoreFiles
+import Platform
+import Salvage
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

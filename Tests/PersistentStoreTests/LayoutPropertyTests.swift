@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import ManagedObjectModel
 import PersistentStore
-import StoreFiles
+import Platform
 import Testing
 
 /// Models made at random: whatever they say, the layout is consistent and SQLite takes it.

@@ -9,9 +9,9 @@ struct OpeningPlacesTests {
     "PersistentStore/Connection/BoundedFormat.swift": "no file: calls of printf",
     "PersistentStore/Connection/WorkingConnection.swift": "a file that migration or salvage makes",
     "PersistentStore/Store/PersistentStore.swift": "the store that the app opens",
-    "PersistentStore/Creation/MemoryDatabase.swift": "a private database in memory",
-    "PageRecovery/Found/OutputDatabase.swift": "the new file of rows as found",
-    "RecordBrowsing/Provenance/FoundRows.swift": "the same, by statements of this project alone",
+    "PersistentStore/Creation/StoreCreation.swift": "a private database in memory",
+    "Salvage/Found/OutputDatabase.swift": "the new file of rows as found",
+    "Inspector/Browsing/Provenance/FoundRows.swift": "the same, by statements of this project alone",
     "Migration/Custom/Expressions/ExpressionCompilation.swift": "empty tables in memory",
     "Migration/Custom/Expressions/MappingFunctions.swift": "the names of SQLite's functions, in memory",
     "LazaretTesting/Generation/StoreWriting.swift": "a store that is generated",
@@ -32,10 +32,8 @@ struct OpeningPlacesTests {
     for case let path as String in content where path.hasSuffix(".swift") {
       files += 1
       let text = try String(contentsOf: sources.appendingPathComponent(path), encoding: .utf8)
-      // By the module, whose folder lies in that of a floor.
-      let name = path.split(separator: "/").dropFirst().joined(separator: "/")
       let code = text.split(separator: "\n").filter { !$0.drop { $0 == " " }.hasPrefix("//") }
-      if code.contains(where: { line in Self.openings.contains { line.contains($0) } }) { found.insert(name) }
+      if code.contains(where: { line in Self.openings.contains { line.contains($0) } }) { found.insert(path) }
     }
     #expect(files > 500)
     let unknown = found.subtracting(Self.allowed.keys)

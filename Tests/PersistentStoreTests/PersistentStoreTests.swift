@@ -2,9 +2,7 @@ import Foundation
 import GRDB
 import ManagedObjectModel
 import PersistentStore
-import StoreFiles
-import StoreRecords
-import Synchronization
+import Platform
 import SystemPackage
 import Testing
 

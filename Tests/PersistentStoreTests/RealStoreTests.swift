@@ -1,7 +1,6 @@
 import GRDB
 import ManagedObjectModel
 import PersistentStore
-import StoreRecords
 import SystemPackage
 import Testing
 

@@ -1,6 +1,6 @@
 import GRDB
 import PersistentStore
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

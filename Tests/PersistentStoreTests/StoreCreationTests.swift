@@ -1,7 +1,7 @@
 import GRDB
 import ManagedObjectModel
 import PersistentStore
-import PropertyLists
+import Platform
 import SystemPackage
 import Testing
 

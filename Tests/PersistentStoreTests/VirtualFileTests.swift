@@ -1,8 +1,7 @@
 import Foundation
 import GRDB
 import PersistentStore
-import StoreFiles
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

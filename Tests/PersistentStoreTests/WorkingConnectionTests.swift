@@ -1,7 +1,6 @@
 import GRDB
 import PersistentStore
-import StoreFiles
-import Synchronization
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import Foundation
-import PropertyLists
-import StoreFiles
+import Platform
 import Testing
 
 @Suite struct KeyedArchiveTests {

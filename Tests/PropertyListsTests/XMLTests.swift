@@ -1,6 +1,5 @@
 import Foundation
-import PropertyLists
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

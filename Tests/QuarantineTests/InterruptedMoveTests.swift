@@ -1,5 +1,5 @@
-import Quarantine
-import StoreFiles
+import Lazaret
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
-import Quarantine
-import StoreFiles
+import Lazaret
+import Platform
 import SystemPackage
 import TestSupport
 import Testing
@@ -54,6 +54,20 @@ struct QuarantineFolderTests {
 
   func quarantine(_ surroundings: Surroundings = .still()) -> QuarantineFolder {
     QuarantineFolder(folder.appending("Incompatible"), surroundings: surroundings)
+  }
+
+  @Test("A store that made room comes back where no other took its place")
+  func replacementTakenBack() throws {
+    let set = try makeStore()
+    let quarantine = quarantine()
+    try quarantine.noteReplacing(set)
+    _ = try quarantine.add(set, because: Self.facts)
+    #expect(try quarantine.hasInterrupted())
+    #expect(try quarantine.finishInterrupted().map(\.isDone) == [false])
+    #expect(try contents(of: set) == Self.whole)
+    try quarantine.noteReplacing(set)
+    #expect(try quarantine.finishInterrupted().isEmpty && !quarantine.hasInterrupted())
+    #expect(try contents(of: set) == Self.whole)
   }
 
   @Test func leavesTheLargeValuesOfANeighbour() throws {

@@ -1,10 +1,7 @@
 import Foundation
 import GRDB
-import LazaretTesting
-import ManagedObjectModel
-import PersistentStore
-import RecordBrowsing
-import StoreFiles
+import Inspector
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

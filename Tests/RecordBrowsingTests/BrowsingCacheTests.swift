@@ -1,6 +1,5 @@
-import RecordBrowsing
-import StoreFiles
-import Synchronization
+import Inspector
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

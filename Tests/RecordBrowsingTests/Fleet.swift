@@ -1,8 +1,7 @@
 import GRDB
+import Inspector
 import ManagedObjectModel
 import PersistentStore
-import RecordBrowsing
-import StoreFiles
 import SystemPackage
 import TestSupport
 

@@ -1,10 +1,10 @@
 import Backup
 import GRDB
+import Inspector
 import LazaretTesting
 import ManagedObjectModel
-import RecordBrowsing
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

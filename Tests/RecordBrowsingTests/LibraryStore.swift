@@ -1,7 +1,7 @@
 import GRDB
+import Inspector
 import ManagedObjectModel
 import PersistentStore
-import RecordBrowsing
 import SystemPackage
 
 /// A store of books and tags, whose relationship is many-to-many, and ordered on the side of the books.

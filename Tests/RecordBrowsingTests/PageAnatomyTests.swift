@@ -1,7 +1,7 @@
-import RecordBrowsing
+import Inspector
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import TestSupport
 import Testing
 

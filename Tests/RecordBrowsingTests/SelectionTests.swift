@@ -1,8 +1,7 @@
 import GRDB
+import Inspector
 import LazaretTesting
 import ManagedObjectModel
-import RecordBrowsing
-import StoreFiles
 import TestSupport
 import Testing
 

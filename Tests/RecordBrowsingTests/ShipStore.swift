@@ -1,9 +1,7 @@
-import Damage
 import GRDB
+import Inspector
 import LazaretTesting
 import ManagedObjectModel
-import RecordBrowsing
-import StoreFiles
 import SystemPackage
 import TestSupport
 

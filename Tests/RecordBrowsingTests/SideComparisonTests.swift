@@ -1,7 +1,7 @@
 import GRDB
+import Inspector
 import ManagedObjectModel
-import RecordBrowsing
-import StoreFiles
+import Platform
 import TestSupport
 import Testing
 

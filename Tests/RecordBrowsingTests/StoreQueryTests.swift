@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import RecordBrowsing
-import StoreFiles
+import Inspector
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import GRDB
-import RecordBrowsing
-import StoreFiles
+import Inspector
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Foundation
-import RecoveryKit
-import StoreFiles
+import Platform
+import Salvage
 import TestSupport
 import Testing
 

@@ -1,12 +1,8 @@
 import Foundation
 import GRDB
-import LazaretTesting
-import ManagedObjectModel
-import PersistentStore
-import RecoveryKit
+import Platform
 import SQLiteFormat
-import StoreFiles
-import Synchronization
+import Salvage
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import GRDB
+import Platform
 import SQLiteFormat
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

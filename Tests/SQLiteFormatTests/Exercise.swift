@@ -1,5 +1,4 @@
 import SQLiteFormat
-import StoreFiles
 
 /// Calls everything there is on a database, for files of which nothing is known.
 enum Exercise {

@@ -1,6 +1,6 @@
 import GRDB
+import Platform
 import SQLiteFormat
-import StoreFiles
 import Testing
 
 @Suite("The database header, and what is no database")

@@ -1,6 +1,6 @@
 import GRDB
+import Platform
 import SQLiteFormat
-import StoreFiles
 import Synchronization
 import SystemPackage
 import TestSupport
@@ -276,11 +276,11 @@ struct IndexComparisonTests {
 
   /// What adds up rows, and notes the leaves of tables that it is shown.
   private final class Gathering: PageVisitor {
-    let rows: Mutex<IndexedRows>
-    let seen = Mutex<[UInt32: [(page: UInt32, rows: Int)]]>([:])
+    let rows: Platform.Mutex<IndexedRows>
+    let seen = Platform.Mutex<[UInt32: [(page: UInt32, rows: Int)]]>([:])
 
     init(_ files: StoreFixture.Files, _ schema: Schema) throws {
-      rows = Mutex(try IndexedRows(DatabaseContent(try files.open()), schema))
+      rows = Platform.Mutex(try IndexedRows(DatabaseContent(try files.open()), schema))
     }
 
     func visit(_ page: BTreePage, _ cells: [Cell], ofTree root: UInt32) throws(FormatError) {

@@ -1,6 +1,6 @@
 import GRDB
+import Platform
 import SQLiteFormat
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing
@@ -168,6 +168,32 @@ struct JournalTests {
     other.journal = journal + Array("bytes that are no part of it".utf8)
     let junk = try other.open()
     #expect(try junk.rollbackJournal?.isReadToItsEnd == false && junk.content() == before)
+  }
+
+  @Test("A segment that was not on the disk for certain is left out, as SQLite leaves it out")
+  func unsynced() throws {
+    let (files, _) = try midTransaction("PRAGMA synchronous = FULL")
+    let journal = try #require(files.journal)
+    let headers = stride(from: 0, to: journal.count - 28, by: 512).filter {
+      journal[$0..<($0 + 8)].elementsEqual(RollbackJournal.magic)
+    }
+    func word(_ place: Int) -> UInt32 { journal[place..<(place + 4)].reduce(0) { $0 << 8 | UInt32($1) } }
+    /// The pages in the segments before an offset.
+    func pages(before end: Int) -> Set<UInt32> {
+      Set(
+        headers.filter { $0 < end }.flatMap { header in
+          (0..<Int(word(header + 8))).map { word(header + 512 + $0 * 1032) }
+        })
+    }
+    try #require(headers.count > 3)
+    for start in headers.dropFirst() {
+      var changed = journal
+      // Magic bytes and count are written when the segment is on the disk.
+      for place in start..<(start + 12) { changed[place] = 0 }
+      #expect(try Set(RollbackJournal(MemoryBytes(changed)).pages) == pages(before: start), "\(start)")
+      let all = try RollbackJournal(MemoryBytes(changed), takesUnsynced: true)
+      #expect(Set(all.pages).isSuperset(of: pages(before: .max)) && all.isReadToItsEnd, "\(start)")
+    }
   }
 
   @Test("The super-journal's name is read from the end, and decides")

@@ -1,6 +1,5 @@
 import GRDB
 import SQLiteFormat
-import StoreFiles
 import TestSupport
 import Testing
 

@@ -2,9 +2,9 @@ import Foundation
 import GRDB
 import ManagedObjectModel
 import PersistentStore
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,9 +1,7 @@
-import Damage
 import Foundation
 import LazaretTesting
-import RecoveryKit
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
-import Damage
 import GRDB
+import LazaretTesting
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import GRDB
+import Platform
 import SQLiteFormat
-import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,10 +1,7 @@
-import Damage
 import GRDB
 import LazaretTesting
-import PersistentStore
-import RecoveryKit
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -3,7 +3,6 @@ import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import GRDB
-import SQLiteFormat
+import Platform
 import Salvage
-import StoreFiles
 import TestSupport
 import Testing
 

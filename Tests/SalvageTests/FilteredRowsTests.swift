@@ -3,8 +3,6 @@ import ManagedObjectModel
 import Migration
 import PersistentStore
 import Salvage
-import StoreFiles
-import StoreRecords
 import TestSupport
 import Testing
 

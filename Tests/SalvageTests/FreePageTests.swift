@@ -1,7 +1,7 @@
 import GRDB
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import TestSupport
 import Testing
 

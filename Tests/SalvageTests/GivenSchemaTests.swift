@@ -1,7 +1,6 @@
 import GRDB
 import PersistentStore
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

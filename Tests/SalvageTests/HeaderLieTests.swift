@@ -1,6 +1,4 @@
 import GRDB
-import Salvage
-import StoreFiles
 import TestSupport
 import Testing
 

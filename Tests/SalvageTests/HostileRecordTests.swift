@@ -1,6 +1,5 @@
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import TestSupport
 import Testing
 

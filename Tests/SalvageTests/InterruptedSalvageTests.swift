@@ -1,7 +1,6 @@
 import Foundation
-import PersistentStore
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 import PersistentStore
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

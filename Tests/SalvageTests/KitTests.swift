@@ -1,11 +1,8 @@
-import Damage
 import Foundation
 import GRDB
 import LazaretTesting
-import PersistentStore
-import RecoveryKit
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import GRDB
 import PersistentStore
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

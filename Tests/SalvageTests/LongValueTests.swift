@@ -1,9 +1,8 @@
 import Foundation
 import GRDB
-import PageRecovery
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

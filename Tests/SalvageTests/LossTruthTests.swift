@@ -1,9 +1,7 @@
 import GRDB
-import ManagedObjectModel
 import PersistentStore
-import RecoveryKit
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

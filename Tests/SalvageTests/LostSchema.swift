@@ -1,5 +1,5 @@
 import GRDB
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 import GRDB
 import PersistentStore
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 

@@ -1,10 +1,10 @@
-import Damage
 import Foundation
 import GRDB
+import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

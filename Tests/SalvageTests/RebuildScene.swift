@@ -1,11 +1,8 @@
-import Damage
-import Examination
 import GRDB
 import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 

@@ -2,8 +2,8 @@ import GRDB
 import LazaretTesting
 import ManagedObjectModel
 import PersistentStore
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,7 @@
 import Foundation
 import GRDB
-import RecoveryKit
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
+import Platform
 import SQLiteFormat
-import Salvage
-import StoreFiles
 import TestSupport
 
 extension SalvageScene {

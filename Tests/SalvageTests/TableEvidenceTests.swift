@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
+import Platform
 import SQLiteFormat
 import Salvage
-import StoreFiles
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import GRDB
+import Platform
 import Salvage
-import StoreFiles
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import Scrubbing
-import StoreFiles
+import Platform
+import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing

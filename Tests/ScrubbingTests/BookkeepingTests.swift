@@ -2,8 +2,7 @@ import Foundation
 import GRDB
 import LazaretTesting
 import ManagedObjectModel
-import Scrubbing
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,4 @@
-import Damage
 import LazaretTesting
-import Scrubbing
-import StoreFiles
 import TestSupport
 import Testing
 

@@ -1,8 +1,7 @@
 import Foundation
 import GRDB
 import LazaretTesting
-import Scrubbing
-import StoreFiles
+import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Scrubbing
-import StoreFiles
+import Platform
+import SupportBundle
 import TestSupport
 import Testing
 

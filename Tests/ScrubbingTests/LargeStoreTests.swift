@@ -1,6 +1,6 @@
 import Foundation
-import Scrubbing
-import StoreFiles
+import Platform
+import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,5 +1,4 @@
-import Scrubbing
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

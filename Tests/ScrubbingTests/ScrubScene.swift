@@ -1,12 +1,10 @@
-import Damage
 import Foundation
 import GRDB
 import LazaretTesting
 import ManagedObjectModel
-import PersistentStore
+import Platform
 import Salvage
-import Scrubbing
-import StoreFiles
+import SupportBundle
 import SystemPackage
 import TestSupport
 

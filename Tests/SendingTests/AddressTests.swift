@@ -1,5 +1,5 @@
-import Sending
-import StoreFiles
+import Platform
+import SupportBundle
 import Testing
 
 struct AddressTests {

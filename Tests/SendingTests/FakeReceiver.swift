@@ -1,8 +1,6 @@
 import Foundation
-import Sending
-import StoreFiles
-import Synchronization
-import TusProtocol
+import Platform
+import SupportBundle
 
 /// A receiver in memory: tus 1.0 and `PUT`, with troubles that a test orders.
 final class FakeReceiver: UploadTransport {

@@ -1,8 +1,6 @@
-import Quarantine
-import Sending
-import StoreFiles
+import Lazaret
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,5 @@
-import Sending
-import StoreFiles
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

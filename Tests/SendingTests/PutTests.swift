@@ -1,8 +1,6 @@
 import Foundation
-import Sending
-import StoreFiles
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
-import Sending
-import StoreFiles
+import Platform
+import SupportBundle
 import Testing
-import TusProtocol
 
 struct RetryTests {
   @Test func pausesGrowFromASecondToFiveMinutesAndAreDrawnBelow() {

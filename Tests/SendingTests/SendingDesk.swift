@@ -1,7 +1,4 @@
-import AgeEncryption
-import BundleWriting
-import Sending
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -1,9 +1,8 @@
 import HTTPServer
 import ObjectStorage
-import Sending
+import Platform
 import StorageServers
-import StoreFiles
-import Synchronization
+import SupportBundle
 import SystemPackage
 import TestSupport
 import Testing
@@ -154,7 +153,7 @@ struct TransportTests {
     let error = try #require(throws: TransportError.self) {
       try CurlTransport(answerSeconds: 1).send(UploadRequest(.get, try Self.address(server.port))) { _ in }
     }
-    #expect(error.kind == .connection && error.detail.contains("took too long"))
+    #expect(error.kind == .connection)
   }
 
   @Test(

@@ -1,11 +1,8 @@
-import Sending
-import StoreFiles
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing
-import TusProtocol
 
 /// A bundle sent in parts, and everything that a receiver and a line can do meanwhile.
 struct TusTests {

@@ -1,7 +1,5 @@
-import Compatibility
 package import ObjectStorage
-import StoreFiles
-import TusProtocol
+import Platform
 
 /// A server with one bucket in memory, which fails as it is told to.
 ///

@@ -1,5 +1,4 @@
 package import ObjectStorage
-import StoreFiles
 import TestSupport
 
 /// The server of the S3 protocol that the environment names; `Scripts/servers` starts one.

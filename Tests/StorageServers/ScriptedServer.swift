@@ -1,5 +1,4 @@
-import Compatibility
-import StoreFiles
+import Platform
 
 #if canImport(Glibc)
   import Glibc

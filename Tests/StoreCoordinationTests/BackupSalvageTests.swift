@@ -1,6 +1,10 @@
+import Backup
 import GRDB
+import Lazaret
+import PersistentStore
+import Platform
 import Salvage
-import StoreCoordination
+import SystemPackage
 import TestSupport
 import Testing
 

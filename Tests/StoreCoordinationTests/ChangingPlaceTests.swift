@@ -1,5 +1,7 @@
-import StoreCoordination
-import Synchronization
+import Lazaret
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,11 @@
-import Damage
 import GRDB
-import StoreCoordination
+import Lazaret
+import LazaretTesting
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,8 +1,11 @@
 import Foundation
 import GRDB
+import Lazaret
 import Migration
+import PersistentStore
+import Platform
 import Salvage
-import StoreCoordination
+import SystemPackage
 import TestSupport
 import Testing
 

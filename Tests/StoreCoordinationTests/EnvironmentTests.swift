@@ -1,5 +1,7 @@
 import GRDB
-import StoreCoordination
+import Lazaret
+import PersistentStore
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,7 +1,10 @@
 import Foundation
-import StoreCoordination
-import StoreFiles
+import Lazaret
+import Migration
+import PersistentStore
+import Platform
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -10,7 +13,7 @@ import Testing
 struct ExchangeTests {
   /// What the store's folder had when the store's name stood for nothing.
   private final class Gaps: Sendable {
-    private let found = Mutex([String]())
+    private let found = Platform.Mutex([String]())
     var all: [String] { found.withLock { $0 } }
 
     /// A file system whose every step is preceded by a look for the store.

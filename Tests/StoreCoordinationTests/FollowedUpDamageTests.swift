@@ -1,8 +1,10 @@
 import Foundation
 import GRDB
+import Lazaret
+import PersistentStore
+import Platform
 import SQLiteFormat
-import StoreCoordination
-import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,5 +1,9 @@
 import GRDB
-import StoreCoordination
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

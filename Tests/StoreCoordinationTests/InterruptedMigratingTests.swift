@@ -1,7 +1,10 @@
 import Foundation
+import Lazaret
+import ManagedObjectModel
 import Migration
-import StoreCoordination
-import StoreFiles
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,4 +1,8 @@
-import StoreCoordination
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,10 @@
+import Backup
 import GRDB
-import StoreCoordination
-import Synchronization
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,9 +1,15 @@
+import Backup
 import Foundation
 import GRDB
+import Lazaret
 import Logging
+import ManagedObjectModel
 import Migration
-import StoreCoordination
+import PersistentStore
+import Platform
+import SQLiteFormat
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -12,7 +18,7 @@ struct MigratingOpeningTests {
   @Test func anOutdatedStoreIsMigratedStepByStep() throws {
     let scene = try MigratingScene()
     let before = try scene.parts(scene.store)
-    let seen = Mutex<[String]>([])
+    let seen = Platform.Mutex<[String]>([])
     let observer = OpeningObserver { progress in
       let words = "\(progress.phase.rawValue) \(progress.step ?? "-") \(progress.completed) of \(progress.total)"
       seen.withLock { $0.append(words) }
@@ -149,7 +155,7 @@ struct MigratingOpeningTests {
   func thePolicyMayReplaceAStoreThatCannotBeMigrated(remedy: OpeningPolicy.Remedy) throws {
     let scene = try Self.failing()
     let before = try scene.parts(scene.store)
-    let attempts = Mutex(0)
+    let attempts = Platform.Mutex(0)
     let observer = OpeningObserver { if $0.phase == .migrating { attempts.withLock { $0 += 1 } } }
     let policy = OpeningPolicy(
       whenDamaged: .refuse, whenIncompatible: .refuse, whenMigrationFails: remedy, migrationRetries: 2)
@@ -360,7 +366,7 @@ struct MigratingOpeningTests {
   }
 
   private final class LockedLines: Sendable {
-    private let lines = Mutex<[String]>([])
+    private let lines = Platform.Mutex<[String]>([])
     func add(_ line: String) { lines.withLock { $0.append(line) } }
     var all: [String] { lines.withLock { $0 } }
   }

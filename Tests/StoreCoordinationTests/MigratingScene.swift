@@ -1,8 +1,13 @@
 import Foundation
 import GRDB
+import Lazaret
 import Logging
+import ManagedObjectModel
 import Migration
-import StoreCoordination
+import PersistentStore
+import Platform
+import SQLiteFormat
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,7 +1,9 @@
 import Foundation
 import GRDB
-import StoreCoordination
-import Synchronization
+import Lazaret
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,7 +1,10 @@
+import Backup
 import GRDB
-import RecoveryKit
+import Lazaret
+import PersistentStore
+import Platform
 import Salvage
-import StoreCoordination
+import SystemPackage
 import TestSupport
 import Testing
 

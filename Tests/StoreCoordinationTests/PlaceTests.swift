@@ -1,4 +1,7 @@
-import StoreCoordination
+import Lazaret
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,9 @@
+import Backup
 import Foundation
 import GRDB
-import StoreCoordination
+import Lazaret
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

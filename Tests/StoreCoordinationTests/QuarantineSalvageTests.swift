@@ -1,8 +1,11 @@
 import Foundation
 import GRDB
+import Lazaret
 import LazaretTesting
-import StoreCoordination
-import Synchronization
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import Salvage
 import TestSupport
 import Testing
 

@@ -1,4 +1,6 @@
-import StoreCoordination
+import Lazaret
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,10 @@
 import GRDB
-import StoreCoordination
-import StoreRecords
+import Lazaret
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

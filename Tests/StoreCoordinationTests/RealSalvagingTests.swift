@@ -1,6 +1,10 @@
-import Damage
 import GRDB
-import StoreCoordination
+import Lazaret
+import LazaretTesting
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,9 @@
 import GRDB
-import RecoveryKit
-import StoreCoordination
+import Lazaret
+import PersistentStore
+import Platform
+import Salvage
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,9 @@
 import GRDB
+import Lazaret
 import Migration
-import StoreCoordination
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import Platform
 import Synchronization
 import Testing
 
@@ -43,7 +44,7 @@ final class SQLiteTrouble: Sendable {
   private let id: Int
 
   private static let ids = Atomic<Int>(0)
-  private static let current = Mutex<[Int: SQLiteTrouble]>([:])
+  private static let current = Platform.Mutex<[Int: SQLiteTrouble]>([:])
 
   /// - Parameters:
   ///   - number: which call of the fault's kind it happens at, from 1; 0 for never.

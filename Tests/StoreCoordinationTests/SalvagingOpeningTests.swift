@@ -1,8 +1,10 @@
-import Damage
 import GRDB
-import StoreCoordination
-import StoreRecords
+import Lazaret
+import PersistentStore
+import Platform
+import Salvage
 import Synchronization
+import SystemPackage
 import TestSupport
 import Testing
 
@@ -232,7 +234,7 @@ struct SalvagingOpeningTests {
   // MARK: Progress and cancellation
 
   private static func cancelling(at phase: OpeningProgress.Phase) -> OpeningObserver {
-    let seen = Mutex(false)
+    let seen = Platform.Mutex(false)
     return OpeningObserver { progress in
       if progress.phase == phase { seen.withLock { $0 = true } }
     } isCancelled: {
@@ -242,7 +244,7 @@ struct SalvagingOpeningTests {
 
   @Test func progressGrowsAndTellsThePhases() throws {
     let scene = try SalvagingScene()
-    let seen = Mutex<[OpeningProgress]>([])
+    let seen = Platform.Mutex<[OpeningProgress]>([])
     let observer = OpeningObserver { progress in seen.withLock { $0.append(progress) } }
     try scene.coordinator().open(scene.scene.store(), observer: observer).store.close()
     let progress = seen.withLock { $0 }

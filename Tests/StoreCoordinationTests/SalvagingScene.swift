@@ -1,7 +1,10 @@
-import Damage
 import GRDB
+import Lazaret
 import LazaretTesting
-import StoreCoordination
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,5 +1,10 @@
 import GRDB
-import StoreCoordination
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SQLiteFormat
+import SystemPackage
 import TestSupport
 import Testing
 

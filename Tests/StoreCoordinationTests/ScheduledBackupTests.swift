@@ -1,5 +1,9 @@
+import Backup
 import GRDB
-import StoreCoordination
+import Lazaret
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

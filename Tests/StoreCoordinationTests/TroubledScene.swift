@@ -1,6 +1,10 @@
 import GRDB
+import Lazaret
+import ManagedObjectModel
 import Migration
-import StoreCoordination
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,4 +1,9 @@
-import StoreCoordination
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import Salvage
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,6 +1,8 @@
 import GRDB
-import StoreCoordination
-import StoreRecords
+import Lazaret
+import PersistentStore
+import Platform
+import SystemPackage
 import TestSupport
 import Testing
 

@@ -1,8 +1,6 @@
 import Foundation
 import GRDB
-import Scrubbing
-import StoreExport
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -1,7 +1,6 @@
 import Foundation
 import GRDB
-import StoreExport
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

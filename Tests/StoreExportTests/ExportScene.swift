@@ -1,10 +1,7 @@
-import AgeEncryption
-import Damage
 import Foundation
 import GRDB
-import StoreCoordination
-import StoreExport
-import StoreFiles
+import LazaretTesting
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -1,8 +1,5 @@
-import BundleWriting
-import StoreExport
-import StoreFiles
+import Platform
 import SupportBundle
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,8 +1,6 @@
-import ExportCoordination
 import Foundation
-import StoreCoordination
-import StoreExport
-import StoreFiles
+import Lazaret
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -1,8 +1,6 @@
-import BundleWriting
-import Damage
 import Foundation
-import StoreExport
-import StoreFiles
+import LazaretTesting
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

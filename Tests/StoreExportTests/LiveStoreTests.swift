@@ -1,6 +1,5 @@
 import GRDB
-import StoreExport
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

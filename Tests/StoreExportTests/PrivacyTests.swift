@@ -1,9 +1,6 @@
 import Foundation
 import GRDB
-import LazaretTesting
-import StoreCoordination
-import StoreExport
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

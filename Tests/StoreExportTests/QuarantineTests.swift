@@ -1,10 +1,7 @@
-import AgeEncryption
-import BundleWriting
-import ExportCoordination
 import Foundation
-import StoreCoordination
-import StoreExport
-import StoreFiles
+import Lazaret
+import Platform
+import Salvage
 import SupportBundle
 import SystemPackage
 import TestSupport
@@ -92,7 +89,7 @@ struct QuarantineExportTests {
     let scene = try ExportScene.plain()
     for level in BundleLevel.allCases {
       let preview = try scene.exporter().preview(ExportOptions(level: level))
-      let notice = Notice.consent(to: preview)
+      let notice = OpeningNotice.consent(to: preview)
       #expect(notice.key == "lazaret.notice.send-report.\(level.rawValue)")
       #expect(notice.actions.map(\.key).first == "lazaret.action.send")
       #expect(notice.message.contains("B will be sent."))

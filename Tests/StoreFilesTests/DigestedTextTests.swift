@@ -1,4 +1,4 @@
-import StoreFiles
+import Platform
 import SystemPackage
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import StoreFiles
+import Platform
 import Testing
 
 /// The one writer of JSON, read back by Foundation.

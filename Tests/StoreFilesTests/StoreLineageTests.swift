@@ -1,4 +1,4 @@
-import StoreFiles
+import Platform
 import Testing
 
 /// Which evidence counts for a store, by generation and date.

@@ -1,7 +1,4 @@
-import AgeEncryption
-import Archives
-import BundleWriting
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -1,6 +1,4 @@
-import AgeEncryption
-import Archives
-import StoreFiles
+import Platform
 import SupportBundle
 import SystemPackage
 import TestSupport

@@ -1,6 +1,6 @@
 import Foundation
 import ManagedObjectModel
-import StoreFiles
+import Platform
 import SwiftModelSources
 import SystemPackage
 import TestSupport

@@ -1,5 +1,5 @@
 import ManagedObjectModel
-import StoreFiles
+import Platform
 import SwiftModelSources
 import SystemPackage
 import Testing

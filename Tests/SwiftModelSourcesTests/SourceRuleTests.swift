@@ -1,5 +1,4 @@
 import ManagedObjectModel
-import StoreFiles
 import SwiftModelSources
 import SystemPackage
 import Testing

@@ -1,5 +1,5 @@
 import Foundation
-import StoreFiles
+import Platform
 package import SystemPackage
 
 #if canImport(Glibc)

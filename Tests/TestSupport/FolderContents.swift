@@ -1,4 +1,4 @@
-import StoreFiles
+import Platform
 package import SystemPackage
 
 /// Everything in a folder, down to the last byte: what tests compare to see that nothing was touched.

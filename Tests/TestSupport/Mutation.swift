@@ -1,4 +1,4 @@
-import StoreFiles
+import Platform
 
 /// Damage of the kinds that disks, cables and programs do, drawn from a seed.
 package struct Mutation: Sendable {

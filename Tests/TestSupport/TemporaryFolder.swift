@@ -1,4 +1,4 @@
-import StoreFiles
+import Platform
 package import SystemPackage
 
 #if canImport(Glibc)

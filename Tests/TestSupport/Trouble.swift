@@ -1,4 +1,4 @@
-package import StoreFiles
+package import Platform
 import Synchronization
 package import SystemPackage
 

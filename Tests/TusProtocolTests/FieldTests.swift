@@ -1,5 +1,5 @@
+import Platform
 import Testing
-import TusProtocol
 
 @Suite struct FieldTests {
   @Test func metadataComesBack() {

@@ -1,5 +1,4 @@
-internal import AgeEncryption
-internal import StoreFiles
+internal import Platform
 
 /// Reads bytes as encrypted files.
 enum AgeReading {

@@ -1,6 +1,4 @@
-internal import Archives
-internal import BundleWriting
-internal import StoreFiles
+internal import Platform
 internal import SupportBundle
 internal import SystemPackage
 

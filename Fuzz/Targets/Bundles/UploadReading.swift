@@ -1,6 +1,5 @@
-internal import Sending
-internal import StoreFiles
-internal import TusProtocol
+internal import Platform
+internal import SupportBundle
 
 /// Reads bytes as what senders and receivers say: header fields, a receipt.
 enum UploadReading {

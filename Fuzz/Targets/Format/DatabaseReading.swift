@@ -1,5 +1,5 @@
+internal import Platform
 internal import SQLiteFormat
-internal import StoreFiles
 
 /// Calls everything there is on a database.
 enum DatabaseReading {

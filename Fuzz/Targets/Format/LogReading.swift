@@ -1,5 +1,5 @@
+internal import Platform
 internal import SQLiteFormat
-internal import StoreFiles
 
 /// Reads bytes as a log and as a journal, also with the checksums put right, which a fuzzer cannot guess.
 enum LogReading {

@@ -1,5 +1,4 @@
 internal import SQLiteFormat
-internal import StoreFiles
 
 /// The files of a store in one input: the main file, and from the magic number of a log or a journal on, that.
 ///

@@ -1,4 +1,4 @@
-internal import PropertyLists
+internal import Platform
 
 /// Changes to a keyed archive that bytes dictate: each takes the next bytes for where and what.
 struct ArchiveEdits {

@@ -1,6 +1,5 @@
 internal import ManagedObjectModel
-internal import PropertyLists
-internal import StoreFiles
+internal import Platform
 
 /// Reads bytes as property lists, archives, XML and predicates.
 enum ListReading {

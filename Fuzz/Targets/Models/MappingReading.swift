@@ -1,7 +1,5 @@
-internal import ManagedObjectModel
 internal import Migration
-internal import PropertyLists
-internal import StoreFiles
+internal import Platform
 
 /// Reads bytes as mappings from one version of a model to the next.
 enum MappingReading {

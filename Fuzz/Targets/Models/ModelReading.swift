@@ -1,8 +1,6 @@
 internal import ManagedObjectModel
-internal import ModelPresentation
 internal import PersistentStore
-internal import PropertyLists
-internal import StoreFiles
+internal import Platform
 
 /// Reads bytes as models in each of their forms.
 enum ModelReading {

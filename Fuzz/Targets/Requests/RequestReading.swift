@@ -1,5 +1,5 @@
 internal import HTTPServer
-internal import StoreFiles
+internal import Platform
 
 /// Reads bytes as a request: the first line is the address, then header fields to an empty line, then the body.
 enum RequestReading {

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import ManagedObjectModel
-internal import PropertyLists
+internal import Platform
 
 /// Mapping models of Core Data's between both versions of the example model.
 enum SeedMappings {

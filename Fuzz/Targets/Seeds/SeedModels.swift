@@ -1,5 +1,5 @@
 internal import ManagedObjectModel
-internal import PropertyLists
+internal import Platform
 
 /// The models that seeds are of, in two versions.
 enum SeedModels {

@@ -1,8 +1,8 @@
 internal import GRDB
 internal import LazaretTesting
 internal import ManagedObjectModel
-internal import RecoveryKit
-internal import StoreFiles
+internal import Platform
+internal import Salvage
 internal import SystemPackage
 
 /// Small databases of many shapes that SQLite itself writes.

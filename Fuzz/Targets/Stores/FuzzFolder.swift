@@ -1,4 +1,4 @@
-internal import StoreFiles
+internal import Platform
 internal import SystemPackage
 
 /// A folder for one input whose reader wants a file; it goes with everything in it.

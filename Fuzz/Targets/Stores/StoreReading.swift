@@ -1,12 +1,10 @@
-internal import Examination
 internal import Foundation
+internal import Lazaret
 internal import ManagedObjectModel
 internal import PersistentStore
-internal import Quarantine
-internal import RecoveryKit
+internal import Platform
 internal import Salvage
-internal import Scrubbing
-internal import StoreFiles
+internal import SupportBundle
 internal import SystemPackage
 
 /// Reads bytes as stores and as what lies beside them.

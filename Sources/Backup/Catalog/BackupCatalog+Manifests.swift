@@ -1,0 +1,144 @@
+import Platform
+
+extension BackupCatalog {
+  /// Reads what is known of a backup: from the manifest beside it, from the copy in its file, or from the headers of its blocks.
+  ///
+  /// - Parameter usesCopies: whether what lies there without a manifest may be taken for a backup.
+  static func readManifest(
+    into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection,
+    usesCopies: Bool
+  ) throws(BackupError) {
+    let name = "\(backup.id)\(BackupManifest.suffix)"
+    var problem = StoredBackup.Problem(
+      code: .manifestMissing, words: "it has no manifest: it was not finished, or the manifest was removed")
+    if sizes[name] != nil {
+      do throws(BackupError) {
+        guard let bytes = try content(name, sizes, limit: BackupManifest.limit, place, section) else {
+          throw BackupError(
+            .manifestUnreadable, operation: "read the manifest", detail: "it is too large to be one")
+        }
+        let manifest = try BackupManifest(json: bytes, of: backup.id)
+        if try note(manifest, bytes, into: &backup, sizes, place, section) { return }
+        problem = .init(
+          code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
+      } catch {
+        switch error.kind {
+        case .manifestChanged:
+          problem = .init(code: .manifestChanged, words: "its manifest was changed after it was written", file: name)
+        case .manifestUnreadable, .manifestTooNew:
+          problem = .init(
+            code: .manifestUnreadable, words: "its manifest cannot be read: \(error.detail)", file: name)
+        case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
+          .compressionUnavailable, .locked, .encryptionMissing, .request, .unknownEntity, .store, .otherGeneration,
+          .otherStore,
+          .policyUnreadable, .cancelled, .place, .file:
+          throw error
+        }
+        // What a later version wrote is not for this one to make anew.
+        if error.kind == .manifestTooNew {
+          backup.problems.append(problem)
+          return
+        }
+      }
+    }
+    guard usesCopies, try readCopy(into: &backup, sizes, place, section, insteadOf: problem) else {
+      backup.problems.append(problem)
+      return
+    }
+  }
+
+  /// Takes down a manifest that lies beside its backup; false for one that was changed.
+  private static func note(
+    _ manifest: BackupManifest, _ bytes: [UInt8], into backup: inout StoredBackup, _ sizes: [String: Int64],
+    _ place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) -> Bool {
+    if manifest.digest == nil {
+      let digest = FileDigest(of: bytes).hexadecimal
+      // It was verified, and was another one then.
+      if let verified = backup.proof?.manifest, verified != digest { return false }
+      // One that lost its digest: the file behind its blocks has more than it says.
+      for file in manifest.files where file.members != nil {
+        guard let size = sizes[file.name], size > file.bytes,
+          try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, section) != nil
+        else { continue }
+        return false
+      }
+      backup.manifestSource = .earlier
+      backup.manifestDigest = digest
+    } else {
+      backup.manifestDigest = manifest.digest
+    }
+    backup.manifest = manifest
+    backup.manifestLength = bytes.count
+    return true
+  }
+
+  /// Reads what is known of a backup whose manifest is lost or changed; false where nothing is.
+  private static func readCopy(
+    into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection,
+    insteadOf problem: StoredBackup.Problem
+  ) throws(BackupError) -> Bool {
+    let id = backup.id
+    for role in BackupManifest.File.Role.allCases where role == .database || role == .delta || role.isEvidence {
+      guard let (name, packing) = role.packedFile(of: id, among: sizes), let size = sizes[name],
+        let bytes = try ManifestCopy.read(name, packedBy: packing, size: size, in: place, section),
+        let manifest = manifest(bytes, of: id), manifest.carrier?.name == name
+      else { continue }
+      backup.manifest = manifest
+      backup.manifestDigest = manifest.digest
+      backup.manifestLength = bytes.count
+      backup.manifestSource = .copy
+      let words =
+        problem.file == nil ? "its manifest is missing" : problem.words
+      backup.warnings.append(
+        .init(
+          code: problem.code, words: "\(words); the copy in \(name) is used", file: "\(id)\(BackupManifest.suffix)"))
+      return true
+    }
+    guard let manifest = try BlockSurvey.manifest(of: id, sizes, place, section) else { return false }
+    backup.manifest = manifest
+    backup.manifestSource = .rebuilt
+    let words = problem.file == nil ? "its manifest is missing" : problem.words
+    backup.warnings.append(
+      .init(
+        code: problem.code, words: "\(words); what is known of it is read from its blocks",
+        file: "\(id)\(BackupManifest.suffix)"))
+    return true
+  }
+
+  /// The manifest that a copy is; nil where it is that of another backup.
+  private static func manifest(_ bytes: [UInt8], of id: BackupIdentifier) -> BackupManifest? {
+    // What has a right digest and is no manifest of this backup was put there by something else.
+    try? BackupManifest(json: bytes, of: id)
+  }
+
+  /// The backups that are being written, or moved between the sections: what lies of them here without a manifest is not
+  /// taken for a backup.
+  ///
+  /// A manifest that has got its name since the place was listed is added to the objects.
+  static func onTheirWay(
+    _ groups: inout [BackupIdentifier: [BackupObject]], _ place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) -> Set<BackupIdentifier> {
+    let headless = groups.filter { id, objects in
+      !objects.contains { $0.name == "\(id)\(BackupManifest.suffix)" } && objects.contains { isPacked($0.name) }
+    }.map(\.key)
+    guard !headless.isEmpty else { return [] }
+    let other: BackupSection = section == .kept ? .trash : .kept
+    let elsewhere = Set(try place.unfinished() + place.list(other).map(\.name))
+    let now = Dictionary(grouping: try place.list(section)) { identifier(of: $0.name) }
+    var onTheirWay: Set<BackupIdentifier> = []
+    for id in headless {
+      let name = "\(id)\(BackupManifest.suffix)"
+      if let objects = now[id], objects.contains(where: { $0.name == name }) {
+        groups[id] = objects
+      } else if elsewhere.contains(name) {
+        onTheirWay.insert(id)
+      }
+    }
+    return onTheirWay
+  }
+
+  private static func isPacked(_ name: String) -> Bool {
+    BackupCompression.allCases.contains { name.hasSuffix($0.fileEnding) }
+  }
+}

@@ -1,0 +1,361 @@
+import Platform
+import SQLiteFormat
+package import Salvage
+import SystemPackage
+
+/// What lies in a place: backups whole and broken, and what belongs to none.
+package struct BackupCatalog: Sendable {
+  /// The place.
+  package let place: any BackupPlace
+
+  /// The part of the place.
+  package let section: BackupSection
+
+  /// All backups of the place's store, newest first, broken ones included.
+  package let backups: [StoredBackup]
+
+  /// What lies in the same folder and is of another store, or not known to be of this one, newest first.
+  package let others: [StoredBackup]
+
+  /// The objects that belong to no backup, by name; other software, or a migration, may have put them there.
+  package let strays: [BackupObject]
+
+  /// All that lies in the folder, of whichever store.
+  var all: [StoredBackup] { backups + others }
+
+  private let byIdentifier: [BackupIdentifier: StoredBackup]
+
+  /// Reads a place: names, sizes, manifests and proofs.
+  ///
+  /// A backup that is broken is listed with what is wrong with it; only a place that cannot be read is an error.
+  package init(of place: any BackupPlace, section: BackupSection = .kept) throws(BackupError) {
+    self.place = place
+    self.section = section
+    var groups: [BackupIdentifier: [BackupObject]] = [:]
+    var strays: [BackupObject] = []
+    for object in try place.list(section) {
+      if let id = Self.identifier(of: object.name) {
+        groups[id, default: []].append(object)
+      } else {
+        strays.append(object)
+      }
+    }
+    let onTheirWay = try Self.onTheirWay(&groups, place, section)
+    var named: [(id: BackupIdentifier, objects: [BackupObject])] = []
+    for (id, objects) in groups.ordered(by: { $0.key < $1.key }) {
+      let (own, others) = Self.sorted(objects, of: id)
+      strays += others
+      if !own.isEmpty { named.append((id, own)) }
+    }
+    let read = try place.atOnce(named) { (id, objects) throws(BackupError) in
+      try Self.readUnlessGone(id, objects, place, section, usesCopies: !onTheirWay.contains(id))
+    }
+    var found: [BackupIdentifier: StoredBackup] = [:]
+    for backup in read.compactMap(\.self) { found[backup.id] = backup }
+    // What a migration keeps does not say of which store it is; the others of the place do.
+    let owner = place.owner
+    let owned = { (backup: StoredBackup) in owner?.owns(backup.id, backup.manifest) ?? true }
+    let own = Set(found.values.filter(owned).map(\.id))
+    let known = found.values.filter { own.contains($0.id) && $0.manifest.map { !$0.namesNoStore } ?? false }
+      .max { $0.id < $1.id }
+    if let store = known?.manifest?.store {
+      for id in own where found[id]?.manifest?.kind == .original {
+        found[id]?.manifest?.store = .init(path: store.path, kind: store.kind)
+      }
+    }
+    // Parents come before their children, so that what is wrong with one is known to the next.
+    for id in found.keys.sorted() {
+      if let problem = found[id].flatMap({ Self.parentProblem(of: $0, in: found) }) {
+        found[id]?.problems.append(problem)
+      }
+    }
+    byIdentifier = found
+    backups = found.values.filter { own.contains($0.id) }.ordered { $0.id > $1.id }
+    others = found.values.filter { !own.contains($0.id) }.ordered { $0.id > $1.id }
+    self.strays = strays.ordered { $0.name < $1.name }
+  }
+
+  /// The backup of that name.
+  ///
+  /// - Throws: `no-such-backup`.
+  package func backup(_ id: BackupIdentifier) throws(BackupError) -> StoredBackup {
+    guard let backup = byIdentifier[id] else {
+      throw BackupError(
+        .notFound, operation: "find the backup", path: nil,
+        detail: "no backup \(id) lies in \(printable(place.location))",
+        hint: "List what is there with: lazaret backup list")
+    }
+    return backup
+  }
+
+  /// Whether a backup in the folder is of another store, or not known to be of the place's.
+  package func isOther(_ id: BackupIdentifier) -> Bool { others.contains { $0.id == id } }
+
+  /// The backups that restoring one reads, the full one first and itself last.
+  ///
+  /// - Throws: `no-such-backup`, or `backup-chain-broken` where one of them is missing or not whole.
+  package func chain(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
+    var chain = [try backup(id)]
+    while let first = chain.first, let parent = first.manifest?.parent {
+      // Parents are older than their children, so that this comes to an end.
+      guard let next = byIdentifier[parent], parent < first.id else {
+        throw BackupError(
+          .chainBroken, operation: "follow the chain of backup \(id)",
+          detail: "backup \(parent), whose pages backup \(first.id) leaves out, is not there")
+      }
+      chain.insert(next, at: 0)
+    }
+    if let broken = chain.first(where: { !$0.isWhole }), let problem = broken.problems.first {
+      throw BackupError(
+        broken.id == id ? .damaged : .chainBroken, operation: "follow the chain of backup \(id)",
+        detail: "backup \(broken.id) is not whole: \(problem.words)",
+        hint: "Restore another backup, or restore what is left of this one with --salvage.")
+    }
+    return chain
+  }
+
+  /// What is there of the chain of a backup, however broken; the earliest first and itself last.
+  ///
+  /// - Throws: `no-such-backup`.
+  package func remains(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
+    var chain = [try backup(id)]
+    while let first = chain.first, let parent = first.manifest?.parent, parent < first.id,
+      let next = byIdentifier[parent]
+    {
+      chain.insert(next, at: 0)
+    }
+    return chain
+  }
+
+  /// The backups that need this one, directly or by others that do.
+  package func descendants(of id: BackupIdentifier) -> [StoredBackup] {
+    var needed: Set<BackupIdentifier> = [id]
+    // A child is newer than its parent, so that one pass from the oldest on finds all.
+    let all = all.ordered { $0.id > $1.id }
+    for backup in all.reversed() {
+      if let parent = backup.manifest?.parent, needed.contains(parent) { needed.insert(backup.id) }
+    }
+    return all.filter { $0.id != id && needed.contains($0.id) }
+  }
+
+  // MARK: Reading
+
+  /// The identifier that a name begins with, where a backup's file can be called so.
+  static func identifier(of name: String) -> BackupIdentifier? {
+    for suffix in suffixes where name.hasSuffix(suffix) {
+      if let id = BackupIdentifier(String(name.dropLast(suffix.count))) { return id }
+    }
+    return nil
+  }
+
+  private static let suffixes =
+    BackupManifest.File.Role.suffixes + BackupManifest.File.Role.allCases.filter(\.isOriginal).map(\.suffix) + [
+      BackupManifest.suffix, BackupProof.suffix, releaseSuffix,
+    ]
+
+  /// What the name of the note has behind the identifier by which a person has released a backup that a fall of records
+  /// kept.
+  static let releaseSuffix = ".released.json"
+
+  /// Reads a backup; nil where a pruning, or a person, has taken it away since the place was listed.
+  private static func readUnlessGone(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
+    usesCopies: Bool
+  ) throws(BackupError) -> StoredBackup? {
+    do throws(BackupError) {
+      return try read(id, objects, place, section, usesCopies: usesCopies)
+    } catch {
+      guard error.fileError?.kind == .notFound else { throw error }
+      // What is left of it is listed as it is now.
+      let names = Set(try place.list(section).map(\.name))
+      let left = objects.filter { names.contains($0.name) }
+      if left.isEmpty || left.count == objects.count { return nil }
+      do throws(BackupError) {
+        return try read(id, left, place, section, usesCopies: false)
+      } catch {
+        guard error.fileError?.kind == .notFound else { throw error }
+        return nil
+      }
+    }
+  }
+
+  private static func read(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
+    usesCopies: Bool
+  ) throws(BackupError) -> StoredBackup {
+    var backup = StoredBackup(id: id, manifest: nil, proof: nil, objects: objects, problems: [])
+    let sizes = Dictionary(objects.map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
+    let proof = "\(id)\(BackupProof.suffix)"
+    if let bytes = try content(proof, sizes, limit: 1 << 20, place, section) {
+      backup.proof = BackupProof(json: bytes, of: id)
+      if backup.proof == nil { backup.warnings.append(.unreadableProof(proof, "is not what was written")) }
+    }
+    if let manifest = try originalManifest(id, objects, place, section) {
+      backup.manifest = manifest
+      backup.onlyHere = onlyHereNote(id, objects, place, section)
+      return backup
+    }
+    try readManifest(into: &backup, sizes, place, section, usesCopies: usesCopies)
+    if let named = backup.proof?.manifest, let own = backup.manifestDigest, named != own {
+      backup.proof = nil
+      backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
+    }
+    for file in backup.manifest?.files ?? [] {
+      // What is left of a copy stands behind the blocks still.
+      if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
+      let tail = file.tailLength(manifest: backup.manifestLength)
+      guard let problem = problem(of: file, size: sizes[file.name], tail: tail) else { continue }
+      let isHelper =
+        file.role.isHelper || problem.code == .manifestCopyDamaged || problem.code == .seekTableDamaged
+      if isHelper { backup.warnings.append(problem) } else { backup.problems.append(problem) }
+    }
+    if let missing = backup.manifest?.externalData?.missing, !missing.isEmpty {
+      let verb = missing.count == 1 ? "is" : "are"
+      backup.warnings.append(
+        .init(
+          code: .largeValueMissing,
+          words: "\(counted(missing.count, "large value")) that records refer to \(verb) missing from it"))
+    }
+    for index in backup.problems.indices { try name(&backup.problems[index]) }
+    for index in backup.warnings.indices { try name(&backup.warnings[index]) }
+    func name(_ problem: inout StoredBackup.Problem) throws(BackupError) {
+      problem.words = try place.named(problem.words, of: id, in: section)
+    }
+    return backup
+  }
+
+  /// What a file's name and size tell against it.
+  ///
+  /// - Parameter tail: the bytes that stand behind its blocks.
+  private static func problem(
+    of file: BackupManifest.File, size: Int64?, tail: Int64
+  ) -> StoredBackup.Problem? {
+    guard let size else { return .init(code: .fileMissing, words: "\(file.name) is missing", file: file.name) }
+    let whole = file.bytes + tail
+    if size == whole { return nil }
+    if size >= file.bytes, size < whole, file.carriesManifest != true {
+      return .init(
+        code: .seekTableDamaged, words: "the seek table of \(file.name) is cut off", file: file.name)
+    }
+    if size >= file.bytes, size < whole {
+      return .init(
+        code: .manifestCopyDamaged, words: "the copy of the manifest in \(file.name) is cut off", file: file.name)
+    }
+    return .init(
+      code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(whole)", file: file.name)
+  }
+
+  /// A small object; nil where it is not there or is larger than it can be.
+  static func content(
+    _ name: String, _ sizes: [String: Int64], limit: Int, _ place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) -> [UInt8]? {
+    guard let size = sizes[name], size <= Int64(limit) else { return nil }
+    return try place.read(name, in: section, at: 0, length: limit)
+  }
+
+  private static func parentProblem(
+    of backup: StoredBackup, in all: [BackupIdentifier: StoredBackup]
+  ) -> StoredBackup.Problem? {
+    guard let manifest = backup.manifest, let parent = manifest.parent else { return nil }
+    guard let found = all[parent] else {
+      return .init(code: .parentMissing, words: "backup \(parent), whose pages it leaves out, is missing")
+    }
+    guard found.isWhole, let other = found.manifest else {
+      return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
+    }
+    // Without a key the page size is not known.
+    let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize
+    guard isSame, ![.evidence, .original].contains(other.kind),
+      other.depth == manifest.depth - 1
+    else {
+      return .init(code: .parentBroken, words: "backup \(parent) is not the one whose pages it leaves out")
+    }
+    return nil
+  }
+}
+
+extension BackupCatalog {
+  /// The role of an object among the parts of an original; nil for any other object.
+  static func originalRole(of name: String, _ id: BackupIdentifier) -> BackupManifest.File.Role? {
+    // Few names end like this, and the text of the identifier is made for these alone.
+    let original = BackupManifest.File.Role.originals.first { name.hasSuffix($0.suffix) && name == "\(id)\($0.suffix)" }
+    return original?.role
+  }
+
+  /// The original that an object of that name is the note of; nil for any other object.
+  static func noteIdentifier(of name: String) -> BackupIdentifier? {
+    name.hasSuffix(OnlyHereNote.suffix) ? BackupIdentifier(String(name.dropLast(OnlyHereNote.suffix.count))) : nil
+  }
+
+  /// Tells the parts of an original from the objects of a backup of the same name.
+  ///
+  /// - Returns: the objects of the backup or of the original, whichever there is, and what belongs to neither.
+  static func sorted(
+    _ objects: [BackupObject], of id: BackupIdentifier
+  ) -> (own: [BackupObject], strays: [BackupObject]) {
+    let parts = objects.filter { originalRole(of: $0.name, id) != nil }
+    if parts.isEmpty { return (objects, []) }
+    let others = objects.filter { originalRole(of: $0.name, id) == nil }
+    // A proof alone makes no backup.
+    guard others.allSatisfy({ $0.name == "\(id)\(BackupProof.suffix)" }) else { return (others, parts) }
+    // Without its main file it is still on its way, or has lost it.
+    return parts.contains { originalRole(of: $0.name, id) == .originalMain } ? (objects, []) : ([], objects)
+  }
+
+  /// What a manifest would say of an original; nil where the objects are none.
+  static func originalManifest(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
+  ) throws(BackupError) -> BackupManifest? {
+    let files = objects.compactMap { object in
+      originalRole(of: object.name, id).map {
+        BackupManifest.File(role: $0, name: object.name, bytes: object.bytes, sha256: "")
+      }
+    }
+    guard let main = files.first(where: { $0.role == .originalMain }) else { return nil }
+    var manifest = BackupManifest(
+      id: id, kind: .original, reason: .beforeMigration, store: .init(path: PathText(""), kind: "unknown"),
+      files: files, check: .init(isSound: true), versions: .init(library: "", operatingSystem: ""))
+    let header = DatabaseHeader(
+      try place.read(main.name, in: section, at: 0, length: DatabaseHeader.length))
+    let pageSize = header?.pageSize ?? 4096
+    manifest.database = BackupManifest.Content(
+      bytes: main.bytes, sha256: "", blocks: [], pageSize: pageSize,
+      pageCount: UInt32(clamping: main.bytes / Int64(pageSize)))
+    return manifest
+  }
+
+  /// The note of the records that are only in an original; nil where none lies beside it.
+  ///
+  /// That it lies there is what counts: one that cannot be read, or is no such note, names no entity.
+  static func onlyHereNote(
+    _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
+  ) -> OnlyHereNote? {
+    guard let object = objects.first(where: { originalRole(of: $0.name, id) == .originalOnlyHere }) else { return nil }
+    let unreadable = OnlyHereNote(step: nil, entities: [])
+    guard object.bytes > 0, object.bytes <= Int64(OnlyHereNote.limit) else { return unreadable }
+    do throws(BackupError) {
+      let bytes = try place.read(object.name, in: section, at: 0, length: OnlyHereNote.limit)
+      return OnlyHereNote(json: bytes) ?? unreadable
+    } catch {
+      // What it says cannot be told for now, and the original is kept all the same.
+      return unreadable
+    }
+  }
+}
+
+extension BackupCatalog {
+  private static let kitLimit: Int64 = 256 << 20
+
+  /// The recovery kit that lies in a backup; nil where it has none, or one that is not what was written.
+  ///
+  /// - Throws: what the place says where it cannot be read.
+  package func recoveryKit(of backup: StoredBackup) throws(BackupError) -> RecoveryKit? {
+    guard let file = backup.manifest?.file(.recoveryKit), file.bytes <= Self.kitLimit,
+      backup.objects.contains(where: { $0.name == file.name })
+    else { return nil }
+    let bytes = try place.read(file.name, in: section, at: 0, length: Int(file.bytes))
+    guard FileDigest(of: bytes).hexadecimal == file.sha256 else { return nil }
+    // Its digest is right, so that it can only be of a later version, and no use here.
+    return try? RecoveryKit(bytes: bytes)
+  }
+}

@@ -1,0 +1,171 @@
+package import Platform
+
+/// Reads the files of backups back: whether they are what was written.
+///
+/// What they restore to is not looked at.
+package struct BackupFileCheck: Sendable {
+  let surroundings: Surroundings
+
+  /// A check, by the clock of the surroundings.
+  package init(surroundings: Surroundings) { self.surroundings = surroundings }
+
+  /// Reads the files of one backup back, and compares them with its manifest; its parents are not looked at.
+  package func prove(
+    _ manifest: BackupManifest, in place: any BackupPlace, isInUse: Bool = false, progress: @escaping BackupProgress
+  ) throws(BackupError) -> BackupProof {
+    let found = try look(at: manifest, place, isFresh: true, isInUse: isInUse, progress)
+    // What was written a moment ago is whole, or the disk is not to be trusted.
+    let problems = found.problems + found.warnings
+    return BackupProof(
+      id: manifest.id, date: surroundings.now(), result: problems.isEmpty ? .proven : .failed, depth: .files,
+      problems: problems, manifest: manifest.digest)
+  }
+
+  /// What is wrong with the files of a backup.
+  package struct Found {
+    /// In files that restoring needs.
+    package var problems: [BackupProof.Problem]
+    /// In files that restoring does not need.
+    package var warnings: [BackupProof.Problem] = []
+    /// The digest of the manifest that was written anew; nil where none was.
+    package var manifest: String?
+
+    /// What is wrong, as far as it is known.
+    package init(problems: [BackupProof.Problem] = []) { self.problems = problems }
+
+    /// Adds what is wrong with the encrypted files themselves, where nothing is said of their content.
+    package mutating func add(_ sealed: Found) {
+      func isNew(_ problem: BackupProof.Problem) -> Bool {
+        !(problems + warnings).contains { own in own.file.map { problem.file == $0 + ".age" } ?? false }
+      }
+      problems += sealed.problems.filter(isNew)
+      warnings += sealed.warnings.filter(isNew)
+    }
+  }
+
+  /// Reads every file of a backup, and compares it with its manifest.
+  package func look(
+    at manifest: BackupManifest, _ place: any BackupPlace, isFresh: Bool = false, isInUse: Bool = false,
+    _ progress: @escaping BackupProgress
+  ) throws(BackupError) -> Found {
+    var result = Found()
+    let total = manifest.totalBytes
+    var done: Int64 = 0
+    for file in manifest.files {
+      var digest = RunningDigest()
+      var damaged: [Int] = []
+      if let reader = try MemberReader(file, of: manifest, in: place, .kept), let members = file.members {
+        try BlockPipeline.run(count: members.count, threads: BlockPacker.threads(isInUse: isInUse)) {
+          () throws(BackupError) -> ((Int) throws(BackupError) -> (member: [UInt8], isGood: Bool)) in
+          { (block) throws(BackupError) -> (member: [UInt8], isGood: Bool) in
+            guard let member = try reader.member(block) else { return ([], false) }
+            // The digest of the file says that these are the bytes that were made; here, that they unpack.
+            if isFresh { return (member, file.packing.unpacks(member: member, count: reader.length(of: block))) }
+            if reader.blockCount == 0 { return (member, file.packing.unpack(member: member, count: 0) != nil) }
+            return (member, reader.unpack(member, block) != nil)
+          }
+        } deliver: { (block, read) throws(BackupError) in
+          digest.add(read.member)
+          done += Int64(read.member.count)
+          if !read.isGood { damaged.append(block) }
+          try advance(progress, done, total)
+        }
+      } else {
+        var offset: Int64 = 0
+        while offset < file.bytes {
+          let bytes = try part(of: file, in: place, at: offset)
+          if bytes.isEmpty { break }
+          digest.add(bytes)
+          offset += Int64(bytes.count)
+          done += Int64(bytes.count)
+          try advance(progress, done, total)
+        }
+      }
+      var problem: BackupProof.Problem?
+      if !damaged.isEmpty {
+        problem = .damaged(damaged, file.name)
+      } else if !file.sha256.isEmpty, digest.hexadecimal != file.sha256 {
+        problem = .init(code: "file-damaged", words: "\(file.name) is not what was written", file: file.name)
+      }
+      guard let problem else {
+        if let warning = try copyWarning(file, of: manifest, in: place) { result.warnings.append(warning) }
+        continue
+      }
+      if file.role.isHelper { result.warnings.append(problem) } else { result.problems.append(problem) }
+    }
+    return result
+  }
+
+  /// A part of a file that is not packed; nothing of a helper that is missing, which is told as damaged.
+  private func part(
+    of file: BackupManifest.File, in place: any BackupPlace, at offset: Int64
+  ) throws(BackupError) -> [UInt8] {
+    do throws(BackupError) {
+      return try place.read(file.name, in: .kept, at: offset, length: 1 << 20)
+    } catch {
+      guard file.role.isHelper, error.fileError?.kind == .notFound else { throw error }
+      return []
+    }
+  }
+
+  private func advance(_ progress: BackupProgress, _ done: Int64, _ total: Int64) throws(BackupError) {
+    guard progress(.proving, done, total) else { throw .cancelled("prove the backup") }
+  }
+
+  /// What is wrong with the copy of the manifest, or the seek table, behind a file's blocks; nil where it is what was written,
+  /// or nothing is there.
+  private func copyWarning(
+    _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace
+  ) throws(BackupError) -> BackupProof.Problem? {
+    guard file.members != nil, file.carriesManifest == true || file.packing == .zstd else { return nil }
+    let content = (file.content ?? manifest.database)?.bytes ?? 0
+    let rest = try rest(of: file, in: place)
+    guard file.carriesManifest == true else {
+      // One whose manifest was made of its blocks may have had a copy.
+      if manifest.rebuilt == true || rest == file.packing.tail(of: file, content: content, manifest: nil) { return nil }
+      return .init(
+        code: StoredBackup.Problem.Code.seekTableDamaged.rawValue,
+        words: "the seek table of \(file.name) is not what was written; the backup restores without it", file: file.name
+      )
+    }
+    let size = file.bytes + Int64(rest.count)
+    if let copy = try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, .kept),
+      DigestedText.digest(of: copy) == manifest.digest,
+      // A member that gunzip or zstd would stumble over is damaged too.
+      rest == file.packing.tail(of: file, content: content, manifest: copy)
+    {
+      return nil
+    }
+    return .init(
+      code: StoredBackup.Problem.Code.manifestCopyDamaged.rawValue,
+      words: "the copy of the manifest in \(file.name) is not what was written; the backup restores without it",
+      file: file.name)
+  }
+
+  private func rest(
+    of file: BackupManifest.File, in place: any BackupPlace
+  ) throws(BackupError) -> [UInt8] {
+    var rest: [UInt8] = []
+    while rest.count <= 2 * BackupManifest.limit {
+      let bytes = try place.read(
+        file.name, in: .kept, at: file.bytes + Int64(rest.count), length: BackupManifest.blockLength)
+      rest += bytes
+      if bytes.count < BackupManifest.blockLength { break }
+    }
+    return rest
+  }
+}
+
+extension BackupProof.Problem {
+  /// What names and sizes tell.
+  package init(_ problem: StoredBackup.Problem) {
+    self.init(code: problem.code.rawValue, words: problem.words, file: problem.file)
+  }
+
+  /// Blocks of a file that are not what was packed.
+  package static func damaged(_ blocks: [Int], _ file: String) -> BackupProof.Problem {
+    let words =
+      blocks.count == 1 ? "block \(blocks[0]) of \(file) is damaged" : "\(blocks.count) blocks of \(file) are damaged"
+    return .init(code: "block-damaged", words: words, file: file, blocks: Array(blocks.prefix(1000)))
+  }
+}

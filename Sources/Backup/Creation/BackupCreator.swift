@@ -1,0 +1,162 @@
+import Foundation
+package import Platform
+package import SystemPackage
+
+/// Takes backups: a consistent one of a store that others go on using, byte for byte of one that is damaged.
+///
+/// Nothing is written to the store or created beside it. What is written becomes visible when it is whole, and the
+/// manifest last; what a killed run leaves is never listed as a backup.
+package struct BackupCreator: Sendable {
+  let surroundings: Surroundings
+  let temporary: FilePath?
+
+  /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
+  private static let attempts = 5
+
+  /// Takes backups with this machine's file system and clock.
+  package init() { self.init(surroundings: .machine) }
+
+  /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own, or that of the backups, if nil.
+  package init(surroundings: Surroundings, temporary: FilePath? = nil) {
+    self.surroundings = surroundings
+    self.temporary = temporary
+  }
+
+  /// Backs a store up.
+  ///
+  /// A store that is damaged, or that the request calls evidence, is kept as its raw files. Any other is kept as one
+  /// database file, or as the pages that changed since the last backup where those are less than half of it.
+  ///
+  /// - Parameters:
+  ///   - store: the store's main file.
+  ///   - place: where to.
+  ///   - request: how.
+  /// - Returns: the backup as it lies in the place, with its proof where the request asked for one.
+  /// - Throws: `nothing-to-back-up` where there is no store; `cancelled`; what the file system or the place says. Nothing
+  ///   is left then that would be listed as whole.
+  package func create(
+    _ store: FilePath, in place: any BackupPlace, _ request: BackupRequest = BackupRequest()
+  ) throws(BackupError) -> StoredBackup {
+    try request.check()
+    let (place, deltaKey) = sealed(place, request)
+    let files: StoreFileSet
+    do throws(FileError) {
+      files = try StoreFileSet.locate(store, in: surroundings.fileSystem)
+      guard try isThere(files) else { throw Self.missing(store) }
+    } catch {
+      throw error.kind == .notFound ? Self.nothing(store) : BackupError(error)
+    }
+    let lock = try place.lock()
+    defer { withExtendedLifetime(lock) {} }
+    try place.removeUnfinished()
+    // The backup is worth more than a tidy trash: what cannot be moved on now, the next pruning moves.
+    try? BackupTrash(of: place, surroundings: surroundings).finishInterrupted()
+    let catalog = try BackupCatalog(of: place)
+    if request.encryption == nil, !request.allowsPlain { try Self.requirePlain(catalog, store) }
+    let id = try freeIdentifier(catalog)
+    let temporary =
+      temporary ?? PrivateFolder.temporary(or: folder(of: place), surroundings)
+    for attempt in 1...Self.attempts {
+      do throws(BackupError) {
+        let job = BackupJob(
+          id: id, files: files, catalog: catalog, request: request, surroundings: surroundings, temporary: temporary,
+          attempt: attempt)
+        let (manifest, isInUse) = try job.run()
+        let backup = try finish(manifest, isInUse: isInUse, in: place, request)
+        if let deltaKey { deltaKey.key.write(deltaKey.next, of: id) }
+        return backup
+      } catch {
+        // A store that another process begins to use, or exchanges, in this moment is looked at again.
+        let isChange = error.fileError.map { $0.kind == .changed || $0.kind == .notFound } ?? false
+        guard isChange, attempt < Self.attempts else { throw error }
+        LogReadLock.rest()
+      }
+    }
+    throw BackupError(FileError(.changed, operation: "back up the store", path: store))
+  }
+
+  /// Whether there is a store; its name can be missing for a moment while another process exchanges it, under the lock of its
+  /// folder.
+  private func isThere(_ files: StoreFileSet) throws(FileError) -> Bool {
+    if try surroundings.fileSystem.status(of: files.main) != nil { return true }
+    let lock = try FolderLock(files.folder, in: surroundings.fileSystem)
+    let isThere = try surroundings.fileSystem.status(of: files.main) != nil
+    _ = consume lock
+    return isThere
+  }
+
+  /// The place as new backups are written into it, and the key that opens what the next one needs of this one.
+  private func sealed(
+    _ place: any BackupPlace, _ request: BackupRequest
+  ) -> (place: any BackupPlace, deltaKey: (key: DeltaKey, next: AgeIdentity)?) {
+    guard let encryption = request.encryption else { return (place, nil) }
+    var (base, identities) = (place, [AgeIdentity]())
+    if let folder = place as? FolderPlace {
+      identities = folder.keys?.identities ?? []
+      base = folder.unlocked(with: [])
+    }
+    let key = encryption.deltaKeyFile.map { DeltaKey(file: $0, fileSystem: surroundings.fileSystem) }
+    if let known = key?.read() { identities.append(known) }
+    let next = AgeIdentity()
+    let keys = BackupKeys(
+      identities, writing: .init(recipients: encryption.recipients, delta: key == nil ? nil : next.recipient))
+    return (SealedPlace(base: base, keys: keys), key.map { ($0, next) })
+  }
+
+  private func folder(of place: any BackupPlace) -> FilePath? {
+    ((place as? SealedPlace)?.base as? FolderPlace ?? place as? FolderPlace)?.path
+  }
+
+  /// Refuses to go on without encryption where the last backup is encrypted: nothing in the place says to whom, since
+  /// what lies there may have been put there by another.
+  private static func requirePlain(_ catalog: BackupCatalog, _ store: FilePath) throws(BackupError) {
+    guard let last = catalog.backups.first(where: { $0.manifest.map { $0.kind != .original } ?? false }),
+      try catalog.place.isSealed(last.id, in: .kept)
+    else { return }
+    throw BackupError(
+      .encryptionMissing, operation: "back up the store", path: store,
+      detail: "its last backup \(last.id) is encrypted, and this one would not be")
+  }
+
+  /// Proves the new backup by reading it back, where that is wanted.
+  private func finish(
+    _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
+  ) throws(BackupError) -> StoredBackup {
+    if request.proves {
+      let check = BackupFileCheck(surroundings: surroundings)
+      let read: @Sendable () throws(BackupError) -> BackupProof = { () throws(BackupError) in
+        try check.prove(manifest, in: place, isInUse: isInUse, progress: request.progress)
+      }
+      let proof = try isInUse ? QuietThread.run(read) : read()
+      try place.replace("\(manifest.id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
+      if let problem = proof.problems.first {
+        throw BackupError(
+          .verificationFailed, operation: "back up the store", detail: "what was written is damaged: \(problem.words)")
+      }
+    }
+    return try BackupCatalog(of: place).backup(manifest.id)
+  }
+
+  /// A name that no file in the place has yet, in the trash neither.
+  private func freeIdentifier(_ catalog: BackupCatalog) throws(BackupError) -> BackupIdentifier {
+    var names = (catalog.backups + catalog.others).flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
+    names += try catalog.place.list(.trash).map(\.name)
+    let taken = Set(names.compactMap { $0.split(separator: ".").first.map(String.init) })
+    let date = surroundings.now()
+    for number in 1...100_000 {
+      let id = BackupIdentifier(date: date, number: number)
+      if !taken.contains(id.description) { return id }
+    }
+    throw BackupError(
+      .nameTaken, operation: "name the backup", detail: "too many backups were taken in one second",
+      hint: "Check the clock.")
+  }
+
+  private static func missing(_ store: FilePath) -> FileError {
+    FileError(.notFound, operation: "find the store", path: store)
+  }
+
+  private static func nothing(_ store: FilePath) -> BackupError {
+    BackupError(.nothingToBackUp, operation: "back up the store", path: store, detail: "there is no such store")
+  }
+}

@@ -1,0 +1,397 @@
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SQLiteFormat
+import SystemPackage
+
+/// One try at backing a store up.
+struct BackupJob {
+  let id: BackupIdentifier
+  let files: StoreFileSet
+  let catalog: BackupCatalog
+  let request: BackupRequest
+  let surroundings: Surroundings
+  let temporary: FilePath
+
+  /// The number of this try, from 1.
+  let attempt: Int
+
+  var place: any BackupPlace { catalog.place }
+
+  /// Takes the backup, and returns its manifest, which is written, and whether others have the store open.
+  func run() throws(BackupError) -> (manifest: BackupManifest, isInUse: Bool) {
+    let snapshot: StoreSnapshot
+    do throws(FileError) {
+      snapshot = try StoreSnapshot(of: files, temporary: temporary, surroundings: surroundings)
+    } catch {
+      throw BackupError(error)
+    }
+    defer { snapshot.release() }
+    // What can take its time leaves the processors to the app that uses the store.
+    guard snapshot.isUnhurried else { return (try take(snapshot), snapshot.isInUse) }
+    return (try QuietThread.run { () throws(BackupError) in try take(snapshot) }, true)
+  }
+
+  private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
+    let examination = try examine(snapshot, countsRecords: request.isEvidence)
+    // Of what cannot be read as a database the raw files are kept.
+    let isUnreadable = examination.verdict == .damaged || examination.isEncryptedOrRandom
+    var damaged: Examination?
+    if !request.isEvidence, !isUnreadable {
+      switch try runDatabase(snapshot, examination) {
+      case .taken(let manifest): return manifest
+      case .damaged(let found): damaged = found
+      }
+    }
+    // What looks like damage may be the work of a process that came meanwhile.
+    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    if let damaged { return try runEvidence(snapshot, damaged) }
+    return try runEvidence(
+      snapshot, request.isEvidence ? examination : try examine(snapshot, countsRecords: true))
+  }
+
+  // MARK: A sound store
+
+  /// What came of backing a store up as a database.
+  private enum Taken {
+    case taken(BackupManifest)
+    /// The check found that the store is damaged; nothing was kept of what was packed.
+    case damaged(Examination)
+  }
+
+  private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> Taken {
+    let database = try database(of: snapshot)
+    // What others read by the index of their log has to be what its checksums say.
+    guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
+    else {
+      throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
+    }
+    let content = DatabaseContent(database)
+    let parent = try request.isFull ? nil : self.parent(for: content, examination)
+    let isWhole = isWholeCheckDue(parent)
+    let check = StoreCheck(content, snapshot, of: self, scope: isWhole ? .whole : nil)
+    defer { check.stop() }
+    do throws(BackupError) {
+      return try pack(content, snapshot, examination, parent, check, isWhole: isWhole)
+    } catch {
+      // What could not be read as a database may be owed to damage that the check has not come to yet.
+      guard check.isDamaged || error.kind == .store else { throw error }
+      check.compare(.whole)
+      let found = try check.outcome().examination
+      guard found.verdict == .damaged else { throw error }
+      return .damaged(found)
+    }
+  }
+
+  private func pack(
+    _ content: DatabaseContent, _ snapshot: StoreSnapshot, _ examination: Examination, _ parent: StoredBackup?,
+    _ check: StoreCheck, isWhole: Bool
+  ) throws(BackupError) -> Taken {
+    let packer = BlockPacker(job: self, snapshot: snapshot, check: check)
+    var manifest = self.manifest(parent == nil ? .full : .delta, snapshot, examination)
+    var uploads: [any BackupUpload] = []
+    let hashes = try HashedPages(id, content, in: place)
+    var comparison: ContentComparison?
+    if let parent { comparison = try packer.compare(content, with: parent, hashes) }
+    if let parent, let comparison, comparison.isWorthDelta {
+      check.compare(isWhole ? .whole : .changed(comparison.runs, schema: parent.manifest?.check.schema))
+      manifest.check.depth = isWhole ? .whole : .changed
+      uploads.append(try pack(content, comparison, on: parent, packer, into: &manifest))
+    } else {
+      check.compare(.whole)
+      manifest.check.depth = .whole
+      // The pages were hashed already where they were compared.
+      uploads.append(try pack(content, packer, comparison == nil ? hashes : nil, into: &manifest))
+    }
+    manifest.files.append(try hashes.finish())
+    uploads.append(hashes.upload)
+    let external = ExternalDataJob(
+      job: self, packer: packer, parent: manifest.parent.flatMap { id in catalog.backups.first { $0.id == id } })
+    if let packed = try external.run(content, model: examination.storeModel) {
+      manifest.externalData = packed.data
+      if let archive = packed.archive {
+        manifest.files.append(archive.file)
+        uploads.append(archive.upload)
+      }
+    }
+    let outcome = try check.outcome()
+    guard outcome.examination.verdict != .damaged else { return .damaged(outcome.examination) }
+    manifest.note(outcome)
+    manifest.falls = falls(of: manifest)
+    if let kit = outcome.kit {
+      let packed = try write(kit: kit)
+      manifest.files.append(packed.file)
+      uploads.append(packed.upload)
+    }
+    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    snapshot.release()
+    try commit(&manifest, uploads)
+    return .taken(manifest)
+  }
+
+  private func pack(
+    _ content: DatabaseContent, _ comparison: ContentComparison, on parent: StoredBackup, _ packer: BlockPacker,
+    into manifest: inout BackupManifest
+  ) throws(BackupError) -> any BackupUpload {
+    let packed = try packer.pack(ChangedPages(content: content, runs: comparison.runs), as: .delta, hashes: nil)
+    manifest.parent = parent.id
+    manifest.depth = (parent.manifest?.depth ?? 1) + 1
+    manifest.pages = comparison.runs.flatMap { [$0.first, $0.count] }
+    manifest.database = comparison.content
+    manifest.files.append(packed.file)
+    return packed.upload
+  }
+
+  private func pack(
+    _ content: DatabaseContent, _ packer: BlockPacker, _ hashes: HashedPages?, into manifest: inout BackupManifest
+  ) throws(BackupError) -> any BackupUpload {
+    let packed = try packer.pack(content, as: .database, hashes: hashes)
+    var file = packed.file
+    manifest.kind = .full
+    manifest.database = file.content
+    manifest.database?.pageSize = content.pageSize
+    manifest.database?.pageCount = content.pageCount
+    file.content = nil
+    manifest.files.append(file)
+    return packed.upload
+  }
+
+  /// Whether all indexes are compared with the rows of their tables: for a full backup, where the parent's own check is not
+  /// known, and once a day.
+  private func isWholeCheckDue(_ parent: StoredBackup?) -> Bool {
+    guard let parent, parent.manifest?.check.depth != nil else { return true }
+    let last = catalog.backups.first { backup in
+      backup.isWhole && !backup.isApart && backup.manifest?.check.depth == .whole && backup.id < id
+    }
+    guard let last else { return true }
+    let age = id.date.secondsSince1970 &- last.id.date.secondsSince1970
+    return age < 0 || age >= 86400
+  }
+
+  /// Opens the snapshot's bytes as a database.
+  func database(of snapshot: StoreSnapshot) throws(BackupError) -> Database {
+    do throws(FormatError) {
+      return try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
+    } catch {
+      throw BackupError(error, store: files.main)
+    }
+  }
+
+  /// - Parameter countsRecords: whether records are counted; the check of every page counts them too.
+  private func examine(_ snapshot: StoreSnapshot, countsRecords: Bool) throws(BackupError) -> Examination {
+    do {
+      return try Examiner(fileSystem: surroundings.fileSystem).examine(
+        main: snapshot.main, log: snapshot.log, journal: snapshot.journal, of: files, members: snapshot.members,
+        options: .init(countsRecords: countsRecords))
+    } catch let error as FileError {
+      throw BackupError(error)
+    } catch let error as FormatError {
+      throw BackupError(error, store: files.main)
+    } catch {
+      throw BackupError(
+        .store, operation: "examine the store", path: files.main, detail: "an unforeseen failure",
+        hint: "Please report this, with what you did.")
+    }
+  }
+
+  /// The newest good backup that a delta can build on; nil where there is none.
+  private func parent(for content: DatabaseContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
+    for backup in catalog.backups where backup.isWhole && !backup.isApart && backup.id < id {
+      guard let manifest = backup.manifest, backup.proof?.result != .failed,
+        manifest.database?.pageSize == content.pageSize, manifest.file(.pageHashes) != nil,
+        manifest.store.uuid == examination.metadata?.uuid
+      else { continue }
+      guard manifest.depth < request.chainLimit else { return nil }
+      // All of its ancestors have to be good, as far as is known.
+      let chain = try catalog.chain(of: backup.id)
+      // None may be of another store, as chains of earlier versions can have them.
+      if chain.contains(where: { $0.proof?.result == .failed || catalog.isOther($0.id) }) { return nil }
+      // What this process cannot unpack it could not verify either.
+      let isReadable = chain.allSatisfy { $0.manifest?.files.allSatisfy(\.packing.isAvailable) ?? false }
+      return isReadable ? backup : nil
+    }
+    return nil
+  }
+
+  // MARK: Evidence
+
+  private func runEvidence(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> BackupManifest
+  {
+    let packer = BlockPacker(job: self, snapshot: snapshot, check: nil)
+    var manifest = self.manifest(.evidence, snapshot, examination)
+    manifest.store.journalMode = nil
+    var uploads: [any BackupUpload] = []
+    let roles: [BackupManifest.File.Role] = [
+      .evidenceMain, .evidenceLog, .evidenceSharedMemory, .evidenceJournal,
+    ]
+    for role in roles {
+      guard let source = try evidence(role, snapshot) else { continue }
+      let packed = try packer.pack(source, as: role, hashes: nil)
+      manifest.files.append(packed.file)
+      uploads.append(packed.upload)
+    }
+    let external = ExternalDataJob(job: self, packer: packer, parent: nil)
+    if let packed = try external.run(nil, model: nil) {
+      manifest.externalData = packed.data
+      if let archive = packed.archive {
+        manifest.files.append(archive.file)
+        uploads.append(archive.upload)
+      }
+    }
+    try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
+    snapshot.release()
+    try commit(&manifest, uploads)
+    return manifest
+  }
+
+  private func evidence(
+    _ role: BackupManifest.File.Role, _ snapshot: StoreSnapshot
+  ) throws(BackupError) -> (any ByteSource)? {
+    guard let part = role.part, snapshot.members.contains(where: { $0.part == part }) else { return nil }
+    if part == .main { return snapshot.main }
+    // Of a store that goes on being used, only the log as it was copied belongs to the file as it was copied.
+    if snapshot.isCopied { return part == .wal ? snapshot.log : nil }
+    do throws(FileError) {
+      let path = files.path(of: part)
+      // Connections of this process hold locks on the index.
+      if part == .sharedMemory { return try LastingFile(path, in: surroundings.fileSystem) }
+      return try surroundings.fileSystem.open(path)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  // MARK: The end
+
+  /// Gives all files their names, the manifest last.
+  ///
+  /// A copy of the manifest goes to the end of the file that has the database, or the pages that changed. The manifest is on
+  /// the disk before the first file has its name: what a killed run leaves is known by it, and removed by the next backup.
+  private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
+    manifest.files.sort { $0.name < $1.name }
+    manifest.version = manifest.neededVersion
+    manifest.chooseCarrier()
+    let json = try manifest.json()
+    // What is written is what can be read, or it is not written at all.
+    manifest = try BackupManifest(json: json, of: id)
+    for file in manifest.files where file.members != nil {
+      let content = (file.content ?? manifest.database)?.bytes ?? 0
+      let tail = file.packing.tail(of: file, content: content, manifest: file.carriesManifest == true ? json : nil)
+      if let upload = uploads.first(where: { $0.name == file.name }) { try upload.append(tail[...]) }
+    }
+    for upload in uploads { try upload.finish() }
+    let head = try place.begin("\(id)\(BackupManifest.suffix)")
+    try head.append(json[...])
+    try head.finish()
+    do throws(BackupError) {
+      for upload in uploads { try upload.commit() }
+      try head.commit()
+    } catch {
+      // The first error is the one to report. A manifest that may be there keeps its files, and is a whole backup with them.
+      // The file that the error is of may have its name all the same.
+      do throws(BackupError) {
+        try place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
+        for upload in uploads { try? place.delete(upload.name, in: .kept) }
+      } catch {}
+      throw error
+    }
+  }
+
+  /// Tells the caller how far it is, and stops where the caller wants that.
+  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
+    guard request.progress(phase, done, total) else { throw .cancelled("back up the store") }
+  }
+}
+
+extension BackupJob {
+  /// The entities that have less than half of the records that they had in the last good backup, or none any more.
+  ///
+  /// Compared is with the last backup of the same generation of the store, of one that was deleted and started over too. An
+  /// entity that is not in the store's model any more has not fallen: a migration removed it, and keeps a note of its own.
+  func falls(of manifest: BackupManifest) -> [BackupManifest.Fall]? {
+    let earlier = catalog.backups.first { backup in
+      guard let other = backup.manifest, backup.id < id, backup.isWhole, !backup.isApart, other.kind != .original,
+        backup.proof?.result != .failed
+      else { return false }
+      return other.lineage?.generation == manifest.lineage?.generation
+    }
+    guard let earlier, let counted = earlier.manifest?.entities else { return nil }
+    let isSameModel = earlier.manifest?.model?.entityHashes == manifest.model?.entityHashes
+    let now = Dictionary(
+      (manifest.entities ?? []).map { ($0.name, $0.rows) }, uniquingKeysWith: { first, _ in first })
+    var falls: [BackupManifest.Fall] = []
+    for entity in counted {
+      guard let before = entity.rows, before > 0 else { continue }
+      let after: Int64
+      if let rows = now[entity.name] {
+        guard let rows else { continue }
+        after = rows
+      } else {
+        guard isSameModel else { continue }
+        after = 0
+      }
+      if after >= 0, after < before - after {
+        falls.append(.init(name: entity.name, before: before, after: after, backup: earlier.id))
+      }
+    }
+    return falls.isEmpty ? nil : falls
+  }
+}
+
+extension BackupJob {
+  /// The manifest as far as it is known before anything is packed.
+  func manifest(
+    _ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination
+  ) -> BackupManifest {
+    let isSound = examination.verdict != .damaged && !examination.isEncryptedOrRandom
+    var manifest = BackupManifest(
+      id: id, kind: kind, reason: request.reason,
+      store: .init(
+        path: PathText(files.main), kind: examination.kind.rawValue, uuid: examination.metadata?.uuid,
+        journalMode: snapshot.manner == .rollback ? "delete" : "wal"),
+      files: [],
+      check: .init(
+        isSound: isSound, code: isSound ? nil : examination.reason.code, words: isSound ? nil : examination.reason.words
+      ),
+      versions: .init(
+        app: request.appVersion, library: LibraryVersion.current, sqlite: SQLiteLibrary.version,
+        storeWrittenBySQLite: examination.health.writtenBySQLite, operatingSystem: LibraryVersion.operatingSystem))
+    manifest.store.relativePath = place.owner?.path
+    manifest.tags = request.tags
+    manifest.lineage = request.lineage
+    if let metadata = examination.metadata {
+      manifest.model = .init(
+        version: request.modelVersion, identifiers: metadata.versionIdentifiers, checksum: metadata.versionChecksum,
+        entityHashes: metadata.versionHashes.mapValues(\.description))
+    }
+    if !examination.entities.isEmpty { manifest.entities = examination.entities }
+    return manifest
+  }
+}
+
+extension BackupManifest {
+  /// Takes down what the check beside the packing found.
+  mutating func note(_ outcome: StoreCheck.Outcome) {
+    let counted = outcome.examination.entities
+    entities = counted.isEmpty ? nil : counted
+    check.schema = outcome.schema
+    let unchecked = outcome.examination.unchecked.map(\.words)
+    check.notChecked = unchecked.isEmpty ? nil : Array(unchecked.prefix(1000))
+    check.uncompared = outcome.uncompared.isEmpty ? nil : Array(outcome.uncompared.sorted().prefix(1000))
+  }
+}
+
+extension BackupJob {
+  /// The most that a kit may take of what it is of: a thirty-second part, or 64 KiB.
+  static func kitLimit(_ content: DatabaseContent) -> Int64 { max(64 << 10, content.count / 32) }
+
+  /// Writes the recovery kit that the check has made as a file of the backup.
+  func write(kit bytes: [UInt8]) throws(BackupError) -> BlockPacker.Packed {
+    let name = "\(id)\(BackupManifest.File.Role.recoveryKit.suffix)"
+    let upload = try place.begin(name)
+    try upload.append(bytes[...])
+    let file = BackupManifest.File(
+      role: .recoveryKit, name: name, bytes: Int64(bytes.count), sha256: FileDigest(of: bytes).hexadecimal)
+    return BlockPacker.Packed(file: file, upload: upload)
+  }
+}

@@ -1,0 +1,113 @@
+import ManagedObjectModel
+import Platform
+import SQLiteFormat
+import SystemPackage
+
+/// Packs the large values that a store keeps in files of their own.
+///
+/// They are written once and named by identifiers, so that those the parent has are left out.
+struct ExternalDataJob {
+  let job: BackupJob
+  let packer: BlockPacker
+  let parent: StoredBackup?
+
+  struct Packed {
+    var data: BackupManifest.ExternalData
+    /// The archive of the files that no earlier backup of the chain has; nil where there are none.
+    var archive: BlockPacker.Packed?
+  }
+
+  private var fileSystem: FileSystem { job.surroundings.fileSystem }
+
+  /// Packs them; nil where the store has none, and refers to none.
+  ///
+  /// - Parameters:
+  ///   - content: the database whose references are compared with what is there; nil for evidence.
+  ///   - model: the model it was written with, as far as it is known.
+  /// - Throws: `changed-meanwhile` where files went away that the database refers to, as a writer may have removed them
+  ///   since.
+  func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws(BackupError) -> Packed? {
+    let found = try wrapping(BackupError.init) { () throws(FileError) in try list() }
+    let referenced = try content.map { content throws(BackupError) in try references(content, model) }
+    let names = Set(found.compactMap { $0.relative.last?.string })
+    let missing = (referenced ?? []).subtracting(names).sorted()
+    if !missing.isEmpty, packer.snapshot.isInUse, job.attempt < 3 {
+      throw BackupError(
+        FileError(.changed, operation: "copy the store's large values", path: job.files.path(of: .externalData)))
+    }
+    if found.isEmpty, missing.isEmpty { return nil }
+    var data = BackupManifest.ExternalData(items: [], missing: missing)
+    var archive = TarArchive(date: job.id.date, folder: job.files.path(of: .externalData).lastComponent, fileSystem)
+    let known = knownItems()
+    let total = found.reduce(Int64(0)) { $0 + $1.status.size }
+    var done: Int64 = 0
+    for file in found {
+      let name = PathText(file.relative.reduce(into: FilePath("")) { $0.append($1) })
+      let digest = try digest(of: file.path) { bytes throws(BackupError) in
+        try job.advance(.externalData, done + bytes, total * 2)
+      }
+      done += file.status.size
+      if let item = known[name], item.bytes == file.status.size, item.sha256 == digest {
+        data.items.append(item)
+      } else {
+        let offset = archive.append(file)
+        data.items.append(.init(name: name, bytes: file.status.size, sha256: digest, offset: offset))
+      }
+      if file.isLink { data.links = (data.links ?? []) + [name] }
+    }
+    archive.finish()
+    let packed = archive.isEmpty ? nil : try packer.pack(archive, as: .externalData, hashes: nil)
+    return Packed(data: data, archive: packed)
+  }
+
+  /// The regular files below the store's folder of large values, links to files followed, by name.
+  private func list() throws(FileError) -> [FileSystem.Descendant] {
+    let folder = job.files.path(of: .externalData)
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    var found: [FileSystem.Descendant] = []
+    for var file in try fileSystem.descendants(of: folder).files {
+      if file.status.kind == .symbolicLink, let target = try fileSystem.status(of: file.path) {
+        file.status = target
+        file.isLink = true
+      }
+      if file.status.kind == .regular { found.append(file) }
+    }
+    return found.sorted { $0.path.string < $1.path.string }
+  }
+
+  private func digest(
+    of path: FilePath, progress: (Int64) throws(BackupError) -> Void
+  ) throws(BackupError) -> String {
+    do {
+      return try FileDigest(of: fileSystem.open(path)) { try progress($0) }.hexadecimal
+    } catch let error as FileError {
+      throw BackupError(error)
+    } catch let error as BackupError {
+      throw error
+    } catch {
+      throw BackupError(FileError(.other, operation: "read the file", path: path))
+    }
+  }
+
+  /// The files that the parent, or its own ancestors, have.
+  private func knownItems() -> [PathText: BackupManifest.ExternalData.Item] {
+    guard let parent else { return [:] }
+    var known: [PathText: BackupManifest.ExternalData.Item] = [:]
+    for var item in parent.manifest?.externalData?.items ?? [] {
+      item.backup = item.backup ?? parent.id
+      known[item.name] = item
+    }
+    return known
+  }
+
+  /// The names of the files that records refer to.
+  private func references(
+    _ content: DatabaseContent, _ model: ManagedObjectModel?
+  ) throws(BackupError) -> Set<String> {
+    do throws(FormatError) {
+      return try ReferencedValues(in: content, model: model).names
+    } catch {
+      throw BackupError(error, store: job.files.main)
+    }
+  }
+}

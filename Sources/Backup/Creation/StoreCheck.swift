@@ -1,0 +1,275 @@
+import Dispatch
+import Foundation
+import PersistentStore
+import Platform
+import SQLiteFormat
+import Salvage
+
+/// The check of a store that is being backed up, on a thread of its own beside the packing.
+///
+/// It looks at every page, counts the records of each entity, and compares the entries of indexes with the rows of their
+/// tables. The recovery kit is made, and rows are added up, of the same pages; the entries of several indexes are read at
+/// once.
+final class StoreCheck: Sendable {
+  /// Which indexes are compared with the rows of their tables.
+  enum Scope: Sendable {
+    case whole
+
+    /// Those of the tables that these pages belong to, as rows or as entries; all where the schema is not the one of this
+    /// digest, which may have made an index of what was there.
+    case changed([PageRun], schema: String?)
+  }
+
+  struct Outcome: Sendable {
+    /// What looking at every page found; its verdict tells damage in indexes too.
+    var examination: Examination
+
+    /// The indexes that could not be compared.
+    var uncompared: [String] = []
+
+    /// The digest of the schema; nil where it was not read.
+    var schema: String?
+
+    /// The recovery kit; nil where none was wanted, or none can be made.
+    var kit: [UInt8]?
+  }
+
+  private let content: DatabaseContent
+  private let snapshot: StoreSnapshot
+  private let job: BackupJob
+  private let state = Mutex(State())
+  private let scoped = DispatchSemaphore(value: 0)
+  private let ended = DispatchSemaphore(value: 0)
+
+  private struct State {
+    var isStopped = false
+    var scope: Scope?
+    var isDamaged = false
+    var result: Result<Outcome, BackupError>?
+    /// What getting out of a writer's way failed with.
+    var failure: FileError?
+    var progress: (done: Int64, total: Int64) = (0, 1)
+  }
+
+  /// Begins the check.
+  ///
+  /// - Parameter scope: which indexes are compared; nil where that is told later, by ``compare(_:)``.
+  init(_ content: DatabaseContent, _ snapshot: StoreSnapshot, of job: BackupJob, scope: Scope?) {
+    self.content = content
+    self.snapshot = snapshot
+    self.job = job
+    state.withLock { $0.scope = scope }
+    WorkThread.start { self.run() }
+  }
+
+  // MARK: The caller's thread
+
+  /// Says which indexes are compared, where that was not known from the beginning.
+  func compare(_ scope: Scope) {
+    state.withLock { state in
+      if state.scope == nil { state.scope = scope }
+    }
+    scoped.signal()
+  }
+
+  /// Whether the store has been found damaged.
+  var isDamaged: Bool { state.withLock { $0.isDamaged } }
+
+  /// Ends work that is of no use any more: the store is damaged, or cannot be read.
+  func stopUselessWork() throws(BackupError) {
+    let (isDamaged, result) = state.withLock { ($0.isDamaged, $0.result) }
+    if isDamaged {
+      throw BackupError(.store, operation: "back up the store", path: job.files.main, detail: "it is damaged")
+    }
+    if case .failure(let error) = result { throw error }
+  }
+
+  /// Waits for the end.
+  ///
+  /// - Throws: what reading the store failed with; `cancelled` where the caller's progress function says so.
+  func outcome() throws(BackupError) -> Outcome {
+    while ended.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+      let progress = state.withLock { $0.progress }
+      try job.advance(.checking, progress.done, progress.total)
+    }
+    ended.signal()
+    guard let result = state.withLock({ $0.result }) else { throw .cancelled("back up the store") }
+    return try result.get()
+  }
+
+  /// Has the check end, and waits for that: what it reads is released afterwards.
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    scoped.signal()
+    ended.wait()
+    ended.signal()
+  }
+
+  // MARK: Its own thread
+
+  private func run() {
+    let result: Result<Outcome, BackupError>
+    do throws(BackupError) {
+      result = .success(try check())
+    } catch {
+      result = .failure(error)
+    }
+    state.withLock { state in
+      state.result = result
+      if case .success(let outcome) = result, outcome.examination.verdict == .damaged { state.isDamaged = true }
+    }
+    ended.signal()
+  }
+
+  private func check() throws(BackupError) -> Outcome {
+    let survey = try survey()
+    var outcome = Outcome(examination: try examine(survey))
+    guard outcome.examination.verdict != .damaged, let report = outcome.examination.health.integrity else {
+      return outcome
+    }
+    outcome.kit = try kit(survey)
+    let schema = report.schema.digest
+    outcome.schema = schema
+    let scope = waitForScope()
+    guard let scope else { throw .cancelled("back up the store") }
+    var indexes = try compareIndexes(survey, Self.tables(of: scope, report, schema: schema))
+    do throws(FormatError) {
+      try indexes.askSQLite(about: report.schema, of: content) { !self.goesOn() }
+    } catch {
+      throw failure(error)
+    }
+    outcome.uncompared = indexes.uncompared
+    if !indexes.isSound { outcome.examination.condemnIndexes(indexes, of: report.schema) }
+    return outcome
+  }
+
+  private func survey() throws(BackupError) -> StoreSurvey {
+    do throws(FormatError) {
+      return try StoreSurvey(content, at: job.id.date)
+    } catch {
+      throw failure(error)
+    }
+  }
+
+  private func examine(_ survey: StoreSurvey) throws(BackupError) -> Examination {
+    do {
+      return try Examiner(fileSystem: job.surroundings.fileSystem).examine(
+        main: content, log: nil, journal: nil, of: job.files, members: snapshot.members,
+        options: .init(depth: .full) { [self] done, total in
+          state.withLock { $0.progress = (Int64(done), Int64(max(1, total))) }
+          return goesOn()
+        }, visitor: survey)
+    } catch let error as FileError {
+      throw BackupError(error)
+    } catch let error as FormatError {
+      throw failure(error)
+    } catch {
+      throw BackupError(
+        .store, operation: "check the store", path: job.files.main, detail: "an unforeseen failure",
+        hint: "Please report this, with what you did.")
+    }
+  }
+
+  private func kit(_ survey: StoreSurvey) throws(BackupError) -> [UInt8]? {
+    let found = try wrapping(BackupError.init) { () throws(FileError) in try survey.kit() }
+    guard var kit = found else { return nil }
+    kit.generation = job.request.lineage?.generation
+    do throws(RecoveryKitError) {
+      let bytes = try kit.bytes()
+      return Int64(bytes.count) <= BackupJob.kitLimit(content) ? bytes : nil
+    } catch {
+      // The backup is as good without.
+      return nil
+    }
+  }
+
+  /// Compares the indexes with what the rows of their tables add up to, two at once where few pages are packed.
+  private func compareIndexes(
+    _ survey: StoreSurvey, _ tables: Set<UInt32>?
+  ) throws(BackupError) -> IndexReport {
+    let (begun, scans) = survey.comparisons(ofTables: tables)
+    var report = begun
+    // Beside the packing of a whole store a second thread would take memory, and find no processor that rests.
+    let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
+    try BlockPipeline.run(count: scans.count, threads: threads) {
+      () throws(BackupError) -> ((Int) throws(BackupError) -> IndexReport) in
+      let database: Database
+      do throws(FormatError) { database = try Database(main: self.content) } catch { throw self.failure(error) }
+      return { (index) throws(BackupError) -> IndexReport in
+        do throws(FormatError) {
+          return try scans[index].run(in: database) { self.goesOn() }
+        } catch {
+          throw self.failure(error)
+        }
+      }
+    } deliver: { (_, found) in
+      report.add(found)
+    }
+    return report
+  }
+
+  private func waitForScope() -> Scope? {
+    while true {
+      let (scope, isStopped) = state.withLock { ($0.scope, $0.isStopped) }
+      if isStopped { return nil }
+      if let scope { return scope }
+      scoped.wait()
+    }
+  }
+
+  /// The root pages of the tables whose indexes are compared; nil for all.
+  private static func tables(of scope: Scope, _ report: IntegrityReport, schema: String) -> Set<UInt32>? {
+    guard case .changed(let runs, let earlier) = scope, earlier == schema else { return nil }
+    var roots: Set<UInt32> = []
+    for run in runs {
+      for page in run.first..<(run.first + run.count) {
+        if let root = report.ownership.root(of: page) { roots.insert(root) }
+      }
+    }
+    for index in report.schema.indexes where roots.contains(index.rootPage) {
+      if let table = report.schema.table(named: index.tableName) { roots.insert(table.rootPage) }
+    }
+    return roots
+  }
+
+  /// Gets out of the way of a writer that waits, and says whether the check goes on.
+  private func goesOn() -> Bool {
+    do throws(FileError) {
+      try snapshot.giveWay()
+    } catch {
+      state.withLock { $0.failure = error }
+      return false
+    }
+    return !state.withLock { $0.isStopped }
+  }
+
+  private func failure(_ error: FormatError) -> BackupError {
+    if let failure = state.withLock({ $0.failure }) { return BackupError(failure) }
+    if error.kind == .cancelled { return .cancelled("back up the store") }
+    return BackupError(error, store: job.files.main)
+  }
+}
+
+extension Examination {
+  /// Gives the verdict of damage for what the comparison of indexes found.
+  mutating func condemnIndexes(_ report: IndexReport, of schema: Schema) {
+    verdict = .damaged
+    reason = .damagedIndexes(report.findings.indexesAlone(of: schema) ?? [], report.findings)
+  }
+}
+
+extension Schema {
+  /// A digest of all that tables and indexes are made of: equal for two schemas that read the same pages in the same way.
+  ///
+  /// Page 1, which the schema begins on, is no sign of a change: each transaction changes its header.
+  fileprivate var digest: String {
+    var digest = RunningDigest()
+    for entry in entries {
+      let words = [entry.kind.rawValue, entry.name, entry.tableName, String(entry.rootPage), entry.sql ?? ""]
+      for word in words {
+        digest.add(Array("\(word.utf8.count):\(word)".utf8))
+      }
+    }
+    return digest.hexadecimal
+  }
+}

@@ -1,0 +1,365 @@
+import Foundation
+import Platform
+import SystemPackage
+
+/// A place with encrypted backups as the holder of a key sees it: under the names, with the sizes and bytes that they have
+/// before they are encrypted.
+///
+/// Backups that no key opens, and those that are not encrypted, are what they are in the place itself.
+struct SealedPlace: BackupPlace {
+  let base: any BackupPlace
+
+  let keys: BackupKeys
+
+  var location: String { base.location }
+  var owner: PlaceOwner? { base.owner }
+  var readsAtOnce: Int { base.readsAtOnce }
+
+  private static let operation = "open the backup"
+
+  /// How much is read of a file for its beginning at first: more than a header for twenty keys takes.
+  private static let beginningLength = 4096
+
+  /// What the name of an encrypted manifest has behind the identifier.
+  static let manifestSuffix = BackupManifest.File.Role.manifest.suffix + BackupManifest.Encryption.fileEnding
+
+  // MARK: Names
+
+  /// The name that the encrypted file of an object would have; nil for what is never encrypted.
+  static func sealedName(of name: String) -> String? {
+    guard let id = BackupCatalog.identifier(of: name) else { return nil }
+    let rest = name.dropFirst(id.description.utf8.count)
+    if rest == BackupManifest.suffix { return "\(id)\(manifestSuffix)" }
+    guard BackupManifest.File.Role.suffixes.contains(String(rest)),
+      !rest.hasSuffix(BackupManifest.Encryption.fileEnding)
+    else { return nil }
+    return name + BackupManifest.Encryption.fileEnding
+  }
+
+  /// What the beginning of an encrypted file tells; nil where there is no such file.
+  ///
+  /// - Parameter usesLabel: whether the copy of its beginning is used where its own is damaged.
+  private func file(
+    _ name: String, _ section: BackupSection, usesLabel: Bool = true
+  ) throws(BackupError) -> SealedFile? {
+    if let known = keys.files.known(name, section) { return known }
+    var bytes: [UInt8]
+    do throws(BackupError) {
+      bytes = try base.read(name, in: section, at: 0, length: Self.beginningLength)
+    } catch {
+      guard error.fileError?.kind == .notFound else { throw error }
+      return nil
+    }
+    var file = try parsed(&bytes, name, section)
+    if file?.content == nil, usesLabel, let copy = try beginning(of: name, section) {
+      var copy = copy
+      if let other = try parsed(&copy, nil, section), other.content != nil || file == nil { file = other }
+    }
+    if let file { keys.files.add(file, name, section) }
+    return file
+  }
+
+  /// Reads a beginning, more of it where that is needed; nil for one that is damaged.
+  private func parsed(
+    _ bytes: inout [UInt8], _ name: String?, _ section: BackupSection
+  ) throws(BackupError) -> SealedFile? {
+    for isFirst in [true, false] {
+      do throws(AgeError) {
+        guard let length = try AgeContent.prologueLength(beginning: bytes) else {
+          guard isFirst, let name else { return nil }
+          // What cannot be read has no prologue either, as the second look finds.
+          bytes = (try? base.read(name, in: section, at: 0, length: AgeContent.longestPrologue)) ?? []
+          continue
+        }
+        return SealedFile(prologueLength: length, content: try content(bytes))
+      } catch {
+        // A header that is none.
+        return nil
+      }
+    }
+    return nil
+  }
+
+  /// The content that the keys open; nil where none does, or the header was altered.
+  private func content(_ bytes: [UInt8]) throws(AgeError) -> AgeContent? {
+    do throws(AgeError) {
+      return try AgeContent(beginning: bytes, with: keys.identities)
+    } catch {
+      guard error.kind == .noIdentity || error.kind == .headerAltered || error.kind == .header else { throw error }
+      return nil
+    }
+  }
+
+  /// The copy of a file's beginning in the manifest outside; nil where there is none.
+  private func beginning(of name: String, _ section: BackupSection) throws(BackupError) -> [UInt8]? {
+    guard let id = BackupCatalog.identifier(of: name), let label = try label(id, section)?.manifest else { return nil }
+    return label.files.first { $0.name == name }?.beginning.flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) }
+  }
+
+  /// The manifest outside of an encrypted backup; nil where there is none that can be read.
+  private func label(
+    _ id: BackupIdentifier, _ section: BackupSection
+  ) throws(BackupError) -> (manifest: BackupManifest, text: [UInt8])? {
+    do throws(BackupError) {
+      let text = try base.read("\(id)\(BackupManifest.suffix)", in: section, at: 0, length: BackupManifest.limit)
+      let manifest = try BackupManifest(json: text, of: id)
+      return manifest.isLocked ? (manifest, text) : nil
+    } catch {
+      switch error.kind {
+      case .manifestUnreadable, .manifestChanged, .manifestTooNew: return nil
+      case .notFound, .ambiguous, .nothingToBackUp, .damaged, .chainBroken, .nameTaken, .verificationFailed, .packing,
+        .compressionUnavailable, .locked, .encryptionMissing, .request, .unknownEntity, .store, .otherGeneration,
+        .otherStore,
+        .policyUnreadable, .cancelled, .place, .file:
+        guard error.fileError?.kind == .notFound else { throw error }
+        return nil
+      }
+    }
+  }
+
+  /// The encrypted file that has the content of an object; nil where the object is what lies in the place itself.
+  ///
+  /// - Throws: `backup-encrypted` where no key opens it, and its backup's manifest is open.
+  private func opened(
+    _ name: String, _ section: BackupSection
+  ) throws(BackupError) -> (name: String, prologue: Int, content: AgeContent)? {
+    guard let sealed = Self.sealedName(of: name), let file = try file(sealed, section) else { return nil }
+    if let content = file.content { return (sealed, file.prologueLength, content) }
+    guard !sealed.hasSuffix(Self.manifestSuffix), let id = BackupCatalog.identifier(of: name) else { return nil }
+    throw .locked(id, Self.operation)
+  }
+
+  // MARK: The protocol
+
+  /// The backups that a key opens: their manifests, or where those are lost any of their files.
+  private func openBackups(
+    _ objects: [BackupObject], _ section: BackupSection
+  ) throws(BackupError) -> Set<BackupIdentifier> {
+    var sealed: [BackupIdentifier: [String]] = [:]
+    for object in objects where object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
+      if let id = BackupCatalog.identifier(of: object.name) { sealed[id, default: []].append(object.name) }
+    }
+    let groups = sealed.ordered { $0.key < $1.key }
+    let open = try atOnce(groups) { (id, names) throws(BackupError) in
+      let manifest = "\(id)\(Self.manifestSuffix)"
+      for name in (names.contains(manifest) ? [manifest] : []) + names.filter({ $0 != manifest }).sorted()
+      where try file(name, section)?.content != nil { return true }
+      return false
+    }
+    return Set(zip(groups, open).filter(\.1).map(\.0.key))
+  }
+
+  func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
+    let objects = try base.list(section)
+    let open = try openBackups(objects, section)
+    if open.isEmpty { return objects }
+    var result: [BackupObject] = []
+    for var object in objects {
+      if let id = BackupCatalog.identifier(of: object.name), open.contains(id) {
+        // The manifest outside is not the one that counts for the holder of a key.
+        if object.name == "\(id)\(BackupManifest.suffix)" { continue }
+        if object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
+          let known = try file(object.name, section)
+          // One that is lost or cannot be opened is looked for in its copies.
+          if object.name.hasSuffix(Self.manifestSuffix), known?.content == nil { continue }
+          let prologue = known?.prologueLength ?? 0
+          object.bytes = AgeContent.length(sealed: object.bytes, prologue: prologue)
+          object.name =
+            object.name.hasSuffix(Self.manifestSuffix)
+            ? "\(id)\(BackupManifest.suffix)" : String(object.name.dropLast(BackupManifest.Encryption.fileEnding.count))
+        }
+      }
+      result.append(object)
+    }
+    return result
+  }
+
+  func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
+    if try base.contains(name, in: section) { return true }
+    guard let sealed = Self.sealedName(of: name), try base.contains(sealed, in: section) else { return false }
+    return try file(sealed, section)?.content != nil
+  }
+
+  func read(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] {
+    if name.hasSuffix(BackupProof.suffix) { return try proof(name, section, at: offset, length: length) }
+    return try read(name, in: section, at: offset, length: length, isProven: true)
+  }
+
+  func readUnproven(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] {
+    try read(name, in: section, at: offset, length: length, isProven: false)
+  }
+
+  private func read(
+    _ name: String, in section: BackupSection, at offset: Int64, length: Int, isProven: Bool
+  ) throws(BackupError) -> [UInt8] {
+    guard let (sealed, prologue, content) = try opened(name, section) else {
+      return try base.read(name, in: section, at: offset, length: length)
+    }
+    guard offset >= 0, length > 0 else { return [] }
+    let (chunk, whole) = (Int64(AgeContent.chunkLength), AgeContent.sealedChunkLength)
+    let first = offset / chunk
+    let count = Int((offset - first * chunk + Int64(length) + chunk - 1) / chunk)
+    // One byte more tells whether the last chunk that is read is the file's last.
+    let bytes = try base.read(
+      sealed, in: section, at: Int64(prologue) + first * Int64(whole), length: count * whole + 1)
+    var result: [UInt8] = []
+    result.reserveCapacity(min(count * Int(chunk), bytes.count))
+    for index in 0..<count where index * whole < bytes.count {
+      let part = bytes[(index * whole)..<min((index + 1) * whole, bytes.count)]
+      let isLast = (index + 1) * whole >= bytes.count
+      let number = UInt64(first) + UInt64(index)
+      // Of a file that is cut off between two chunks none is the last.
+      let known =
+        content.open(chunk: number, part, isLast: isLast)
+        ?? (isLast ? content.open(chunk: number, part, isLast: false) : nil)
+      // What was altered becomes zeros, so that what follows stays in its place.
+      result +=
+        known
+        ?? (isProven
+          ? [UInt8](repeating: 0, count: max(0, part.count - (whole - Int(chunk))))
+          : content.openUnproven(chunk: number, part, isLast: isLast))
+    }
+    let start = Int(offset - first * chunk)
+    guard start < result.count else { return [] }
+    return Array(result[start..<min(result.count, start + length)])
+  }
+
+  func begin(_ name: String) throws(BackupError) -> any BackupUpload {
+    guard let writing = keys.writing, let sealed = Self.sealedName(of: name) else { return try base.begin(name) }
+    var recipients = writing.recipients
+    let isForDelta = sealed.hasSuffix(Self.manifestSuffix) || name.hasSuffix(BackupManifest.File.Role.pageHashes.suffix)
+    if isForDelta, let delta = writing.delta { recipients.append(delta) }
+    let upload = try SealedUpload(name, try base.begin(sealed), to: recipients, keys.files)
+    guard name.hasSuffix(BackupManifest.suffix), let id = BackupCatalog.identifier(of: name) else { return upload }
+    return try SealedManifestUpload(id, in: self, upload)
+  }
+
+  func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
+    guard let id = BackupCatalog.identifier(of: name), try isSealed(id, in: section) else {
+      return try base.replace(name, with: bytes, in: section)
+    }
+    if name.hasSuffix(BackupProof.suffix) { return try replaceProof(name, of: id, with: bytes, in: section) }
+    guard Self.sealedName(of: name) == nil else {
+      throw BackupError(
+        .request, operation: "write to the backup",
+        detail: "\(printable(name)) is encrypted, and is never rewritten",
+        hint: "Take a new backup.")
+    }
+    try base.replace(name, with: bytes, in: section)
+  }
+
+  func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
+    for own in try names(of: name, from) { try base.move(own, from: from, to: to) }
+  }
+
+  func delete(_ name: String, in section: BackupSection) throws(BackupError) {
+    for own in try names(of: name, section) { try base.delete(own, in: section) }
+  }
+
+  /// The files that an object is in the place itself, the one that the backup is listed by first.
+  private func names(of name: String, _ section: BackupSection) throws(BackupError) -> [String] {
+    guard let sealed = Self.sealedName(of: name), try file(sealed, section, usesLabel: false) != nil else {
+      return [name]
+    }
+    guard name.hasSuffix(BackupManifest.suffix) else { return [sealed] }
+    let isThere = try base.list(section).contains { $0.name == name }
+    return isThere ? [name, sealed] : [sealed]
+  }
+
+  func unfinished() throws(BackupError) -> [String] { try base.unfinished() }
+  func removeUnfinished() throws(BackupError) { try base.removeUnfinished() }
+  func lock() throws(BackupError) -> any BackupPlaceLock { try base.lock() }
+
+  func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
+    try base.isSealed(id, in: section)
+  }
+
+  func label(of id: BackupIdentifier) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? {
+    try label(id, .kept).map { (base, $0.manifest) }
+  }
+
+  // MARK: Proofs
+
+  /// A proof as the holder of a key reads it: it names the manifest that is encrypted, and not the one outside.
+  private func proof(
+    _ name: String, _ section: BackupSection, at offset: Int64, length: Int
+  ) throws(BackupError) -> [UInt8] {
+    let bytes = try base.read(name, in: section, at: offset, length: length)
+    guard offset == 0, let id = BackupCatalog.identifier(of: name), var proof = BackupProof(json: bytes, of: id),
+      let label = try label(id, section), proof.manifest == label.manifest.digest, try opened(id, section)
+    else { return bytes }
+    let text = try read("\(id)\(BackupManifest.suffix)", in: section, at: 0, length: BackupManifest.limit)
+    proof.manifest = DigestedText.digest(of: text)
+    return try proof.json()
+  }
+
+  private func opened(_ id: BackupIdentifier, _ section: BackupSection) throws(BackupError) -> Bool {
+    try file("\(id)\(Self.manifestSuffix)", section)?.content != nil
+  }
+
+  /// Writes a proof that says nothing of what is in the store, and names the manifest outside.
+  private func replaceProof(
+    _ name: String, of id: BackupIdentifier, with bytes: [UInt8], in section: BackupSection
+  ) throws(BackupError) {
+    guard var proof = BackupProof(json: bytes, of: id) else { return }
+    proof.problems = proof.problems.map(\.withoutContent)
+    proof.warnings = proof.warnings?.map(\.withoutContent)
+    if proof.manifest != nil, let label = try label(id, section) { proof.manifest = label.manifest.digest }
+    try base.replace(name, with: try proof.json(), in: section)
+  }
+}
+
+extension BackupProof.Problem {
+  /// The problem, its words left out where they may tell of the store's content.
+  fileprivate var withoutContent: BackupProof.Problem {
+    guard file == nil else { return self }
+    var problem = self
+    problem.words = "what is wrong is told to the holder of the key"
+    return problem
+  }
+}
+
+extension SealedPlace {
+  /// The manifest outside of an encrypted backup: what may be known without a key.
+  ///
+  /// It has the files as they lie there, and what listing, verifying digests and pruning need; names, counts and paths of the
+  /// store are not in it.
+  func label(of manifest: BackupManifest) throws(BackupError) -> BackupManifest {
+    let id = manifest.id
+    var files: [BackupManifest.File] = []
+    func add(_ role: BackupManifest.File.Role, _ compression: BackupCompression?, _ name: String) throws(BackupError) {
+      guard let written = keys.files.written(name) else {
+        throw BackupError(
+          .packing, operation: "write the manifest of backup \(id)", detail: "a file of it was not encrypted")
+      }
+      var file = BackupManifest.File(role: role, name: name, bytes: written.bytes, sha256: written.sha256)
+      file.compression = compression
+      file.beginning = Data(written.beginning).base64EncodedString()
+      files.append(file)
+    }
+    for file in manifest.files {
+      try add(file.role, file.compression, file.name + BackupManifest.Encryption.fileEnding)
+    }
+    try add(.manifest, nil, "\(id)\(Self.manifestSuffix)")
+    var label = BackupManifest(
+      id: id, kind: manifest.kind, reason: manifest.reason, store: .init(path: PathText(""), kind: "unknown"),
+      files: files.ordered { $0.name < $1.name }, check: .init(isSound: manifest.check.isSound),
+      versions: .init(library: "", operatingSystem: ""))
+    label.encryption = .init()
+    label.version = label.neededVersion
+    label.tags = manifest.tags
+    label.parent = manifest.parent
+    label.depth = manifest.depth
+    label.lineage = manifest.lineage
+    label.check.depth = manifest.check.depth
+    // Pruning has to know what a fall of records keeps, and not whose records they were.
+    label.falls = manifest.falls.map { falls in
+      Set(falls.map(\.backup)).sorted().map { .init(name: "", before: 0, after: 0, backup: $0) }
+    }
+    return label
+  }
+}

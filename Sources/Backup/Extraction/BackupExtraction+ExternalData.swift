@@ -1,0 +1,240 @@
+internal import Platform
+import SQLiteFormat
+package import SystemPackage
+
+extension BackupExtraction {
+  /// Writes the large values below a folder, which takes the place of the store's `.X_SUPPORT`; nothing where there are none.
+  ///
+  /// One that is lost is left out and named.
+  ///
+  /// - Parameter isWanted: which, by the names of their files; all if not given.
+  package func writeExternalData(
+    into folder: FilePath, where isWanted: (String) -> Bool = { _ in true }
+  ) throws(BackupError) -> Result {
+    let own = try manifest
+    if own.kind == .original { return try writeOriginalValues(own, into: folder, where: isWanted) }
+    return try eachItem(where: isWanted) { (item, path, bytes) throws(BackupError) in
+      let file = try OpenItem(folder.appending(path), in: fileSystem)
+      try bytes { (piece) throws(BackupError) in try file.write(piece) }
+      try file.finish()
+    }
+  }
+
+  /// Reads the large values without writing anything, and says which are lost.
+  package func checkExternalData() throws(BackupError) -> Result {
+    try eachItem { (_, _, bytes) throws(BackupError) in try bytes { (_) throws(BackupError) in } }
+  }
+
+  /// Hands over the content of an item, piece by piece.
+  typealias Content = ((ArraySlice<UInt8>) throws(BackupError) -> Void) throws(BackupError) -> Void
+
+  private func eachItem(
+    where isWanted: (String) -> Bool = { _ in true },
+    _ body: (BackupManifest.ExternalData.Item, [FilePath.Component], Content) throws(BackupError) -> Void
+  ) throws(BackupError) -> Result {
+    var result = Result()
+    result.damage = archiveDamage
+    guard let data = try manifest.externalData else { return result }
+    var readers: [BackupIdentifier: ArchiveReader] = [:]
+    for backup in chain {
+      if let manifest = backup.manifest, let file = manifest.file(.externalData),
+        let reader = try MemberReader(file, of: manifest, in: place, section)
+      {
+        readers[backup.id] = ArchiveReader(reader)
+      }
+    }
+    let items = data.items.filter { isWanted($0.name.path?.lastComponent?.string ?? "") }
+    let total = BackupManifest.ExternalData(items: items).totalBytes
+    var done: Int64 = 0
+    let own = try manifest.id
+    for item in items {
+      // What is damaged is found before anything is written under its name.
+      if let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0,
+        try reader.digest(at: item.offset, length: item.bytes) == item.sha256
+      {
+        try body(item, path) { (deliver) throws(BackupError) in
+          try reader.read(at: item.offset, length: item.bytes, deliver)
+        }
+      } else {
+        result.lostItems.append(printable(item.name.text))
+      }
+      done &+= max(0, item.bytes)
+      try advance(.externalData, min(done, total), total)
+    }
+    return result
+  }
+}
+
+extension BackupManifest.ExternalData.Item {
+  /// The path below the folder of large values; nil for one that would lead elsewhere.
+  fileprivate var components: [FilePath.Component]? {
+    guard let path = name.path, path.isRelative else { return nil }
+    let components = Array(path.components)
+    guard !components.isEmpty, components.count < 16, components.allSatisfy({ $0.kind == .regular }) else { return nil }
+    return components
+  }
+}
+
+/// Reads ranges of an archive; keeps the block that it read last.
+private final class ArchiveReader {
+  private let reader: MemberReader
+  private var last: (block: Int, bytes: [UInt8]?)?
+
+  init(_ reader: MemberReader) { self.reader = reader }
+
+  /// Hands over the bytes of a range, as far as they are there.
+  func read(
+    at offset: Int64, length: Int64, _ deliver: (ArraySlice<UInt8>) throws(BackupError) -> Void
+  ) throws(BackupError) {
+    let blockLength = Int64(BackupManifest.blockLength)
+    var position = offset
+    // The archive's own length bounds what a manifest can ask for.
+    let end = offset > reader.content.bytes - length ? offset : offset + length
+    while position < end {
+      let block = Int(position / blockLength)
+      guard let bytes = try block == last?.block ? last?.bytes : load(block) else { return }
+      let start = Int(position - Int64(block) * blockLength)
+      let stop = min(bytes.count, start + Int(min(blockLength, end - position)))
+      guard start < stop else { return }
+      try deliver(bytes[start..<stop])
+      position += Int64(stop - start)
+    }
+  }
+
+  private func load(_ block: Int) throws(BackupError) -> [UInt8]? {
+    let bytes = try reader.block(block)
+    last = (block, bytes)
+    return bytes
+  }
+
+  func digest(at offset: Int64, length: Int64) throws(BackupError) -> String {
+    var digest = RunningDigest()
+    try read(at: offset, length: length) { (piece) throws(BackupError) in digest.add(Array(piece)) }
+    return digest.hexadecimal
+  }
+}
+
+private final class OpenItem {
+  private let file: WritableFile
+
+  init(_ path: FilePath, in fileSystem: FileSystem) throws(BackupError) {
+    do throws(FileError) {
+      try fileSystem.makeDirectory(path.folder)
+      file = try fileSystem.create(path, permissions: .ownerReadWrite)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  func write(_ bytes: ArraySlice<UInt8>) throws(BackupError) {
+    do throws(FileError) { try file.write(bytes) } catch { throw BackupError(error) }
+  }
+
+  func finish() throws(BackupError) {
+    do throws(FileError) { try file.synchronize() } catch { throw BackupError(error) }
+  }
+}
+
+extension BackupExtraction {
+  /// Writes the database of an original, as a reader would see it: with its log, or with a hot journal undone.
+  ///
+  /// No digests were taken of it, so that only the check of the result tells whether it is whole.
+  func writeOriginal(_ manifest: BackupManifest, to file: ExtractedFile) throws(BackupError) -> Result {
+    let content = try originalContent(manifest)
+    let length = Int64(BackupManifest.blockLength)
+    var offset: Int64 = 0
+    while offset < content.count {
+      let wanted = Int(min(length, content.count - offset))
+      let bytes: [UInt8]
+      do throws(FileError) { bytes = try content.bytes(at: offset, length: wanted) } catch { throw BackupError(error) }
+      guard bytes.count == wanted else {
+        throw BackupError(FileError(.changed, operation: "read the original", path: file.path))
+      }
+      try file.write(bytes[...], at: offset)
+      offset += Int64(wanted)
+      try advance(.unpacking, offset, content.count)
+    }
+    return Result()
+  }
+
+  /// The database of an original as a reader would see it: with its log, or with a hot journal undone.
+  func originalContent(_ manifest: BackupManifest) throws(BackupError) -> DatabaseContent {
+    func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
+      manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }
+    }
+    do throws(FormatError) {
+      guard let main = source(.originalMain) else {
+        throw FormatError(
+          FileError(.notFound, operation: "read the original", path: FilePath("\(manifest.id)")))
+      }
+      return DatabaseContent(
+        try Database(
+          main: main, writeAheadLog: source(.originalLog), rollbackJournal: source(.originalJournal)))
+    } catch {
+      throw BackupError(error, store: FilePath(place.location))
+    }
+  }
+
+  /// Copies the large values of an original below a folder.
+  ///
+  /// - Parameter isWanted: which, by the names of their files.
+  func writeOriginalValues(
+    _ manifest: BackupManifest, into folder: FilePath, where isWanted: (String) -> Bool
+  ) throws(BackupError) -> Result {
+    guard manifest.file(.originalSupport) != nil, let place = place as? FolderPlace else { return Result() }
+    do {
+      try fileSystem.copyTree(place.support(of: manifest.id, in: section), to: folder, where: isWanted)
+    } catch let error as FileError {
+      throw BackupError(error)
+    } catch {
+      throw BackupError(FileError(.other, operation: "copy the large values", path: folder))
+    }
+    return Result()
+  }
+}
+
+/// The bytes of an object that lies in a place as it is; the block that was read last is kept.
+private final class ObjectSource: ByteSource {
+  let count: Int64
+  private let name: String
+  private let place: any BackupPlace
+  private let section: BackupSection
+  private let last = Mutex<(block: Int64, bytes: [UInt8])?>(nil)
+
+  init(_ file: BackupManifest.File, in place: any BackupPlace, _ section: BackupSection) {
+    count = file.bytes
+    name = file.name
+    self.place = place
+    self.section = section
+  }
+
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, offset < count, length > 0 else { return 0 }
+    let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
+    let blockLength = Int64(BackupManifest.blockLength)
+    var done = 0
+    while done < wanted {
+      let position = offset + Int64(done)
+      let bytes = try block(position / blockLength)
+      let start = Int(position % blockLength)
+      let end = min(bytes.count, start + wanted - done)
+      guard start < end else { break }
+      buffer.replaceSubrange(done..<(done + end - start), with: bytes[start..<end])
+      done += end - start
+    }
+    return done
+  }
+
+  private func block(_ number: Int64) throws(FileError) -> [UInt8] {
+    if let known = last.withLock({ $0 }), known.block == number { return known.bytes }
+    let bytes: [UInt8]
+    do throws(BackupError) {
+      bytes = try place.read(
+        name, in: section, at: number * Int64(BackupManifest.blockLength), length: BackupManifest.blockLength)
+    } catch {
+      throw error.fileError ?? FileError(.other, operation: error.operation, path: FilePath(name), detail: error.detail)
+    }
+    last.withLock { $0 = (number, bytes) }
+    return bytes
+  }
+}

@@ -1,0 +1,353 @@
+package import Foundation
+package import Platform
+package import Salvage
+package import SystemPackage
+
+/// Unpacks a backup: the database of a chain, large values, the files of evidence.
+///
+/// What is damaged is left zero and named; everything else is as it was. Nothing is pushed to the disk here, so that the
+/// caller can do it once, where the result is to stay.
+package struct BackupExtraction: Sendable {
+  /// What was lost on the way.
+  package struct Result: Sendable, Hashable {
+    /// The blocks of the restored file that are not what they were, counted from 0.
+    package var lostBlocks = IndexSet()
+
+    /// The damaged blocks of the backups' files, by file.
+    package var damage: [String: [Int]] = [:]
+
+    /// Whether the digest of the whole is what it was, where no block is lost.
+    package var isDigestRight = true
+
+    /// The names of large values that are lost.
+    package var lostItems: [String] = []
+
+    /// Whether a database that was restored is, byte for byte, what was backed up.
+    ///
+    /// A block of an earlier backup can be lost, and all of its pages have changed since.
+    package var isContentRight: Bool { lostBlocks.isEmpty && isDigestRight }
+
+    /// Whether everything that was restored is, byte for byte, what was backed up, and nothing that was read is damaged.
+    package var isWhole: Bool { lostBlocks.isEmpty && damage.isEmpty && isDigestRight && lostItems.isEmpty }
+  }
+
+  /// The backups that are read, the full one first; one for evidence.
+  package let chain: [StoredBackup]
+
+  /// Where they are.
+  package let place: any BackupPlace
+
+  /// Whether they are kept, or in the trash.
+  package let section: BackupSection
+  let fileSystem: FileSystem
+  let progress: BackupProgress
+
+  /// The block from which on an archive of large values cannot be read, by its file, where no manifest lists them.
+  let archiveDamage: [String: [Int]]
+
+  private let catalog: BackupCatalog
+
+  /// Prepares to unpack a backup.
+  ///
+  /// - Parameter isTolerant: whether a chain that is broken is read as far as it goes.
+  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-chain-broken`, `backup-encrypted`.
+  package init(
+    _ id: BackupIdentifier, in catalog: BackupCatalog, isTolerant: Bool = false, fileSystem: FileSystem,
+    progress: @escaping BackupProgress = { _, _, _ in true }
+  ) throws(BackupError) {
+    var chain = try isTolerant ? catalog.remains(of: id) : catalog.chain(of: id)
+    var archiveDamage: [String: [Int]] = [:]
+    for backup in chain where backup.manifest?.isLocked == true { throw .locked(backup.id, "unpack the backup") }
+    if let last = chain.indices.last, let manifest = chain[last].manifest {
+      let rebuilt = RebuiltManifest(place: catalog.place, section: catalog.section)
+      (chain[last].manifest, archiveDamage) = try rebuilt.withExternalData(manifest)
+    }
+    self.chain = chain
+    self.archiveDamage = archiveDamage
+    self.catalog = catalog
+    place = catalog.place
+    section = catalog.section
+    self.fileSystem = fileSystem
+    self.progress = progress
+  }
+
+  /// The manifest of the backup itself.
+  package var manifest: BackupManifest {
+    get throws(BackupError) {
+      guard let manifest = chain.last?.manifest else {
+        throw BackupError(
+          .manifestUnreadable, operation: "unpack the backup", detail: "it has no manifest that can be read",
+          hint: "Unpack its file with gunzip.")
+      }
+      return manifest
+    }
+  }
+
+  /// The recovery kit of what is unpacked; nil where the backup has none that can be used.
+  package func recoveryKit() throws(BackupError) -> RecoveryKit? {
+    guard let last = chain.last else { return nil }
+    return try catalog.recoveryKit(of: last)
+  }
+
+  // MARK: The database
+
+  /// Writes the database into a new file.
+  ///
+  /// - Throws: `backup-request` for evidence, and what file system and place say; damage is in the result instead.
+  package func writeDatabase(to path: FilePath) throws(BackupError) -> Result {
+    try writeDatabase(to: try ExtractedFile(path, in: fileSystem))
+  }
+
+  /// Writes the database into a file without a name, of which nothing stays whatever happens.
+  ///
+  /// - Parameter path: the name that it has for a moment.
+  /// - Throws: as ``writeDatabase(to:)``.
+  package func writeUnnamedDatabase(
+    at path: FilePath
+  ) throws(BackupError) -> (result: Result, content: ReadableFile) {
+    let file = try ExtractedFile(path, isUnnamed: true, in: fileSystem)
+    let result = try writeDatabase(to: file)
+    return (result, try file.reading())
+  }
+
+  private func writeDatabase(to file: ExtractedFile) throws(BackupError) -> Result {
+    let own = try manifest
+    if own.kind == .original { return try writeOriginal(own, to: file) }
+    guard let database = own.database else {
+      throw BackupError(
+        .request, operation: "unpack the backup", path: file.path, detail: "it holds the raw files of a store",
+        hint: "Restore it to a path of its own, and salvage that.")
+    }
+    var result = Result()
+    var digest: String?
+    // Of a chain without its beginning, everything is lost that no later backup has.
+    var lost = LostRanges(chain.first?.manifest?.file(.database) == nil ? database.bytes : 0)
+    var extent = Extent(chain.map { Self.packed($0.manifest) })
+    for backup in chain {
+      guard let manifest = backup.manifest else { continue }
+      defer { extent.done &+= Self.packed(manifest) }
+      if let packed = manifest.file(.database) {
+        digest = try write(packed, of: manifest, to: file, extent, &result)
+        for block in result.damage[packed.name] ?? [] { lost.lose(block: block) }
+      } else if let packed = manifest.file(.delta), let pages = manifest.pages {
+        try writeDelta(packed, pages, of: manifest, to: file, extent, &result, &lost)
+        digest = nil
+      }
+    }
+    // A later backup of the chain may have fewer pages than an earlier one.
+    try file.truncate(to: database.bytes)
+    result.lostBlocks = lost.blocks(of: database.bytes)
+    // Of a manifest that was made of blocks nothing says what the whole was; each block has a checksum of its own.
+    if result.lostBlocks.isEmpty, !database.sha256.isEmpty {
+      let whole = if let digest { digest } else { try self.digest(of: file.reading()) }
+      result.isDigestRight = whole == database.sha256
+    }
+    return result
+  }
+
+  /// How much of several files is unpacked, in bytes of their content.
+  private struct Extent {
+    var done: Int64 = 0
+    let total: Int64
+
+    init(_ parts: [Int64]) { total = parts.reduce(0, &+) }
+  }
+
+  /// How many bytes of a database, or of pages of one, a backup unpacks to.
+  private static func packed(_ manifest: BackupManifest?) -> Int64 {
+    guard let manifest else { return 0 }
+    if manifest.file(.database) != nil { return max(0, manifest.database?.bytes ?? 0) }
+    return max(0, manifest.file(.delta)?.content?.bytes ?? 0)
+  }
+
+  /// Unpacks a file on all processors, each block to its place; returns the digest of the content where nothing is lost.
+  private func write(
+    _ packed: BackupManifest.File, of manifest: BackupManifest, to file: ExtractedFile, _ extent: Extent,
+    _ result: inout Result
+  ) throws(BackupError) -> String? {
+    var whole = RunningDigest()
+    let damaged = try unpack(packed, of: manifest, extent) { (block, bytes) throws(BackupError) in
+      guard let bytes else { return }
+      whole.add(bytes)
+      try file.write(bytes[...], at: Int64(block) * Int64(BackupManifest.blockLength))
+    }
+    if !damaged.isEmpty { result.damage[packed.name] = damaged }
+    return damaged.isEmpty ? whole.hexadecimal : nil
+  }
+
+  /// Writes the pages of a delta over those of its parent; pages that are lost become zeros, so that nothing old is mixed
+  /// with what is new.
+  private func writeDelta(
+    _ packed: BackupManifest.File, _ pages: [UInt32], of manifest: BackupManifest, to file: ExtractedFile,
+    _ extent: Extent, _ result: inout Result, _ lost: inout LostRanges
+  ) throws(BackupError) {
+    guard let size = manifest.database?.pageSize, let bytes = manifest.database?.bytes else { return }
+    try file.truncate(to: bytes)
+    var index = 0
+    var usedPages = 0
+    let pagesPerBlock = BackupManifest.blockLength / size
+    var left = Int((packed.content?.bytes ?? 0) / Int64(size))
+    let damaged = try unpack(packed, of: manifest, extent) { (_, content) throws(BackupError) in
+      let count = min(pagesPerBlock, left)
+      left -= count
+      let isLost = content == nil
+      let content = content ?? [UInt8](repeating: 0, count: count * size)
+      var done = 0
+      while done < count, index + 1 < pages.count {
+        let run = min(Int(pages[index + 1]) - usedPages, count - done)
+        let first = Int64(pages[index]) - 1 + Int64(usedPages)
+        try file.write(content[(done * size)..<((done + run) * size)], at: first * Int64(size))
+        lost.set((first * Int64(size))..<((first + Int64(run)) * Int64(size)), isLost: isLost)
+        done += run
+        usedPages += run
+        if usedPages == Int(pages[index + 1]) {
+          index += 2
+          usedPages = 0
+        }
+      }
+    }
+    if !damaged.isEmpty { result.damage[packed.name] = damaged }
+  }
+
+  /// Unpacks the blocks of a file, in order; nil stands for one that is lost.
+  ///
+  /// - Returns: the blocks that are lost.
+  private func unpack(
+    _ packed: BackupManifest.File, of manifest: BackupManifest, _ extent: Extent,
+    deliver: (Int, [UInt8]?) throws(BackupError) -> Void
+  ) throws(BackupError) -> [Int] {
+    guard let reader = try MemberReader(packed, of: manifest, in: place, section) else { return [] }
+    var damaged: [Int] = []
+    let own = reader.content.bytes
+    try BlockPipeline.run(count: reader.blockCount, threads: BlockPacker.threads(isInUse: false)) {
+      () throws(BackupError) -> ((Int) throws(BackupError) -> [UInt8]?) in
+      { (block) throws(BackupError) -> [UInt8]? in try reader.block(block) }
+    } deliver: { (block, bytes) throws(BackupError) in
+      if bytes == nil { damaged.append(block) }
+      try deliver(block, bytes)
+      let done = min(own, Int64(block + 1) * Int64(BackupManifest.blockLength))
+      try advance(.unpacking, min(extent.done &+ done, extent.total), extent.total)
+    }
+    return damaged
+  }
+
+  private func digest(of file: ReadableFile) throws(BackupError) -> String {
+    do throws(FileError) {
+      var digest = RunningDigest()
+      var offset: Int64 = 0
+      while offset < file.count {
+        let bytes = try file.bytes(at: offset, length: BackupManifest.blockLength)
+        guard !bytes.isEmpty else { break }
+        digest.add(bytes)
+        offset += Int64(bytes.count)
+      }
+      return digest.hexadecimal
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
+    guard progress(phase, done, total) else { throw .cancelled("unpack the backup") }
+  }
+
+  // MARK: Evidence
+
+  /// Writes the raw files of evidence as the parts of a set; large values come with ``writeExternalData(into:)``.
+  ///
+  /// - Parameter isUnnamed: whether the files have no names, and nothing of them stays.
+  /// - Throws: `backup-request` for any other kind of backup, and what file system and place say.
+  package func writeEvidence(to files: StoreFileSet, isUnnamed: Bool = false) throws(BackupError) -> Result {
+    let manifest = try manifest
+    guard manifest.kind == .evidence else {
+      throw BackupError(
+        .request, operation: "unpack the backup", path: files.main, detail: "it holds a database, and no raw files",
+        hint: "Restore it as a database.")
+    }
+    var result = Result()
+    let parts = manifest.files.filter { $0.role.part != nil }
+    var extent = Extent(parts.map { max(0, $0.content?.bytes ?? 0) })
+    for packed in parts {
+      guard let part = packed.role.part else { continue }
+      defer { extent.done &+= max(0, packed.content?.bytes ?? 0) }
+      let file = try ExtractedFile(files.path(of: part), isUnnamed: isUnnamed, in: fileSystem)
+      _ = try write(packed, of: manifest, to: file, extent, &result)
+      try file.truncate(to: packed.content?.bytes ?? 0)
+      if part == .main { result.lostBlocks = IndexSet(result.damage[packed.name] ?? []) }
+    }
+    return result
+  }
+}
+
+/// A file that a backup is unpacked into.
+final class ExtractedFile {
+  let path: FilePath
+  private let file: WritableFile
+  private let isUnnamed: Bool
+  private let fileSystem: FileSystem
+
+  init(_ path: FilePath, isUnnamed: Bool = false, in fileSystem: FileSystem) throws(BackupError) {
+    self.path = path
+    self.isUnnamed = isUnnamed
+    self.fileSystem = fileSystem
+    do throws(FileError) {
+      file = isUnnamed ? try fileSystem.createUnnamed(path) : try fileSystem.create(path)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// The file for reading, as long as it is now.
+  func reading() throws(BackupError) -> ReadableFile {
+    do throws(FileError) {
+      return isUnnamed ? try file.reading() : try fileSystem.open(path)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws(BackupError) {
+    do throws(FileError) { try file.write(bytes, at: offset) } catch { throw BackupError(error) }
+  }
+
+  func truncate(to count: Int64) throws(BackupError) {
+    do throws(FileError) { try file.truncate(to: count) } catch { throw BackupError(error) }
+  }
+}
+
+/// The bytes of a database that a chain of backups has lost, while its backups are unpacked one over the other.
+struct LostRanges {
+  private var ranges = IndexSet()
+
+  /// - Parameter count: how many bytes, from the first on, are lost before anything is unpacked.
+  init(_ count: Int64) {
+    if count > 0 { ranges.insert(integersIn: 0..<Int(count)) }
+  }
+
+  mutating func lose(block: Int) {
+    let length = BackupManifest.blockLength
+    ranges.insert(integersIn: (block * length)..<((block + 1) * length))
+  }
+
+  /// Takes bytes as lost, or as there again.
+  mutating func set(_ range: Range<Int64>, isLost: Bool) {
+    let range = Int(range.lowerBound)..<Int(range.upperBound)
+    if isLost {
+      ranges.insert(integersIn: range)
+    } else if !ranges.isEmpty {
+      ranges.remove(integersIn: range)
+    }
+  }
+
+  /// The blocks with lost bytes among the first so many bytes.
+  func blocks(of count: Int64) -> IndexSet {
+    var blocks = IndexSet()
+    let length = BackupManifest.blockLength
+    // Not rangeView(of:), which gives nothing on Linux where only a part of the range is in the set.
+    for range in ranges.rangeView where range.lowerBound < count {
+      let end = min(range.upperBound, Int(count))
+      blocks.insert(integersIn: (range.lowerBound / length)...((end - 1) / length))
+    }
+    return blocks
+  }
+}

@@ -1,0 +1,129 @@
+package import ManagedObjectModel
+import PersistentStore
+package import Platform
+package import SQLiteFormat
+package import SystemPackage
+
+/// The large values in files of their own that records of a store refer to, by the names of the files (format section 3.7).
+package struct ReferencedValues {
+  /// The names of files that records refer to.
+  package private(set) var names: Set<String> = []
+
+  /// These, and all else in records that a file could have as its name: enough to look for one, and not to miss one.
+  package private(set) var possibleNames: Set<String> = []
+
+  /// The folder of the files, below that of the store's large values.
+  private static let folder = "_EXTERNAL_DATA"
+
+  /// How much of a row is read: a reference has 38 bytes, and stands among values that lie in the store.
+  private static let rowLimit = 64 << 20
+
+  /// Reads the references of a database; there are none in one that is no Core Data store.
+  ///
+  /// They are in the columns of attributes that allow for such files. Where no model is known by which the store was written, what
+  /// has their form counts, in any column of bytes.
+  ///
+  /// - Parameters:
+  ///   - model: the model it was written with; the one that it carries if nil.
+  ///   - seeksAll: whether possible names are looked for in all columns of bytes.
+  package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError)
+  {
+    let database = try Database(main: content)
+    let schema = try database.schema()
+    guard schema.table(named: "Z_METADATA") != nil else { return }
+    let known = if let model { model } else { try Self.ownModel(database, schema) }
+    let columns = known.flatMap { Self.columns($0) }
+    for table in schema.tables where table.name.lowercased().hasPrefix("z") && table.rootPage > 0 {
+      guard let definition = table.tableDefinition, !definition.isWithoutRowid else { continue }
+      let all = definition.columns.indices.filter { definition.columns[$0].affinity == .blob }
+      let own = columns.map { ($0[table.name.lowercased()] ?? []).compactMap { definition.column(named: $0) } } ?? all
+      let places = seeksAll ? Set(all).union(own) : Set(own)
+      if places.isEmpty { continue }
+      var rows = try database.rows(root: table.rootPage, payloadLimit: Self.rowLimit)
+      while let row = try rows.next() {
+        let values = definition.values(of: row)
+        for place in places where values.indices.contains(place) {
+          if case .blob(let bytes) = values[place] { note(bytes, isReference: own.contains(place)) }
+        }
+      }
+    }
+  }
+
+  private mutating func note(_ bytes: [UInt8], isReference: Bool) {
+    guard bytes.first == 2, (3...80).contains(bytes.count) else { return }
+    if case .externalData(let name) = RecordValue(.blob(bytes), type: .binary, allowsExternalStorage: true) {
+      if isReference { names.insert(name) }
+      possibleNames.insert(name)
+      return
+    }
+    let name = bytes.dropFirst().prefix { $0 != 0 }
+    guard name.count >= 28, name.allSatisfy({ (0x21...0x7E).contains($0) }) else { return }
+    possibleNames.insert(String(decoding: name, as: UTF8.self))
+  }
+
+  // MARK: The model
+
+  /// The columns of attributes whose values may have files of their own, by table in lower case; nil for a model that cannot be laid
+  /// out, which says nothing of where values are.
+  private static func columns(_ model: ManagedObjectModel) -> [String: [String]]? {
+    guard let layout = try? StoreLayout(model) else { return nil }
+    var columns: [String: [String]] = [:]
+    for table in layout.tables {
+      for column in table.columns {
+        guard case .attribute(let key, _) = column.role,
+          model.entities[key.entityName]?.properties[key.name]?.attribute?.allowsExternalBinaryDataStorage == true
+        else { continue }
+        columns[table.name.lowercased(), default: []].append(column.name)
+      }
+    }
+    return columns
+  }
+
+  /// The model that a store carries; nil where it carries none, or one of another version than its own.
+  private static func ownModel(_ database: Database, _ schema: Schema) throws(FormatError) -> ManagedObjectModel? {
+    guard let cache = try bytes("Z_CONTENT", of: "Z_MODELCACHE", database, schema),
+      let list = try bytes("Z_PLIST", of: "Z_METADATA", database, schema)
+    else { return nil }
+    // What cannot be read says nothing of where values are.
+    guard let model = try? ManagedObjectModel(modelCache: cache),
+      let metadata = try? StoreMetadata(uuid: "", propertyList: list)
+    else { return nil }
+    return model.versionHashes() == metadata.versionHashes ? model : nil
+  }
+
+  /// The bytes in a column of a table's first row.
+  private static func bytes(
+    _ column: String, of table: String, _ database: Database, _ schema: Schema
+  ) throws(FormatError) -> [UInt8]? {
+    guard let table = schema.table(named: table), table.rootPage > 0, let definition = table.tableDefinition,
+      let place = definition.column(named: column)
+    else { return nil }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: rowLimit)
+    guard let row = try rows.next() else { return nil }
+    let values = definition.values(of: row)
+    guard values.indices.contains(place), case .blob(let bytes) = values[place] else { return nil }
+    return bytes
+  }
+
+  // MARK: The files
+
+  /// The files that records refer to and that are not below a folder of large values, in the order of their names, as a
+  /// manifest has them.
+  package func missing(from folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> [String] {
+    var missing: [String] = []
+    for name in names.sorted() {
+      let path = folder.appending(Self.folder).appending(name)
+      if try fileSystem.status(of: path)?.kind != .regular { missing.append(Self.path(name)) }
+    }
+    return missing
+  }
+
+  /// The files that records refer to and that a manifest does not list.
+  package func missing(from data: BackupManifest.ExternalData?) -> [String] {
+    let known = Set(data?.items.map(\.name.text) ?? [])
+    return names.sorted().map(Self.path).filter { !known.contains($0) }
+  }
+
+  /// The place of a file below the folder of large values.
+  package static func path(_ name: String) -> String { "\(folder)/\(name)" }
+}

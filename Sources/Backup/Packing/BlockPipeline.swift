@@ -1,0 +1,101 @@
+import Dispatch
+import Platform
+
+/// Makes something of each block on several threads at once, and hands it over in order, on the caller's thread.
+///
+/// At most a few blocks more than there are threads are in memory at a time.
+enum BlockPipeline {
+  /// Runs over the blocks.
+  ///
+  /// - Parameters:
+  ///   - count: how many there are.
+  ///   - threads: how many are made at once.
+  ///   - worker: called once on each thread; gives what makes a block.
+  ///   - deliver: called with each block, in order.
+  static func run<Made: Sendable>(
+    count: Int, threads: Int,
+    worker: @escaping @Sendable () throws(BackupError) -> ((Int) throws(BackupError) -> Made),
+    deliver: (Int, Made) throws(BackupError) -> Void
+  ) throws(BackupError) {
+    guard count > 0 else { return }
+    let threads = max(1, min(threads, count))
+    let work = Work<Made>(count: count, threads: threads, ahead: threads + 3)
+    for _ in 0..<threads { WorkThread.start(stackSize: 1 << 20) { work.run(worker) } }
+    do throws(BackupError) {
+      for index in 0..<count { try deliver(index, try work.next(index)) }
+    } catch {
+      work.end(threads)
+      throw error
+    }
+    work.end(threads)
+  }
+}
+
+private final class Work<Made: Sendable>: Sendable {
+  private let count: Int
+  private let free: DispatchSemaphore
+  private let ready = DispatchSemaphore(value: 0)
+  private let ended = DispatchSemaphore(value: 0)
+  private let state = Mutex(State())
+
+  private struct State {
+    var next = 0
+    var isStopped = false
+    var made: [Int: Made] = [:]
+    var failure: BackupError?
+  }
+
+  init(count: Int, threads: Int, ahead: Int) {
+    self.count = count
+    // A semaphore that ends with less than it began with traps; so it begins with none.
+    free = DispatchSemaphore(value: 0)
+    for _ in 0..<ahead { free.signal() }
+  }
+
+  /// The life of a thread.
+  func run(_ worker: () throws(BackupError) -> ((Int) throws(BackupError) -> Made)) {
+    do throws(BackupError) {
+      let make = try worker()
+      while let index = nextIndex() {
+        let made = try make(index)
+        state.withLock { $0.made[index] = made }
+        ready.signal()
+      }
+    } catch {
+      state.withLock { state in
+        state.isStopped = true
+        if state.failure == nil { state.failure = error }
+      }
+      ready.signal()
+    }
+    ended.signal()
+  }
+
+  private func nextIndex() -> Int? {
+    free.wait()
+    return state.withLock { state in
+      guard !state.isStopped, state.next < count else { return nil }
+      defer { state.next += 1 }
+      return state.next
+    }
+  }
+
+  func next(_ index: Int) throws(BackupError) -> Made {
+    while true {
+      let (made, failure) = state.withLock { state in (state.made.removeValue(forKey: index), state.failure) }
+      if let made {
+        free.signal()
+        return made
+      }
+      if let failure { throw failure }
+      ready.wait()
+    }
+  }
+
+  /// Has all threads end, and waits for them.
+  func end(_ threads: Int) {
+    state.withLock { $0.isStopped = true }
+    for _ in 0..<threads { free.signal() }
+    for _ in 0..<threads { ended.wait() }
+  }
+}

@@ -1,0 +1,70 @@
+import Platform
+
+/// One gzip member (RFC 1952): a block that can be unpacked without those before it.
+///
+/// Its header has an extra field `LZ` of twelve bytes: the number of the block, counted from 0, the bytes it unpacks to, and
+/// the bytes of the whole member, each a little-endian 32-bit number. Other programs skip it; with it the members can be
+/// found where the manifest is lost.
+enum GzipMember {
+  /// The bytes of a member's header.
+  static let headerLength = 28
+
+  /// The bytes of a member's trailer.
+  static let trailerLength = 8
+
+  /// Packs a block.
+  ///
+  /// - Throws: `backup-packing` where memory is short.
+  static func pack(_ block: [UInt8], number: Int, with deflate: Deflate) throws(BackupError) -> [UInt8] {
+    var member = deflate.pack(block, headerLength: headerLength, trailerLength: trailerLength)
+    guard !member.isEmpty else {
+      throw BackupError(
+        .packing, operation: "pack the backup", detail: "a block could not be packed",
+        hint: "Free some memory and run the same command again; nothing was lost.")
+    }
+    // Magic, DEFLATE, an extra field follows, no time, no flags of the packer, no system; the field's length and name.
+    let start: [UInt8] = [
+      0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 16, 0, UInt8(ascii: "L"), UInt8(ascii: "Z"), 12, 0,
+    ]
+    member.replaceSubrange(0..<16, with: start)
+    put(UInt32(truncatingIfNeeded: number), at: 16, in: &member)
+    put(UInt32(truncatingIfNeeded: block.count), at: 20, in: &member)
+    put(UInt32(truncatingIfNeeded: member.count), at: 24, in: &member)
+    put(Deflate.crc32(block[...]), at: member.count - 8, in: &member)
+    put(UInt32(truncatingIfNeeded: block.count), at: member.count - 4, in: &member)
+    return member
+  }
+
+  static func put(_ value: UInt32, at offset: Int, in bytes: inout [UInt8]) {
+    for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: value >> UInt32(8 * index)) }
+  }
+
+  /// What a member's header says of it; nil where it is none of ours.
+  struct Header {
+    var number: UInt32
+    var contentLength: Int
+    var length: Int
+
+    init(number: UInt32, contentLength: Int, length: Int) {
+      self.number = number
+      self.contentLength = contentLength
+      self.length = length
+    }
+
+    init?(_ bytes: ArraySlice<UInt8>) {
+      let bytes = Array(bytes.prefix(GzipMember.headerLength))
+      guard bytes.count == GzipMember.headerLength, bytes[0..<4] == [0x1f, 0x8b, 8, 4],
+        bytes[10..<16] == [16, 0, UInt8(ascii: "L"), UInt8(ascii: "Z"), 12, 0]
+      else { return nil }
+      func word(_ offset: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
+      }
+      number = word(16)
+      contentLength = Int(word(20))
+      length = Int(word(24))
+      guard contentLength <= BackupManifest.blockLength, length > GzipMember.headerLength + GzipMember.trailerLength,
+        length <= BackupManifest.longestMember
+      else { return nil }
+    }
+  }
+}

@@ -1,0 +1,120 @@
+package import Platform
+package import SystemPackage
+
+/// Unpacks a gzip or Zstandard file of any origin into a new file, a piece at a time.
+///
+/// Ours or not, one member or frame or many (RFC 1952, section 2.2; RFC 8878, section 3). What it unpacks to is bounded by the room on the disk alone, of
+/// which some is left.
+package struct PackedFileUnpacking {
+  private let fileSystem: FileSystem
+  private let progress: BackupProgress
+
+  /// How many bytes of a file tell how it is packed.
+  package static let magicLength = 4
+
+  /// How a file is packed that begins so; nil for one that is not.
+  package static func compression(of start: [UInt8]) -> BackupCompression? {
+    if start.starts(with: [0x1f, 0x8b]) { return .gzip }
+    guard start.count >= magicLength else { return nil }
+    let isSkippable = start[0] & 0xf0 == 0x50 && start[1...3].elementsEqual([0x2a, 0x4d, 0x18])
+    return isSkippable || start.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) ? .zstd : nil
+  }
+
+  private static let operation = "unpack the backup"
+  private static let piece = 1 << 18
+
+  /// What is left free on the disk, and how often that is looked at, in bytes.
+  private static let reserve: Int64 = 64 << 20
+  private static let stride: Int64 = 16 << 20
+
+  /// An unpacking through a file system.
+  package init(in fileSystem: FileSystem, progress: @escaping BackupProgress = { _, _, _ in true }) {
+    self.fileSystem = fileSystem
+    self.progress = progress
+  }
+
+  /// Unpacks a file.
+  ///
+  /// - Throws: `backup-damaged` where it does not unpack to its end, `compression-unavailable`, `no-space`, `cancelled`, or
+  ///   what the file system says.
+  package func unpack(_ packed: FilePath, to path: FilePath) throws(BackupError) {
+    let source: any ByteSource
+    do throws(FileError) { source = try fileSystem.open(packed) } catch { throw BackupError(error) }
+    let target = try ExtractedFile(path, in: fileSystem)
+    var read: Int64 = 0
+    var written: Int64 = 0
+    var looked = -Self.stride
+    do {
+      let start = try source.bytes(at: 0, length: Self.magicLength)
+      var reader = try Reader(Self.compression(of: start) ?? .gzip, packed)
+      while true {
+        let input = try source.bytes(at: read, length: Self.piece)
+        guard !input.isEmpty else { break }
+        read += Int64(input.count)
+        try reader.read(input) { bytes in
+          if written - looked >= Self.stride {
+            looked = written
+            try requireSpace(for: path)
+          }
+          try target.write(bytes, at: written)
+          written += Int64(bytes.count)
+        }
+        guard progress(.unpacking, read, source.count) else { throw BackupError.cancelled(Self.operation) }
+      }
+      try reader.finish()
+    } catch {
+      throw Self.told(error, packed)
+    }
+  }
+
+  private static func told(_ error: any Error, _ packed: FilePath) -> BackupError {
+    switch error {
+    case let error as BackupError: return error
+    case let error as FileError: return BackupError(error)
+    case let error as ArchiveError where error.kind == .memory:
+      return BackupError(.packing, because: error, operation: operation, path: packed)
+    default:
+      return BackupError(
+        .damaged, operation: operation, path: packed, detail: "it is not a whole gzip or Zstandard file")
+    }
+  }
+
+  private func requireSpace(for path: FilePath) throws(BackupError) {
+    do throws(FileError) {
+      guard try fileSystem.freeSpace(at: path.removingLastComponent()) >= Self.reserve else {
+        throw FileError(.noSpace, operation: Self.operation, path: path)
+      }
+    } catch {
+      throw BackupError(error)
+    }
+  }
+}
+
+private struct Reader: ~Copyable {
+  private var gzip: GzipReader?
+  private let zstandard: (any ZstandardReader)?
+
+  init(_ compression: BackupCompression, _ packed: FilePath) throws {
+    switch compression {
+    case .gzip:
+      // The room on the disk is the only limit: a caller that gives a file to restore trusts it that far.
+      gzip = try GzipReader(limits: UnpackingLimits(bytes: .max, ratio: .max), ignoringRest: true)
+      zstandard = nil
+    case .zstd:
+      try compression.requireAvailable(to: "unpack the backup", file: packed.lastComponent?.string)
+      guard let reader = ZstandardSupport.current?.reader() else { throw BackupError.memory() }
+      zstandard = reader
+      gzip = nil
+    }
+  }
+
+  mutating func read(_ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void) throws {
+    guard let zstandard else { return try gzip?.read(bytes, visit: visit) ?? () }
+    guard try zstandard.read(bytes, visit: visit) else { throw ArchiveError(.gzip, "the packed bytes are damaged") }
+  }
+
+  consuming func finish() throws {
+    guard let zstandard else { return try gzip.take()?.finish() ?? () }
+    guard zstandard.isWhole else { throw ArchiveError(.cutOff, "the packed bytes end too early") }
+  }
+}

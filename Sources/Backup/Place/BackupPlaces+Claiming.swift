@@ -1,0 +1,270 @@
+package import Platform
+package import SystemPackage
+
+/// Making sure, before something is written, that a folder holds the backups of one store.
+extension BackupPlaces {
+  /// The folder for the backups of a store that is there, made where there is none, with a note of the store.
+  ///
+  /// A folder of an earlier version, in which the backups of several stores can lie, is brought over: each store gets a
+  /// folder of its own, which has its name only when all is in it that can be linked, and what was brought over goes from
+  /// the old one after that. After a kill at any moment every backup is there, and the next call does the rest.
+  ///
+  /// - Parameter recipients: to whom the backups are encrypted; where there are any, a folder that holds nothing else gets a
+  ///   name that tells nothing.
+  /// - Returns: the folder; of a store that is not there the one that ``find(_:)`` returns, and nothing is written.
+  /// - Throws: what the file system says; `backup-manifest-too-new` for a folder of a later version.
+  package func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace
+  {
+    let asked = try asked(store)
+    guard asked.exists else { return try find(store) }
+    let uuid = uuid(of: asked)
+    let known = try folders()
+    if let folder = try notedFolder(asked, known), let note = folder.note,
+      try note == updated(note, of: folder, asked, uuid, recipients), try isHidden(folder, from: recipients),
+      known.allSatisfy({ $0.note?.arriving == nil }), let place = try noted(asked, known)
+    {
+      return place.claimed()
+    }
+    try makeRoot(for: asked)
+    let lock = try locked(root)
+    try removeUnfinished()
+    var place = try claimLocked(asked, uuid, recipients)
+    for folder in try folders() where folder.note?.arriving != nil {
+      do throws(BackupError) {
+        try settle(folder)
+      } catch  where error.fileError?.kind == .locked {
+        // Another process is taking a backup there; what has to go from it goes the next time.
+      }
+    }
+    let path = try hide(place.path, from: recipients)
+    if path != place.path { place = FolderPlace(path, of: place.owner, in: fileSystem) }
+    _ = consume lock
+    return place.claimed()
+  }
+
+  /// Makes the folder with all folders; the superuser makes it for the owner of the store's folder.
+  private func makeRoot(for asked: Asked) throws(BackupError) {
+    try wrapping(BackupError.init) { () throws(FileError) in
+      var missing: [FilePath] = []
+      for folder in [home, root] where try fileSystem.status(of: folder) == nil { missing.append(folder) }
+      try fileSystem.makeDirectory(root)
+      guard FileSystem.effectiveUser == 0, !missing.isEmpty,
+        var model = try fileSystem.status(of: asked.main.folder)
+      else { return }
+      model.permissions = .ownerReadWriteExecute
+      for folder in missing { try fileSystem.adoptAccess(of: model, to: folder) }
+    }
+  }
+
+  /// The caller holds the lock of the folder with all folders.
+  private func claimLocked(
+    _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
+  ) throws(BackupError) -> FolderPlace {
+    let folders = try folders()
+    // In the order of `find`.
+    var known = try noted(asked, folders)
+    var found = known == nil ? try surveyed(asked, folders) : nil
+    if known == nil, found == nil { known = try moved(asked, folders) }
+    if known == nil, found == nil { found = try surveyed(asked, folders, isMoved: true) }
+    if let place = known {
+      guard let folder = folders.first(where: { $0.path == place.path }), let note = folder.note else { return place }
+      let new = try updated(note, of: folder, asked, uuid, recipients)
+      let isUnfinished = folder.isOpaque ? try !isHidden(folder, from: recipients) : false
+      if new != note || isUnfinished {
+        try write(new, in: place.path, isOpaque: folder.isOpaque)
+      }
+      return place
+    }
+    if let found { return try bringOver(found, asked, uuid, folders) }
+    let place = try fresh(asked)
+    var note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
+    note.recipients = Self.texts(of: recipients)
+    if note.recipients != nil { return FolderPlace(try makeOpaque(note), of: place.owner, in: fileSystem) }
+    let isThere = try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: place.path) != nil
+    }
+    if isThere { try write(note, in: place.path) } else { try make(place.path, note) { _ in } }
+    return place
+  }
+
+  private func updated(
+    _ note: StorePlaceNote, of folder: Folder, _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
+  ) throws(BackupError) -> StorePlaceNote {
+    var note = note
+    if folder.isOpaque, !recipients.isEmpty { note.recipients = Self.texts(of: recipients) }
+    // A store that cannot be read now keeps the identifier that it had.
+    if let uuid { note.uuid = uuid }
+    // Another name of the same file changes nothing.
+    let noted = note.path.path.map { PlaceOwner.whole($0, in: asked.home) }
+    let identity = try wrapping(BackupError.init) { () throws(FileError) in
+      guard let noted else { return FileIdentity?.none }
+      return try fileSystem.status(of: noted)?.identity
+    }
+    if note.path.path != asked.relative, identity != nil, identity == asked.identity { return note }
+    if note.path.path != asked.relative {
+      let earlier = (note.earlierPaths ?? []).filter { $0.path != asked.relative && $0.path != note.path.path }
+      note.earlierPaths = earlier + [note.path]
+      note.path = asked.relativeText
+    }
+    if note.lastPath.path != asked.main { note.lastPath = PathText(asked.main) }
+    return note
+  }
+
+  // MARK: Bringing over
+
+  /// Gives a store that no note names its folder, and the others that have backups in the same one theirs.
+  private func bringOver(
+    _ found: Surveyed, _ asked: Asked, _ uuid: String?, _ folders: [Folder]
+  ) throws(BackupError) -> FolderPlace {
+    var note = StorePlaceNote(path: asked.relativeText, lastPath: PathText(asked.main), uuid: uuid)
+    let owner = found.place.owner
+    note.earlierPaths = Self.sorted((owner?.relativePaths ?? []).subtracting([asked.relative]))
+    note.manifestPaths = Self.sorted(owner?.absolutePaths ?? [])
+    var claimed = PlaceOwner(note, home: asked.home)
+    claimed.movedFrom = owner?.movedFrom
+    guard found.folder.note == nil else {
+      // The folder is another store's.
+      let folder = root.appending(try freeName(asked.stem))
+      try build(folder, note, found.own, from: found)
+      return FolderPlace(folder, of: claimed, in: fileSystem)
+    }
+    var others: Set<String> = []
+    for view in try views(of: found.survey, folders, asked.home, isNoted: false) {
+      guard let other = view.owner, other.path?.path != asked.relative else { continue }
+      let isKnown = folders.contains { $0.note != nil && $0.note?.path.path == other.path?.path }
+      if let path = other.path, let present = other.present, !isKnown {
+        try bringOver(other, path, present, from: found)
+      }
+      // What has no manifest is moved later, and is not this store's until then.
+      if case .only(let ids) = other.unnamed { others.formUnion(ids.map(\.description)) }
+    }
+    // What is of no known store stays, and is not taken for this one's.
+    others.subtract(found.own.map(\.description))
+    if !others.isEmpty { note.others = others.sorted() }
+    try write(note, in: found.folder.path)
+    claimed.unnamed = .allBut(Set(others.compactMap { BackupIdentifier($0) }))
+    return FolderPlace(found.folder.path, of: claimed, in: fileSystem)
+  }
+
+  /// Gives another store whose backups lie in the folder of the one that is claimed a folder of its own.
+  private func bringOver(
+    _ owner: PlaceOwner, _ path: PathText, _ present: FilePath, from found: Surveyed
+  ) throws(BackupError) {
+    var own: Set<BackupIdentifier> = []
+    for group in found.survey.groups {
+      let isOwn =
+        group.relative.map { owner.relativePaths.contains($0) }
+        ?? group.absolute.map { owner.absolutePaths.contains($0) } ?? false
+      if isOwn { own.formUnion(group.all) }
+    }
+    own.subtract(found.own)
+    guard !own.isEmpty else { return }
+    var note = StorePlaceNote(path: path, lastPath: PathText(present), uuid: owner.uuid)
+    note.earlierPaths = Self.sorted(owner.relativePaths.subtracting([path.path].compactMap(\.self)))
+    note.manifestPaths = Self.sorted(owner.absolutePaths)
+    try build(root.appending(try freeName(present.stem ?? "Store")), note, own, from: found)
+  }
+
+  private static func sorted(_ paths: Set<FilePath>) -> [PathText]? {
+    let texts = paths.map { PathText($0) }
+    return texts.isEmpty ? nil : texts.ordered { ($0.text, $0.bytes ?? "") < ($1.text, $1.bytes ?? "") }
+  }
+
+  /// Makes a folder of backups that lie in another one, and of what they need; they lie in both then.
+  private func build(
+    _ folder: FilePath, _ note: StorePlaceNote, _ own: Set<BackupIdentifier>, from found: Surveyed
+  ) throws(BackupError) {
+    let source = FolderPlace(found.folder.path, in: fileSystem)
+    let contents = try SectionContents.all(of: source)
+    let wanted = SectionContents.needs(of: own, in: contents)
+    var note = note
+    note.arriving = .init(from: found.folder.name, backups: own.sorted().map(\.description))
+    try make(folder, note) { (unfinished) throws(BackupError) in
+      let target = FolderPlace(unfinished, in: fileSystem)
+      for content in contents {
+        let objects = content.objects.filter { $0.isLinked && wanted.contains($0.id) }
+        guard !objects.isEmpty else { continue }
+        let folder = target.folder(content.section)
+        try wrapping(BackupError.init) { () throws(FileError) in
+          try fileSystem.makeDirectory(folder)
+          for object in objects {
+            try link(source.folder(content.section).appending(object.name), to: folder.appending(object.name))
+          }
+          try fileSystem.synchronizeDirectory(folder)
+        }
+      }
+    }
+  }
+
+  /// Makes a folder under a hidden name, with its note, and gives it its name when all is in it.
+  private func make(
+    _ folder: FilePath, _ note: StorePlaceNote, _ fill: (FilePath) throws(BackupError) -> Void
+  ) throws(BackupError) {
+    let unfinished = folder.hiddenSibling(suffix: Self.arriving)
+    try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.makeDirectory(unfinished) }
+    try fill(unfinished)
+    try write(note, in: unfinished, isNew: true)
+    try wrapping(BackupError.init) { () throws(FileError) in
+      try fileSystem.rename(unfinished, to: folder)
+      try fileSystem.synchronizeDirectory(root)
+    }
+  }
+
+  /// Writes the note of a folder; the superuser writes it, and a folder that is new, for the owner of the store.
+  ///
+  /// - Parameter isOpaque: whether its note is encrypted in it, and kept in clear in the home.
+  func write(
+    _ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false, isOpaque: Bool = false
+  ) throws(BackupError) {
+    if isOpaque {
+      try wrapping(BackupError.init) { () throws(FileError) in try opaque(folder).writeLocal(note) }
+      // Without public keys, which a note of such a folder has, it stays as it was.
+      if note.recipients != nil { try opaque(folder).writeSealed(note, in: folder) }
+      return
+    }
+    try wrapping(BackupError.init) { () throws(FileError) in
+      let path = folder.appending(StorePlaceNote.name)
+      try refuseLaterVersion(path)
+      try note.write(to: path, inNewFolder: isNew, fileSystem)
+    }
+  }
+
+  /// A note that a later version of this software wrote is not replaced.
+  private func refuseLaterVersion(_ path: FilePath) throws(FileError) {
+    guard try fileSystem.status(of: path) != nil,
+      let version = StorePlaceNote.version(json: try fileSystem.contents(of: path, limit: StorePlaceNote.limit)),
+      version > StorePlaceNote.currentVersion
+    else { return }
+    throw FileError(
+      .other, operation: "note the store of the backups", path: path,
+      detail: "it is of version \(version), and this software knows version \(StorePlaceNote.currentVersion)",
+      hint: "Use a newer version of this software.")
+  }
+
+  /// Gives a file another name; where the file system has no links, the other one is a copy.
+  private func link(_ source: FilePath, to destination: FilePath) throws(FileError) {
+    do throws(FileError) {
+      try fileSystem.link(source, to: destination)
+    } catch  where error.meansLinksAreUnsupported {
+      try fileSystem.duplicate(source, to: destination)
+      try fileSystem.synchronizeFile(destination)
+    }
+  }
+
+  /// Removes what killed processes were making; all that is in it lies elsewhere.
+  private func removeUnfinished() throws(BackupError) {
+    try wrapping(BackupError.init) { () throws(FileError) in
+      for name in try fileSystem.entries(of: root)
+      where name.string.hasPrefix(".") && name.string.hasSuffix(Self.arriving) {
+        try fileSystem.removeTree(root.appending(name))
+      }
+    }
+  }
+
+  func locked(_ folder: FilePath) throws(BackupError) -> FolderLock {
+    do throws(FileError) {
+      return try FolderLock(folder, patience: 60_000, in: fileSystem)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import Platform
+import SystemPackage
+
+/// A folder of encrypted backups whose name and files tell nothing of the store that they are of.
+///
+/// Its name is random. The note of the store is encrypted in it (`store.age`), for the holders of the keys, and lies in the
+/// home outside of `Backups/` (`BackupKeys/<folder>.store.json`), for the machine that takes the backups and has no secret
+/// key. A digest of the path, keyed or not, would not do: who can read the key, or guesses the path, has the name.
+struct OpaqueFolder {
+  let path: FilePath
+
+  let home: FilePath
+  let fileSystem: FileSystem
+
+  /// The name of the encrypted note in the folder.
+  static let noteName: FilePath.Component = "store.age"
+
+  private static let prefix = "place-"
+  private static let digits = 32
+
+  /// What the length of the note is rounded up to, so that it does not tell how long the path is.
+  private static let stride = 1024
+
+  /// The name of the folder.
+  var name: String { path.lastComponent?.string ?? "" }
+
+  /// Whether a name is one that is given to such folders.
+  static func isName(_ name: String) -> Bool {
+    guard name.hasPrefix(prefix) else { return false }
+    let rest = name.utf8.dropFirst(prefix.utf8.count)
+    return rest.count == digits && rest.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  }
+
+  static func newName(_ surroundings: Surroundings) -> String {
+    let digits = surroundings.makeUUID().bytes.map { byte in
+      let text = String(byte, radix: 16)
+      return text.count == 1 ? "0" + text : text
+    }
+    return prefix + digits.joined()
+  }
+
+  /// The folder of the home with what the machine that takes backups has to know, outside of `Backups/`.
+  static func keysFolder(of home: FilePath) -> FilePath { home.appending("BackupKeys") }
+
+  private static let localSuffix = ".store.json"
+
+  /// The note that the machine keeps of the folder.
+  var localNotePath: FilePath { keyPath(Self.localSuffix) }
+
+  /// The key that lets the next backup be a delta.
+  var deltaKeyPath: FilePath { keyPath(".key") }
+
+  private func keyPath(_ suffix: String) -> FilePath {
+    let folder = Self.keysFolder(of: home)
+    return FilePath.Component(name + suffix).map { folder.appending($0) } ?? folder
+  }
+
+  var sealedNotePath: FilePath { path.appending(Self.noteName) }
+
+  /// The note in clear that a folder has before it becomes such a one.
+  var plainNotePath: FilePath { path.appending(StorePlaceNote.name) }
+
+  // MARK: Reading
+
+  /// The names of the folders of which the machine keeps notes, whether they are there or not, with the notes.
+  static func localNotes(
+    of home: FilePath, _ fileSystem: FileSystem
+  ) throws(FileError) -> [(name: String, note: StorePlaceNote)] {
+    let folder = keysFolder(of: home)
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    var notes: [(name: String, note: StorePlaceNote)] = []
+    for entry in try fileSystem.entries(of: folder) where entry.string.hasSuffix(localSuffix) {
+      let name = String(entry.string.dropLast(localSuffix.count))
+      guard isName(name), let component = FilePath.Component(name) else { continue }
+      let known = OpaqueFolder(path: folder.appending(component), home: home, fileSystem: fileSystem)
+      if let note = try known.localNote() { notes.append((name, note)) }
+    }
+    return notes
+  }
+
+  /// The note that this machine keeps; nil where there is none, or none that this user may read.
+  func localNote() throws(FileError) -> StorePlaceNote? {
+    do throws(FileError) {
+      return try StorePlaceNote.read(at: localNotePath, fileSystem)
+    } catch {
+      // Another user's home tells no more than a key does.
+      guard error.kind == .permissionDenied else { throw error }
+      return nil
+    }
+  }
+
+  /// The note that is encrypted in the folder; nil where there is none, or no key opens it.
+  func sealedNote(_ identities: [AgeIdentity]) throws(FileError) -> StorePlaceNote? {
+    guard !identities.isEmpty, let status = try fileSystem.status(of: sealedNotePath, followingLinks: false),
+      status.kind == .regular, status.size <= Int64(StorePlaceNote.limit)
+    else { return nil }
+    let bytes = try fileSystem.open(sealedNotePath).bytes(at: 0, length: StorePlaceNote.limit)
+    do throws(AgeError) {
+      var opener = AgeOpener(with: identities)
+      var text = try opener.open(bytes)
+      text += try opener.finish()
+      while text.last == UInt8(ascii: " ") { text.removeLast() }
+      return StorePlaceNote(json: text)
+    } catch {
+      // Of another's keys, or damaged: the folder is listed without the name of its store.
+      return nil
+    }
+  }
+
+  // MARK: Writing
+
+  /// Keeps the note in the home, for its owner alone.
+  func writeLocal(_ note: StorePlaceNote) throws(FileError) {
+    let folder = Self.keysFolder(of: home)
+    let isNew = try fileSystem.status(of: folder) == nil
+    try fileSystem.makeDirectory(folder)
+    try note.write(to: localNotePath, inNewFolder: isNew, fileSystem)
+  }
+
+  /// Encrypts the note to its recipients, into a folder that may not have its name yet.
+  func writeSealed(_ note: StorePlaceNote, in folder: FilePath) throws(BackupError) {
+    let sealed: [UInt8]
+    do {
+      var text = try note.json()
+      text += [UInt8](repeating: UInt8(ascii: " "), count: (Self.stride - text.count % Self.stride) % Self.stride)
+      var sealer = try AgeSealer(to: try (note.recipients ?? []).map { try AgeRecipient($0) })
+      sealed = try sealer.seal(text) + sealer.finish()
+    } catch let error as AgeError {
+      throw BackupError(.request, because: error, operation: "encrypt the note of the store")
+    } catch let error as FileError {
+      throw BackupError(error)
+    } catch {
+      throw BackupError(.packing, operation: "encrypt the note of the store", detail: "it cannot be encrypted")
+    }
+    do throws(FileError) {
+      let path = folder.appending(Self.noteName)
+      try fileSystem.writeAtomically(sealed, to: path, replacing: true, permissions: .ownerReadWrite)
+      guard FileSystem.effectiveUser == 0, let store = note.lastPath.path,
+        var model = try fileSystem.status(of: store.folder)
+      else { return }
+      model.permissions = .ownerReadWrite
+      try fileSystem.adoptAccess(of: model, to: path)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import Salvage
+import SystemPackage
+
+extension BackupRestorer {
+  /// The most other backups that are restored to find the metadata of one.
+  private static let attempts = 3
+
+  /// Salvages what is left of a database in which pages are lost, in place of it; says what came out.
+  func salvage(
+    _ folder: RestoreFolder, _ manifest: BackupManifest, _ kit: RecoveryKit?, _ options: Options
+  ) throws(BackupError) -> SalvageReport {
+    let (own, taken) = (folder.store.path(of: .externalData), folder.remains.path(of: .externalData))
+    let hasValues = try wrapping(BackupError.init) { () throws(FileError) in
+      try fileSystem.rename(folder.store.main, to: folder.remains.main)
+      // The salvage looks for the large values beside what it reads.
+      guard try fileSystem.status(of: own, followingLinks: false) != nil else { return false }
+      try fileSystem.rename(own, to: taken)
+      return true
+    }
+    var salvaging = Salvager.Options(migrates: false, kit: kit.map { .kit($0) } ?? .none)
+    salvaging.isKitOfThisState = true
+    salvaging.standIn = try standIn(for: folder.remains, manifest, options, folder.target.folder)
+    var report: SalvageReport
+    do throws(SalvageError) {
+      report = try Salvager(surroundings: surroundings).salvage(
+        folder.remains.main, to: folder.store.main, model: options.model, options: salvaging)
+    } catch {
+      throw BackupError(salvaging: error)
+    }
+    try wrapping(BackupError.init) { () throws(FileError) in
+      try fileSystem.unlink(folder.remains.main)
+      guard hasValues else { return }
+      // Of a store whose model is not known none were copied.
+      if try fileSystem.status(of: own, followingLinks: false) == nil {
+        try fileSystem.rename(taken, to: own)
+      } else {
+        try fileSystem.removeTree(taken)
+      }
+    }
+    report.store = nil
+    report.output = PathText(folder.target.main)
+    if report.rebuild?.setAsideFile != nil { report.rebuild?.setAsideFile = folder.asideTarget }
+    return report
+  }
+
+  /// What stands in for the metadata and the model of what is left of a store, where it lacks them: those of another backup of
+  /// the same version of the model, else what the manifest says.
+  private func standIn(
+    for remains: StoreFileSet, _ manifest: BackupManifest, _ options: Options, _ alternative: FilePath
+  ) throws(BackupError) -> StandInIdentity? {
+    let hashes = (manifest.model?.entityHashes ?? [:]).compactMapValues { VersionHash(hex: $0) }
+    guard manifest.store.kind == StoreKind.coreData.rawValue, !hashes.isEmpty else { return nil }
+    let seen = identity(of: remains.main)
+    if seen.metadata != nil, seen.model != nil { return nil }
+    let noted = StandInIdentity(
+      metadata: StoreMetadata(
+        versionHashes: hashes, identifiers: manifest.model?.identifiers ?? [],
+        uuid: manifest.store.uuid ?? surroundings.makeUUID().description),
+      model: nil, origin: "the manifest of backup \(manifest.id)")
+    if case .coreData(let bundle) = options.model, bundle.version(matching: hashes) != nil { return noted }
+    let others = try BackupCatalog(of: place).backups.filter { other in
+      other.id != manifest.id && !other.isApart && other.isWhole && other.proof?.result != .failed
+        && other.manifest?.store.uuid == manifest.store.uuid
+        && other.manifest?.model?.entityHashes == manifest.model?.entityHashes
+    }
+    for other in others.prefix(Self.attempts) {
+      var reading = Options(progress: options.progress)
+      reading.salvages = false
+      do throws(BackupError) {
+        let found = try withRestored(other.id, options: reading, temporary: nil, or: alternative) {
+          store, _, _ throws(BackupError) in identity(of: store.main)
+        }
+        guard let metadata = found.metadata else { continue }
+        return StandInIdentity(metadata: metadata, model: found.model, origin: "backup \(other.id)")
+      } catch {
+        // One that cannot be read tells nothing; what is left of this one can be salvaged all the same.
+        if error.kind == .cancelled { throw error }
+      }
+    }
+    return noted
+  }
+
+  /// The metadata and the model of a store, as far as they can be read.
+  func identity(of path: FilePath) -> (metadata: StoreMetadata?, model: ManagedObjectModel?) {
+    // What cannot be examined tells nothing, and the salvage reports why it cannot be read.
+    let found = try? Examiner(fileSystem: fileSystem).examine(path, options: .init(depth: .quick, countsRecords: false))
+    return (found?.metadata, found?.storeModel)
+  }
+}

@@ -1,0 +1,366 @@
+import PersistentStore
+package import Platform
+import SQLiteFormat
+package import Salvage
+package import SystemPackage
+
+/// Restores backups of a place.
+package struct BackupRestorer: Sendable {
+  /// How it is done.
+  package struct Options: Sendable {
+    /// Whether what is left of a damaged backup is salvaged, instead of an error.
+    package var salvages: Bool
+
+    /// What is known of the store, for salvage.
+    package var model: SalvageModel?
+
+    /// Called now and then with what is done; false ends the restore.
+    package var progress: BackupProgress
+
+    /// Strictly, unless told otherwise.
+    package init(
+      salvages: Bool = false, model: SalvageModel? = nil,
+      progress: @escaping BackupProgress = { _, _, _ in true }
+    ) {
+      self.salvages = salvages
+      self.model = model
+      self.progress = progress
+    }
+  }
+
+  /// The place.
+  package let place: any BackupPlace
+
+  /// The clock, the file system and the identifiers.
+  package let surroundings: Surroundings
+
+  /// The file system of its surroundings.
+  package var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// A restorer of a place's backups.
+  package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
+    self.place = place
+    self.surroundings = surroundings
+  }
+
+  // MARK: Choosing
+
+  /// The backup to restore: the one of that name, or the newest that can be; see ``choice(_:notLaterThan:)``.
+  ///
+  /// - Throws: `no-such-backup`, `backup-of-other-store`.
+  package func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
+    -> StoredBackup
+  {
+    try choice(id, notLaterThan: time).backup
+  }
+
+  // MARK: Restoring
+
+  /// Restores a backup to a path where nothing is.
+  ///
+  /// Everything is written beside it under a hidden name, proven block by block and as a whole, checked, and pushed to the
+  /// disk before it gets its name.
+  ///
+  /// - Throws: `place-taken`, `no-space`, `backup-damaged`, `backup-chain-broken`, or what a step failed with; nothing is
+  ///   left then.
+  package func restore(
+    _ id: BackupIdentifier, to path: FilePath, options: Options = Options()
+  ) throws(BackupError) -> RestoreReport {
+    let target = try locate(path)
+    let folder = RestoreFolder(for: target, in: fileSystem)
+    if let report = try finishInterrupted(folder, id, options) { return report }
+    try refuseWhatIsThere(target)
+    return try removingLeftovers(of: folder) { () throws(BackupError) in
+      let working = try folder.make()
+      let report = try stage(id, in: folder, options: options)
+      try install(id, from: folder, report)
+      _ = consume working
+      return report
+    }
+  }
+
+  /// Ends what an earlier restore left; where that has put this very backup there, it is done.
+  private func finishInterrupted(
+    _ folder: RestoreFolder, _ id: BackupIdentifier, _ options: Options
+  ) throws(BackupError) -> RestoreReport? {
+    guard try folder.isThere() else { return nil }
+    let note = try folder.readyNote()
+    // Before the note goes: what fails here can be tried again.
+    if let note, note.id == id, note.restored == nil, note.isWhole != false {
+      return try finishInterrupted(folder, without: note, options)
+    }
+    let outcome = try finish(folder)
+    // What it had lost is lost still; of a store of some records nothing is said that a restore would say.
+    guard outcome == .installed(id), let account = note?.restored else { return nil }
+    return RestoreReport(
+      id: id, chain: account.chain, path: folder.target.main, bytes: account.bytes, values: account.values,
+      lostBlocks: account.lostBlocks, isContentRight: account.isContentRight, lostValues: account.lostValues,
+      salvage: account.salvage, lacksMetadata: account.lacksMetadata ?? false)
+  }
+
+  /// Ends an earlier restore whose note has no account: the backup is restored anew, privately, and gives it.
+  ///
+  /// - Returns: nil where the store that was put there is not that of the whole backup.
+  private func finishInterrupted(
+    _ folder: RestoreFolder, without note: RestoreFolder.Note, _ options: Options
+  ) throws(BackupError) -> RestoreReport? {
+    var options = options
+    // As the earlier one may have been.
+    options.salvages = true
+    return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) {
+      store, _, restored throws(BackupError) in
+      guard try finish(folder) == .installed(note.id) else { return nil }
+      if note.isWhole == nil {
+        let isSame = try wrapping(BackupError.init) { () throws(FileError) in
+          try LargeValueDifference(fileSystem).isSame(store.main, folder.target.main)
+        }
+        guard isSame else { return nil }
+      }
+      var report = restored
+      report.path = folder.target.main
+      return report
+    }
+  }
+
+  /// Ends what an earlier restore left, under the lock of the place's folder.
+  private func finish(_ folder: RestoreFolder) throws(BackupError) -> RestoreFolder.Outcome? {
+    let lock = try lockFolder(of: folder.target)
+    let outcome = try folder.finishInterrupted()
+    _ = consume lock
+    return outcome
+  }
+
+  /// Restores a backup into the hidden folder of a place, whole, checked and on the disk.
+  ///
+  /// The caller has made the folder and holds its lock, marks it as ready, and installs it when the place is empty.
+  package func stage(
+    _ id: BackupIdentifier, in folder: RestoreFolder, options: Options = Options()
+  ) throws(BackupError) -> RestoreReport {
+    let extraction = try BackupExtraction(
+      id, in: try BackupCatalog(of: place), isTolerant: options.salvages, fileSystem: fileSystem,
+      progress: options.progress)
+    let manifest = try extraction.manifest
+    try checkSpace(manifest, extraction.chain, for: folder.target)
+    let isEvidence = manifest.kind == .evidence
+    var isRight = true
+    let losses =
+      isEvidence
+      ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
+    let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
+    // What a database has to be is known, whatever of its chain is damaged; of evidence each file counts.
+    let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
+    // Of a delta the pages are there that have changed.
+    let isNothingLeft = manifest.kind == .full && losses.lostBlocks.count >= Self.blockCount(manifest)
+    guard options.salvages || isContentRight && values.isWhole else {
+      throw Self.damaged(id, losses, values, isNothingLeft: isNothingLeft)
+    }
+    var salvaged: SalvageReport?
+    var lacksMetadata = false
+    if !isEvidence {
+      isRight = isContentRight
+      if isRight { isRight = try isSound(folder.store.main, manifest, options) }
+      if !isRight {
+        guard !isNothingLeft else { throw Self.damaged(id, losses, values, isNothingLeft: true) }
+        try refuseWhatWasSetAside(folder.asideTarget)
+        salvaged = try salvage(folder, manifest, try extraction.recoveryKit(), options)
+        lacksMetadata =
+          manifest.store.kind == StoreKind.coreData.rawValue && identity(of: folder.store.main).metadata == nil
+      }
+    }
+    // Of evidence no records are read: its files are what they were, whatever they refer to.
+    let missing = isEvidence ? [] : try missingValues(of: folder.store)
+    try synchronize(folder.store)
+    let damage = (isContentRight ? [:] : losses.damage).merging(values.damage) { first, _ in first }
+    let lost = damage.ordered { $0.key < $1.key }.flatMap { file, blocks in
+      blocks.map { RestoreReport.LostBlock(file: file, block: $0) }
+    }
+    return RestoreReport(
+      id: id, chain: extraction.chain.map(\.id), path: folder.target.main, bytes: manifest.contentBytes,
+      values: try valueCount(of: folder.store), lostBlocks: lost, isContentRight: isContentRight && isRight,
+      lostValues: values.lostItems + missing.filter { !values.lostItems.contains($0) }, salvage: salvaged,
+      lacksMetadata: lacksMetadata)
+  }
+
+  private static func blockCount(_ manifest: BackupManifest) -> Int {
+    let bytes = max(0, manifest.database?.bytes ?? 0)
+    return max(1, Int((bytes + Int64(BackupManifest.blockLength) - 1) / Int64(BackupManifest.blockLength)))
+  }
+
+  /// The large values that records of a restored store refer to and whose files are not beside it.
+  package func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
+    let referenced = try referencedValues(of: store.main)
+    return try wrapping(BackupError.init) { () throws(FileError) in
+      try referenced.missing(from: store.path(of: .externalData), in: fileSystem)
+    }
+  }
+
+  /// The large values that records of a restored store refer to.
+  ///
+  /// - Parameter seeksAll: whether names that are possible are looked for too.
+  package func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
+    do {
+      return try ReferencedValues(in: try fileSystem.open(path), seeksAll: seeksAll)
+    } catch let error as FormatError {
+      throw BackupError(error, store: path)
+    } catch {
+      throw BackupError(moving: error, path: path)
+    }
+  }
+
+  /// How many files of large values are beside a restored store.
+  package func valueCount(of store: StoreFileSet) throws(BackupError) -> Int {
+    try wrapping(BackupError.init) { () throws(FileError) in
+      let folder = store.path(of: .externalData)
+      guard try fileSystem.status(of: folder)?.kind == .directory else { return 0 }
+      return try fileSystem.descendants(of: folder).files.count
+    }
+  }
+
+  private static func damaged(
+    _ id: BackupIdentifier, _ losses: BackupExtraction.Result, _ values: BackupExtraction.Result, isNothingLeft: Bool
+  ) -> BackupError {
+    let what =
+      if let (file, blocks) = (losses.damage.min { $0.key < $1.key } ?? values.damage.first), let block = blocks.first {
+        "block \(block) of \(file) is damaged"
+      } else if let item = values.lostItems.first {
+        "the large value \(item) is damaged or missing"
+      } else {
+        "what it unpacks to is not what its manifest says"
+      }
+    return BackupError(
+      .damaged, operation: "restore backup \(id)", detail: what,
+      hint: isNothingLeft
+        ? "Restore another backup; no block of this one's database can be read."
+        : "Restore another backup, or what is left of this one with --salvage.")
+  }
+
+  /// Pushes the restored files to the disk; large values are there already.
+  private func synchronize(_ store: StoreFileSet) throws(BackupError) {
+    do throws(FileError) {
+      for member in try store.members(in: fileSystem) {
+        guard member.part == .externalData else {
+          try fileSystem.synchronizeFile(member.path)
+          continue
+        }
+        for folder in try fileSystem.descendants(of: member.path).folders + [[]] {
+          try fileSystem.synchronizeDirectory(member.path.appending(folder))
+        }
+      }
+      try fileSystem.synchronizeDirectory(store.folder)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Whether the restored file is sound; false only where what is left of it may be salvaged.
+  private func isSound(
+    _ path: FilePath, _ manifest: BackupManifest, _ options: Options
+  ) throws(BackupError) -> Bool {
+    do throws(BackupError) {
+      try check(path, manifest.id)
+      return true
+    } catch {
+      guard error.kind == .verificationFailed, options.salvages else { throw error }
+      return false
+    }
+  }
+
+  /// Checks every page and every index of the restored file, and that SQLite reads its schema.
+  package func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
+    let isSound: Bool
+    do {
+      let examination = try Examiner(fileSystem: fileSystem).examine(
+        main: try fileSystem.open(path), log: nil, journal: nil, of: StoreFileSet(main: path), members: [],
+        options: .init(depth: .full, countsRecords: false))
+      isSound = examination.health.isRead && !examination.health.isDamaged
+    } catch {
+      throw BackupError(moving: error, path: path)
+    }
+    guard isSound else {
+      throw BackupError(
+        .verificationFailed, operation: "check the restored store", path: path,
+        detail: "backup \(id) is of a store that was damaged",
+        hint: "Restore an earlier backup, or what is left of this one with --salvage.")
+    }
+  }
+
+  // MARK: The place
+
+  /// The files of a store, wherever its links lead.
+  package func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
+    do throws(FileError) { return try StoreFileSet.locate(path, in: fileSystem) } catch { throw BackupError(error) }
+  }
+
+  /// Refuses a place where files of a store are.
+  package func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
+    do throws(FileError) {
+      guard let member = try target.members(in: fileSystem).first else { return }
+      throw FileError(
+        .placeTaken, operation: "restore the backup", path: member.path,
+        detail: "a store, or a part of one, is in its place", hint: "Give another path with --to.")
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  private func refuseWhatWasSetAside(_ path: FilePath) throws(BackupError) {
+    try wrapping(BackupError.init) { () throws(FileError) in
+      guard try fileSystem.status(of: path, followingLinks: false) != nil else { return }
+      throw FileError(
+        .placeTaken, operation: "restore the backup", path: path,
+        detail: "what an earlier salvage set aside has the name of what this one sets aside",
+        hint: "Move it away, or give another path with --to.")
+    }
+  }
+
+  private func lockFolder(of target: StoreFileSet) throws(BackupError) -> FolderLock {
+    do throws(FileError) {
+      return try FolderLock(target.folder, in: fileSystem)
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Puts what is whole in a hidden folder into its place.
+  ///
+  /// - Parameter report: what was restored; nil for a store of some of the backup's records.
+  package func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws(BackupError)
+  {
+    let lock = try lockFolder(of: folder.target)
+    try folder.markReady(id, report)
+    try folder.install()
+    _ = consume lock
+  }
+
+  private func checkSpace(
+    _ manifest: BackupManifest, _ chain: [StoredBackup], for target: StoreFileSet
+  ) throws(BackupError) {
+    let highest = chain.map { $0.manifest?.database?.bytes ?? 0 }.max() ?? 0
+    let values = manifest.externalData?.totalBytes ?? manifest.file(.originalSupport)?.bytes ?? 0
+    let needed = max(manifest.contentBytes, highest) + (manifest.file(.originalLog)?.bytes ?? 0) + values
+    do throws(FileError) {
+      let free = try fileSystem.freeSpace(at: target.folder)
+      guard free < needed else { return }
+      throw FileError(
+        .noSpace, operation: "restore the backup", path: target.folder,
+        detail: "the store needs \(needed) bytes and \(free) are free", hint: "Free \(needed - free) bytes there.",
+        details: .init(neededBytes: needed))
+    } catch {
+      throw BackupError(error)
+    }
+  }
+
+  /// Runs a restore; where it fails, what it left goes.
+  package func removingLeftovers<Value>(
+    of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
+  ) throws(BackupError) -> Value {
+    do throws(BackupError) {
+      return try body()
+    } catch {
+      // The first error is the one to report; the next restore removes what is left. A folder with a store that is already
+      // on its way into its place stays, for the next process.
+      try? folder.removeUnlessInstalling()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,311 @@
+import Foundation
+import Platform
+import SQLiteFormat
+import SystemPackage
+
+/// A store as of one commit, held still while it is read, beside writers that go on.
+///
+/// No connection of SQLite's is involved, and nothing is written to or created beside the store:
+///
+/// - A write-ahead log that others use: a reader's share of one of the log's marks is held, so that no checkpoint brings
+///   later pages into the main file and the log is not begun anew. Writers never wait. Where there is room, main file and log
+///   are copied as fast as the disk allows, and the mark given up, so that the log does not grow.
+/// - A rollback journal: a reader's share of the store's lock is held. Where others have the store open, or a writer waits
+///   for it, the file is copied as fast as the disk allows, and the lock given up.
+/// - A store that no process has open: its files are read, and must be the same files, unchanged, at the end.
+final class StoreSnapshot: Sendable {
+  /// How the store is held still.
+  enum Manner: Sendable {
+    case liveLog
+    case restingLog
+    case rollback
+  }
+
+  let files: StoreFileSet
+  let members: [StoreFileSet.Member]
+  let manner: Manner
+
+  /// Whether another connection has the store open, so that a processor is left to it.
+  let isInUse: Bool
+
+  /// The raw bytes of the main file.
+  let main: SwitchingSource
+
+  /// The part of the log that is committed; nil without one.
+  let log: SwitchingSource?
+
+  /// The frames of it that its index says are committed; nil where no process uses it.
+  let committedFrames: Int?
+
+  /// The journal, where it may be hot.
+  let journal: ReadableFile?
+
+  private let lock: StoreReadLock
+  private let logLock: LogReadLock?
+  private let initial: FileStatus
+  private let copy = Mutex<CopyState>(.none)
+  private let temporary: FilePath
+  private let surroundings: Surroundings
+
+  private enum CopyState {
+    case none
+    case begun
+    case made(PrivateFolder)
+  }
+
+  /// Whether others use the store and are kept from nothing, however long the reading takes.
+  var isUnhurried: Bool {
+    isInUse && (isCopied || manner == .liveLog)
+  }
+
+  /// Whether what is read is a private copy, and the store itself is free.
+  var isCopied: Bool {
+    if case .made = copy.withLock({ $0 }) { return true }
+    return false
+  }
+
+  /// Holds a store still.
+  ///
+  /// - Parameter temporary: the folder for a copy, where one has to be made.
+  /// - Throws: `locked` where a writer never lets readers in, `changed-meanwhile` where the store was exchanged in this
+  ///   moment, or what the file system says.
+  init(of files: StoreFileSet, temporary: FilePath, surroundings: Surroundings) throws(FileError) {
+    let fileSystem = surroundings.fileSystem
+    self.files = files
+    self.temporary = temporary
+    self.surroundings = surroundings
+    lock = try StoreReadLock(on: files, in: fileSystem)
+    members = try files.members(in: fileSystem)
+    initial = try lock.file.currentStatus()
+    guard members.first?.part == .main, try fileSystem.status(of: files.main)?.identity == initial.identity else {
+      throw FileError(.changed, operation: "read the store", path: files.main)
+    }
+    main = SwitchingSource(SourcePrefix(source: lock.file, count: initial.size))
+    let header = DatabaseHeader(try main.bytes(at: 0, length: DatabaseHeader.length))
+    let logMember = members.first { $0.part == .wal }
+    guard header?.usesWriteAheadLog == true || logMember != nil else {
+      manner = .rollback
+      log = nil
+      committedFrames = nil
+      logLock = nil
+      // The journal of a writer that is alive is not hot, and the file is as it was before its transaction.
+      let isWriterActive = try lock.isWriterActive()
+      let path = files.path(of: .journal)
+      let status = try fileSystem.status(of: path)
+      journal = isWriterActive || status == nil ? nil : try fileSystem.open(path)
+      let isWriterWaiting = try lock.isWriterWaiting()
+      isInUse = isWriterActive || isWriterWaiting || lock.isOpenElsewhere()
+      guard isInUse, journal == nil else { return }
+      if isWriterActive || isWriterWaiting { try makeCopy() } else if try hasAmpleRoom() { try makeCopy() }
+      return
+    }
+    journal = nil
+    if let joined = try LogReadLock(of: files, in: fileSystem) {
+      manner = .liveLog
+      isInUse = true
+      logLock = joined
+      let committed = try Self.committedLog(of: files, joined, in: fileSystem)
+      log = committed.map { SwitchingSource($0.log) }
+      committedFrames = committed?.frames
+      if try hasAmpleRoom() { try makeCopy() }
+    } else {
+      manner = .restingLog
+      isInUse = false
+      logLock = nil
+      log = try logMember == nil ? nil : SwitchingSource(fileSystem.open(files.path(of: .wal)))
+      committedFrames = nil
+    }
+  }
+
+  // MARK: A log in use
+
+  /// The log up to its last commit, which stays as it is while the lock is held; nil for an empty one.
+  private static func committedLog(
+    of files: StoreFileSet, _ lock: LogReadLock, in fileSystem: FileSystem
+  ) throws(FileError) -> (log: any ByteSource, frames: Int)? {
+    for _ in 0..<10_000 {
+      if let index = try hold(lock) {
+        guard index.lastFrame > 0 else { return nil }
+        let file = try fileSystem.open(files.path(of: .wal))
+        let length = 32 + Int64(index.lastFrame) * Int64(24 + index.pageSize)
+        guard try file.bytes(at: 16, length: 8) == index.salts, file.count >= length else {
+          throw FileError(.changed, operation: "read the store's log", path: file.path)
+        }
+        return (SourcePrefix(source: file, count: length), Int(index.lastFrame))
+      }
+      LogReadLock.rest()
+    }
+    throw FileError(
+      .locked, operation: "read the store's log", path: files.path(of: .sharedMemory),
+      hint: "Quit the app that uses it, or wait until it is done, then run the same command again.")
+  }
+
+  /// Takes a share of a mark and says what is committed then; nil where the log was being changed in this moment.
+  private static func hold(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
+    guard let index = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)) else { return nil }
+    // The highest mark hinders checkpoints least.
+    let usable = (1...4).filter { index.readMarks[$0] <= index.lastFrame }
+    guard let mark = usable.max(by: { index.readMarks[$0] < index.readMarks[$1] }) else {
+      return try index.lastFrame == 0 ? holdWithoutLog(lock) : nil
+    }
+    guard try lock.lockMark(mark) else { return nil }
+    // A process that moves a mark holds its lock alone, so that it is what it was, or was moved before we came. What is committed
+    // by now lies behind the mark: no checkpoint brings it into the main file, and the log is not begun anew.
+    guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)),
+      now.readMarks[mark] == index.readMarks[mark], now.readMarks[mark] <= now.lastFrame
+    else {
+      lock.unlockMark(mark)
+      return nil
+    }
+    return now
+  }
+
+  /// Takes a share of mark 0, which is for readers that need no log: nothing is brought into the main file meanwhile.
+  ///
+  /// An index that was made anew has no other mark before the first commit.
+  private static func holdWithoutLog(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
+    guard try lock.lockMark(0) else { return nil }
+    // An empty log was brought into the main file as a whole before it was begun anew.
+    guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)), now.lastFrame == 0
+    else {
+      lock.unlockMark(0)
+      return nil
+    }
+    return now
+  }
+
+  // MARK: Writers that wait
+
+  /// Gets out of the way of a writer that waits for the store, where there is one.
+  func giveWay() throws(FileError) {
+    guard manner == .rollback, journal == nil, case .none = copy.withLock({ $0 }) else { return }
+    let isActive = try lock.isWriterActive()
+    let isWaiting = try lock.isWriterWaiting()
+    if isActive || isWaiting { try makeCopy() }
+  }
+
+  private var copyLength: Int64 { initial.occupiedSize + (log?.count ?? 0) }
+
+  /// Whether a copy leaves at least as much room as it takes.
+  private func hasAmpleRoom() throws(FileError) -> Bool {
+    try surroundings.fileSystem.freeSpace(at: temporary) / 2 >= copyLength
+  }
+
+  /// Copies what is held still into a private folder, and lets go of the store.
+  private func makeCopy() throws(FileError) {
+    let isFirst = copy.withLock { state in
+      guard case .none = state else { return false }
+      state = .begun
+      return true
+    }
+    guard isFirst else { return }
+    let folder = try PrivateFolder(
+      in: temporary, needing: copyLength, to: "copy the store while its writers wait", surroundings)
+    try exchange(main, of: lock.file, for: folder.path.appending("Store.sqlite"))
+    if let log {
+      // Frames are never overwritten while the mark is held, and closing a log gives no lock up.
+      let file = try LastingFile(files.path(of: .wal), in: surroundings.fileSystem)
+      try exchange(log, of: file, for: folder.path.appending("Store.sqlite-wal"))
+    }
+    copy.withLock { $0 = .made(folder) }
+    release()
+  }
+
+  private func exchange(
+    _ source: SwitchingSource, of file: LastingFile, for path: FilePath
+  ) throws(FileError) {
+    try surroundings.fileSystem.copyStill(file, count: source.count, to: path)
+    source.exchange(for: SourcePrefix(source: try surroundings.fileSystem.open(path), count: source.count))
+  }
+
+  // MARK: The end
+
+  /// Makes sure that what was read was one state of the store.
+  ///
+  /// - Throws: `changed-meanwhile` where it was not.
+  func finish() throws(FileError) {
+    if isCopied { return }
+    guard manner != .liveLog else { return }
+    let now = try lock.file.currentStatus()
+    var isSame = now.size == initial.size && now.modified == initial.modified
+    if manner == .restingLog {
+      let before = members.first { $0.part == .wal }?.status
+      let after = try surroundings.fileSystem.status(of: files.path(of: .wal), followingLinks: false)
+      isSame =
+        isSame && before?.identity == after?.identity && before?.size == after?.size
+        && before?.modified == after?.modified
+    }
+    guard isSame else {
+      throw FileError(.changed, operation: "back up the store", path: files.main)
+    }
+  }
+
+  /// Lets go of the store: its writers wait no longer, and what is read from then on may be of another state.
+  ///
+  /// The end of this value does that too, which can be later than its user's: a thread that has just done its part may still hold it.
+  func release() {
+    logLock?.release()
+    lock.release()
+  }
+}
+
+extension LastingFile {
+  /// The first bytes as they are now; the file may have grown since it was opened.
+  fileprivate func bytesNow(length: Int) throws(FileError) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: length)
+    let got = try read(at: 0, length: length, into: &buffer)
+    buffer.removeLast(length - got)
+    return buffer
+  }
+}
+
+/// The first bytes of another source, as many as count.
+struct SourcePrefix: ByteSource {
+  let source: any ByteSource
+  let count: Int64
+
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, offset < count, length > 0 else { return 0 }
+    return try source.read(at: offset, length: Int(min(Int64(length), count - offset)), into: &buffer)
+  }
+}
+
+/// A source that can be exchanged for a copy of itself while it is being read.
+final class SwitchingSource: ByteSource {
+  let count: Int64
+  private let state: Mutex<State>
+
+  private struct State {
+    var source: any ByteSource
+    var generation = 0
+    /// The reads under way, of this generation and the one before.
+    var readers = [0, 0]
+  }
+
+  init(_ source: any ByteSource) {
+    count = source.count
+    state = Mutex(State(source: source))
+  }
+
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    let (source, place) = state.withLock { state in
+      let place = state.generation & 1
+      state.readers[place] += 1
+      return (state.source, place)
+    }
+    defer { state.withLock { $0.readers[place] -= 1 } }
+    return try source.read(at: offset, length: length, into: &buffer)
+  }
+
+  /// Exchanges the source, once, and returns when the old one is not read any more.
+  func exchange(for copy: any ByteSource) {
+    let old = state.withLock { state in
+      defer {
+        state.source = copy
+        state.generation += 1
+      }
+      return state.generation & 1
+    }
+    while state.withLock({ $0.readers[old] > 0 }) { LogReadLock.rest() }
+  }
+}

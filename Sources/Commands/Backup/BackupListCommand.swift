@@ -1,0 +1,170 @@
+import ArgumentParser
+import Backup
+import Lazaret
+import ObjectStorage
+import Platform
+import SystemPackage
+
+/// `lazaret backup list`.
+struct BackupListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
+    usage: "lazaret backup list [<store>] [--home <dir>] [--identity <file> ...] [<options>]",
+    discussion: """
+      A backup that lacks a file, or whose parent is missing, is listed as broken. Exits with 2 where one is. What a \
+      migration has kept of a store is listed as an original. A file that restoring does not need is a warning. Where it \
+      holds records that the migration removed, the list says how many, and how to release it: pruning keeps it until \
+      then. Each store has backups of its own; the list gives its path in the home. One that moved within the home keeps \
+      its backups, and the list says so. Of a store that is named, the list says which \
+      backups are of one that was at its place at another time, such as before a salvage. Of an encrypted backup only a label \
+      is known without its key; --identity gives the rest.
+
+      EXAMPLE
+        lazaret backup list Stores/App.sqlite
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "A store; without it the backups of all stores of the home are listed.")
+  var store: PathArgument?
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var storage: StorageOptions
+  @OptionGroup var identity: BackupIdentityOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      if let path = store?.path, try FileSystem().status(of: path)?.kind == .directory {
+        throw FileError(.isDirectory, operation: "find the store", path: path)
+      }
+      let storage = try storage.chosen()
+      var home = store.map { self.home.of(store: $0.path) } ?? self.home.current()
+      if storage == nil {
+        home = try home.existing(to: "list the backups")
+        home.tell(json: output.json)
+      }
+      let backups = Backups(home: home.path, identities: try identity.identities())
+      let scope = try store.map { try backups.evidence(of: $0.path) }
+      let catalogs: [BackupCatalog]
+      if let storage {
+        catalogs = [try BackupCatalog(of: storage.unlocked(with: backups.identities))]
+      } else {
+        catalogs = try store.map { try backups.catalogs(of: $0.path) } ?? backups.catalogs()
+      }
+      let all = Self.all(of: catalogs, sorted: store != nil && catalogs.count > 1)
+      if output.json {
+        try Terminal.standardOutput.write(
+          json: home.listed(
+            [
+              "backups": all.map { $0.backup.payload(in: $0.place, of: scope) },
+              // Where the store that was named was at its last backup, where it has moved since.
+              "movedFrom": store == nil ? nil : catalogs.first?.place.owner?.movedFrom,
+            ] as JSON.Object))
+      } else if all.isEmpty {
+        let whose = store.map { " of \(printable($0.path.string))" } ?? ""
+        Terminal.standardOutput.write(
+          storage.map { "No backup lies in \(printable($0.location)).\n" }
+            ?? "No backup\(whose) lies in the home: \(home.words). \(ChosenHome.another)\n")
+      } else {
+        write(all, of: scope, in: home, storage)
+      }
+      if all.contains(where: { !$0.backup.isWhole }) { throw ExitStatus.doubtful }
+    }
+  }
+
+  /// A state as people are told it; programs get its word.
+  private static func word(of backup: StoredBackup) -> String {
+    switch backup.state {
+    // Verified is what was restored and checked.
+    case "proven": backup.proof?.lastRestored == nil ? "read back" : "verified"
+    case "unproven": "not verified"
+    case let state: state
+    }
+  }
+
+  /// All backups with their places; newest first where two folders are of one store.
+  private static func all(
+    of catalogs: [BackupCatalog], sorted: Bool
+  ) -> [(place: any BackupPlace, backup: StoredBackup)] {
+    let all = catalogs.flatMap { catalog in catalog.backups.map { (place: catalog.place, backup: $0) } }
+    return sorted ? all.sorted { $0.backup.id > $1.backup.id } : all
+  }
+
+  private func write(
+    _ all: [(place: any BackupPlace, backup: StoredBackup)], of scope: EvidenceScope?, in home: ChosenHome,
+    _ storage: ObjectStoragePlace?
+  ) {
+    let isVerbose = TextStyle.current.isVerbose
+    var table = TextTable(
+      ["id", "store", "age", "state", "kind", "size", "model"] + (isVerbose ? ["content", "ratio", "chain"] : []),
+      numericColumns: [2, 5, 7, 8], shrinking: [1, 6])
+    let now = Surroundings.machine.now()
+    for (place, backup) in all {
+      let manifest = backup.manifest
+      table.append(
+        [
+          backup.id.description, place.words, Self.age(of: backup.id.date, at: now), Self.word(of: backup),
+          manifest?.kind.rawValue ?? "?", readableSize(backup.bytes),
+          manifest?.isLocked == true
+            ? "encrypted" : printable(manifest?.model?.version ?? manifest?.model?.identifiers.first ?? ""),
+        ] + (isVerbose ? details(of: backup) : []))
+    }
+    var text = table.text(indent: "")
+    for (_, backup) in all where !backup.problems.isEmpty {
+      text += "\(backup.id): " + backup.problems.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    for (_, backup) in all where !backup.warnings.isEmpty {
+      text += "\(backup.id): warning: " + backup.warnings.map { printable($0.words) }.joined(separator: "; ") + "\n"
+    }
+    let unverified = all.filter(\.backup.isUnverified).map(\.backup)
+    if let first = unverified.first {
+      let option = unverified.count == 1 ? " \(first.id)" : ""
+      text += unverified.count == 1 ? "\(first.id) has" : "\(unverified.count) backups have"
+      text += " a manifest that nothing speaks for yet. Verify with: lazaret backup verify\(option)\(home.option)\n"
+    }
+    for (place, backup) in all {
+      // Told until it is released, or has been in the list for as long as it is kept.
+      guard backup.manifest?.isLocked != true, let last = backup.manifest?.falls?.first?.backup,
+        Self.days(from: backup.id.date, to: now) < 30,
+        all.contains(where: { $0.place.location == place.location && $0.backup.id == last && !$0.backup.isReleased })
+      else { continue }
+      text += "\(backup.id): records became few\n" + FallText(backup, home).text
+    }
+    for (_, backup) in all {
+      guard let exclusion = scope.flatMap({ backup.exclusion(from: $0) }) else { continue }
+      text += "\(backup.id): \(exclusion.words).\n"
+    }
+    for (_, backup) in all {
+      guard let note = backup.onlyHere else { continue }
+      text += "\(backup.id): \(RetentionReason.words(of: note)). Pruning keeps it until it is released with: "
+      text += "lazaret backup release \(backup.id)\(home.option)\n"
+    }
+    if store != nil, let words = all.first?.place.movedWords { text += words }
+    text += storage.map { "\nPlace: \(printable($0.location))\n" } ?? "\nHome: \(home.words)\n"
+    Terminal.standardOutput.write(text)
+  }
+
+  /// The cells of the columns that are usually left out.
+  private func details(of backup: StoredBackup) -> [String] {
+    let manifest = backup.manifest
+    return [
+      manifest.map { $0.isLocked ? "encrypted" : readableSize($0.contentBytes) } ?? "?",
+      backup.ratio.map { "\($0)" } ?? "", manifest?.parent.map { "\(manifest?.depth ?? 0) on \($0)" } ?? "",
+    ]
+  }
+
+  private static func days(from date: Timestamp, to now: Timestamp) -> Int64 {
+    (now.secondsSince1970 &- date.secondsSince1970) / 86400
+  }
+
+  /// A time span in the largest unit that fits.
+  private static func age(of date: Timestamp, at now: Timestamp) -> String {
+    let seconds = now.secondsSince1970 - date.secondsSince1970
+    guard seconds >= 0 else { return "future" }
+    for (unit, length) in [("d", Int64(86400)), ("h", 3600), ("min", 60)] where seconds >= length {
+      return "\(seconds / length) \(unit)"
+    }
+    return "\(seconds) s"
+  }
+}

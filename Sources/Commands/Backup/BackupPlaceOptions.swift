@@ -1,0 +1,168 @@
+import ArgumentParser
+import Backup
+import Lazaret
+import ObjectStorage
+import Platform
+import SystemPackage
+
+/// Whose backups a verb is about.
+struct BackupPlaceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The store, or the name of its folder in Backups/; not needed where there is only one.", valueName: "store"))
+  var of: PathArgument?
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var storage: StorageOptions
+  @OptionGroup var identity: BackupIdentityOptions
+
+  /// The backups that are meant, where they lie.
+  ///
+  /// - Parameter json: whether what earlier versions kept elsewhere is told in the JSON.
+  /// - Throws: `home-missing`.
+  func chosen(to operation: String, json: Bool) throws -> ChosenBackups {
+    let storage = try storage.chosen()
+    var home = of.map { self.home.of(store: $0.path) } ?? self.home.current()
+    if storage == nil {
+      home = try home.existing(to: operation)
+      home.tell(json: json)
+    }
+    return ChosenBackups(home: home, of: of?.path, identities: try identity.identities(), storage: storage)
+  }
+}
+
+/// The keys with which encrypted backups are read.
+struct BackupIdentityOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("A file with secret keys, for encrypted backups; may be given again.", valueName: "file"))
+  var identity: [PathArgument] = []
+
+  /// The secret keys in the files.
+  func identities() throws -> [AgeIdentity] { try KeyFiles.identities(identity.map(\.path)) }
+}
+
+extension Backups {
+  /// The backups of a home, read with secret keys.
+  init(home: FilePath, identities: [AgeIdentity]) {
+    self.init(home: home)
+    self.identities = identities
+  }
+}
+
+/// The backups that a verb is about, and where they lie.
+struct ChosenBackups {
+  let home: ChosenHome
+
+  /// The store, or the name of its folder; nil where none was named.
+  let of: FilePath?
+
+  /// The secret keys that were given.
+  var identities: [AgeIdentity] = []
+
+  /// The object storage where they lie; nil where that is the home.
+  var storage: ObjectStoragePlace?
+
+  /// The backups of the home.
+  var backups: Backups { Backups(home: home.path, identities: identities) }
+
+  /// The places of all stores, or of the one that was named.
+  func places() throws(BackupError) -> [any BackupPlace] {
+    if let storage { return [storage.unlocked(with: identities)] }
+    return try folders()
+  }
+
+  private func folders() throws(BackupError) -> [FolderPlace] {
+    guard let of else { return try backups.places() }
+    let folder = try named(of)
+    return folder.isEmpty ? try backups.places(of: of) : folder
+  }
+
+  /// The places in the folder of that name; empty where the name is that of a store, or of nothing.
+  private func named(_ of: FilePath) throws(BackupError) -> [FolderPlace] {
+    guard !of.isAbsolute, of.components.count == 1, let name = of.lastComponent else { return [] }
+    do throws(FileError) {
+      if try FileSystem().status(of: of) != nil { return [] }
+    } catch {
+      throw BackupError(error)
+    }
+    return try backups.places().filter { $0.path.lastComponent == name }
+  }
+
+  /// The place of the one store, or the one that has a backup.
+  ///
+  /// - Parameter allowsOtherStore: whether the backup may be of another store than the one that was named.
+  /// - Throws: `no-such-backup` where there is none, `backup-of-other-store`, `backup-request` where there are several and
+  ///   none was named.
+  func place(with id: BackupIdentifier?, allowsOtherStore: Bool = false) throws -> any BackupPlace {
+    guard let id, storage == nil else { return try place() }
+    if of == nil { return try home.finding(backup: id) { try backups.find(id).catalog.place } }
+    let own = try place()
+    for place in try [own] + (places() as [any BackupPlace]) {
+      if try BackupCatalog(of: place).backups.contains(where: { $0.id == id }) { return place }
+    }
+    // What is in no other place either is told by the verb itself.
+    guard
+      let other = try backups.catalogs().first(where: { $0.backups.contains { $0.id == id } })
+    else { return own }
+    guard allowsOtherStore else { throw BackupError.ofOtherStore(try other.backup(id)) }
+    return other.place
+  }
+
+  /// The place of the one store.
+  func place() throws(BackupError) -> any BackupPlace {
+    if let storage { return storage.unlocked(with: identities) }
+    var places = try folders()
+    if places.count > 1 { places = try places.withBackups() }
+    // Of one store, whose note of where its backups are was lost: where its newest one is.
+    if places.count > 1, let path = places[0].owner?.path, places.allSatisfy({ $0.owner?.path == path }),
+      let newest = try places.newest()
+    {
+      places = [newest]
+    }
+    guard let first = places.first else {
+      throw BackupError(
+        .notFound, operation: "find the backups", path: home.path,
+        detail: "there are no backups in the home: \(home.words)",
+        hint: ChosenHome.another)
+    }
+    guard places.count == 1 else {
+      throw BackupError(
+        .request, operation: "find the backups", path: home.path,
+        detail: "\(places.count) stores have backups here: \(places.map(\.words).joined(separator: ", "))",
+        hint: "Name one of them with --of.")
+    }
+    return first
+  }
+}
+
+extension [FolderPlace] {
+  /// Those in which anything lies besides the note of their store.
+  fileprivate func withBackups() throws(BackupError) -> [FolderPlace] {
+    var places: [FolderPlace] = []
+    for place in self {
+      let (kept, trash) = (try place.list(.kept), try place.list(.trash))
+      let isNote = { (name: String) in name == "store.json" || name == "store.age" }
+      if !trash.isEmpty || kept.contains(where: { !isNote($0.name) }) { places.append(place) }
+    }
+    return places
+  }
+
+  fileprivate func newest() throws(BackupError) -> FolderPlace? {
+    var newest: (place: FolderPlace, id: BackupIdentifier)?
+    for place in self {
+      guard let id = try BackupCatalog(of: place).backups.first(where: \.isWhole)?.id else { continue }
+      if newest.map({ $0.id < id }) ?? true { newest = (place, id) }
+    }
+    return newest?.place
+  }
+}
+
+/// The name of a backup on the command line.
+struct BackupArgument: ExpressibleByArgument {
+  var id: BackupIdentifier
+
+  init?(argument: String) {
+    guard let id = BackupIdentifier(argument) else { return nil }
+    self.id = id
+  }
+}

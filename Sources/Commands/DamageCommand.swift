@@ -1,0 +1,92 @@
+import ArgumentParser
+import LazaretTesting
+import Platform
+
+/// `lazaret damage`: a rehearsal, on a copy.
+struct DamageCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "damage",
+    abstract: "Makes a damaged copy of a store, to rehearse what the app does then.",
+    usage: """
+      lazaret damage <store> --output <copy> --kind <kind> ... [--seed <seed>]
+      lazaret damage --list
+      """,
+    discussion: """
+      The store itself is only read. Its log, its journal and its large values in files of their own are copied with it; \
+      those values are not damaged. The same store, kinds and seed give the same bytes.
+
+      EXAMPLE
+        lazaret damage Stores/App.sqlite -o Broken.sqlite --kind zero:5 --seed 7
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument?
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("The copy's main file; nothing may be there.", valueName: "copy"))
+  var output: PathArgument?
+
+  @Option(
+    help: ArgumentHelp("What is done to the copy; several are done one after the other.", valueName: "kind"))
+  var kind: [String] = []
+
+  @Option(help: "What random choices are drawn from.")
+  var seed: UInt64 = 1
+
+  @Flag(help: "List the kinds and end.")
+  var list = false
+
+  @OptionGroup var presentation: OutputOptions
+
+  func validate() throws {
+    try output?.requirePlace()
+    guard !list else { return }
+    if store == nil { throw ValidationError("Name the store to copy, or say --list.") }
+    if output == nil { throw ValidationError("Say with --output where the copy goes.") }
+    if kind.isEmpty { throw ValidationError("Say with --kind what is done to it; --list tells the kinds.") }
+  }
+
+  func run() throws {
+    try report(json: presentation.json) {
+      guard !list, let store, let output else {
+        let kinds = DamageKind.Name.allCases.map { ["kind": $0.rawValue, "usage": $0.usage, "words": $0.words] }
+        try presentation.print(["kinds": kinds], Self.listing)
+        return
+      }
+      let kinds = try kind.flatMap { $0.split(separator: "+").map(String.init) }
+        .map { text in try CommandLineSlip.telling { try Self.kind(text) } }
+      let mark = PrivateFolder.mark(of: output.path)
+      defer { withExtendedLifetime(mark) {} }
+      let made = try DamagedCopy.make(of: store.path, at: output.path, kinds: kinds, seed: seed)
+      guard !presentation.json else {
+        try Terminal.standardOutput.write(json: made)
+        return
+      }
+      let places = counted(Int64(made.placeCount), "place")
+      Terminal.standardOutput.write(
+        "\(printable(output.path.string)): \(kinds.map(\.description).joined(separator: ", ")), seed \(seed), "
+          + "\(places) damaged\n")
+    }
+  }
+
+  /// A kind by its name; the error for none names the one that was likely meant.
+  private static func kind(_ text: String) throws -> DamageKind {
+    do throws(DamageError) {
+      return try DamageKind(text)
+    } catch {
+      var told = error
+      if told.kind == .unknownDamage {
+        let name = text.split(separator: ":").first.map(String.init) ?? ""
+        told.hint = Likeness.hint(told.hint, for: [name], among: DamageKind.Name.allCases.map(\.rawValue))
+      }
+      throw told
+    }
+  }
+
+  private static var listing: String {
+    var table = TextTable(["kind", "what is done"])
+    for name in DamageKind.Name.allCases { table.append([name.usage, name.words]) }
+    return table.text(indent: "")
+  }
+}

@@ -1,0 +1,131 @@
+import ArgumentParser
+import Platform
+import SupportBundle
+import SystemPackage
+
+/// `lazaret bundle`: looks at bundles that were received.
+struct BundleCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bundle",
+    abstract: "Checks and unpacks bundles that were received.",
+    discussion: """
+      A bundle is not trusted: nothing is written outside of the folder, no link is made, and no more is unpacked than \
+      its limits allow.
+
+      \(ExitStatus.help)
+      """,
+    subcommands: [BundleCheckCommand.self, BundleUnpackCommand.self])
+}
+
+/// The keys that a bundle is opened with.
+struct IdentityOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("A file with secret keys, for an encrypted bundle; may be given again.", valueName: "file"))
+  var identity: [PathArgument] = []
+
+  func reader() throws -> BundleReader { BundleReader(identities: try KeyFiles.identities(identity.map(\.path))) }
+}
+
+extension ReceivedBundle {
+  /// What `bundle check` and `bundle unpack` print, where it was unpacked to only where that is kept.
+  func print(_ output: OutputOptions, isKept: Bool) throws {
+    let storePath = isKept ? storePath.map { PathText($0) } : nil
+    let payload = JSON.Object(self, ["folder": isKept ? PathText(folder) : nil, "storePath": storePath])
+    try output.print(payload, text(storePath))
+  }
+
+  private func text(_ storePath: PathText?) -> String {
+    let about = app.map { " of \(printable($0))" } ?? ""
+    var text = "\(printable(identifier)): whole, every sum is right\n"
+    text += "  about     \(printable(store))\(about)\(date.map { ", \(momentText($0.rfc3339))" } ?? "")\n"
+    text += "  level     \(level.rawValue): \(level.words)\n"
+    text += "  size      \(readableSize(bytes))\(isEncrypted ? ", encrypted" : "")\n"
+    text += "  SHA-256   \(sha256)\n"
+    var table = TextTable(["file", "size"], numericColumns: [1])
+    for file in files.prefix(200) { table.append([printable(file.name), readableSize(file.bytes)]) }
+    text += table.text()
+    if files.count > 200 { text += "  and \(files.count - 200) more\n" }
+    if let storePath { text += "  The store is \(printable(storePath.text)). Look at it with: lazaret inspect\n" }
+    return text
+  }
+}
+
+/// `lazaret bundle check`: proves that a bundle is whole.
+struct BundleCheckCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check", abstract: "Checks that a bundle is whole and is what it says, and lists what is in it.",
+    usage: "lazaret bundle check <bundle> [--identity <file>] [--home <dir>] [--json]",
+    discussion: """
+      It is unpacked into a private folder of the home, which is deleted at the end.
+
+      EXAMPLE
+        lazaret bundle check App.lazaret.tar.gz.age --identity support.key
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The bundle.")
+  var bundle: PathArgument
+
+  @OptionGroup var identity: IdentityOptions
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let reader = try identity.reader()
+      Interruption.listen()
+      let line = ProgressLine()
+      let folder = try ExportFolder(home: home.current().path, surroundings: .machine)
+      let received = try reader.unpack(bundle.path, into: folder.path.appending("bundle")) { done, total in
+        line.show("Checking", done, of: total, .bytes)
+        return !Interruption.isRequested
+      }
+      line.clear()
+      withExtendedLifetime(folder) {}
+      try received.print(output, isKept: false)
+    }
+  }
+}
+
+/// `lazaret bundle unpack`: opens a bundle into a folder.
+struct BundleUnpackCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unpack", abstract: "Decrypts, unpacks and checks a bundle, into a new folder.",
+    usage: "lazaret bundle unpack <bundle> -o <folder> [--identity <file>] [--json]",
+    discussion: """
+      Every sum is checked. Where anything is not as it should be, nothing is left.
+
+      EXAMPLE
+        lazaret bundle unpack App.lazaret.tar.gz.age -o App --identity support.key
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The bundle.")
+  var bundle: PathArgument
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("The new folder; nothing may have its name.", valueName: "folder"))
+  var output: PathArgument
+
+  @OptionGroup var identity: IdentityOptions
+  @OptionGroup var format: OutputOptions
+
+  func validate() throws { try output.requirePlace() }
+
+  func run() throws {
+    try report(json: format.json) {
+      let reader = try identity.reader()
+      Interruption.listen()
+      let line = ProgressLine()
+      let mark = PrivateFolder.mark(of: output.path)
+      defer { withExtendedLifetime(mark) {} }
+      let received = try reader.unpack(bundle.path, into: output.path) { done, total in
+        line.show("Unpacking", done, of: total, .bytes)
+        return !Interruption.isRequested
+      }
+      line.clear()
+      try received.print(format, isKept: true)
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import ArgumentParser
+import Lazaret
+import Platform
+import Salvage
+import SystemPackage
+
+/// `lazaret kit create`: notes a recovery kit of a healthy store.
+struct KitCreateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "create",
+    abstract: "Notes a recovery kit of a healthy store.",
+    usage: "lazaret kit create <store> -o <out> [--json]",
+    discussion: """
+      Touches nothing of the store. Of a damaged store no kit is made.
+
+      EXAMPLE
+        lazaret kit create Stores/App.sqlite -o App.kit
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @Option(name: [.customShort("o"), .customLong("output")], help: "The kit's file; nothing may have its name.")
+  var out: PathArgument
+
+  @OptionGroup var table: TableOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws { try out.requirePlace() }
+
+  func run() throws {
+    try report(json: output.json) {
+      let line = ProgressLine()
+      line.show("Reading the store …")
+      var kit = try RecoveryKit(of: store.path)
+      kit.generation = try EvidenceScope(of: store.path).lineage?.generation
+      let bytes = try kit.bytes()
+      try FileSystem().writeAtomically(bytes, to: out.path, replacing: false, permissions: .ownerReadWrite)
+      line.clear()
+      let summary = KitSummary(kit, path: out.path, size: bytes.count)
+      try output.print(summary, summary.text)
+    }
+  }
+}
+
+/// `lazaret kit show`: what is in a recovery kit.
+struct KitShowCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show",
+    abstract: "Shows what is in a recovery kit.",
+    usage: "lazaret kit show <kit> [--json]",
+    discussion: """
+      EXAMPLE
+        lazaret kit show App.kit
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The kit's file.")
+  var kit: PathArgument
+
+  @OptionGroup var table: TableOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let file = try FileSystem().open(kit.path)
+      let summary = KitSummary(try RecoveryKit(contentsOf: kit.path), path: kit.path, size: Int(clamping: file.count))
+      try output.print(summary, summary.text)
+    }
+  }
+}
+
+/// How much of a table is shown.
+struct TableOptions: ParsableArguments {
+  @Flag(help: "Show the rows of entities and tables without records too.")
+  var all = false
+
+  func validate() {
+    guard all else { return }
+    TextStyle.change { $0.showsZeros = true }
+  }
+}
+
+/// A recovery kit as `kit create` and `kit show` print it.
+struct KitSummary: Encodable {
+  struct Group: Encodable {
+    var entity: Int64
+    var rows: Int64
+    var keys: KeyRanges?
+  }
+
+  struct Table: Encodable {
+    var name: String
+    var root: UInt32
+    var rows: Int64
+    var pages: Int
+    var sums: Int
+    var groups: [Group]
+  }
+
+  /// The most ranges of rowids of a group that are printed.
+  private static let maximumRanges = 1000
+
+  var kit: PathText
+  var size: Int
+  var date: String
+  var storeUUID: String?
+  var generation: String?
+  var pageSize: Int
+  var pageCount: UInt32
+  var rows: Int64
+  var tables: [Table]
+
+  init(_ kit: RecoveryKit, path: FilePath, size: Int) {
+    self.kit = PathText(path)
+    self.size = size
+    date = kit.date.rfc3339
+    storeUUID = kit.storeUUID
+    generation = kit.generation
+    pageSize = kit.file.pageSize
+    pageCount = kit.file.pageCount
+    rows = kit.rows
+    tables = kit.tables.map { table in
+      Table(
+        name: table.name, root: table.root, rows: table.rows, pages: table.leaves.count, sums: table.sums.count,
+        groups: table.groups.map {
+          Group(entity: $0.entity, rows: $0.rows, keys: $0.keys?.prefix(ranges: Self.maximumRanges))
+        })
+    }
+  }
+
+  var text: String {
+    var lines = "\(printable(kit.text)): a recovery kit of \(date), \(readableSize(Int64(size)))\n"
+    if let storeUUID { lines += "  Store \(printable(storeUUID))\n" }
+    if let generation { lines += "  Generation \(printable(generation))\n" }
+    lines += "  \(counted(pageCount, "page")) of \(grouped(pageSize)) bytes, \(counted(rows, "row"))\n\n"
+    var table = TextTable(["", "rows", "pages", "sums", "rowids"], numericColumns: [1, 2, 3])
+    var empty = 0
+    for entry in tables {
+      if entry.rows == 0, !TextStyle.current.showsZeros {
+        empty += 1
+        continue
+      }
+      let keys = entry.groups.reduce(KeyRanges()) { $0.union($1.keys ?? KeyRanges()) }
+      table.append([
+        printable(entry.name), grouped(entry.rows), grouped(entry.pages), entry.sums > 0 ? grouped(entry.sums) : "–",
+        keys.words(limit: 4),
+      ])
+    }
+    return lines + table.text() + TextTable.note(empty, "tables without rows")
+  }
+}

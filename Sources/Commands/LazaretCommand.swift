@@ -1,0 +1,352 @@
+public import ArgumentParser
+import Backup
+import Inbox
+import Lazaret
+import ObjectStorage
+import Platform
+import SQLiteFormat
+import Salvage
+import SupportBundle
+import Zstandard
+
+/// The command `lazaret`: configuration only; each verb is a file of its own.
+public struct LazaretCommand: ParsableCommand {
+  /// The name, the help and the verbs.
+  public static let configuration = CommandConfiguration(
+    commandName: "lazaret",
+    abstract: "Keeps, examines and replaces Core Data, SwiftData and SQLite stores that do not open.",
+    discussion: """
+      Looking at a store never changes a byte of it. A store that has to make room is moved into quarantine, whole.
+
+      EXAMPLES
+        lazaret inspect Stores/App.sqlite --model App.xcdatamodeld
+        lazaret open Stores/App.sqlite --model App.xcdatamodeld
+        lazaret salvage Broken.sqlite --model App.xcdatamodeld -o Rescued.sqlite
+        lazaret export Broken.sqlite -o .
+
+      ENVIRONMENT
+        LAZARET_HOME   the home of verbs that are not given --home
+        LAZARET_MODEL  the model of verbs that are not given --model
+        NO_COLOR       if not empty, no colours unless --color always is said
+
+      \(ExitStatus.help)
+      """,
+    version: LibraryVersion.current,
+    subcommands: [
+      OpenCommand.self, InspectCommand.self, PlanCommand.self, MigrateCommand.self, RepairCommand.self,
+      SalvageCommand.self, KitCommand.self, QuarantineCommand.self, BackupCommand.self, ModelCommand.self,
+      ExportCommand.self, BundleCommand.self, KeyCommand.self, SendCommand.self, OutboxCommand.self, InboxCommand.self,
+      WorkCommand.self,
+      DamageCommand.self, ServeCommand.self, DemoCommand.self, LicencesCommand.self, ManualCommand.self,
+      InboxWorkerCommand.self,
+    ])
+
+  /// A command without arguments, as the parser needs it.
+  public init() {}
+
+  /// Runs the command line of this process, and ends the process.
+  public static func start() -> Never {
+    RawArguments.requireSystemTellsThem()
+    FreedMemory.goesBack()
+    ZstandardSupport.give(ZstandardLibrary())
+    let words = CommandWords(RawArguments.take())
+    let arguments = words.sorted
+    do {
+      try CommandWords(arguments).check(under: self)
+      var command = try parseAsRoot(arguments)
+      let fileSystem = FileSystem()
+      PrivateFolder.removeRemains(fileSystem) { result in
+        // What cannot be finished now stays for the next run with the same result.
+        try? RestoreFolder.finishInterrupted(result, in: fileSystem)
+        try? Salvager.clearInterrupted(result, in: fileSystem)
+      }
+      try command.run()
+      exit()
+    } catch {
+      end(with: error, json: arguments.contains("--json"))
+    }
+  }
+
+  /// Tells what the parser of the command line has to say: help and version, or what was wrong.
+  private static func end(with error: any Error, json: Bool) -> Never {
+    let unknown = error as? CommandWords.UnknownVerb
+    let code = unknown == nil ? exitCode(for: error) : ExitStatus.usage
+    if error is ExitCode {
+      // A verb has said everything already.
+    } else if code.isSuccess {
+      Terminal.standardOutput.writeContent(fullMessage(for: error) + "\n")
+    } else if json {
+      let usage: JSON.Value = [
+        "error": [
+          "code": "usage", "operation": "read the command line",
+          "detail": .string(unknown?.message ?? CommandWords.suggesting(message(for: error))),
+          "hint": "Say --help after the verb to see how it is used.",
+        ]
+      ]
+      Terminal.standardError.write(usage.text + "\n")
+    } else {
+      Terminal.standardError.write((unknown?.text ?? CommandWords.suggesting(fullMessage(for: error))) + "\n")
+    }
+    if code.isSuccess, Terminal.hasLostOutput { exit(withError: ExitStatus.failed) }
+    exit(withError: code)
+  }
+}
+
+/// `lazaret key`: keys to encrypt bundles to.
+struct KeyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "key",
+    abstract: "Makes the keys that bundles are encrypted to.",
+    discussion: """
+      The secret key stays with the receiver of bundles; the public one, age1…, goes to the senders. They are keys of \
+      age (age-encryption.org/v1), whose own programs take them too.
+
+      \(ExitStatus.help)
+      """,
+    subcommands: [KeyNewCommand.self, KeyPublicCommand.self])
+}
+
+/// `lazaret kit`: recovery kits.
+struct KitCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "kit",
+    abstract: "Makes and shows recovery kits: what a salvage would want to know of a healthy store.",
+    discussion: """
+      A kit has the store's tables with their pages and rowids, and a sum of each page of stores up to 64 MB. With it a \
+      salvage tells exactly which records are lost, finds pages without any other trace and sees flipped bits inside of \
+      values. It holds none of the records' values. A coordinator that has a home notes one a day by itself.
+
+      \(ExitStatus.help)
+      """,
+    subcommands: [KitCreateCommand.self, KitShowCommand.self])
+}
+
+/// `lazaret inbox`: who may send bundles to this home, and what is kept of them.
+struct InboxCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "inbox",
+    abstract: "Says who may send bundles here, and which are kept; lazaret serve --inbox receives them.",
+    discussion: ExitStatus.help,
+    subcommands: [InboxTokenCommand.self, InboxPruneCommand.self, InboxRemovedCommand.self, InboxBatchCommand.self])
+}
+
+/// `lazaret inbox token`.
+struct InboxTokenCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "token", abstract: "Makes, lists and revokes the tokens of senders.", discussion: ExitStatus.help,
+    subcommands: [InboxTokenNewCommand.self, InboxTokenListCommand.self, InboxTokenRevokeCommand.self],
+    defaultSubcommand: InboxTokenListCommand.self)
+}
+
+/// `lazaret outbox`: bundles on their way.
+struct OutboxCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "outbox", abstract: "Lists, sends and takes back the bundles that wait to be sent.",
+    discussion: """
+      What lazaret send could not send at once waits in Outbox/ of the home. Nothing is sent from there by itself.
+
+      \(ExitStatus.help)
+      """,
+    subcommands: [
+      OutboxListCommand.self, OutboxSendCommand.self, OutboxRetryCommand.self, OutboxCancelCommand.self,
+      OutboxPruneCommand.self,
+    ],
+    defaultSubcommand: OutboxListCommand.self)
+}
+
+/// `lazaret backup`: compressed copies of stores that can be verified and restored.
+struct BackupCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup", abstract: "Takes, lists, verifies, restores and prunes backups of stores.",
+    discussion: """
+      Backups lie in Backups/<store>/ of the home, each under b- and the time it was taken. Any gunzip opens the \
+      .sqlite.gz of a full one.
+
+      \(ExitStatus.help)
+      """,
+    subcommands: [
+      BackupListCommand.self, BackupCreateCommand.self, BackupVerifyCommand.self, BackupRestoreCommand.self,
+      BackupPruneCommand.self, BackupReleaseCommand.self, BackupUndeleteCommand.self,
+    ],
+    defaultSubcommand: BackupListCommand.self)
+}
+
+/// `lazaret quarantine`: the stores that were set aside.
+struct QuarantineCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "quarantine", abstract: "Lists, adds, shows, salvages, puts back and removes quarantined stores.",
+    discussion: ExitStatus.help,
+    subcommands: [
+      QuarantineListCommand.self, QuarantineShowCommand.self, QuarantineAddCommand.self,
+      QuarantineSalvageCommand.self, QuarantineReleaseCommand.self, QuarantineDiscardCommand.self,
+    ], defaultSubcommand: QuarantineListCommand.self)
+}
+
+extension QuarantinedStore {
+  /// What programs are told of it, with the command that puts it back where it came from.
+  func payload(undo: String?) -> JSON.Object { JSON.Object(self, ["undo": undo]) }
+
+  /// The same, with what a look at its files found.
+  func payload(in quarantines: Quarantines, _ check: EvidenceCheck?) throws -> JSON.Object {
+    JSON.Object(self, ["undo": try quarantines.undo(of: self), "evidence": check?.payload(on: self)])
+  }
+
+  /// The same, with the command as things are now.
+  func payload(in quarantines: Quarantines) throws -> JSON.Object { payload(undo: try quarantines.undo(of: self)) }
+}
+
+/// `lazaret key public`: the public keys of a file of secret ones.
+struct KeyPublicCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "public", abstract: "Prints the public keys of a file of secret keys.",
+    usage: "lazaret key public <file> [--json]",
+    discussion: """
+      EXAMPLE
+        lazaret key public support.key
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "A file that lazaret key new or age-keygen wrote.")
+  var file: PathArgument
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let keys = try KeyFiles.identities([file.path]).map(\.recipient.description)
+      try output.print(["publicKeys": keys], content: keys.joined(separator: "\n") + "\n")
+    }
+  }
+}
+
+/// `lazaret outbox prune`: what nothing more happens to.
+struct OutboxPruneCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "prune", abstract: "Removes what was sent or taken back more than 90 days ago.",
+    discussion: """
+      Also ends what killed runs left. Receipts that were noted with quarantined stores stay there. What waits, or was \
+      refused, stays until it is sent or taken back.
+
+      EXAMPLE
+        lazaret outbox prune --home Stores
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let removed = try Outbox(home: try home.current().existing(to: "prune the outbox").path).settle()
+      try output.print(["removed": removed], "\(counted(Int64(removed), "entry", "entries")) removed.\n")
+    }
+  }
+}
+
+/// `lazaret inbox token revoke`.
+struct InboxTokenRevokeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "revoke", abstract: "Revokes a sender's token; what was sent stays.",
+    usage: "lazaret inbox token revoke <name> [--home <dir> | --database <url>] [<options>]",
+    discussion: """
+      EXAMPLE
+        lazaret inbox token revoke "Garage 2" --home Support
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "What the sender is called.")
+  var name: String
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var database: DatabaseOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let records = try database.records { try home.current().existing(to: "revoke the token").path }
+      try records.revokeSender(name, at: Surroundings.machine.now())
+      try output.print(["sender": name, "revoked": true] as JSON.Object, "\(printable(name)) cannot send any more.\n")
+    }
+  }
+}
+
+/// `lazaret outbox retry`: one entry, whatever ended its last try.
+struct OutboxRetryCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "retry", abstract: "Sends one bundle of the outbox now, whatever ended its last try.",
+    usage: "lazaret outbox retry <id> [--to <url>] [--token-file <file>] [--wait] [<options>]",
+    discussion: ExitStatus.help)
+
+  @Argument(help: "The entry's name, or how it or its SHA-256 begins.")
+  var id: String
+
+  @Option(
+    help: ArgumentHelp(
+      "The whole address, where it has a secret part behind its path, which is not kept.", valueName: "url"))
+  var to: String?
+
+  @OptionGroup var token: TokenOptions
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var persistence: PersistenceOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let address = try to.map { text in try CommandLineSlip.telling { try ReceiverAddress(text) } }
+      let home = try home.current().existing(to: "send what waits in the outbox")
+      let outbox = Outbox(home: home.path)
+      try outbox.settle()
+      let entry = try home.sending { try outbox.entry(id) }
+      // A file that is named goes before the one that is remembered, and that before the environment.
+      let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
+      let given = isRemembered ? nil : try token.token()
+      let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
+      let outcome = try home.sending { try sender.sendShowing(entry.id, as: given, to: address) }
+      try SendingPresentation(json: output.json).tell(outbox.entry(entry.id), outcome)
+    }
+  }
+}
+
+/// `lazaret inbox removed`.
+struct InboxRemovedCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "removed", abstract: "Lists the bundles that were removed: when, and by which rule.",
+    usage: "lazaret inbox removed [--limit <n>] [--home <dir> | --database <url>] [<options>]",
+    discussion: """
+      The latest come first. A bundle that was discarded on the pages is there too.
+
+      EXAMPLE
+        lazaret inbox removed --home Support
+
+      \(ExitStatus.help)
+      """)
+
+  @Option(help: ArgumentHelp("The most that are listed.", valueName: "n"))
+  var limit = 100
+
+  @Option(help: ArgumentHelp("Only those before this number, as \"next\" of --json says.", valueName: "number"))
+  var after: Int64?
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var database: DatabaseOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (1...10_000).contains(limit) else { throw ValidationError("--limit is from 1 to 10000.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let records = try database.records { try home.current().existing(to: "list what was removed").path }
+      let found = try records.removals(after: after, limit: limit + 1)
+      let removals = Array(found.prefix(limit))
+      let next = found.count > removals.count ? removals.last?.number : nil
+      var text = removals.isEmpty ? "No bundle was removed.\n" : InboxRemovalTable(removals).text
+      if let next { text += "  There are earlier ones: lazaret inbox removed --after \(next)\n" }
+      try output.print(["removed": removals, "next": JSON.orNull(next)] as JSON.Object, content: text)
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Lazaret
+import Migration
+
+/// `lazaret migrate`: brings a store to a version of the app's model.
+struct MigrateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "migrate",
+    abstract: "Brings a store to the current version of the model, on a copy, verified.",
+    usage: "lazaret migrate <store> --model <model> [--output <file>] [<options>]",
+    discussion: """
+      The original is not touched until the migrated copy has passed every check; then it is moved, whole, into \
+      Backups/ under the home folder. A migration that was interrupted, also by Ctrl-C, goes on from its last finished step.
+
+      EXAMPLES
+        lazaret migrate Stores/App.sqlite --model App.xcdatamodeld
+        lazaret migrate Old.sqlite --model App.xcdatamodeld --output New.sqlite
+
+      EXIT CODES
+        0   done, or nothing to do
+        1   failed, or cannot be done; the store is as it was
+        2   done, but more was lost than the model drops; the output says what
+        3   the store is unavailable: locked, forbidden, no space, newer than the app
+        64  the command line was wrong
+      """)
+
+  @OptionGroup var migration: MigrationArguments
+
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("Write the migrated store here and leave the original where it is.", valueName: "file"))
+  var output: PathArgument?
+
+  @Flag(help: "Say what would be done, as plan does, and touch nothing.")
+  var dryRun = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var log: LogOptions
+
+  func validate() throws { try output?.requirePlace() }
+
+  func run() throws {
+    try report(json: presentation.json) {
+      try refuseNoStore(at: migration.store.path, to: "migrate the store")
+      let bundle = try migration.bundle(json: presentation.json)
+      var migrator = Migrator(bundle, logger: log.logger(json: presentation.json))
+      migrator.keepOriginals()
+      let planned = PlannedRemovals(bundle, target: migration.to, migration.way)
+      var options = try migration.options(for: bundle)
+      options.output = output?.path
+      let home = home.of(store: migration.store.path)
+      options.home = home.path
+      // A copy for another user leaves nothing beside the store.
+      options.isRecorded = output == nil || home.reason != .store
+      home.tell(json: presentation.json)
+      if dryRun {
+        try migration.finding(in: bundle) { try migrator.plan(migration.store.path, options: options) }.print(
+          json: presentation.json, isWhole: presentation.verbose, planned: planned)
+        return
+      }
+      let line = StepProgress(of: migration.store.path, to: output?.path)
+      Interruption.listen()
+      options.progress = { step, number, count in
+        line.begin(step, number, of: count)
+        return !Interruption.isRequested
+      }
+      options.isCancelled = {
+        line.look()
+        return Interruption.isRequested
+      }
+      let result = try migration.finding(in: bundle) {
+        try migrator.migrate(migration.store.path, options: options)
+      }
+      line.clear()
+      try presentation.print(home.told(result), MigrationText(result).text)
+      if result.steps.contains(where: {
+        !$0.losses.allSatisfy(planned.contains) || !$0.leftBehind.isEmpty || !$0.filteredRows.isEmpty
+      }) {
+        throw ExitStatus.doubtful
+      }
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import Migration
+import Platform
+import SQLiteFormat
+import SystemPackage
+
+/// A plan in words, for a terminal: what is lost first, then a line for each step; with everything where that is wanted.
+struct MigrationPlanText {
+  private let plan: MigrationPlan
+
+  private let isWhole: Bool
+
+  /// How many lines of one kind fit a screen with the others.
+  private static let limit = 8
+
+  /// Which losses are of what the model's versions drop.
+  private let planned: PlannedRemovals
+
+  init(_ plan: MigrationPlan, isWhole: Bool, planned: PlannedRemovals) {
+    self.plan = plan
+    self.isWhole = isWhole
+    self.planned = planned
+  }
+
+  private typealias Losses = [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]
+
+  /// What the model drops, or what else is lost, each with its step.
+  private func losses(arePlanned: Bool) -> Losses {
+    plan.steps.flatMap { step in
+      step.losses.filter { planned.contains($0) == arePlanned }.map { (step, $0) }
+    }
+  }
+
+  var text: String {
+    var lines = "\(printable(plan.store.text)): \(verdict)\n"
+    for refusal in plan.refusals {
+      lines += "\n  Refused: \(Self.place(refusal))\(printable(refusal.detail))\n"
+      if refusal.isOfCoreData {
+        lines += "    Core Data says: \(printable(refusal.reason)) (\(refusal.coreDataCode))\n"
+      }
+      lines += "    Way round: \(printable(refusal.wayRound))\n"
+    }
+    lines += list("Would fail", plan.steps.flatMap { step in step.failures.map { (step, $0) } })
+    lines += list("Would be lost", losses(arePlanned: false))
+    lines += list("Would be deleted, because the model drops it", losses(arePlanned: true))
+    lines += block(
+      "Left behind, since it no longer fits", plan.steps.flatMap { step in step.leftBehind.map { printable($0) } })
+    lines += list(
+      "Could fail, which only running it tells", plan.steps.flatMap { step in step.uncertain.map { (step, $0) } })
+    lines += block(
+      "Not known, since only running it tells what it makes",
+      plan.steps.flatMap { step in step.code.map { "\(printable(step.name)): \($0)" } })
+    if let repair = plan.repair {
+      lines += block(
+        "Repaired first, because it lacks something of its own model",
+        repair.changes.map(\.text) + repair.leftOut.map(\.text))
+    }
+    lines += steps
+    for detour in plan.detours { lines += text(of: detour) }
+    lines += block("Renamed from version to version, and carried on", plan.carriedRenames.map { printable($0) })
+    if plan.isNeeded {
+      lines += "\n  Needs \(readableSize(plan.neededBytes)) of free space beside the store; "
+      lines += "\(readableSize(plan.freeBytes)) are free.\n"
+    }
+    lines += block("Not used", plan.unusedMappings.map { printable($0) })
+    if plan.isInterrupted { lines += "\n  An earlier migration was interrupted; the next one goes on from there.\n" }
+    return lines + "\n  Nothing was touched.\n"
+  }
+
+  /// A line for each step, or everything about each.
+  private var steps: String {
+    guard !plan.steps.isEmpty else { return "" }
+    if isWhole { return zip(1..., plan.steps).map { "\n" + text(of: $1, $0) }.joined() }
+    return block("Steps", plan.steps.map(Self.line))
+  }
+
+  /// A step in one line: its versions, where its mapping comes from, how it is carried out, and what changes.
+  private static func line(of step: MigrationPlan.Step) -> String {
+    var counts: [String] = []
+    for way in [EntityWay.removed, .added, .custom, .rebuilt, .inPlace, .renamed] {
+      let names = step.entities.filter { $0.way == way }.compactMap { $0.destination ?? $0.source }.map {
+        printable($0)
+      }
+      guard !names.isEmpty else { continue }
+      counts.append(
+        "\(names.count <= 3 ? names.joined(separator: ", ") : counted(names.count, "entity", "entities")) \(way.rawValue)"
+      )
+    }
+    let how = step.way == .inPlace ? "added and renamed in a copy" : "rebuilt in a new file"
+    return "\(printable(step.name)), \(words(for: step.mapping)), \(how)"
+      + (counts.isEmpty ? "" : ": \(counts.joined(separator: "; "))")
+  }
+
+  private func text(of detour: MigrationPlan.Detour) -> String {
+    var lines = block(
+      "Goes by versions between, since \(printable(detour.step)) cannot be inferred",
+      detour.refusals.map { printable($0.detail) })
+    guard isWhole else { return lines }
+    if detour.losses.isEmpty {
+      lines += "    In one step nothing else would have been lost.\n"
+    } else {
+      lines += "    In one step this would have been lost:\n"
+      for loss in detour.losses { lines += "      \(printable(loss))\n" }
+    }
+    return lines
+  }
+
+  /// Findings under a heading, each with its step and the records concerned.
+  private func list(_ title: String, _ findings: [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]) -> String {
+    block(title, findings.map { "\(printable($0.step.name)): \(Self.words(for: $0.found))" })
+  }
+
+  private func block(_ title: String, _ lines: [String]) -> String {
+    guard !lines.isEmpty else { return "" }
+    // One that does not fit takes as much room as the words that it is left out.
+    let shown = isWhole || lines.count <= Self.limit + 1 ? lines[...] : lines.prefix(Self.limit)
+    var text = "\n  \(title):\n" + shown.map { "    \($0)\n" }.joined()
+    if shown.count < lines.count {
+      text += "    … and \(grouped(lines.count - shown.count)) more; --verbose names them\n"
+    }
+    return text
+  }
+
+  private static func place(_ refusal: MigrationPlan.Refusal) -> String {
+    refusal.step.map { "step \(printable($0)): " } ?? ""
+  }
+
+  private var verdict: String {
+    let way = "\(printable(plan.from ?? "a model of its own")) → \(printable(plan.to))"
+    guard plan.refusals.isEmpty else { return "\(way), which cannot be done" }
+    guard !plan.steps.isEmpty else { return "of version \(printable(plan.to)) already" }
+    return "\(way) in \(counted(Int64(plan.steps.count), "step")), \(counted(Int64(plan.rows), "record"))"
+      + ", \(readableSize(plan.bytes))" + outcome
+  }
+
+  private var outcome: String {
+    var parts: [String] = []
+    if plan.freeBytes < plan.neededBytes { parts.append("the disk is too full") }
+    if !plan.failures.isEmpty { parts.append("it would fail") }
+    if !losses(arePlanned: false).isEmpty {
+      parts.append("something is lost")
+    } else if !plan.losses.isEmpty, plan.failures.isEmpty {
+      parts.append("only what the model drops is deleted")
+    }
+    if parts.isEmpty { parts.append(plan.isCertain ? "nothing is lost" : "not everything is known before it runs") }
+    return "; " + parts.joined(separator: ", ")
+  }
+
+  private func text(of step: MigrationPlan.Step, _ number: Int) -> String {
+    var lines = "  Step \(number) of \(plan.steps.count): \(printable(step.name)), \(Self.words(for: step.mapping)), "
+    lines += step.way == .inPlace ? "added and renamed in a copy\n" : "rebuilt in a new file\n"
+    if let reason = step.reason { lines += "    because \(printable(reason))\n" }
+    for other in step.alternatives { lines += "    not chosen: \(Self.words(for: other))\n" }
+    var table = TextTable(["entity", "becomes", "how", "records"], numericColumns: [3])
+    for entity in step.entities {
+      table.append([
+        entity.source.map { printable($0) } ?? "–", entity.destination.map { printable($0) } ?? "–",
+        entity.way.rawValue + (entity.policy.map { " (\(printable($0)))" } ?? ""),
+        entity.rows.map { grouped($0) } ?? "?",
+      ])
+    }
+    lines += table.text(indent: "    ")
+    return lines
+  }
+
+  private static func words(for mapping: MigrationPlan.Mapping) -> String {
+    switch mapping.kind {
+    case .inferred: "inferred"
+    case .code, .mappingFile, .mappingModel: "by \(printable(mapping.path?.text ?? mapping.name ?? "a mapping"))"
+    }
+  }
+
+  /// Findings, each with the records concerned.
+  static func list(_ title: String, _ findings: [MigrationPlan.Finding]) -> String {
+    guard !findings.isEmpty else { return "" }
+    return "    \(title):\n"
+      + findings.map { "      \(words(for: $0))\n" }.joined()
+  }
+
+  private static func words(for finding: MigrationPlan.Finding) -> String {
+    // What a step that was tried fails on says of itself how many there are; of one that was not, nothing is counted.
+    let isTold = finding.kind.hasPrefix("migration-") || finding.kind == MigrationPlan.Finding.notTried
+    guard finding.rows != nil || !isTold else { return printable(finding.text) }
+    var count = finding.rows.map { counted(Int64($0), "record") } ?? "how many is known only once it runs"
+    if !finding.examples.isEmpty {
+      count += ": " + finding.examples.map { "\($0)" }.joined(separator: ", ")
+      if finding.examples.count != finding.rows { count += " …" }
+    }
+    return "\(printable(finding.text)) (\(count))"
+  }
+}
+
+/// A migration that was carried out, in words.
+struct MigrationText {
+  let text: String
+
+  init(_ result: Migrator.Result) {
+    var lines = "\(printable(result.store.string)): "
+    if let repair = result.repair {
+      lines += repair.isNothing ? "" : "repaired (\(repair.words) added)\(result.steps.isEmpty ? "" : ", ")"
+    }
+    guard !result.steps.isEmpty else {
+      if result.repair != nil {
+        text = lines + "\n" + (result.backup.map { "\n  The original: \(printable($0.string))\n" } ?? "")
+        return
+      }
+      let outcome =
+        result.backup == nil
+        ? "of that version already; there was nothing to migrate" : "an interrupted migration was finished"
+      text = lines + outcome + "\n"
+      return
+    }
+    lines += "migrated in \(counted(Int64(result.steps.count), "step"))"
+    if result.resumedSteps > 0 { lines += ", \(result.resumedSteps) of them by an earlier run" }
+    lines += "\n"
+    for step in result.steps {
+      let rows = step.entities.reduce(0) { $0 + $1.rows }
+      lines += "\n  \(printable(step.step)): \(counted(Int64(rows), "record"))\n"
+      lines += MigrationPlanText.list("Lost", step.losses)
+      for name in step.leftBehind { lines += "    Left behind, since it no longer fits: \(printable(name))\n" }
+    }
+    if let metrics = result.metrics { lines += "\n  \(printable(metrics.words))\n" }
+    if let backup = result.backup { lines += "\n  The original: \(printable(backup.string))\n" }
+    text = lines
+  }
+}

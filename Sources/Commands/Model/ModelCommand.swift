@@ -1,0 +1,274 @@
+import ArgumentParser
+import ManagedObjectModel
+import Migration
+import Platform
+import SwiftModelSources
+import SystemPackage
+
+/// `lazaret model`: what a model says.
+struct ModelCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "model", abstract: "Shows models, compares their versions and checks them.",
+    discussion: ExitStatus.help,
+    subcommands: [
+      ModelShowCommand.self, ModelHashesCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
+      ModelVerifyCommand.self, ModelSealCommand.self, ModelFreezeCommand.self, ModelExportCommand.self,
+    ])
+}
+
+/// The model that a verb is about.
+struct ModelOptions: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp(
+      "The model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources (a file or a folder), a store, backup or bundle that carries its model, or a folder of these, a version each.",
+      valueName: "model"))
+  var model: PathArgument
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  func load(json: Bool) throws -> ModelBundle {
+    try loaded(json: json).bundle
+  }
+
+  /// The same with what Swift sources declare, for naming their lines.
+  func loaded(json: Bool) throws -> LoadedModel {
+    try versionOrder.loaded(model.path, json: json)
+  }
+}
+
+/// `lazaret model seal`: ties a mapping file to the versions as they are.
+struct ModelSealCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "seal",
+    abstract: "Writes the version hashes of its two versions into a mapping file.",
+    usage: "lazaret model seal <model> <mapping> [<options>]",
+    discussion: """
+      A mapping file with hashes is refused as stale once one of the versions has been changed.
+
+      EXAMPLE
+        lazaret model seal App.xcdatamodeld Split.json
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Argument(help: "The mapping file (.json); it is replaced, whole or not at all.")
+  var mapping: PathArgument
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let bundle = try options.load(json: output.json)
+      let sealed = try MappingFile(contentsOf: mapping.path).sealed(in: bundle)
+      // A file that does not fit the versions is not worth sealing.
+      let model = try sealed.mappingModel(in: bundle)
+      let permissions = try FileSystem().status(of: mapping.path)?.permissions ?? .ownerReadWrite
+      try FileSystem().writeAtomically(
+        Array(sealed.text.utf8), to: mapping.path, replacing: true, permissions: permissions)
+      let (source, destination) = (model.sourceChecksum, model.destinationChecksum)
+      try output.print(
+        ["mapping": PathText(mapping.path), "source": source, "destination": destination] as JSON.Object,
+        "\(printable(mapping.path.string)): sealed\n  source       \(source)\n  destination  \(destination)\n")
+    }
+  }
+}
+
+extension MappingModel {
+  fileprivate var sourceChecksum: String { ManagedObjectModel.versionChecksum(of: sourceHashes) }
+  fileprivate var destinationChecksum: String { ManagedObjectModel.versionChecksum(of: destinationHashes) }
+}
+
+/// `lazaret model hashes`: the version hash of every entity of every version.
+struct ModelHashesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hashes",
+    abstract: "Prints the version hash of each entity and the checksum of each version.",
+    usage: "lazaret model hashes <model> [--types <names>] [--json] [<options>]",
+    discussion: """
+      They are the hashes that Core Data writes into stores (NSStoreModelVersionHashes), and the checksum it names a \
+      version by (NSStoreModelVersionChecksumKey).
+
+      In Swift sources, an entity that only a compiler could tell has no hash. Its file and line are named, and the exit \
+      code is 2, as it is where a version cannot be read.
+
+      EXAMPLE
+        lazaret model hashes App.xcdatamodeld
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var options: ModelOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let isSource = try SwiftSources.isSource(options.model.path)
+      let loaded =
+        try isSource
+        ? options.versionOrder.loadWhole(options.model.path)
+        : LoadedModel(bundle: options.load(json: output.json))
+      let bundle = loaded.bundle
+      guard !output.json else {
+        let hashes = bundle.hashesPayload()
+        try Terminal.standardOutput.write(json: JSON.Object(hashes, ["sources": loaded.sources]))
+        guard loaded.isComplete, bundle.unreadableVersions.isEmpty else { throw ExitStatus.doubtful }
+        return
+      }
+      if isSource { try loaded.tell(json: false) }
+      var text = ""
+      for version in bundle.versions {
+        text += "\(printable(version.name))\(version.name == bundle.current.name ? " (current)" : "")\n"
+        if version.isComplete { text += "  checksum \(version.checksum)\n" }
+        var table = TextTable(["entity", "hash"])
+        for name in version.model.entities.keys.inCodeUnitOrder() {
+          table.append([printable(name), version.versionHashes[name]?.hex ?? "cannot be told"])
+        }
+        text += table.text()
+        for name in version.mismatchedEntityNames {
+          text +=
+            "  warning: the bundle has another hash stored for \(printable(name)): its files are of different versions\n"
+        }
+      }
+      Terminal.standardOutput.write(text)
+      guard loaded.isComplete, bundle.unreadableVersions.isEmpty else { throw ExitStatus.doubtful }
+    }
+  }
+}
+
+/// `lazaret model show`: a model that a person can read.
+struct ModelShowCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show",
+    abstract: "Prints a model's entities, attributes, relationships, indexes and constraints.",
+    usage: "lazaret model show <model> [--version-name <name>] [<options>]",
+    discussion: """
+      Shows the current version unless told otherwise. Versions that cannot be read are named at the end.
+
+      What Swift sources leave open is named with file and line. Where something is missing for it, the exit code is 2.
+
+      EXAMPLE
+        lazaret model show App.xcdatamodeld
+
+      \(ExitStatus.help)
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Option(name: .customLong("version-name"), help: ArgumentHelp("The version to show.", valueName: "name"))
+  var versionName: String?
+
+  @Flag(help: "Show every version.")
+  var all = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if all, versionName != nil { throw ValidationError("Give --all or --version-name, not both.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let isSource = try SwiftSources.isSource(options.model.path)
+      let loaded =
+        try isSource
+        ? options.versionOrder.loadWhole(options.model.path)
+        : LoadedModel(bundle: options.load(json: output.json))
+      let bundle = loaded.bundle
+      let versions: [ModelVersion]
+      if all {
+        versions = bundle.versions
+      } else if let versionName {
+        guard let version = bundle.version(named: versionName) else {
+          throw ModelError(
+            .versionOrder, path: options.model.path,
+            detail:
+              "it has no version \"\(printable(versionName))\"; it has \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))"
+          )
+        }
+        versions = [version]
+      } else {
+        versions = [bundle.current]
+      }
+      try output.print(
+        JSON.Object(bundle.payload(versions), ["sources": loaded.sources]),
+        ModelListing(bundle, versions: versions, width: min(100, Terminal.standardOutput.width ?? 80)).text)
+      if isSource, !output.json { try loaded.tell(json: false) }
+      guard versions.allSatisfy(\.isComplete) else { throw ExitStatus.doubtful }
+    }
+  }
+}
+
+/// `lazaret model diff`: what a migration from one version to another would do.
+struct ModelDiffCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff",
+    abstract: "Prints the mapping that is inferred between two versions, and what it would lose.",
+    usage: "lazaret model diff <model> [--from <version>] [--to <version>] [<options>]",
+    discussion: """
+      Compares the version before the current one with the current one unless told otherwise. No store is needed.
+
+      EXAMPLE
+        lazaret model diff App.xcdatamodeld --from V1 --to V2
+
+      EXIT CODES
+        0   nothing would be lost, and nothing is refused
+        1   failed
+        2   something would be lost, or is refused; the output says what
+        3   the model is out of reach
+        64  the command line was wrong
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Option(help: ArgumentHelp("The version to start from; the one before the other if not given.", valueName: "version"))
+  var from: String?
+
+  @Option(help: ArgumentHelp("The version to lead to; the current one if not given.", valueName: "version"))
+  var to: String?
+
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let bundle = try options.load(json: output.json)
+      let destination = try to.map { try version($0, of: bundle) } ?? bundle.current
+      let source = try from.map { try version($0, of: bundle) } ?? before(destination, in: bundle)
+      let inference = MappingInference(from: source.model, to: destination.model)
+      try output.print(
+        inference.payload(from: source.name, to: destination.name),
+        MappingListing(inference, from: source.name, to: destination.name).text)
+      guard inference.refusals.isEmpty, inference.mapping.losses.isEmpty else { throw ExitStatus.doubtful }
+    }
+  }
+
+  /// The version before another; of a model with one version that one.
+  ///
+  /// - Throws: `unknown-version` where none comes before it, so that no version is compared with itself unasked.
+  private func before(_ version: ModelVersion, in bundle: ModelBundle) throws -> ModelVersion {
+    let place = bundle.versions.firstIndex { $0.name == version.name }
+    if let place, place > 0 { return bundle.versions[place - 1] }
+    let names = (bundle.versions + bundle.unorderedVersions).map { printable($0.name) }
+    guard names.count > 1 else { return version }
+    throw MigrationError(
+      .unknownVersion, operation: "compare the versions", path: options.model.path,
+      detail: """
+        no version is known to come before "\(printable(version.name))"; the model has \(names.joined(separator: ", "))
+        """,
+      hint: "Name the version to start from with --from.")
+  }
+
+  private func version(_ name: String, of bundle: ModelBundle) throws -> ModelVersion {
+    if let version = bundle.version(named: name) { return version }
+    if let unreadable = bundle.unreadableVersions.first(where: { $0.name == name }) { throw unreadable.error }
+    throw MigrationError(
+      .unknownVersion, operation: "compare the versions", path: options.model.path,
+      detail: """
+        the model has no version "\(printable(name))"; it has \
+        \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))
+        """,
+      hint: Likeness.hint(
+        "Name a version that the model has.", for: [name], among: bundle.versions.map { printable($0.name) }))
+  }
+}

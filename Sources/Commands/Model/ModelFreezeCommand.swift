@@ -1,0 +1,188 @@
+import ArgumentParser
+import ManagedObjectModel
+import Migration
+import Platform
+import SwiftModelSources
+import SystemPackage
+
+/// `lazaret model freeze`: a version as a `VersionedSchema` in Swift.
+struct ModelFreezeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "freeze",
+    abstract: "Writes a version of a model as a VersionedSchema in Swift, whose hashes are the version's.",
+    usage: "lazaret model freeze <model> [--schema <name>] [--output <file>] [<options>]",
+    discussion: """
+      The classes are the schema's own, so that later changes of the app's classes do not reach them. The version is that \
+      of a store, a backup or a bundle, by the model that it carries, one of a model, or one of a lock file that was written \
+      from Swift sources. Enumerations and structures become structures with the \
+      same elements. The text is read back before it is written: its hashes equal the version's.
+
+      With --check the file is compared with the version, and nothing is written.
+
+      EXAMPLES
+        lazaret model freeze App.store --schema SchemaV1 -o SchemaV1.swift
+        lazaret model freeze App.store --schema SchemaV1 --check SchemaV1.swift
+        lazaret model freeze model.lock --version-name SchemaV1 --schema SchemaV1
+
+      EXIT CODES
+        0   done; with --check, the hashes are equal
+        1   failed
+        2   with --check, hashes differ; the output says which
+        3   the model or the store is out of reach
+        64  the command line was wrong
+      """)
+
+  @Argument(help: "A store, backup or bundle that carries its model, a model of any kind, or a lock file.")
+  var model: PathArgument
+
+  @Option(
+    name: .customLong("version-name"),
+    help: ArgumentHelp("The version of a model; the current one if not given.", valueName: "name"))
+  var versionName: String?
+
+  @Option(help: ArgumentHelp("The name of the schema in Swift.", valueName: "name"))
+  var schema = "FrozenSchema"
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("The new file; standard output if not given.", valueName: "file"))
+  var output: PathArgument?
+
+  @Option(help: ArgumentHelp("The file with the schema that is to have the version's hashes.", valueName: "file"))
+  var check: PathArgument?
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+  @OptionGroup var presentation: OutputOptions
+
+  func validate() throws {
+    try output?.requirePlace()
+    if output != nil, check != nil { throw ValidationError("Give --output or --check, not both.") }
+  }
+
+  func run() throws {
+    try report(json: presentation.json) {
+      let version = try version()
+      let wanted = version.model.versionHashes()
+      if let check {
+        let text = try FileSystem().contents(of: check.path, limit: 4 << 20)
+        let found = try FrozenSchema.hashes(in: text, schema: schema)
+        let other = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
+        try show(FreezeJSON(schema, version.name, wanted, file: check.path, differing: other), text: nil)
+        guard other.isEmpty else { throw ExitStatus.doubtful }
+        return
+      }
+      let frozen = try FrozenSchema(version.model, name: schema)
+      if let output {
+        try FileSystem().writeAtomically(
+          Array(frozen.text.utf8), to: output.path, replacing: false, permissions: .init(rawValue: 0o644))
+      }
+      try show(
+        FreezeJSON(schema, version.name, wanted, file: output?.path, differing: []),
+        text: output == nil ? frozen.text : nil)
+    }
+  }
+
+  private func show(_ result: FreezeJSON, text: String?) throws {
+    if presentation.json {
+      var result = result
+      result.text = text
+      try Terminal.standardOutput.write(json: result)
+    } else if let text {
+      Terminal.standardOutput.writeContent(text)
+    } else {
+      let file = printable(result.file?.path?.string ?? "")
+      Terminal.standardOutput.write(
+        result.differing.isEmpty
+          ? "\(file): \(printable(schema)) has the hashes of \(printable(result.version)), checksum \(result.checksum)\n"
+          : "\(file): \(printable(schema)) differs from \(printable(result.version)) in \(result.differing.map { printable($0) }.joined(separator: ", "))\n"
+      )
+    }
+  }
+
+  /// The version that is frozen: the store's own, one of the model, or one of the lock file.
+  private func version() throws -> ModelVersion {
+    if let version = try lockedVersion() { return version }
+    let bundle = try versionOrder.load(model.path, json: presentation.json)
+    let version = try versionName.map { try named($0, bundle) } ?? bundle.current
+    try requireUnedited(version)
+    return version
+  }
+
+  private func named(_ name: String, _ bundle: ModelBundle) throws -> ModelVersion {
+    if let version = bundle.version(named: name) { return version }
+    if let unreadable = bundle.unreadableVersions.first(where: { $0.name == name }) { throw unreadable.error }
+    let names = bundle.versions.map { printable($0.name) }.joined(separator: ", ")
+    throw ModelError(
+      .versionOrder, path: model.path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
+  }
+
+  /// A version that was edited since it was locked is not what stores have.
+  private func requireUnedited(_ version: ModelVersion) throws {
+    guard let place = versionOrder.lock, let lock = try ModelLock.read(place.path), lock.versions[version.name] != nil,
+      !lock.holds(version)
+    else { return }
+    throw MigrationError(
+      .lockInvalid, operation: "freeze the version", path: place.path,
+      detail: "version \"\(printable(version.name))\" was edited since it was locked",
+      hint: "Freeze it from a store of that version, or from the lock file where that has its declarations.")
+  }
+
+  /// The version of a lock file, where the model is one.
+  private func lockedVersion() throws -> ModelVersion? {
+    let system = FileSystem()
+    guard try system.status(of: model.path)?.kind == .regular,
+      try system.open(model.path).bytes(at: 0, length: 1) == [UInt8(ascii: "{")],
+      let lock = try ModelLock.read(model.path)
+    else { return nil }
+    let names = lock.order ?? lock.versions.keys.sorted()
+    guard let name = versionName ?? names.last, let locked = lock.versions[name] else {
+      throw ModelError(
+        .versionOrder, path: model.path,
+        detail:
+          "the lock file has \(names.isEmpty ? "no version" : names.map { printable($0) }.joined(separator: ", "))")
+    }
+    guard let declaration = locked.declaration else {
+      throw ModelError(
+        .noVersions, operation: "freeze the version", path: model.path,
+        detail: "the lock file has the hashes of \"\(printable(name))\" and not its declarations",
+        hint: "Freeze it from a store of that version; model lint --write-lock keeps the declarations of Swift sources."
+      )
+    }
+    let version = try FrozenSchema.version(in: Array(declaration.utf8), schema: Self.lockedSchema)
+    guard version.versionHashes.mapValues(\.hex) == locked.entities else {
+      throw MigrationError(
+        .lockInvalid, operation: "freeze the version", path: model.path,
+        detail: "the declarations of \"\(printable(name))\" have other hashes than the lock file says")
+    }
+    return ModelVersion(name: name, model: version.model, isCurrent: true)
+  }
+
+  /// What schemas are called in lock files.
+  static let lockedSchema = "LockedSchema"
+}
+
+/// A frozen schema as `model freeze --json` prints it.
+struct FreezeJSON: Encodable {
+  var schema: String
+  var version: String
+  var checksum: String
+  var entities: [String: String]
+
+  /// The file that was written or checked; left out where the text is printed.
+  var file: PathText?
+
+  /// The entities whose hashes differ, with --check.
+  var differing: [String]
+
+  /// The declarations, where no file was named.
+  var text: String?
+
+  init(
+    _ schema: String, _ version: String, _ hashes: [String: VersionHash], file: FilePath?, differing: [String]
+  ) {
+    self.schema = schema
+    self.version = version
+    checksum = ManagedObjectModel.versionChecksum(of: hashes)
+    entities = hashes.mapValues(\.hex)
+    self.file = file.map { PathText($0) }
+    self.differing = differing
+  }
+}

@@ -1,0 +1,222 @@
+import ArgumentParser
+import Foundation
+import ManagedObjectModel
+import Migration
+import Platform
+import SwiftModelSources
+
+/// `lazaret model lint`: what in a model's versions would hurt the people who have stores of them.
+struct ModelLintCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lint",
+    abstract: "Checks a model's versions for changes that lose data or break rules.",
+    usage:
+      "lazaret model lint <model> [--lock <file>] [--store <store>] [--cloudkit] [<options>]",
+    discussion: """
+      Names what each step from version to version would lose, what depends on the data, what cannot be migrated, \
+      renames without a renaming identifier, and renames that no migration would carry out. With a lock file, released \
+      versions that were edited afterwards are named, and steps between released versions are left out. A lock file that \
+      is not there yet is written. With stores of released versions, those of no version are named, and records are \
+      counted.
+
+      Of Swift sources, each finding has its file and line: historical schemas with classes or values that change with the \
+      app, copies under another name, versions that the plan lacks, and what differs by platform are found too.
+
+      EXAMPLE
+        lazaret model lint App.xcdatamodeld --lock released.json
+
+      EXIT CODES
+        0   nothing found
+        1   failed
+        2   something was found; the output says what
+        3   the model is out of reach
+        64  the command line was wrong
+      """)
+
+  @OptionGroup var options: ModelOptions
+
+  @Flag(help: "Write the lock file anew, with the versions as they are, after the check.")
+  var writeLock = false
+
+  @Flag(
+    name: .customLong("cloudkit"), help: "Check the rules of CloudKit too: what it takes, and additive changes only.")
+  var cloudKit = false
+
+  @Flag(help: "Check steps between released versions too.")
+  var all = false
+
+  @Option(
+    name: .customLong("store"),
+    help: ArgumentHelp(
+      "A store that a released version wrote, or a folder with some; may be given several times.", valueName: "store"))
+  var stores: [PathArgument] = []
+
+  @OptionGroup var annotations: AnnotationOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if annotations.annotate != nil, output.json { throw ValidationError("Give --annotate or --json, not both.") }
+    if writeLock, options.versionOrder.lock == nil { throw ValidationError("Give --lock with --write-lock.") }
+  }
+
+  func run() throws {
+    try report(json: output.json) {
+      let lock = options.versionOrder.lock
+      let loaded = try options.versionOrder.loadUnlocked(
+        options.model.path, includingIncomplete: true)
+      // A version that lacks something for being unresolved would seem to lose it.
+      let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
+      let known = try lock.flatMap { try ModelLock.read($0.path) }
+      let stores = try LintedStores(stores.map(\.path))
+      let rules = ModelLint.Options(checksCloudKit: cloudKit, checksReleasedSteps: all)
+      var lint = try stores.counting(ModelLint(bundle, lock: known, options: rules), in: bundle)
+      if let sources = loaded.sources {
+        let released = stores.released + Self.released(known)
+        let found = SchemaLint(sources, released: released, others: try others(sources)).findings
+        let more = sources.findings.filter { $0.kind != .platformDependent } + found
+        lint = lint.adding(more.map { LintFinding($0, current: bundle.current.name) })
+        if sources.versions.allSatisfy({ $0.schemaName == nil }) {
+          lint = lint.adding(try stores.steps(to: bundle.current, rules))
+        }
+        lint = try lint.comparing(bundle, with: known, in: sources).placed(in: sources)
+      } else {
+        lint = lint.adding(try stores.unknown(to: bundle))
+      }
+      // In models of Xcode, files and lines are for programs; people are told the version, the entity and the property.
+      let located = lint.located(ModelPlaces(bundle, sources: loaded.sources).place)
+      var text = try output.json ? JSON.shown(located) : LintListing(lint).text
+      // Hashes that cannot be told are not locked.
+      if let lock, writeLock || known == nil, loaded.isComplete {
+        try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
+          .write(to: lock.path)
+        if !output.json {
+          let drafts = ModelLock.drafts(in: bundle).map { printable($0.name) }
+          if !drafts.isEmpty {
+            text +=
+              "left out of the order, since their names come after the current version's: "
+              + "\(drafts.joined(separator: ", ")); --versions says where they belong\n"
+          }
+          text += "wrote the hashes of \(counted(Int64(bundle.versions.count), "version")) to \(quoted(lock.path))\n"
+        }
+      }
+      Terminal.standardOutput.write(text)
+      if let style = annotations.annotate {
+        Terminal.standardOutput.writeContent(located.findings.map { Annotation($0).text(style) + "\n" }.joined())
+      }
+      guard lint.findings.isEmpty else { throw ExitStatus.doubtful }
+    }
+  }
+}
+
+extension ModelLintCommand {
+  private static func released(_ lock: ModelLock?) -> [ReleasedVersion] {
+    (lock?.versions ?? [:]).sorted { precedesByCodeUnit($0.key, $1.key) }.map { name, version in
+      ReleasedVersion(name: name, origin: .lock, hashes: version.entities.compactMapValues { VersionHash(hex: $0) })
+    }
+  }
+
+  /// The sources as they are on the other platforms.
+  private func others(_ sources: SourceModels) throws -> [(platform: SourcePlatform, models: SourceModels)] {
+    let own = options.versionOrder.sources.platform ?? .iOS
+    return try SourcePlatform.allCases.filter { $0 != own }.map { platform in
+      (platform: platform, models: try options.versionOrder.sources.load(options.model.path, platform: platform))
+    }
+  }
+
+  /// A version as a schema in Swift, for the lock file; nil for one that has no declaration.
+  private static func declaration(of version: ModelVersion) -> String? {
+    // What cannot be declared is locked by its hashes alone.
+    try? FrozenSchema(version.model, name: ModelFreezeCommand.lockedSchema).text
+  }
+}
+
+extension ModelLint {
+  /// The findings about edited versions with what was edited, where the lock file has their declarations.
+  fileprivate func comparing(_ bundle: ModelBundle, with lock: ModelLock?, in sources: SourceModels) throws -> ModelLint
+  {
+    var differences: [String: ModelDifference] = [:]
+    for finding in findings where finding.rule == .editedAfterRelease && differences[finding.place] == nil {
+      guard let text = lock?.versions[finding.place]?.declaration, let version = bundle.version(named: finding.place)
+      else { continue }
+      let locked = try FrozenSchema.version(in: Array(text.utf8), schema: ModelFreezeCommand.lockedSchema)
+      differences[finding.place] = ModelDifference(from: locked.model, to: version.model)
+    }
+    return changing { finding in
+      guard finding.rule == .editedAfterRelease, let difference = differences[finding.place] else { return }
+      let added = difference.addedProperties.filter { $0.entity == finding.entityName }
+      let changed = difference.changedProperties.filter { $0.entity == finding.entityName }
+      let removed = difference.removedProperties.filter { $0.entity == finding.entityName }
+      var words = added.map { "\(printable($0.property)) (added)" }
+      words += changed.map { "\(printable($0.property)) (\($0.changes.joined(separator: ", ")))" }
+      words += removed.map { "\(printable($0.property)) (removed)" }
+      guard let first = added.first ?? changed.first ?? removed.first else { return }
+      finding.detail += ": \(words.prefix(8).joined(separator: ", "))"
+      let place = sources.place(version: finding.place, entity: finding.entityName, property: first.property)
+      finding.file = place?.file
+      finding.line = place?.line
+    }
+  }
+
+  /// The findings with the file and line of what they are about in Swift sources, and with what to write there.
+  fileprivate func placed(in sources: SourceModels) -> ModelLint {
+    changing { finding in
+      finding.tellInSwift()
+      guard finding.file == nil else { return }
+      // A step is about what it leads to; what is lost there has its class's place.
+      let name = finding.place.components(separatedBy: " → ").last ?? finding.place
+      let constraint = finding.entityName.flatMap { entity -> SourcePlace? in
+        guard finding.propertyName == nil, finding.detail.contains("unique") else { return nil }
+        return sources.constraintPlace(version: name, entity: entity, named: finding.detail)
+      }
+      let place =
+        constraint ?? sources.place(version: name, entity: finding.entityName, property: finding.propertyName)
+        ?? sources.place(version: sources.currentName, entity: finding.entityName, property: finding.propertyName)
+      finding.file = place?.file
+      finding.line = place?.line
+    }
+  }
+}
+
+extension LintFinding {
+  fileprivate mutating func tellInSwift() {
+    switch rule {
+    case .possibleRename:
+      hint =
+        propertyName == nil
+        ? "If it is the same, keep the class's name, which is the entity's; or move the records in a custom stage."
+        : "If it is the same, declare it with @Attribute(originalName:) or @Relationship(originalName:) and its old name."
+    case .renameWithoutMigration:
+      hint = """
+        Give a property of the class a hashModifier in the newer schema, so that the schemas differ and a migration runs; or \
+        leave the names as they were.
+        """
+    case .brokenRename, .disagreeingIdentifiers:
+      hint = "Correct the originalName, so that it is the name in the version before."
+    case .dependsOnData where hint.hasPrefix("Give the attribute a default"):
+      hint = "Give it an initial value in its declaration, or make it optional."
+    case .dependsOnData where hint.hasPrefix("Remove duplicates"):
+      hint = "Remove duplicates in a custom stage's willMigrate, or in an app version before."
+    case .cloudKitMandatoryAttribute: hint = "Make it optional, or give it an initial value in its declaration."
+    case .editedAfterRelease:
+      hint = "Undo the edit; freeze the version with: lazaret model freeze <lock> --version-name <name>."
+    case .inconsistentModel: hint = "Correct the declaration."
+    case .dataLoss, .dependsOnData, .droppedIdentifier, .notMigratable, .cloudEncryptionChanged, .missingRelease,
+      .mismatchedHashes,
+      .unreadableVersion, .unresolvedSource, .uncertainSource, .liveClass, .aliasName, .duplicateChecksum,
+      .unplannedRelease, .unknownRelease, .foreignVersionClass, .unfrozenType, .unlistedClass, .platformDependent,
+      .cloudKitUniqueness, .cloudKitMandatoryRelationship, .cloudKitMissingInverse, .cloudKitOrdered, .cloudKitDenyRule,
+      .cloudKitType, .cloudKitNotAdditive:
+      break
+    }
+  }
+
+  /// What Swift sources leave open, as a finding about the model.
+  fileprivate init(_ finding: SourceFinding, current: String) {
+    self.init(
+      Rule(rawValue: finding.kind.rawValue) ?? (finding.severity == .error ? .unresolvedSource : .uncertainSource),
+      in: finding.versionName ?? current,
+      entity: finding.entityName, property: finding.propertyName, detail: finding.detail, hint: finding.hint)
+    file = finding.place?.file
+    line = finding.place?.line
+  }
+}

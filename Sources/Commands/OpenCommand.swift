@@ -1,0 +1,327 @@
+import ArgumentParser
+import Backup
+import Lazaret
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import Platform
+import SystemPackage
+
+/// `lazaret open`: the main flow of an app's start.
+struct OpenCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "open",
+    abstract: "Opens a store as an app would: creates, opens, migrates, or quarantines and salvages it.",
+    usage: "lazaret open <store> --model <model> [<options>]",
+    discussion: """
+      A sound store is opened; a log or journal of it that was not read to its end is kept in Backups/ of the home first. One that lacks something of its own model (columns, tables, indexes, bookkeeping) is \
+      repaired on a copy first. One of an earlier version of the model is migrated on a copy, in one step where that can be \
+      inferred; the original is kept in Backups/ of the home. A damaged or incompatible one is moved, whole and unchanged, into Incompatible/ beside it, \
+      with a receipt, and salvaged there: a clean store of every record that is still in its bytes is made beside it, verified, \
+      and a copy of it takes the store's place. Where no record is recovered, an empty store does. A store that is \
+      unavailable (locked, forbidden, newer than the app) stays where it is, and so does an encrypted one. What is nothing of \
+      the app's (a sound store that has nothing in common with the model, a text, a picture, an archive, a program) stays too, \
+      unless a store of that path was opened, quarantined or backed up before, or --replace-foreign is given.
+
+      Ctrl-C ends it in good order: a store whose salvage had begun lies whole in quarantine, and opening it again goes on.
+
+      A migration that fails for a reason in the store or in the models leaves the store as it was, unless \
+      --on-migration-failure says otherwise, and a report in Reports/ of the home. One that would delete what the model \
+      still has a name for is refused unless --on-migration-loss accepts it. A damaged store whose records cannot be \
+      migrated stays too, or waits in quarantine with what was salvaged of it.
+
+      Exits with 2 where records are lost or doubtful, where a log or journal was not read to its end, where an empty store took a store's place, where a repair leaves \
+      references that lead to no record, or where records lost something in a migration besides the properties that the \
+      model's versions drop.
+
+      EXAMPLE
+        lazaret open Stores/App.sqlite --model App.xcdatamodeld
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @OptionGroup var model: ModelOption
+
+  @Option(help: ArgumentHelp("The version to open it as; the model's current one if not given.", valueName: "version"))
+  var to: String?
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+  @OptionGroup var home: HomeOptions
+
+  @Option(
+    name: .customLong("on-damage"),
+    help: ArgumentHelp(
+      "What to do with a damaged or incompatible store: salvage it at once, salvage it later, replace it by an empty one, or refuse.",
+      valueName: "remedy"))
+  var remedy: OpeningPolicy.Remedy = .salvage
+
+  @Option(
+    name: .customLong("on-migration-failure"),
+    help: ArgumentHelp(
+      "What to do with a sound store whose migration failed: refuse (it stays as it is), salvage, later, or replace.",
+      valueName: "remedy"))
+  var migrationRemedy: OpeningPolicy.Remedy = .refuse
+
+  @Option(
+    name: .customLong("on-repairable"),
+    help: ArgumentHelp(
+      "What to do with a sound store that lacks something of its own model: repair it, keep it as it is, quarantine and salvage it, or refuse.",
+      valueName: "rule"))
+  var repairRule: OpeningPolicy.RepairRule = .repair
+
+  @Option(
+    help: ArgumentHelp(
+      "How closely to look first: at every page (full), or at some (quick), and at all where these are damaged.",
+      valueName: "depth"))
+  var check: Examination.Depth = .full
+
+  @Option(
+    name: .customLong("app-version"), help: ArgumentHelp("The app's version, for the receipt.", valueName: "version"))
+  var appVersion: String?
+
+  @OptionGroup var foreign: ForeignFileOptions
+  @OptionGroup var way: MigrationWayOptions
+  @OptionGroup var table: TableOptions
+  @OptionGroup var output: OutputOptions
+  @OptionGroup var log: LogOptions
+
+  func run() throws {
+    try report(json: output.json) {
+      let model = try versionOrder.loadAppModel(model.path, to: to, json: output.json)
+      var migration = Migrator.Options()
+      if case .coreData(let bundle) = model { migration = try way.options(for: bundle) }
+      var policy = OpeningPolicy(
+        whenDamaged: remedy, whenIncompatible: remedy, whenMigrationFails: migrationRemedy,
+        whenMigrationLoses: way.lossRemedy, depth: check)
+      policy.whenRepairable = repairRule
+      policy.whenForeign = foreign.replaceForeign ? .replace : .refuse
+      let home = home.of(store: store.path)
+      home.tell(json: output.json)
+      let coordinator = StoreCoordinator(
+        model: model, policy: policy,
+        home: home.path, appVersion: appVersion, migration: migration, logger: log.logger(json: output.json))
+      let line = OpeningLine(store.path)
+      Interruption.listen()
+      let observer = OpeningObserver {
+        line.show($0)
+      } isCancelled: {
+        line.look()
+        return Interruption.isRequested
+      }
+      let opening: Opening
+      do {
+        opening = try coordinator.open(store.path, observer: observer)
+      } catch var error as LazaretError {
+        error.hint += NextStep(for: store.path, model: try self.model.path).advice(after: error.kind)
+        throw error
+      }
+      line.clear()
+      let kit = opening.backgroundPass?.wait().kit
+      try opening.store.close()
+      let advice = output.json ? nil : try backupAdvice(opening, home)
+      try output.print(
+        home.told(opening.payload(kit)),
+        OpeningText(opening, kit, path: store.path, home: home).text + (advice.map { "\n\($0)" } ?? ""))
+      var bundle: ModelBundle?
+      if case .coreData(let versions) = model { bundle = versions }
+      let planned = PlannedRemovals(bundle, target: to, way)
+      let isWithLosses = opening.isWithLosses(besides: planned.contains)
+      if TextStyle.current.isQuiet, !output.json, isWithLosses || opening.quarantinedPath != nil {
+        // The exit code does not tell that the store was moved away, nor how much is lost.
+        let examination = opening.examination
+        var words =
+          "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n"
+        for event in opening.events { words += "  \(event.words)\n" }
+        if let doubt = opening.salvage?.reservationWords { words += "  \(printable(doubt))\n" }
+        Terminal.standardError.write(words)
+      }
+      if isWithLosses { throw ExitStatus.doubtful }
+    }
+  }
+
+  /// Names a good backup from which lost records could be taken, with the command, in lines; nil where nothing is lost
+  /// or there is none.
+  private func backupAdvice(_ opening: Opening, _ home: ChosenHome) throws -> String? {
+    guard let salvage = opening.salvage, salvage.state != .pending, !salvage.isComplete,
+      let path = opening.quarantinedPath
+    else { return nil }
+    do {
+      let scope = try Quarantines(home: home.path).store(path).evidence
+      let backups = try Backups(home: home.path).catalogs(of: store.path).flatMap(\.backups)
+      let usable = backups.filter { $0.isProvenGood && $0.exclusion(from: scope) == nil }
+      guard let newest = usable.max(by: { $0.id < $1.id }) else { return nil }
+      // Verified is what was restored and checked.
+      let words =
+        newest.proof?.lastRestored == nil
+        ? "  There is a backup of this store from before, \(newest.id), which was read back and not verified yet."
+        : "  There is a verified backup of this store from before, \(newest.id)."
+      guard salvage.isInstalled else {
+        return
+          "\(words) To have it instead of what is open now:\n"
+          + "    lazaret backup restore \(newest.id) --of \(shellQuoted(store.path))\(home.optionBesidesStore)\n"
+      }
+      let stored = shellQuoted(path) + home.optionBesidesStore
+      let model = shellQuoted(try self.model.path)
+      return "\(words) To take from it what is lost:\n"
+        + "    lazaret quarantine salvage \(stored) --model \(model) --with-backup \(newest.id) --install\n"
+    } catch let error as any ReportableError {
+      // The store is open all the same.
+      return "  Whether a backup has what is lost could not be looked up: \(error.detail).\n"
+    }
+  }
+}
+
+extension Opening {
+  /// What `open --json` prints of it.
+  func payload(_ kit: RecoveryKitNote.Outcome?) -> JSON.Object {
+    var kitPath: PathText?
+    if case .noted(let event) = kit { kitPath = event.path }
+    return [
+      "verdict": examination.verdict, "reason": examination.reason, "modelVersion": examination.modelVersion,
+      "store": PathText(store.path), "events": events, "notice": notice, "recoveryKit": kitPath,
+    ]
+  }
+}
+
+struct OpeningText {
+  let text: String
+
+  init(_ opening: Opening, _ kit: RecoveryKitNote.Outcome?, path: FilePath, home: ChosenHome) {
+    var lines = "\(printable(path.string)): \(opening.examination.verdict.rawValue)\n"
+    lines += "  \(opening.examination.reason.words)\n"
+    if opening.examination.verdict == .compatible { lines += "  \(opening.examination.reason.hint)\n" }
+    let last = opening.events.lastIndex { $0.salvage != nil }
+    for (index, event) in opening.events.enumerated() {
+      lines += "\n  \(event.words)\n"
+      // The account of a salvage has its path, under its name.
+      let isInAccount = index == last && event.salvage?.store?.text == event.path.text
+      if !isInAccount { lines += "    \(printable(event.path.text))\n" }
+      if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
+      if let report = event.report { lines += "    report: \(printable(report.text))\n" }
+      if let undo = event.undo { lines += "    undo it with: \(undo)\n" }
+      if let repair = event.repair { lines += Self.text(repair) }
+      if let migration = event.migration { lines += Self.text(migration) }
+      if index == last, let salvage = event.salvage {
+        let stored = opening.quarantinedPath.map { shellQuoted($0) } ?? "ID"
+        lines += SalvageAccountText(salvage, of: stored + home.optionBesidesStore, below: event.words).text
+      }
+    }
+    switch kit {
+    case .noted(let event): lines += "\n  \(event.words)\n    \(printable(event.path.text))\n"
+    case .failed(let error): lines += "\n  No recovery kit could be noted: \(error.detail).\n"
+    case .notDue, nil: break
+    }
+    if let notice = opening.notice {
+      lines += "\n  For the app's user:\n    \(notice.title)\n    \(notice.message)\n"
+    }
+    lines += "\n  The store is open: \(printable(opening.store.path.string))\n"
+    text = lines
+  }
+
+  private static func text(_ repair: RepairAccount) -> String {
+    (repair.changes.map(\.text) + repair.leftOut.map(\.text)).map { "    \($0)\n" }.joined()
+  }
+
+  private static func text(_ migration: OpeningMigration) -> String {
+    var lines = ""
+    for step in migration.steps {
+      lines += "    \(printable(step.step)): \(counted(step.rows, "record")), \(step.way.rawValue)\n"
+    }
+    for loss in migration.losses {
+      let count = loss.rows.map { counted($0, "record") } ?? "an unknown number of records"
+      lines += "    lost: \(printable(loss.text)) (\(count))\n"
+    }
+    return lines
+  }
+}
+
+/// A line on standard error that shows how far an opening is, its migration or repair included.
+final class OpeningLine: Sendable {
+  private let line = ProgressLine()
+  private let steps: StepProgress
+
+  /// - Parameter store: the store that is opened.
+  init(_ store: FilePath) { steps = StepProgress(of: store, to: nil) }
+
+  /// Shows how far it is.
+  func show(_ progress: OpeningProgress) {
+    guard let step = progress.step else { return line.show(progress) }
+    steps.begin(
+      progress.phase == .repairing
+        ? "Repairing" : "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))")
+  }
+
+  /// Looks at how far a step is; called now and then.
+  func look() { steps.look() }
+
+  func clear() { line.clear() }
+}
+
+extension ProgressLine {
+  /// Shows how far an opening or a salvage is.
+  func show(_ progress: OpeningProgress) {
+    let work: (words: String, unit: ProgressUnit)
+    switch progress.phase {
+    case .quarantining: work = ("Quarantining", .bytes)
+    case .salvaging: work = ("Salvaging", .shares)
+    case .installing: work = ("Installing", .bytes)
+    case .examining where progress.total > 0: work = ("Checking", .things("pages"))
+    case .examining, .creating, .repairing, .migrating, .opening: return
+    }
+    show(work.words, progress.completed, of: progress.total, work.unit, secondsLeft: progress.secondsLeft)
+  }
+}
+
+/// How far the step of a migration is, by how much its new file has grown: SQLite works on whole tables at once, and tells nothing.
+final class StepProgress: Sendable {
+  /// The folder in which the steps' files grow, beside the file that is to be made.
+  private let folder: FilePath
+
+  /// The bytes of the store, about as many as each new file gets.
+  private let total: Int64
+
+  private let line = ProgressLine()
+  private let step = Mutex("")
+
+  /// - Parameters:
+  ///   - store: the store that is migrated.
+  ///   - output: where the result goes, if not to the store's place.
+  init(of store: FilePath, to output: FilePath?) {
+    let system = FileSystem()
+    // Where the store cannot be found the migration says so, and nothing is shown.
+    let place = (try? StoreFileSet.locate(output ?? store, in: system).main) ?? output ?? store
+    folder = place.hiddenSibling(suffix: ".migrating")
+    let members = try? StoreFileSet.locate(store, in: system).members(in: system)
+    total = members?.reduce(0) { $0 + $1.status.size } ?? 0
+  }
+
+  /// Notes that a step begins.
+  func begin(_ name: String, _ number: Int, of count: Int) {
+    begin("Step \(number) of \(count): \(printable(name))")
+  }
+
+  /// Notes that work in a file of its own begins.
+  func begin(_ words: String) {
+    step.withLock { $0 = words }
+    line.show(words, 0, of: max(total, 1))
+  }
+
+  /// Looks at how much was written; called now and then.
+  func look() {
+    let words = step.withLock { $0 }
+    guard !words.isEmpty, total > 0 else { return }
+    // Several steps may be done in the file of the first of them, and between two steps there is none.
+    let system = FileSystem()
+    guard let names = try? system.entries(of: folder),
+      let name = names.first(where: { $0.string.hasSuffix(".sqlite.unfinished") }),
+      let size = try? system.status(of: folder.appending(name))?.size
+    else { return }
+    // How much it will be is not known; it is at its end when the next step begins.
+    line.show(words, min(size, total - total / 100), of: total, .bytes)
+  }
+
+  func clear() { line.clear() }
+}

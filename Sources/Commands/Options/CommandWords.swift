@@ -1,0 +1,120 @@
+import ArgumentParser
+import Platform
+
+/// The words of a command line before its options are read: which verb they name.
+struct CommandWords {
+  private let arguments: [String]
+
+  /// The arguments without the command's name.
+  init(_ arguments: [String]) { self.arguments = arguments }
+
+  /// The options that every verb has, which may stand before the verb too.
+  private static let flags: Set<String> = ["--json", "--quiet", "-q", "--verbose", "-v"]
+  private static let valued: Set<String> = ["--color", "--home"]
+
+  /// The arguments with the options before the verb put behind it, where the parser looks for them.
+  var sorted: [String] {
+    var leading: [String] = []
+    var rest = arguments[...]
+    while let first = rest.first {
+      if Self.flags.contains(first) || Self.valued.contains(where: { first.hasPrefix($0 + "=") }) {
+        leading.append(first)
+        rest.removeFirst()
+      } else if Self.valued.contains(first), rest.count > 1 {
+        leading += rest.prefix(2)
+        rest.removeFirst(2)
+      } else {
+        break
+      }
+    }
+    guard !leading.isEmpty, let verb = rest.first, !verb.hasPrefix("-") else { return arguments }
+    // What stands behind two dashes is never an option.
+    let end = rest.firstIndex(of: "--") ?? rest.endIndex
+    return rest[..<end] + leading + rest[end...]
+  }
+
+  /// A word in the place of a verb that is none.
+  struct UnknownVerb: Error {
+    /// What is told of it, with the verb that was likely meant.
+    let message: String
+
+    /// The command whose verb it would be, such as `lazaret backup`.
+    let group: String
+
+    /// What is told of it on a terminal.
+    var text: String {
+      """
+      Error: \(message)
+      Usage: \(group) <subcommand>
+        See '\(group) --help' for the verbs that there are.
+      """
+    }
+  }
+
+  /// Stops where a word is in the place of a verb and is none, behind `help` too.
+  func check(under root: any ParsableCommand.Type) throws(UnknownVerb) {
+    var command = root
+    var path = ["lazaret"]
+    var isHelp = false
+    for word in arguments {
+      let verbs = command.configuration.subcommands
+      guard !verbs.isEmpty, !word.hasPrefix("-") else { return }
+      if let verb = verbs.first(where: { Self.names($0).contains(word) }) {
+        command = verb
+        path.append(word)
+        continue
+      }
+      // The parser's own.
+      if path.count == 1, word == "help", !isHelp {
+        isHelp = true
+        continue
+      }
+      let isVerbNeeded = isHelp || command.configuration.defaultSubcommand == nil
+      if !isHelp || word != "help" { try Self.refuse(word, verbs, after: path, isVerbNeeded: isVerbNeeded) }
+      return
+    }
+  }
+
+  private static func refuse(
+    _ word: String, _ verbs: [any ParsableCommand.Type], after path: [String], isVerbNeeded: Bool
+  ) throws(UnknownVerb) {
+    let names = verbs.filter { $0.configuration.shouldDisplay }.flatMap { Self.names($0) }
+    let meant = Likeness.nearest(to: word, among: names)
+    if !isVerbNeeded {
+      // It may be what the verb that is not named is about: a file that is there, or any path.
+      guard meant != nil, !word.contains("/"), !word.contains("."), !isThere(word) else { return }
+    }
+    let group = path.joined(separator: " ")
+    throw UnknownVerb(
+      message: "'\(printable(word))' is no verb of \(group)." + (meant.map { " Did you mean '\($0)'?" } ?? ""),
+      group: group)
+  }
+
+  private static func names(_ verb: any ParsableCommand.Type) -> [String] {
+    [verb.configuration.commandName ?? ""] + verb.configuration.aliases
+  }
+
+  private static func isThere(_ word: String) -> Bool {
+    // What cannot be looked at is left to the verb, which says why.
+    (try? FileSystem().status(of: RawArguments.path(of: word))) != .some(nil)
+  }
+
+  /// What the parser says of a wrong value, with the value that was likely meant.
+  ///
+  /// Its words are "The value 'x' is invalid for '--level <level>'. Please provide one of 'a', 'b' or 'c'."; others are passed on.
+  static func suggesting(_ message: String) -> String {
+    let parts = message.split(separator: "Please provide one of", maxSplits: 1)
+    guard parts.count == 2, !message.contains("Did you mean"),
+      let word = quotedWords(in: parts[0]).first, let end = parts[1].firstIndex(of: ".")
+    else { return message }
+    let question = Likeness.question(word, among: quotedWords(in: parts[1][..<end]))
+    let after = parts[1].index(after: end)
+    return "\(parts[0])Please provide one of\(parts[1][..<after])\(question)\(parts[1][after...])"
+  }
+
+  private static func quotedWords(in text: Substring) -> [String] {
+    // Every second piece is between quotes.
+    text.split(separator: "'", omittingEmptySubsequences: false).enumerated()
+      .compactMap { $0.offset.isMultiple(of: 2) ? nil : String($0.element) }
+  }
+}

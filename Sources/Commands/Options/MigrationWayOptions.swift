@@ -1,0 +1,77 @@
+public import ArgumentParser
+import ManagedObjectModel
+public import Migration
+import Platform
+import SystemPackage
+
+/// The way that a migration takes from the store's version to the one it leads to.
+struct MigrationWayOptions: ParsableArguments {
+  @Flag(help: "One step from the store's version to the last, whatever mappings and versions lie between.")
+  var direct = false
+
+  @Option(
+    help: ArgumentHelp(
+      "A version that the way goes through; may be given several times, in order.", valueName: "version"))
+  var via: [String] = []
+
+  @Option(
+    name: .customLong("on-migration-loss"),
+    help: ArgumentHelp(
+      "What to do where only renaming identifiers differ and the data of an entity or property of the same name would be deleted: refuse (the store stays as it is), or migrate.",
+      valueName: "remedy"))
+  var lossRemedy: LossRemedy = .refuse
+
+  @OptionGroup var mappings: MappingOptions
+
+  /// The options of a migration along this way.
+  func options(for bundle: ModelBundle) throws -> Migrator.Options {
+    var options = Migrator.Options()
+    options.isDirect = direct
+    options.via = via
+    options.whenMigrationLoses = lossRemedy
+    options.mappings = try mappings.load(for: bundle)
+    return options
+  }
+}
+
+extension LossRemedy: ExpressibleByArgument {}
+
+/// The custom mappings that a migration may use.
+struct MappingOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "A mapping to use where it fits: a mapping file (.json), a mapping model (.xcmappingmodel, .cdm), or a folder of those; may be given several times.",
+      valueName: "file"))
+  var mapping: [PathArgument] = []
+
+  /// The mappings for the versions of a model; what a folder holds that cannot be used is told on standard error.
+  func load(for bundle: ModelBundle) throws -> [MappingModel] {
+    var result: [MappingModel] = []
+    for argument in mapping {
+      if argument.path.extension == "json" {
+        result += try MappingFile.load(argument.path, in: bundle)
+        continue
+      }
+      let files = try mappingFiles(in: argument.path)
+      for file in files { result += try MappingFile.load(file, in: bundle) }
+      let loaded: LoadedMappingModels
+      do throws(MigrationError) {
+        loaded = try MappingModel.load(path: argument.path, for: bundle)
+      } catch {
+        guard error.kind == .mappingMissing, !files.isEmpty else { throw error }
+        continue
+      }
+      for note in loaded.notes { Terminal.standardError.write("lazaret: left out: \(note.description)\n") }
+      result += loaded.mappings
+    }
+    return result
+  }
+
+  /// The mapping files in a folder, in the order of their names.
+  private func mappingFiles(in path: FilePath) throws -> [FilePath] {
+    let fileSystem = FileSystem()
+    guard path.extension == nil, try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    let names = try fileSystem.entries(of: path).filter { $0.extension == "json" }
+    return names.map { path.appending($0) }.sorted { $0.string < $1.string }
+  }
+}

@@ -1,0 +1,65 @@
+import ArgumentParser
+import Platform
+import SystemPackage
+
+/// The app's model of a verb that cannot do without one.
+struct ModelOption: ParsableArguments {
+  /// The variable of the environment that names the app's model.
+  static let variable = "LAZARET_MODEL"
+
+  @Option(
+    name: .customLong("model"),
+    help: ArgumentHelp(
+      "The app's model: .xcdatamodeld, .xcdatamodel, .momd, .mom, Swift sources, a store that carries it, or a .sql schema. If not given, what LAZARET_MODEL names.",
+      valueName: "model"))
+  var given: PathArgument?
+
+  /// The model that the environment names; nil for none.
+  static var environment: FilePath? { HomeOptions.path(inEnvironment: variable) }
+
+  /// The models that were given, else the one that the environment names.
+  static func chosen(_ given: [PathArgument]) -> [FilePath] {
+    given.isEmpty ? [environment].compactMap(\.self) : given.map(\.path)
+  }
+
+  var path: FilePath {
+    get throws {
+      guard let path = given?.path ?? Self.environment else { throw Self.missing }
+      return path
+    }
+  }
+
+  private static var missing: ValidationError {
+    ValidationError("Give the app's model with --model, or name it in \(variable).")
+  }
+
+  func validate() throws { _ = try path }
+}
+
+/// A path on the command line; any bytes but zero.
+struct PathArgument: ExpressibleByArgument {
+  var path: FilePath
+
+  /// Whether it ends in a slash, which only a folder's does.
+  private let isFolder: Bool
+
+  init?(argument: String) {
+    guard !argument.isEmpty else { return nil }
+    path = RawArguments.path(of: argument)
+    isFolder = argument.hasSuffix("/")
+  }
+
+  /// Refuses the place of something new that is written as a folder where there is no such folder, or that is the name of a
+  /// part of a store.
+  func requirePlace() throws {
+    if let store = try StoreFileSet.store(withPart: path, in: FileSystem()) {
+      throw ValidationError(
+        "\(quoted(path)) is the name of a part of the store \(quoted(store)), and SQLite would take it for one. Choose another name."
+      )
+    }
+    guard isFolder, try FileSystem().status(of: path)?.kind != .directory else { return }
+    throw ValidationError("There is no folder \(quoted(path)). Make it first, or leave out the / at the end.")
+  }
+
+  static var defaultCompletionKind: CompletionKind { .file() }
+}

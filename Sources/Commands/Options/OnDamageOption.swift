@@ -1,0 +1,28 @@
+import ArgumentParser
+internal import Backup
+public import Lazaret
+internal import ManagedObjectModel
+internal import Migration
+public import PersistentStore
+internal import Platform
+internal import SQLiteFormat
+internal import Salvage
+internal import SupportBundle
+
+extension OpeningPolicy.Remedy: ExpressibleByArgument {
+  /// The short words of the command line, and the library's own.
+  public init?(argument: String) {
+    switch argument {
+    case "later": self = .salvageLater
+    case "replace": self = .emptyStore
+    default: self.init(rawValue: argument)
+    }
+  }
+
+  /// What help and error messages list.
+  public static var allValueStrings: [String] { ["salvage", "later", "replace", "refuse"] }
+}
+
+extension OpeningPolicy.RepairRule: ExpressibleByArgument {}
+
+extension Examination.Depth: ExpressibleByArgument {}

@@ -1,0 +1,83 @@
+import ArgumentParser
+import Platform
+import SystemPackage
+
+/// The arguments of this process, byte for byte.
+///
+/// A path need not be valid UTF-8, but the parser of the command line knows only text. Such an argument is given to it
+/// with what is invalid replaced, and `PathArgument` looks up the bytes that it stands for.
+package enum RawArguments {
+  private static let paths = Mutex<[String: FilePath]>([:])
+
+  /// Ends the process where the system does not tell its arguments.
+  ///
+  /// Without `/proc` Swift's runtime has none on Linux, and a verb would silently not be carried out.
+  static func requireSystemTellsThem() {
+    guard CommandLine.argc < 1 else { return }
+    Terminal.standardError.write(
+      "lazaret: the command line cannot be read: /proc is not mounted here. Mount it and try again.\n")
+    LazaretCommand.exit(withError: ExitStatus.failed)
+  }
+
+  /// The arguments without the command's name.
+  static func take() -> [String] {
+    var raw: [[UInt8]] = []
+    for index in 1..<max(1, Int(CommandLine.argc)) {
+      guard let start = unsafe CommandLine.unsafeArgv[index] else { break }
+      raw.append(unsafe bytes(of: start))
+    }
+    let (texts, standIns) = texts(of: raw)
+    paths.withLock { paths in
+      for (text, bytes) in standIns { paths[text] = PathText(text: text, rawBytes: bytes).path }
+    }
+    return texts
+  }
+
+  /// The texts of arguments, and which of them stand for other bytes than their own.
+  package static func texts(of arguments: [[UInt8]]) -> (texts: [String], standIns: [String: [UInt8]]) {
+    // No stand-in may be what another argument really says.
+    var taken = Set(arguments.compactMap { String(utf8: $0) })
+    var standIns: [String: [UInt8]] = [:]
+    var texts: [String] = []
+    for argument in arguments {
+      if let text = String(utf8: argument) {
+        texts.append(text)
+        continue
+      }
+      // Of --option=value only the value is a path.
+      var prefix = ""
+      var value = argument[...]
+      if argument.starts(with: Array("--".utf8)), let equals = argument.firstIndex(of: UInt8(ascii: "=")),
+        let name = String(utf8: argument[...equals])
+      {
+        prefix = name
+        value = argument[(equals + 1)...]
+      }
+      var standIn = String(decoding: value, as: UTF8.self)
+      while taken.contains(standIn) || (standIns[standIn] ?? Array(value)) != Array(value) { standIn += "\u{FFFD}" }
+      taken.insert(prefix + standIn)
+      standIns[standIn] = Array(value)
+      texts.append(prefix + standIn)
+    }
+    return (texts, standIns)
+  }
+
+  /// The path that an argument stands for.
+  static func path(of argument: String) -> FilePath {
+    paths.withLock { $0[argument] } ?? FilePath(argument)
+  }
+
+  private static func bytes(of start: UnsafeMutablePointer<CChar>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while unsafe start[bytes.count] != 0 { unsafe bytes.append(UInt8(bitPattern: start[bytes.count])) }
+    return bytes
+  }
+}
+
+extension PathText {
+  /// The text and the bytes that it stands for.
+  fileprivate init(text: String, rawBytes: [UInt8]) {
+    self.init(FilePath(text))
+    bytes = rawBytes.hexadecimal
+  }
+}

@@ -1,0 +1,184 @@
+import ArgumentParser
+import Lazaret
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import Platform
+import SQLiteFormat
+import SupportBundle
+import SystemPackage
+
+struct OutputOptions: ParsableArguments {
+  @Flag(help: "Print JSON for programs; errors go to standard error as JSON too.")
+  var json = false
+
+  @Option(
+    help: ArgumentHelp(
+      "When to use colours; auto: on a terminal, unless NO_COLOR is set.", valueName: "when"))
+  var color = TextStyle.ColorChoice.auto
+
+  @Flag(name: .shortAndLong, help: "Say nothing but errors, warnings and questions; the exit code tells the rest.")
+  var quiet = false
+
+  @Flag(name: .shortAndLong, help: "Say more: every row and column, and where work is long, its steps.")
+  var verbose = false
+
+  func validate() throws {
+    guard !quiet || !verbose else { throw ValidationError("Give --quiet or --verbose, not both.") }
+    TextStyle.change { style in
+      style.isForPeople = !json
+      style.color = color
+      style.isQuiet = quiet
+      style.isVerbose = verbose
+      if verbose { style.showsZeros = true }
+      style.folder = json ? nil : TextStyle.currentFolder()
+    }
+  }
+
+  /// Prints a result for programs where that was asked for, else in words.
+  func print<Value: Encodable>(
+    _ value: @autoclosure () throws -> Value, _ words: @autoclosure () throws -> String
+  ) throws {
+    Terminal.standardOutput.write(try json ? JSON.shown(value()) : words())
+  }
+
+  /// Prints what was asked for and is used as it is, such as a key; `--quiet` leaves it.
+  func print<Value: Encodable>(
+    _ value: @autoclosure () throws -> Value, content: @autoclosure () throws -> String
+  ) throws {
+    Terminal.standardOutput.writeContent(try json ? JSON.shown(value()) : content())
+  }
+}
+
+extension TextStyle.ColorChoice: ExpressibleByArgument {}
+
+/// The order of a model's versions.
+struct VersionOrderOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The model's versions, oldest first, separated by commas. Versions left out are passed over. If not given, only mappings and the lock file tell an order.",
+      valueName: "names"))
+  var versions: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The lock file that `model lint` writes, with the hashes and the order of the released versions.",
+      valueName: "file"))
+  var lock: PathArgument?
+
+  @OptionGroup var sources: SourceOptions
+
+  /// The names given on the command line; nil if none were.
+  private var names: [String]? { versions?.split(separator: ",").map { String($0.trimmingSpaces) } }
+
+  /// The versions of a model in their order.
+  ///
+  /// - Parameters:
+  ///   - target: the version that is led to, where that is not the current one.
+  ///   - json: whether what is not certain of Swift sources is told as JSON.
+  func load(
+    _ path: FilePath, to target: String? = nil, json: Bool
+  ) throws -> ModelBundle {
+    try loaded(path, to: target, json: json).bundle
+  }
+
+  /// The same with what Swift sources declare.
+  func loaded(
+    _ path: FilePath, to target: String? = nil, json: Bool
+  ) throws -> LoadedModel {
+    var loaded = try loadUnlocked(path, to: target)
+    try loaded.tell(json: json)
+    loaded.bundle = try locked(loaded.bundle, to: target)
+    return loaded
+  }
+
+  /// The same with what Swift sources leave open, and with versions that are not complete, for showing them.
+  func loadWhole(_ path: FilePath) throws -> LoadedModel {
+    var loaded = try loadUnlocked(path, includingIncomplete: true)
+    loaded.bundle = try locked(loaded.bundle, to: nil)
+    return loaded
+  }
+
+  private func locked(_ bundle: ModelBundle, to target: String?) throws -> ModelBundle {
+    guard let place = lock, names == nil else { return bundle }
+    guard let lock = try ModelLock.read(place.path) else {
+      throw FileError(.notFound, operation: "read the lock file", path: place.path)
+    }
+    return try lock.ordered(bundle, to: target, path: place.path)
+  }
+
+  /// The same without the lock file, which a verb may be about to write; released versions and drafts alike.
+  func loadUnlocked(
+    _ path: FilePath, to target: String? = nil, includingIncomplete: Bool = false
+  ) throws -> LoadedModel {
+    var loaded = try LoadedModel.load(
+      path, sources, includingIncomplete: includingIncomplete)
+    if let names { loaded.bundle = try loaded.bundle.ordered(names, to: target) }
+    return loaded
+  }
+
+  /// The order that was given of the versions of models, for a worker that loads them itself; nil for none.
+  func order(of models: [FilePath]) throws -> [String]? {
+    if let names { return names }
+    guard lock != nil, let model = models.first else { return nil }
+    return try load(model, json: true).versions.map(\.name)
+  }
+
+  /// The model that fits a store best, of several or of those in a folder; nil where none was given.
+  func loadAppModel(
+    _ paths: [FilePath], fitting store: @autoclosure () throws -> FilePath, json: Bool
+  ) throws -> AppModel? {
+    let models = try paths.flatMap { try Self.models(at: $0) }.map { try loadAppModel($0, json: json) }
+    return models.count > 1 ? AppModel.fitting(models, try store()) : models.first
+  }
+
+  /// The models in a folder that is none itself, by name; else the path alone.
+  private static func models(at path: FilePath) throws -> [FilePath] {
+    let endings: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "sql"]
+    func isModel(_ name: String?) -> Bool { name.map { endings.contains($0.lowercased()) } ?? false }
+    let system = FileSystem()
+    guard !isModel(path.extension), try system.status(of: path)?.kind == .directory, try ModelHistory(path) == nil
+    else { return [path] }
+    let found = try system.entries(of: path).filter { isModel($0.extension) }.sorted { $0.string < $1.string }
+    return found.isEmpty ? [path] : found.map { path.appending($0) }
+  }
+
+  /// What an app expects of its store: a model, Swift sources, or a `.sql` schema.
+  ///
+  /// - Parameter target: the version that takes the place of the current one; nil for the model's own.
+  func loadAppModel(_ path: FilePath, to target: String? = nil, json: Bool) throws -> AppModel {
+    do {
+      let isScript = try AppModel.isScript(path)
+      let place = isScript ? nil : try CarrierName.path(path)
+      defer { withExtendedLifetime(place) {} }
+      if let schema = try isScript ? AppModel.load(path) : place.flatMap({ try ModelCarrier($0.path)?.schema() }) {
+        guard target == nil else { throw ValidationError("A schema in SQL has no versions for --to.") }
+        return schema
+      }
+      let bundle = try load(path, to: target, json: json)
+      guard let target else { return .coreData(bundle) }
+      guard let chosen = bundle.choosing(target) else {
+        let names = bundle.versions.map { printable($0.name) }.joined(separator: ", ")
+        throw ModelError(
+          .versionOrder, path: path,
+          detail: "it has no version \"\(printable(target))\" that can be read; it has \(names)",
+          hint: "Name one of these versions.")
+      }
+      return .coreData(chosen)
+    } catch {
+      if path == ModelOption.environment, !json {
+        Terminal.standardError.write("lazaret: \(ModelOption.variable) names the model \(quoted(path)).\n")
+      }
+      throw error
+    }
+  }
+}
+
+extension Substring {
+  /// The text without spaces at its ends.
+  var trimmingSpaces: Substring {
+    var rest = drop { $0 == " " }
+    while rest.last == " " { rest.removeLast() }
+    return rest
+  }
+}

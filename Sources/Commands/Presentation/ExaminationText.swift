@@ -1,0 +1,183 @@
+import Lazaret
+import Migration
+import PersistentStore
+import Platform
+import SQLiteFormat
+import SystemPackage
+
+/// An examination in words, for a terminal.
+struct ExaminationText {
+  let examination: Examination
+  let path: FilePath
+
+  /// The app's model; nil where none was given, or which one of several.
+  var model: FilePath?
+
+  /// What contradicts the model in the records; nil where that was not checked.
+  var data: DataCheck?
+
+  /// Why they were not checked, though that was asked for; a sentence without a full stop.
+  var dataObstacle: String?
+
+  /// The version of the app's that comes nearest to one that is none of them.
+  var nearest: NearestVersion?
+
+  var text: String {
+    var lines = "\(printable(path.string)): \(tinted(examination.verdictWord, examination.verdict.tint))\n"
+    lines += "  \(examination.reason.words)\n"
+    let facts = facts
+    if !facts.isEmpty { lines += "  \(facts)\n" }
+    lines += nearest?.text ?? ""
+    if !examination.entities.isEmpty { lines += "\n" + entities }
+    let notes = examination.health.notes
+    if !notes.isEmpty {
+      lines += "\n"
+      for note in notes { lines += "  \(Self.severity(of: note)): \(Self.line(note))\n" }
+    }
+    lines += missing
+    lines += "\n  \(examination.reason.hint)\n"
+    if let command = NextStep(for: path, model: model).command(after: examination) { lines += "    \(command)\n" }
+    return lines
+  }
+
+  private var facts: String {
+    let health = examination.health
+    var facts: [String] = []
+    switch examination.kind {
+    case .coreData: facts.append("Core Data store")
+    case .sqlite: facts.append("SQLite database")
+    case .unknown: break
+    }
+    if let version = examination.modelVersion { facts.append("model version \(printable(version))") }
+    let identifiers = (examination.metadata?.versionIdentifiers ?? []).filter { !$0.isEmpty }
+    if !identifiers.isEmpty {
+      facts.append(
+        "version identifier\(identifiers.count == 1 ? "" : "s") \(identifiers.map { printable($0) }.joined(separator: ", "))"
+      )
+    }
+    if let pages = health.pageCount, let size = health.pageSize {
+      facts.append("\(counted(Int64(pages), "page")) of \(grouped(size)) bytes")
+    }
+    if let log = health.log, log.frames > 0 {
+      facts.append(
+        "\(grouped(log.committedFrames)) of \(counted(Int64(log.frames), "frame")) in the write-ahead log committed")
+      if health.pageCount == nil, let pages = log.databasePages {
+        facts.append("\(grouped(log.pages)) of the \(counted(Int64(pages), "page")) that the log counts are in it")
+      }
+    }
+    if let version = health.writtenBySQLite { facts.append("written by SQLite \(version)") }
+    return facts.joined(separator: " · ")
+  }
+
+  /// What the store lacks of its own model, and what its records contradict of it, a line each.
+  private var missing: String {
+    var lines = ""
+    let differences = examination.drift?.differences ?? []
+    if !differences.isEmpty {
+      lines += "\n"
+      for difference in differences.prefix(Self.listLimit) { lines += "  \(difference.code): \(difference.words)\n" }
+      if differences.count > Self.listLimit { lines += "  and \(grouped(differences.count - Self.listLimit)) more\n" }
+    }
+    if let dataObstacle { lines += "\n  The records were not checked: \(dataObstacle).\n" }
+    guard let data else { return lines }
+    lines += "\n"
+    if data.isClean {
+      lines += "  The records have no reference, constraint or mandatory value against the model.\n"
+    } else if data.findings.isEmpty {
+      lines += "  What could be checked of the records is not against the model.\n"
+    }
+    for words in data.notChecked.prefix(Self.listLimit) { lines += "  not checked: \(words)\n" }
+    for finding in data.findings.prefix(Self.listLimit) { lines += "  \(finding.kind.rawValue): \(finding.words)\n" }
+    return lines
+  }
+
+  private static let listLimit = 100
+
+  private var entities: String {
+    let hasEntities = examination.kind == .coreData && examination.storeModel != nil
+    var table = TextTable(
+      (hasEntities ? ["entity"] : []) + ["table", "records"], numericColumns: [hasEntities ? 2 : 1],
+      leavingOut: hasEntities ? "entities without records" : "tables without records")
+    for entity in examination.entities {
+      table.append(
+        (hasEntities ? [printable(entity.name)] : []) + [
+          printable(entity.table), entity.rows.map { grouped($0) } ?? "–",
+        ])
+    }
+    return table.text()
+  }
+
+  private static func severity(of note: HealthNote) -> String {
+    let tint: Tint? =
+      switch note.severity {
+      case .note: nil
+      case .warning: .doubtful
+      case .damage: .bad
+      }
+    return tinted(note.severity.rawValue, tint)
+  }
+
+  private static func line(_ note: HealthNote) -> String {
+    var line = note.words
+    if note.count > 1 { line += " (\(grouped(note.count)) times)" }
+    if !note.pages.isEmpty {
+      let pages = note.pages.map { "\($0)" }.joined(separator: ", ")
+      line += note.pages.count == 1 ? ", page \(pages)" : ", pages \(pages)"
+      if note.count > note.pages.count { line += " …" }
+    }
+    return line
+  }
+}
+
+extension Verdict {
+  /// What it means for the app: a store that opens, one that has to be seen to, or one that is damaged.
+  var tint: Tint {
+    switch self {
+    case .compatible: .good
+    case .missing, .outdated, .repairable, .unavailable: .doubtful
+    case .damaged, .incompatible: .bad
+    }
+  }
+}
+
+/// The command that comes next for a store that was examined, with its paths; nil where none helps.
+struct NextStep {
+  private let store: String
+  private let model: String
+  private let rescued: String
+
+  /// - Parameter model: the app's model; nil where none was given, or which one of several.
+  init(for store: FilePath, model: FilePath?) {
+    self.store = shellQuoted(store)
+    self.model = model.map { " --model \(shellQuoted($0))" } ?? ""
+    let name = store.stem.map { "\($0).rescued.sqlite" } ?? "Rescued.sqlite"
+    rescued = shellQuoted(store.removingLastComponent().appending(name))
+  }
+
+  /// The command by what was found.
+  func command(after examination: Examination) -> String? {
+    switch examination.verdict {
+    case .damaged where examination.isForeignFile || examination.health.fileKind == .empty: nil
+    case .damaged: model.isEmpty ? salvage : "lazaret open \(store)\(model)"
+    case .outdated: model.isEmpty ? nil : "lazaret migrate \(store)\(model)"
+    case .repairable:
+      examination.isBeyondRepair ? salvage : "lazaret repair \(store)\(model.isEmpty ? " --model \(store)" : model)"
+    case .incompatible: examination.isForeign && !model.isEmpty ? replacing : nil
+    case .compatible, .missing, .unavailable: nil
+    }
+  }
+
+  /// What to say where `open` has left a store in its place, for the end of the hint; empty for nothing.
+  func advice(after kind: LazaretErrorKind) -> String {
+    switch kind {
+    case .foreignStore, .foreignFile:
+      " To have it quarantined and a new store made in its place: \(replacing)"
+    case .damaged, .incompatible:
+      " To have it quarantined and salvaged: lazaret open \(store)\(model) --on-damage salvage"
+    case .migrationFailed, .repairable, .unavailable, .creationFailed, .salvageFailed, .salvagePending, .cancelled: ""
+    }
+  }
+
+  private var salvage: String { "lazaret salvage \(store)\(model) -o \(rescued)" }
+  private var replacing: String { "lazaret open \(store)\(model) --replace-foreign" }
+}

@@ -1,0 +1,131 @@
+import Platform
+import SupportBundle
+
+/// What the numbers of a progress line count.
+enum ProgressUnit {
+  /// Bytes, of which so many a second are told.
+  case bytes
+
+  /// Things, by the noun for several of them.
+  case things(String)
+
+  /// Shares that have no unit of their own; no rate is told.
+  case shares
+
+  /// A rate in words; nil where there is none to tell.
+  func words(perSecond rate: Double) -> String? {
+    switch self {
+    case .bytes: rate >= 1 ? "\(readableSize(Int64(min(rate, 1e15))))/s" : nil
+    case .things(let noun): rate >= 1 ? "\(grouped(Int64(min(rate, 1e15)))) \(noun)/s" : nil
+    case .shares: nil
+    }
+  }
+}
+
+/// A line on standard error that shows how far long work is, how fast it goes and how long it will take.
+///
+/// Nothing is shown where standard error is no terminal, and with `--quiet`.
+final class ProgressLine: Sendable {
+  private let isShown = Terminal.standardError.isInteractive && !TextStyle.current.isQuiet
+  private let state = Mutex(State())
+
+  private struct State {
+    var words = ""
+    var percent = -1
+    var start = ContinuousClock.now
+    var shown = ContinuousClock.now
+    var first: Int64 = 0
+  }
+
+  deinit { clear() }
+
+  /// Shows a share of the work, with the rate and the time left where it takes more than a moment.
+  ///
+  /// - Parameter told: the time left, where the work knows it better than the share done tells.
+  func show(
+    _ words: String, _ done: Int64, of total: Int64, _ unit: ProgressUnit = .shares, secondsLeft told: Double? = nil
+  ) {
+    guard isShown, total > 0 else { return }
+    let share = min(1, max(0, Double(done) / Double(total)))
+    let percent = Int(share * 100)
+    let now = ContinuousClock.now
+    let begun = state.withLock { state -> (elapsed: Duration, first: Int64)? in
+      if state.words != words { state = State(words: words, percent: -1, start: now, shown: now, first: done) }
+      guard state.percent != percent || now - state.shown > .milliseconds(500) else { return nil }
+      (state.percent, state.shown) = (percent, now)
+      return (now - state.start, state.first)
+    }
+    guard let begun else { return }
+    let columns = (Terminal.standardError.width ?? 80) - 1
+    let pace = Pace(done: done - begun.first, left: total - done, elapsed: begun.elapsed, secondsLeft: told)
+    let text = Self.text(words, share, pace, unit, columns: columns)
+    Terminal.standardError.writeLive(text)
+  }
+
+  /// Shows what is being done, where there is no share of it to tell.
+  func show(_ words: String) {
+    guard isShown else { return }
+    state.withLock { $0 = State(words: words) }
+    Terminal.standardError.writeLive(String(words.prefix((Terminal.standardError.width ?? 80) - 1)))
+  }
+
+  struct Pace {
+    var done: Int64
+    var left: Int64
+    var elapsed: Duration
+    var secondsLeft: Double?
+
+    /// What is done in a second; nil at the very beginning, which tells little.
+    var speed: Double? {
+      let seconds = elapsed / .seconds(1)
+      return seconds > 0.25 && done > 0 ? Double(done) / seconds : nil
+    }
+
+    /// The seconds that are left; nil where they cannot be told yet.
+    var remaining: Double? {
+      if let secondsLeft { return secondsLeft }
+      guard let speed, left > 0, elapsed > .seconds(1) else { return nil }
+      return Double(left) / speed
+    }
+  }
+
+  /// The line, no wider than so many columns: the bar gives way first, then the rate.
+  static func text(_ words: String, _ share: Double, _ pace: Pace, _ unit: ProgressUnit, columns: Int) -> String {
+    let percent = " \(Int(share * 100)) %"
+    var rate = pace.speed.flatMap { unit.words(perSecond: $0) }.map { ", \($0)" } ?? ""
+    let time = pace.remaining.map { ", about \(timeLeft($0)) left" } ?? ""
+    func room() -> Int { columns - words.count - percent.count - rate.count - time.count - 1 }
+    if room() < 10 { rate = "" }
+    let length = min(30, max(0, room()))
+    guard length >= 5 else { return String((words + percent + time).prefix(max(columns, 0))) }
+    let filled = Int(share * Double(length))
+    let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: length - filled)
+    return "\(words) \(bar)\(percent)\(rate)\(time)"
+  }
+
+  /// A time that is left, in the units in which people think of it.
+  static func timeLeft(_ seconds: Double) -> String {
+    let whole = Int(min(max(seconds.rounded(.up), 1), 359_999))
+    if whole < 90 { return "\(whole) s" }
+    if whole < 5_400 { return "\((whole + 59) / 60) min" }
+    return "\(whole / 3_600) h \(whole / 60 % 60) min"
+  }
+
+  func clear() {
+    state.withLock { $0 = State() }
+    if isShown { Terminal.standardError.clearLive() }
+  }
+}
+
+extension ProgressLine {
+  /// Shows how far a transfer is.
+  func show(_ progress: SendingProgress) {
+    switch progress.phase {
+    case .asking: show("Asking the receiver …")
+    case .finishing: show("Asking for the receipt …")
+    case .pausing(let span, let code):
+      show("Waiting \(Self.timeLeft(span / .seconds(1))) before the next try [\(printable(code))] …")
+    case .sending: show("Sending", progress.done, of: progress.total, .bytes)
+    }
+  }
+}

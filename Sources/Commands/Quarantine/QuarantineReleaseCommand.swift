@@ -1,0 +1,70 @@
+import ArgumentParser
+import Lazaret
+import Platform
+import SystemPackage
+
+/// `lazaret quarantine release`.
+struct QuarantineReleaseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "release", abstract: "Puts a quarantined store back where it came from.",
+    usage: "lazaret quarantine release <id> [--to <path>] [--replace] [--home <dir>] [<options>]",
+    discussion: """
+      Refuses where another store is in its place, unless told to replace it; what is there is then quarantined first. \
+      What was salvaged of it stays, with its receipt, and is listed; "quarantine discard" removes it.
+
+      EXAMPLE
+        lazaret quarantine release 2026-11-21-10-11-12 --home Stores --replace
+
+      \(ExitStatus.help)
+      """)
+
+  @Argument(help: "The name of a quarantined store, or the path of its file.")
+  var id: PathArgument
+
+  @Option(help: ArgumentHelp("Where it goes, if not where it came from.", valueName: "path"))
+  var to: PathArgument?
+
+  @Flag(help: "Quarantine what is in its place first.")
+  var replace = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws { try to?.requirePlace() }
+
+  func run() throws {
+    try report(json: output.json) {
+      let home = try home.of(quarantined: id.path)
+      home.tell(json: output.json)
+      let quarantines = Quarantines(home: home.path)
+      let stored = try home.finding(quarantined: id.path, forBackup: "backup restore ID") {
+        try quarantines.store(id.path)
+      }
+      let result = try quarantines.release(id.path, to: to?.path, replacing: replace)
+      let rest = try quarantines.discarding(stored.files.main)
+      let discard = "lazaret quarantine discard \(shellQuoted(stored.files.main))\(home.optionBesidesStore)"
+      if output.json {
+        let payload: JSON.Object = [
+          "store": PathText(result.place.main),
+          "quarantined": try result.quarantined.map { try $0.payload(in: quarantines) },
+          "left": rest.items, "leftBytes": rest.bytes, "discard": rest.items.isEmpty ? nil : discard,
+        ]
+        try Terminal.standardOutput.write(json: home.told(payload))
+      } else {
+        var text = "The store is back at \(printable(result.place.main.string)).\n"
+        if let replaced = result.quarantined {
+          text += "What was there is in quarantine as \(replaced.id).\n"
+          if let undo = try quarantines.undo(of: replaced) { text += "Put that back with: \(undo)\n" }
+        }
+        if !rest.items.isEmpty {
+          text +=
+            "What was made of it stays in \(printable(stored.files.folder.string)), "
+            + "\(counted(rest.items.count, "file")), \(readableSize(rest.bytes)):\n"
+          for item in rest.items { text += "  \(printable(item.name.text))\n" }
+          text += "Remove it with: \(discard)\n"
+        }
+        Terminal.standardOutput.write(text)
+      }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import ArgumentParser
+import Lazaret
+import Migration
+import Platform
+import SystemPackage
+
+/// `lazaret repair`: makes good what a store lacks of its own model.
+struct RepairCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "repair",
+    abstract: "Adds what a sound store lacks of its own version of the model, on a copy, verified.",
+    usage: "lazaret repair <store> --model <model> [--data] [--dry-run] [<options>]",
+    discussion: """
+      Adds missing columns, tables, join tables, indexes, triggers and rows of Z_PRIMARYKEY, raises Z_MAX to the largest \
+      key, and replaces a cached model of another version. No value that is there changes, and nothing of the app's goes. \
+      A unique index whose records collide is left out, and named. The store stays at its version.
+
+      References that lead to no record are counted and stay. With --data records and references are put right as \
+      well; restoring the original undoes it.
+
+      The original is not touched until the repaired copy has passed every check; then it is moved, whole, into Backups/ \
+      under the home folder. A repair that was interrupted is begun again.
+
+      EXAMPLES
+        lazaret repair Stores/App.sqlite --model App.xcdatamodeld --dry-run
+        lazaret repair Stores/App.sqlite --model App.xcdatamodeld
+
+      EXIT CODES
+        0   done, or nothing to do
+        1   failed, refused, or damaged; the store is as it was
+        2   done, but something was not added, was set aside, or refers to no record; the output says what
+        3   the store is unavailable: locked, forbidden, no space, newer than the app
+        64  the command line was wrong
+      """)
+
+  @Argument(help: "The store's main file.")
+  var store: PathArgument
+
+  @OptionGroup var model: ModelOption
+
+  @OptionGroup var versionOrder: VersionOrderOptions
+
+  @Flag(
+    help:
+      "Put records and references right too: dangling references and pairs, one-sided relationships, duplicates, mandatory values. What is taken out lies in a file beside the original."
+  )
+  var data = false
+
+  @Flag(help: "Say what would be done, by doing it to a private copy, and touch nothing.")
+  var dryRun = false
+
+  @OptionGroup var home: HomeOptions
+  @OptionGroup var presentation: OutputOptions
+  @OptionGroup var log: LogOptions
+
+  func validate() throws {
+    let schema = try model.path
+    guard schema.extension?.lowercased() == "sql" else { return }
+    throw ValidationError(
+      "A plain SQLite store is not repaired: its app's migrator owns the schema. "
+        + "lazaret inspect \(shellQuoted(store.path)) --model \(shellQuoted(schema)) lists what it lacks.")
+  }
+
+  func run() throws {
+    try report(json: presentation.json) {
+      try refuseNoStore(at: store.path, to: "repair the store")
+      var migrator = Migrator(
+        try versionOrder.load(model.path, json: presentation.json), logger: log.logger(json: presentation.json))
+      migrator.keepOriginals()
+      var options = Migrator.Options()
+      options.repair = data ? .data : .structure
+      let home = home.of(store: store.path)
+      options.home = home.path
+      options.isRecorded = true
+      home.tell(json: presentation.json)
+      let line = StepProgress(of: store.path, to: nil)
+      Interruption.listen()
+      options.progress = { _, _, _ in
+        line.begin("Repairing")
+        return !Interruption.isRequested
+      }
+      options.isCancelled = {
+        line.look()
+        return Interruption.isRequested
+      }
+      let outcome: RepairOutcome
+      if dryRun {
+        outcome = RepairOutcome(store.path, dryRun: try migrator.planRepair(store.path, options: options))
+      } else {
+        outcome = RepairOutcome(store.path, try migrator.repair(store.path, options: options))
+      }
+      line.clear()
+      try presentation.print(home.told(outcome), RepairText(outcome).text)
+      if outcome.leavesSomething { throw ExitStatus.doubtful }
+    }
+  }
+}
+
+/// A repair in words, for a terminal.
+struct RepairText {
+  let text: String
+
+  init(_ outcome: RepairOutcome) {
+    var lines = "\(printable(outcome.store?.text ?? "")): "
+    if outcome.changes.isEmpty {
+      lines += outcome.leftOut.isEmpty ? "lacks nothing of its model; there is nothing to repair\n" : "nothing to add\n"
+    } else {
+      let version = outcome.version.map { "of version \(printable($0))" } ?? "of a model of its own"
+      let made = outcome.dryRun ? "would be repaired" : "repaired"
+      lines += "\(version), \(counted(Int64(outcome.rows), "record")); \(made)\n\n"
+      for change in outcome.changes { lines += "  \(change.text)\n" }
+    }
+    if !outcome.leftOut.isEmpty {
+      lines += "\n  \(outcome.dryRun ? "Would stay" : "Stays") as it is:\n"
+      for remainder in outcome.leftOut { lines += "    \(remainder.wordsWithKeys)\n" }
+    }
+    if let backup = outcome.backup { lines += "\n  The original: \(printable(backup.text))\n" }
+    if let aside = outcome.setAside { lines += "  What was taken out: \(printable(aside.text))\n" }
+    if outcome.dryRun { lines += "\n  Nothing was touched.\n" }
+    text = lines
+  }
+}

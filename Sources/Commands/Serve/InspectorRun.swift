@@ -1,0 +1,232 @@
+import Foundation
+import HTTPServer
+import Inbox
+import Inspector
+import Lazaret
+import Platform
+import SystemPackage
+
+/// An inspector that serves until Ctrl-C.
+struct InspectorRun {
+  private let options: InspectorOptions
+  private let listening: ListeningPlace
+  private let opensBrowser: Bool
+  private let json: Bool
+  private let uploads: TusServer?
+  private let notIsolated: [WorkIsolation.Measure]?
+  private let linkFile: FilePath?
+  private let start: (Inspector) throws -> RequestTarget
+
+  /// - Parameters:
+  ///   - linkFile: where the link is written, for its owner alone; nil where it is printed.
+  ///   - uploads: what answers the senders of bundles; nil where none are received.
+  ///   - notIsolated: what the processes that open bundles cannot be kept from here; nil where none are received.
+  ///   - start: the page that the link leads to.
+  init(
+    _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool, linkFile: FilePath? = nil,
+    uploads: TusServer? = nil, notIsolated: [WorkIsolation.Measure]? = nil,
+    start: @escaping (Inspector) throws -> RequestTarget = { _ in .to("stores") }
+  ) {
+    self.options = options
+    self.listening = listening
+    self.opensBrowser = opensBrowser
+    self.json = json
+    self.linkFile = linkFile
+    self.uploads = uploads
+    self.notIsolated = notIsolated
+    self.start = start
+  }
+
+  private struct Announcement: Encodable {
+    /// Missing where it is in a file.
+    var url: String?
+    var port: UInt16
+    var home: PathText
+
+    /// The address that bundles are sent to; nil where none are received.
+    var sendTo: String?
+
+    /// What the processes that open bundles cannot be kept from here; nil where none are received.
+    var workersNotIsolated: [String]?
+  }
+
+  /// Serves; returns after Ctrl-C.
+  ///
+  /// - Throws: where nothing can listen at that address, or the files of the pages are missing.
+  func run() throws {
+    // Servers at different ports of one host share their cookies, so each has a name of its own.
+    let sessions = Sessions(cookieName: "lazaret-\(Token.random().text.prefix(8))", isSecure: listening.isSecure)
+    let inspector = try Inspector(options, sessions: sessions)
+    Interruption.listen()
+    var server = try listening.options()
+    server.meter = options.meter
+    let target = try start(inspector)
+    let running = try Server(server) { [uploads] request, length in
+      if let uploads, uploads.isAsked(request) { return uploads.intake(of: request, length: length) }
+      return length == 0 ? nil : inspector.respondEarly(to: request).map { .refused($0) }
+    } handler: { [uploads] request in
+      if let uploads, uploads.isAsked(request) { return uploads.respond(to: request) }
+      return inspector.respond(to: request)
+    }
+    do {
+      try announce(sessions.makeLink(to: target), port: running.port)
+    } catch {
+      inspector.work.stop()
+      running.stop()
+      throw error
+    }
+    while !Interruption.isRequested { Thread.sleep(forTimeInterval: 0.1) }
+    if !json { Terminal.standardError.note("Ending …\n") }
+    inspector.work.stop()
+    running.stop()
+  }
+
+  private static func words(_ measures: [WorkIsolation.Measure]) -> String {
+    measures.map { measure in
+      switch measure {
+      case .privileges: "getting more rights"
+      case .network: "the network of this machine"
+      case .files: "files that are none of their job's"
+      case .calls: "sockets and other programs"
+      }
+    }.joined(separator: ", ")
+  }
+
+  private func announce(_ token: Token, port: UInt16) throws {
+    let origin = listening.origin(at: port)
+    let link = "\(origin)/open/\(token.text)"
+    let inbox = uploads == nil ? nil : origin + TusServer.shortPath
+    if let linkFile {
+      try FileSystem().writeAtomically(Array((link + "\n").utf8), to: linkFile, replacing: true)
+    }
+    if json {
+      try Terminal.standardOutput.write(
+        json: Announcement(
+          url: linkFile == nil ? link : nil, port: port, home: PathText(options.home), sendTo: inbox,
+          workersNotIsolated: notIsolated?.map(\.rawValue)), .line)
+    } else {
+      if !listening.isLoopback, listening.tls == nil, listening.proxies.isEmpty {
+        Terminal.standardError.write(
+          "lazaret: this is not encrypted: a third party on the way can read every record, and the link.\n")
+      }
+      if let notIsolated, !notIsolated.isEmpty {
+        Terminal.standardError.write(
+          "lazaret: this system does not keep the processes that open bundles from: \(Self.words(notIsolated)). "
+            + "Receive bundles only from senders that you trust, or serve on a Linux with Landlock and seccomp.\n")
+      }
+      Terminal.standardOutput.writeContent(text(link, inbox))
+    }
+    if opensBrowser, !json { BrowserWindow.open(link) }
+  }
+
+  private func text(_ link: String, _ inbox: String?) -> String {
+    let place =
+      linkFile.map { "the single-use link in \(printable($0.string))" } ?? "this single-use link:\n\n  \(link)"
+    var text = "The inspector of \(printable(options.home.string)) is at \(place)\n\n"
+    if let inbox {
+      let home = shellQuoted(options.home)
+      text += """
+        Bundles are received at this address, from senders with a token:
+
+          lazaret send BUNDLE --to \(inbox) --token-file TOKEN
+
+        A sender gets a token by: lazaret inbox token new NAME --home \(home)
+
+
+        """
+    }
+    return text + "Ctrl-C ends it.\n"
+  }
+}
+
+/// The browser of the user of this machine.
+enum BrowserWindow {
+  /// Whether there is a user to open a window for: a terminal, and on Linux a display too.
+  static var isLikely: Bool {
+    guard Terminal.standardOutput.isInteractive else { return false }
+    #if os(macOS)
+      return true
+    #else
+      let environment = ProcessInfo.processInfo.environment
+      return environment["DISPLAY"]?.isEmpty == false || environment["WAYLAND_DISPLAY"]?.isEmpty == false
+    #endif
+  }
+
+  /// Opens a link, where there is a browser; without one the link is on the terminal.
+  static func open(_ link: String) {
+    guard isLikely, let tool = find() else { return }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: tool)
+    process.arguments = [link]
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    // What does not start was a convenience; the link is printed in any case.
+    try? process.run()
+  }
+
+  private static func find() -> String? {
+    #if os(macOS)
+      return "/usr/bin/open"
+    #else
+      let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
+      return folders.map { "\($0)/xdg-open" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+    #endif
+  }
+}
+
+/// Where an inspector listens, and how safely.
+struct ListeningPlace {
+  var address = "127.0.0.1"
+
+  /// The port; 0 for any that is free.
+  var port: UInt16 = 0
+
+  /// The names that browsers reach it by besides the loopback's.
+  var names: [String] = []
+
+  /// The proxies in front of it, which speak TLS to the browsers.
+  var proxies: Set<ClientAddress> = []
+
+  /// Whether browsers speak TLS, with this process or with a proxy.
+  var isSecure: Bool { tls != nil || !proxies.isEmpty }
+
+  /// The files with the certificate and its key; nil without TLS.
+  var tls: (certificate: FilePath, key: FilePath)?
+
+  /// Whether only this machine can reach it.
+  var isLoopback: Bool { address == "::1" || address.hasPrefix("127.") }
+
+  private var isAny: Bool { address == "0.0.0.0" || address == "::" }
+
+  private static func host(_ address: String) -> String { address.contains(":") ? "[\(address)]" : address }
+
+  /// The options of the server.
+  ///
+  /// - Throws: `FileError` where the certificate or its key cannot be read.
+  func options() throws -> ServerOptions {
+    var options = ServerOptions()
+    options.address = address
+    options.port = port
+    let own = isLoopback || isAny ? [] : [Self.host(address)]
+    let usual: UInt16 = tls == nil ? 80 : 443
+    options.hosts = Set((names + own).flatMap { port == usual ? [$0, "\($0):\(port)"] : ["\($0):\(port)"] })
+    // A proxy's names come without its port, or with the usual one of TLS.
+    if !proxies.isEmpty { options.hosts.formUnion(names.flatMap { [$0, "\($0):443"] }) }
+    options.proxies = proxies
+    options.acceptsUnnamedOrigin = !isSecure && !isLoopback
+    if let tls {
+      let files = FileSystem()
+      func text(_ path: FilePath) throws -> String {
+        String(decoding: try files.contents(of: path, limit: 1 << 20), as: UTF8.self)
+      }
+      options.tls = ServerOptions.TLS(certificate: try text(tls.certificate), key: try text(tls.key))
+    }
+    return options
+  }
+
+  /// The beginning of an address for a browser.
+  func origin(at port: UInt16) -> String {
+    if !proxies.isEmpty, let name = names.first { return "https://\(name)" }
+    return "\(tls == nil ? "http" : "https")://\(names.first ?? Self.host(isAny ? "127.0.0.1" : address)):\(port)"
+  }
+}

@@ -1,0 +1,165 @@
+import ArgumentParser
+import Foundation
+import Inbox
+import Lazaret
+import ObjectStorage
+import Platform
+import SystemPackage
+
+/// An inbox that receives, and its workers, until they are stopped.
+struct ReceivingRun: ~Copyable {
+  let inbox: Inbox
+
+  let uploads: TusServer
+
+  private let pool: WorkerPool
+  private let lock: FolderLock
+  private let listener: PostgresListener?
+
+  /// Takes the inbox of a home, and ends what a kill left.
+  ///
+  /// - Parameters:
+  ///   - database: where its records are; nil for a file in the home.
+  ///   - bundles: where its bundles are; nil for the home.
+  ///   - models: the files of the app's models, for salvages.
+  ///   - order: the names of a model's versions, oldest first.
+  /// - Throws: `inbox-in-use` where another process receives in it; where the file of the key holds none.
+  init(
+    _ options: ReceivingOptions, home: FilePath, database: PostgresAddress?, bundles: S3Address?, models: [FilePath],
+    order: [String]?
+  ) throws {
+    let identity = try InboxWorkers.identity(options.identity)
+    var limits = InboxLimits()
+    limits.bundleBytes = options.maxBundle.bytes
+    limits.totalBytes = options.quota.bytes
+    let server = try database.map { try PostgresDatabase($0) }
+    let inbox =
+      if let server, let bundles {
+        try Inbox(
+          home: home, database: server,
+          storage: BundleOptions.storage(bundles, home: home, copyBytes: options.copies.bytes), receives: true,
+          limits: limits, hasIdentity: identity != nil)
+      } else if let server {
+        try Inbox(home: home, database: server, limits: limits, hasIdentity: identity != nil)
+      } else {
+        try Inbox(home: home, limits: limits, hasIdentity: identity != nil)
+      }
+    let pool = try InboxWorkers.pool(
+      inbox, count: options.workers, identity: identity, models: models, order: order, receives: true,
+      retention: options.retention.rules)
+    let lock = try Self.begin(inbox, pool)
+    self.lock = lock
+    self.inbox = inbox
+    self.pool = pool
+    listener = server.map { PostgresListener($0, to: inbox.changes) }
+    uploads = TusServer(inbox)
+  }
+
+  private static func begin(_ inbox: Inbox, _ pool: WorkerPool) throws -> FolderLock {
+    let lock = try inbox.lock()
+    try inbox.finishInterrupted()
+    try pool.start()
+    return lock
+  }
+
+  /// What workers cannot be kept from on this system, as one of them found by trying.
+  static func notIsolated() throws -> [WorkIsolation.Measure] {
+    guard let executable = PublicFolder.executable(FileSystem()) else { return WorkIsolation.Measure.allCases }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: executable.string)
+    process.arguments = ["inbox-worker", "--is-trial", NSTemporaryDirectory()]
+    process.environment = ["SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"].merging(
+      ProcessInfo.processInfo.environment.filter { $0.key == "LD_LIBRARY_PATH" }
+    ) { $1 }
+    let output = Pipe()
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    struct Trial: Decodable {
+      var missing: [String]
+      var done: [String: Bool]
+    }
+    // One that could not even tell was kept from nothing that is known.
+    guard let trial = try? JSONDecoder().decode(Trial.self, from: bytes) else { return WorkIsolation.Measure.allCases }
+    var missing = Set(trial.missing.compactMap { WorkIsolation.Measure(rawValue: $0) })
+    // What could be done counts, whatever the kernel said.
+    if ["socket", "socket6", "local", "program"].contains(where: { trial.done[$0] != false }) {
+      missing.insert(.calls)
+    }
+    if ["read", "list", "write"].contains(where: { trial.done[$0] != false }) { missing.insert(.files) }
+    return WorkIsolation.Measure.allCases.filter(missing.contains)
+  }
+
+  /// Ends the workers; what they were at is begun anew at the next start.
+  consuming func stop() {
+    listener?.stop()
+    pool.stop()
+  }
+}
+
+/// Whether and how `lazaret serve` receives bundles, as it is said on the command line.
+struct ReceivingOptions: ParsableArguments {
+  @Flag(help: "Receive bundles too, from senders with a token: lazaret inbox token new NAME.")
+  var inbox = false
+
+  @Option(
+    help: ArgumentHelp("The file with the secret key by which encrypted bundles are opened.", valueName: "file"))
+  var identity: PathArgument?
+
+  @Option(help: ArgumentHelp("The most bytes of one bundle.", valueName: "size"))
+  var maxBundle = ByteCount(4 << 30)
+
+  @Option(
+    help: ArgumentHelp(
+      "The most bytes of all bundles, with what they unpack to and what is salvaged of them.", valueName: "size"))
+  var quota = ByteCount(100 << 30)
+
+  @Option(
+    help: ArgumentHelp(
+      "How many bundles are opened or salvaged at a time, 1 to 16; with --bundles also 0, where lazaret work does it.",
+      valueName: "number"))
+  var workers = 1
+
+  @Option(
+    help: ArgumentHelp("With --bundles, the most bytes of copies that stay in the home.", valueName: "size"))
+  var copies = ByteCount(10 << 30)
+
+  @OptionGroup(title: "Which bundles are kept")
+  var retention: InboxRetentionOptions
+
+  func validate() throws {
+    guard (0...16).contains(workers) else { throw ValidationError("Give 1 to 16 --workers.") }
+    guard inbox || identity == nil else { throw ValidationError("--identity is for --inbox.") }
+    guard inbox || retention.rules == nil else { throw ValidationError("--keep-… is for --inbox.") }
+  }
+}
+
+/// A number of bytes on the command line: `500MB`, `10GiB`, or plainly `1000000`.
+struct ByteCount: ExpressibleByArgument {
+  let bytes: Int64
+
+  init(_ bytes: Int64) { self.bytes = bytes }
+
+  init?(argument: String) {
+    let digits = argument.prefix { $0.isASCII && $0.isNumber }
+    let unit = argument.dropFirst(digits.count).drop { $0 == " " }.lowercased()
+    let factors: [String: Int64] = [
+      "": 1, "b": 1, "k": 1 << 10, "kb": 1000, "kib": 1 << 10, "m": 1 << 20, "mb": 1_000_000, "mib": 1 << 20,
+      "g": 1 << 30, "gb": 1_000_000_000, "gib": 1 << 30, "t": 1 << 40, "tb": 1_000_000_000_000, "tib": 1 << 40,
+    ]
+    guard let number = Int64(digits), let factor = factors[unit] else { return nil }
+    let (bytes, isTooLarge) = number.multipliedReportingOverflow(by: factor)
+    guard !isTooLarge, bytes > 0 else { return nil }
+    self.bytes = bytes
+  }
+
+  var defaultValueDescription: String {
+    for (shift, unit) in [(40, "TiB"), (30, "GiB"), (20, "MiB")] where bytes % (1 << Int64(shift)) == 0 {
+      return "\(bytes >> Int64(shift))\(unit)"
+    }
+    return String(bytes)
+  }
+}

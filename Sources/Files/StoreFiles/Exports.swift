@@ -1,2 +1,0 @@
-// A module that imports this one imports the errors that its interface speaks of along with it.
-@_exported public import Failures

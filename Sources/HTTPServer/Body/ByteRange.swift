@@ -1,0 +1,126 @@
+/// The `Range` of a request (RFC 9110, section 14.2): one range of bytes.
+package enum ByteRange: Sendable, Hashable {
+  /// Everything: nothing was asked for, or something that is not understood or of several parts.
+  case whole
+
+  case part(Range<Int64>)
+
+  case unsatisfiable
+
+  /// What a header field asks for of so many bytes.
+  package init(_ field: String?, of count: Int64) {
+    guard let field, field.utf8.count <= 200 else {
+      self = .whole
+      return
+    }
+    let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].lowercased() == "bytes", !parts[1].contains(",") else {
+      self = .whole
+      return
+    }
+    let ends = parts[1].trimmingSpaces.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    guard ends.count == 2, ends.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }) else {
+      self = .whole
+      return
+    }
+    // A number beyond 64 bits lies behind any end.
+    let first = ends[0].isEmpty ? nil : Int64(ends[0]) ?? .max
+    let last = ends[1].isEmpty ? nil : Int64(ends[1]) ?? .max
+    switch (first, last) {
+    case (let first?, let last?) where first > last: self = .whole
+    case (let first?, let last):
+      let end = last.map { $0 >= count ? count : $0 + 1 } ?? count
+      self = first < count ? .part(first..<end) : .unsatisfiable
+    case (nil, let last?): self = last > 0 && count > 0 ? .part(max(0, count - last)..<count) : .unsatisfiable
+    default: self = .whole
+    }
+  }
+}
+
+extension Response {
+  /// Answers for bytes that have a tag: 304, 206, 416 or all of them, as the request asks.
+  package static func ranges(
+    _ bytes: any RangeReadable, tag: EntityTag, type: String, for request: Request
+  ) -> Response {
+    var headers: HeaderFields = [
+      "Content-Type": type, "ETag": tag.field, "Accept-Ranges": "bytes", "Cache-Control": "private, no-cache",
+    ]
+    if let list = request.headers["If-None-Match"], tag.isListed(in: list, weakCounts: true) {
+      return Response(.notModified, headers: headers)
+    }
+    // `If-Range` must be the very tag; a date, or a weak tag, is not strong enough.
+    let isSame = request.headers["If-Range"].map { $0.trimmingSpaces == tag.field } ?? true
+    let range = isSame && request.method.isSafe ? ByteRange(request.headers["Range"], of: bytes.count) : .whole
+    switch range {
+    case .whole: return Response(headers: headers, body: .ranges(bytes))
+    case .part(let range):
+      headers.add("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(bytes.count)")
+      return Response(.partialContent, headers: headers, body: .ranges(PartOfBytes(whole: bytes, range: range)))
+    case .unsatisfiable:
+      headers.add("Content-Range", "bytes */\(bytes.count)")
+      return Response(.rangeNotSatisfiable, headers: headers)
+    }
+  }
+}
+
+/// Bytes in memory, for `Response.ranges`.
+package struct BytesInMemory: RangeReadable {
+  /// All of them.
+  package let bytes: [UInt8]
+
+  /// Takes the bytes.
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  package var count: Int64 { Int64(bytes.count) }
+
+  package func read(at offset: Int64, length: Int) -> [UInt8] {
+    guard offset >= 0, offset < count, length > 0 else { return [] }
+    return Array(bytes[Int(offset)..<min(bytes.count, Int(offset) + min(length, bytes.count))])
+  }
+}
+
+/// Bytes of a known number that can be read anywhere, from several threads.
+package protocol RangeReadable: Sendable {
+  var count: Int64 { get }
+
+  /// Reads up to `length` bytes from an offset; fewer only at the end. An error breaks the connection.
+  func read(at offset: Int64, length: Int) throws -> [UInt8]
+}
+
+/// A part of other bytes.
+struct PartOfBytes: RangeReadable {
+  let whole: any RangeReadable
+  let range: Range<Int64>
+
+  var count: Int64 { range.upperBound - range.lowerBound }
+
+  func read(at offset: Int64, length: Int) throws -> [UInt8] {
+    guard offset >= 0, offset < count, length > 0 else { return [] }
+    return try whole.read(at: range.lowerBound + offset, length: Int(min(Int64(length), count - offset)))
+  }
+}
+
+/// A strong entity tag: the same tag, the same bytes (RFC 9110, section 8.8.3).
+package struct EntityTag: Sendable, Hashable {
+  /// The opaque part, without quotation marks.
+  package let value: String
+
+  /// A tag of letters, digits, `-`, `_`, `.`, `+`, `/` and `=`, such as a digest; nil for anything else.
+  package init?(_ value: String) {
+    guard !value.isEmpty, value.utf8.count <= 200,
+      value.utf8.allSatisfy({ HeaderFields.Field.isTokenByte($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "=") }
+      )
+    else { return nil }
+    self.value = value
+  }
+
+  /// The tag as it is sent.
+  package var field: String { "\"\(value)\"" }
+
+  /// Whether a list of tags, such as that of `If-None-Match`, has this one; weak ones count where that is allowed.
+  func isListed(in field: String, weakCounts: Bool) -> Bool {
+    field.split(separator: ",").map(\.trimmingSpaces).contains { item in
+      item == "*" || item == self.field || weakCounts && item == "W/" + self.field
+    }
+  }
+}

@@ -1,0 +1,100 @@
+internal import Dispatch
+internal import Platform
+
+/// Server-sent events for one client (WHATWG HTML, section 9.2): what is sent here is written to the connection at once.
+///
+/// A client that does not read holds up no other: beyond ``capacity`` events the oldest is dropped.
+package final class EventChannel: Sendable {
+  /// How many events wait at most for a slow client.
+  package static let capacity = 256
+
+  /// One event.
+  package struct Event: Sendable, Hashable {
+    /// What kind of event it is; a plain message if nil.
+    package var name: String?
+
+    /// Its content, of any number of lines.
+    package var data: String
+
+    /// What a client that comes back says it has seen last.
+    package var id: String?
+
+    /// An event.
+    package init(_ data: String, name: String? = nil, id: String? = nil) {
+      self.data = data
+      self.name = name
+      self.id = id
+    }
+
+    /// The lines that are sent.
+    var bytes: [UInt8] {
+      var text = ""
+      if let name { text += "event: \(Self.line(name))\n" }
+      if let id { text += "id: \(Self.line(id))\n" }
+      let lines = data.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" || $0 == "\r" }
+      for line in lines { text += "data: \(line)\n" }
+      return Array((text + "\n").utf8)
+    }
+
+    private static func line(_ text: String) -> String {
+      String(String.UnicodeScalarView(text.unicodeScalars.filter { $0 != "\n" && $0 != "\r" && $0 != "\u{0}" }))
+    }
+  }
+
+  private struct State {
+    var waiting: [Event] = []
+    var isClosed = false
+  }
+
+  private let state = Mutex(State())
+  private let signal = DispatchSemaphore(value: 0)
+  private let heartbeat: DispatchTimeInterval
+
+  /// A channel that says that it is alive every so many milliseconds, which finds out clients that are gone.
+  package init(heartbeatMilliseconds: Int = 10_000) { heartbeat = .milliseconds(heartbeatMilliseconds) }
+
+  /// Whether no client listens any more.
+  package var isClosed: Bool { state.withLock(\.isClosed) }
+
+  /// Sends an event; false where the channel is closed.
+  @discardableResult
+  package func send(_ event: Event) -> Bool {
+    let isOpen = state.withLock { state in
+      guard !state.isClosed else { return false }
+      if state.waiting.count >= Self.capacity { state.waiting.removeFirst() }
+      state.waiting.append(event)
+      return true
+    }
+    if isOpen { signal.signal() }
+    return isOpen
+  }
+
+  /// Ends the channel; events that wait are still sent.
+  package func close() {
+    state.withLock { $0.isClosed = true }
+    signal.signal()
+  }
+
+  /// The response to the client that listens.
+  package var response: Response {
+    let source = ChunkSource(
+      onCancel: { self.close() }, ended: { _ in self.close() },
+      { () -> [UInt8]? in self.nextBytes() })
+    return Response(
+      headers: ["Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store"], body: .chunks(source))
+  }
+
+  /// The next event's bytes, a comment as a sign of life, or nil at the end.
+  private func nextBytes() -> [UInt8]? {
+    while true {
+      let (bytes, isClosed) = state.withLock { state in
+        let bytes = state.waiting.flatMap(\.bytes)
+        state.waiting.removeAll(keepingCapacity: true)
+        return (bytes, state.isClosed)
+      }
+      if !bytes.isEmpty { return bytes }
+      if isClosed { return nil }
+      if signal.wait(timeout: .now() + heartbeat) == .timedOut { return Array(": \n\n".utf8) }
+    }
+  }
+}

@@ -1,0 +1,142 @@
+internal import CMicrohttpd
+import Platform
+
+#if canImport(Glibc)
+  internal import Glibc
+#else
+  internal import Darwin
+#endif
+
+/// A running server; it stops when it goes out of scope.
+///
+/// Each connection has a thread of the library's (libmicrohttpd), on which the handler runs and may wait. Every request
+/// has passed ``RequestRules``, and every response has the fields of `SecurityHeaders`.
+@safe package struct Server: ~Copyable {
+  /// The port that it listens at.
+  package let port: UInt16
+
+  private let daemon: OpaquePointer
+  private let context: Unmanaged<DaemonContext>
+  private let texts: [CText]
+  private let log: LogTarget
+
+  /// Starts a server that answers by routes.
+  package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(ServerError) {
+    try self.init(options) {
+      router.intake(of: $0, length: $1)
+    } handler: {
+      router.respond(to: $0)
+    }
+  }
+
+  /// Starts a server.
+  ///
+  /// - Parameters:
+  ///   - options: where it listens, and its limits.
+  ///   - intake: says for a request's header, and the length of its body where it is known, who takes the body; where it says
+  ///     nil the body is collected, up to the limit of the options.
+  ///   - handler: answers each other request, from many threads at once.
+  /// - Throws: ``ServerError`` where it cannot listen there.
+  package init(
+    _ options: ServerOptions = ServerOptions(),
+    intake: @escaping @Sendable (Request, Int64?) -> BodyIntake? = { _, _ in nil },
+    handler: @escaping @Sendable (Request) -> Response
+  ) throws(ServerError) {
+    let shared = DaemonContext(options, intake: intake, handler: handler)
+    let context = unsafe Unmanaged.passRetained(shared)
+    let log = unsafe LogTarget(context.toOpaque())
+    let texts = options.tls.map { [CText($0.key), CText($0.certificate)] } ?? []
+    guard let address = SocketAddress(options.address, port: options.port) else {
+      unsafe context.release()
+      throw ServerError(.address, detail: "the address is not a numeric one")
+    }
+    guard let daemon = unsafe Self.start(options, address, context.toOpaque(), texts, log) else {
+      unsafe context.release()
+      throw ServerError(.notStarted, detail: "nothing can listen at port \(options.port) of this address")
+    }
+    let port = unsafe lazaret_mhd_port(daemon)
+    self.port = port
+    unsafe self.daemon = daemon
+    unsafe self.context = context
+    self.texts = texts
+    self.log = log
+    shared.rules = RequestRules(
+      hosts: RequestRules.loopbackHosts(port: port).union(options.hosts.map { $0.lowercased() }),
+      bodyLimit: options.bodyLimit, acceptsUnnamedOrigin: options.acceptsUnnamedOrigin)
+    shared.watch()
+  }
+
+  deinit {
+    unsafe context.takeUnretainedValue().stop()
+    // Waits for the threads of all connections, which use the context.
+    unsafe MHD_stop_daemon(daemon)
+    unsafe context.release()
+  }
+
+  /// Stops the server; what is being answered is answered, streams are ended.
+  package consuming func stop() {}
+
+  /// `MHD_start_daemon` takes any number of arguments, which Swift can only pass as a list.
+  private static func start(
+    _ options: ServerOptions, _ address: SocketAddress, _ context: UnsafeMutableRawPointer,
+    _ texts: [CText], _ log: LogTarget
+  ) -> OpaquePointer? {
+    var flags =
+      MHD_USE_THREAD_PER_CONNECTION.rawValue | MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_POLL.rawValue
+      | MHD_USE_ERROR_LOG.rawValue
+    if address.isIPv6 { flags |= MHD_USE_IPv6.rawValue }
+    let completed: MHD_RequestCompletedCallback = unsafe httpCompleted
+    let notified: MHD_NotifyConnectionCallback = unsafe httpNotified
+    let began:
+      @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) ->
+        UnsafeMutableRawPointer? = unsafe httpBegan
+    let own = Int(bitPattern: context)
+    return unsafe address.withPointer { place in
+      var arguments: [any CVarArg] = unsafe [
+        MHD_OPTION.EXTERNAL_LOGGER.rawValue, lazaret_mhd_logger(), Int(bitPattern: log.pointer),
+        MHD_OPTION.SOCK_ADDR.rawValue, Int(bitPattern: place),
+        // A few more than are borne: which one ends for a new one is decided where that is known.
+        MHD_OPTION.CONNECTION_LIMIT.rawValue, UInt32(options.connectionLimit + 64),
+        MHD_OPTION.CONNECTION_TIMEOUT.rawValue, UInt32(options.idleSeconds),
+        MHD_OPTION.CONNECTION_MEMORY_LIMIT.rawValue, options.headerLimit,
+        MHD_OPTION.THREAD_STACK_SIZE.rawValue, 2 << 20,
+        MHD_OPTION.STRICT_FOR_CLIENT.rawValue, CInt(1),
+        MHD_OPTION.URI_LOG_CALLBACK.rawValue, unsafeBitCast(began, to: Int.self), own,
+        MHD_OPTION.NOTIFY_COMPLETED.rawValue, unsafeBitCast(completed, to: Int.self), own,
+        MHD_OPTION.NOTIFY_CONNECTION.rawValue, unsafeBitCast(notified, to: Int.self), own,
+      ]
+      if texts.count == 2 {
+        flags |= MHD_USE_TLS.rawValue
+        unsafe arguments += [
+          MHD_OPTION.HTTPS_MEM_KEY.rawValue, Int(bitPattern: texts[0].pointer),
+          MHD_OPTION.HTTPS_MEM_CERT.rawValue, Int(bitPattern: texts[1].pointer),
+        ]
+      }
+      arguments.append(MHD_OPTION.END.rawValue)
+      return unsafe withVaList(arguments) { list in
+        unsafe MHD_start_daemon_va(UInt32(flags), options.port, nil, nil, httpAnswer, context, list)
+      }
+    }
+  }
+}
+
+/// Who is told of the library's own refusals, for as long as it may tell.
+@safe private final class LogTarget {
+  let pointer: UnsafeMutablePointer<lazaret_mhd_log_target>
+
+  init(_ own: UnsafeMutableRawPointer) {
+    unsafe pointer = .allocate(capacity: 1)
+    unsafe pointer.initialize(to: lazaret_mhd_log_target(own: own, refused: httpRefused))
+  }
+
+  deinit { unsafe pointer.deallocate() }
+}
+
+/// A text as C has it, for as long as the library may look at it.
+@safe private final class CText {
+  let pointer: UnsafeMutablePointer<CChar>?
+
+  init(_ text: String) { unsafe pointer = strdup(text) }
+
+  deinit { unsafe free(pointer) }
+}

@@ -1,0 +1,305 @@
+internal import GRDB
+package import Platform
+
+/// The queue of an inbox in its database file.
+package struct SQLiteJobQueue: JobQueue {
+  /// How often a job is begun, and how long it waits in between.
+  package var rules: JobRules
+
+  let database: InboxDatabase
+
+  /// The queue in a file.
+  package init(_ database: InboxDatabase, rules: JobRules = JobRules()) {
+    self.database = database
+    self.rules = rules
+  }
+
+  package func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError) {
+    try add(kind, forEach: [bundle], at: date)
+  }
+
+  package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
+    guard !bundles.isEmpty else { return }
+    try database.write("add a job") { database in
+      let statement = try database.makeStatement(
+        sql: """
+          INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
+            VALUES (?, ?, 'waiting', 0, 0, 0, ?)
+          """)
+      for bundle in bundles { try statement.execute(arguments: [kind.rawValue, bundle, date.rfc3339]) }
+    }
+  }
+
+  package func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError) {
+    var key: InboxKey?
+    repeat { key = try add(kind, forNext: state, behind: key, at: date) } while key != nil
+  }
+
+  /// Adds a job for each of some bundles in a state that has none of that kind, in one step.
+  ///
+  /// - Parameter key: only those that arrived behind it.
+  /// - Returns: the last of them that was looked at; nil where there are no more.
+  private func add(
+    _ kind: InboxJob.Kind, forNext state: InboxBundle.State, behind key: InboxKey?, at date: Timestamp
+  ) throws(InboxError) -> InboxKey? {
+    try database.write("add jobs") { database in
+      let bundles = try Row.fetchAll(
+        database,
+        sql: """
+          SELECT id, date, EXISTS (SELECT 1 FROM jobs WHERE bundle = bundles.id AND kind = ?1) AS has FROM bundles
+            WHERE state = ?2 AND (date, id) > (?3, ?4) ORDER BY date, id LIMIT ?5
+          """, arguments: [kind.rawValue, state.rawValue, key?.date ?? "", key?.id ?? "", rules.addedAtOnce])
+      let statement = try database.makeStatement(
+        sql: """
+          INSERT OR IGNORE INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date)
+            VALUES (?, ?, 'waiting', 0, 0, 0, ?)
+          """)
+      for bundle in bundles where !(bundle["has"] as Bool) {
+        try statement.execute(arguments: [kind.rawValue, bundle["id"] as String, date.rfc3339])
+      }
+      guard bundles.count == rules.addedAtOnce, let last = bundles.last else { return nil }
+      return InboxKey(date: last["date"], id: last["id"])
+    }
+  }
+
+  package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
+    let now = date.secondsSince1970
+    return try database.write("take a job") { database -> InboxJob? in
+      try postponeInterrupted(at: date, database)
+      let row = try Row.fetchOne(
+        database,
+        sql: """
+          SELECT * FROM (
+              SELECT * FROM (SELECT * FROM jobs WHERE state = 'waiting' AND not_before <= ?1 ORDER BY not_before, id LIMIT 1)
+                UNION ALL
+                SELECT * FROM (SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ?1 ORDER BY not_before, id LIMIT 1)
+            ) ORDER BY not_before, id LIMIT 1
+          """, arguments: [now])
+      guard let job = row.flatMap(Self.job) else { return nil }
+      let leased = rules.leased(job, by: owner, for: seconds, at: date)
+      try Self.save(leased, database)
+      return leased
+    }
+  }
+
+  /// Has the jobs wait for a while whose leases have ended very often without a word.
+  private func postponeInterrupted(at date: Timestamp, _ database: Database) throws {
+    let jobs = try Row.fetchAll(
+      database, sql: "SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ?",
+      arguments: [date.secondsSince1970]
+    ).compactMap(Self.job)
+    for job in jobs where rules.isPostponed(job) { try note(rules.postponed(job, at: date), database) }
+  }
+
+  /// Notes how far a job is now, and refuses its bundle where that follows.
+  private func note(_ job: InboxJob, _ database: Database) throws {
+    try Self.save(job, database)
+    guard let failure = rules.refusal(by: job) else { return }
+    try SQLiteInboxRecords.change(job.bundle, database) { $0.refuse(failure) }
+  }
+
+  private static func save(_ job: InboxJob, _ database: Database) throws {
+    try database.execute(
+      sql: """
+        UPDATE jobs SET state = ?, attempts = ?, excused = ?, interrupted = ?, hindered = ?, not_before = ?, lease_ends = ?,
+          owner = ?, code = ?, words = ?, date = ? WHERE id = ?
+        """,
+      arguments: [
+        job.state.rawValue, job.attempts, job.excused, job.interrupted, job.isHindered, job.notBefore, job.leaseEnds,
+        job.owner, job.code, job.words, job.date, job.id,
+      ])
+  }
+
+  private static let isOurs = "id = ? AND state = 'running' AND owner = ? AND attempts = ?"
+
+  package func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool {
+    try database.write("go on with a job") { database in
+      try database.execute(
+        sql: "UPDATE jobs SET lease_ends = ? WHERE \(Self.isOurs)",
+        arguments: [date.secondsSince1970 + seconds, job.id, job.owner, job.attempts])
+      return database.changesCount > 0
+    }
+  }
+
+  package func end(
+    _ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp
+  ) throws(InboxError) -> InboxJob.State? {
+    try database.write("end a job") { database in
+      let row = try Row.fetchOne(
+        database, sql: "SELECT * FROM jobs WHERE \(Self.isOurs)", arguments: [job.id, job.owner, job.attempts])
+      guard let ours = row.flatMap(Self.job) else { return nil }
+      let ended = rules.ended(ours, outcome, at: date)
+      try note(ended, database)
+      return ended.state
+    }
+  }
+
+  package func release(owner: String, at date: Timestamp) throws(InboxError) {
+    try database.write("take back the jobs") { database in
+      try database.execute(
+        sql: "UPDATE jobs SET lease_ends = 0, date = ? WHERE state = 'running' AND owner = ?",
+        arguments: [date.rfc3339, owner])
+    }
+  }
+
+  package func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError) {
+    try database.write("begin a job anew") { try Self.restart(kind, of: bundle, at: date, $0) }
+  }
+
+  /// Begins a job anew; one that runs is left alone.
+  static func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp, _ database: Database) throws {
+    try database.execute(
+      sql: """
+        INSERT INTO jobs (kind, bundle, state, attempts, not_before, lease_ends, date) VALUES (?, ?, 'waiting', 0, 0, 0, ?)
+          ON CONFLICT (bundle, kind) DO UPDATE SET state = 'waiting', attempts = 0, excused = 0,
+            interrupted = 0, hindered = 0, not_before = 0, lease_ends = 0,
+            code = NULL, words = NULL, owner = NULL, date = excluded.date WHERE state <> 'running'
+        """, arguments: [kind.rawValue, bundle, date.rfc3339])
+    if kind == .open, database.changesCount > 0 {
+      try SQLiteInboxRecords.change(bundle, database) { $0.receiveAgain() }
+    }
+  }
+
+  package func jobs(of bundle: String) throws(InboxError) -> [InboxJob] {
+    try database.read("list the jobs") { try Self.jobs(of: bundle, $0) }
+  }
+
+  static func jobs(of bundle: String, _ database: Database) throws -> [InboxJob] {
+    try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE bundle = ? ORDER BY id", arguments: [bundle])
+      .compactMap(job)
+  }
+
+  package func pending() throws(InboxError) -> [InboxJob] {
+    try database.read("list the jobs") { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE state IN ('waiting', 'running') ORDER BY id")
+        .compactMap(Self.job)
+    }
+  }
+
+  package func running() throws(InboxError) -> [InboxJob] {
+    try database.read("list the jobs") { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM jobs WHERE state = 'running' ORDER BY id").compactMap(Self.job)
+    }
+  }
+
+  package func jobs(
+    in state: InboxJob.State, after id: Int64?, limit: Int
+  ) throws(InboxError) -> [InboxJob] {
+    try database.read("list the jobs") { database in
+      try Row.fetchAll(
+        database, sql: "SELECT * FROM jobs WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?",
+        arguments: [state.rawValue, id ?? .max, max(0, limit)]
+      ).compactMap(Self.job)
+    }
+  }
+
+  package func counts() throws(InboxError) -> [InboxJob.State: Int] {
+    try database.read("count the jobs") { try InboxDatabase.counts("jobs", $0) }
+      .reduce(into: [:]) { counts, count in
+        if let state = InboxJob.State(rawValue: count.key) { counts[state] = Int(count.value) }
+      }
+  }
+
+  package func hindrances(limit: Int) throws(InboxError) -> [String: Int] {
+    try database.read("count the jobs that wait") { database in
+      try Row.fetchAll(
+        database,
+        sql: """
+          SELECT code, count(*) AS n FROM jobs WHERE hindered = 1 AND code IS NOT NULL GROUP BY code ORDER BY n DESC, code LIMIT ?
+          """, arguments: [max(0, limit)]
+      ).reduce(into: [:]) { counts, row in counts[row["code"]] = row["n"] }
+    }
+  }
+
+  package func remove(of bundle: String) throws(InboxError) {
+    try database.write("forget the jobs") { database in
+      try database.execute(sql: "DELETE FROM jobs WHERE bundle = ?", arguments: [bundle])
+    }
+  }
+
+  /// A job of a row; nil where a later version of this software wrote it.
+  private static func job(_ row: Row) -> InboxJob? {
+    guard let kind = InboxJob.Kind(rawValue: row["kind"]), let state = InboxJob.State(rawValue: row["state"]) else {
+      return nil
+    }
+    return InboxJob(
+      id: row["id"], kind: kind, bundle: row["bundle"], state: state, attempts: row["attempts"],
+      excused: row["excused"],
+      interrupted: row["interrupted"], isHindered: row["hindered"],
+      notBefore: row["not_before"], leaseEnds: row["lease_ends"], owner: row["owner"], code: row["code"],
+      words: row["words"], date: row["date"])
+  }
+}
+
+/// The work that waits, in an order that survives any kill.
+///
+/// A process that takes a job leases it: when the lease ends and the job is not done, the job is there for the next one. A job that
+/// ends with an error of its bundle's is begun a bounded number of times; one that its surroundings kept from being done waits for them.
+/// Nothing in it is of one kind of database.
+package protocol JobQueue: Sendable {
+  /// Adds a job; nothing is done where the bundle has one of that kind.
+  func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
+
+  /// Adds a job for each of these bundles that has none of that kind.
+  func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
+
+  /// Adds a job for each bundle in a state that has none of that kind, in the order in which they arrived.
+  func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError)
+
+  /// Takes the job that has waited longest, and counts the attempt.
+  ///
+  /// A job whose lease has ended very often without a word waits for a while, with the code `worker-lost`.
+  ///
+  /// - Parameters:
+  ///   - owner: who takes it.
+  ///   - seconds: how long the lease is.
+  /// - Returns: nil where nothing waits, or not yet.
+  func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob?
+
+  /// Goes on with a lease; false where it is lost.
+  func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool
+
+  /// Notes what came of a job.
+  ///
+  /// A bundle that cannot be opened, or for which there is no room, is refused in the same step: no kill leaves one that
+  /// waits for a job that has failed.
+  ///
+  /// - Returns: how far the job is now; nil where the lease was lost meanwhile, and nothing is noted.
+  func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> InboxJob.State?
+
+  /// Ends the leases of an owner that is known to be no more; that is an end without a word.
+  func release(owner: String, at date: Timestamp) throws(InboxError)
+
+  /// Begins a job anew, with all its tries; one that runs is left alone.
+  ///
+  /// A bundle that is opened anew is one that was received, in the same step.
+  func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError)
+
+  /// The jobs of a bundle, in the order in which they are done.
+  func jobs(of bundle: String) throws(InboxError) -> [InboxJob]
+
+  /// The jobs that wait or run.
+  func pending() throws(InboxError) -> [InboxJob]
+
+  /// The jobs that run, or whose lease has ended.
+  func running() throws(InboxError) -> [InboxJob]
+
+  /// The jobs in a state, those of the latest bundles first; only those behind the one of a number where it is given.
+  ///
+  /// Jobs that have failed have their reasons. What begins them again is ``restart(_:of:at:)``: a person asks for it, or, for a
+  /// salvage, its bundle is opened again.
+  func jobs(in state: InboxJob.State, after id: Int64?, limit: Int) throws(InboxError) -> [InboxJob]
+
+  /// How many jobs there are in each state.
+  ///
+  /// - Throws: `inbox-records`.
+  func counts() throws(InboxError) -> [InboxJob.State: Int]
+
+  /// How many jobs wait for their surroundings for each reason, by the stable word of it; the reasons of the most jobs.
+  ///
+  /// - Throws: `inbox-records`.
+  func hindrances(limit: Int) throws(InboxError) -> [String: Int]
+
+  /// Forgets the jobs of a bundle.
+  func remove(of bundle: String) throws(InboxError)
+}

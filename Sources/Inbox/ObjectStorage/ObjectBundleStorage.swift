@@ -1,0 +1,352 @@
+internal import Foundation
+package import ObjectStorage
+package import Platform
+package import SystemPackage
+
+/// The bundles of an inbox in object storage, under a prefix of a bucket, for any number of machines.
+///
+/// A bundle's objects begin with its identifier. What is large is written under names of its own; what says that it counts is the
+/// records, or a small object that is written once, last. On this machine there are copies, as many as there is room for.
+package final class ObjectBundleStorage: BundleStorage {
+  /// Where it is.
+  package let address: S3Address
+
+  let client: S3Client
+  let folders: InboxFolders
+  let surroundings: Surroundings
+  package let uses = BundleUses()
+  let copies: LocalCopies
+  let sweep = SweepPosition()
+
+  /// The seconds after which what no record knows counts as left over, by the server's clock.
+  let leftoverSeconds: Int64
+
+  /// The bundles under a prefix.
+  ///
+  /// - Parameters:
+  ///   - home: the home of this process, with the copies that it has fetched and the folder that its workers work in.
+  ///   - copyBytes: the most bytes of copies that stay; more only while they are in use.
+  ///   - copiesStay: how long a copy that was read counts as in use.
+  package init(
+    _ address: S3Address, _ client: S3Client, home: FilePath, copyBytes: Int64 = 10 << 30,
+    copiesStay: Duration = .seconds(60), leftoverSeconds: Int64 = 86_400, surroundings: Surroundings = .machine
+  ) {
+    self.address = address
+    self.client = client
+    self.surroundings = surroundings
+    self.leftoverSeconds = leftoverSeconds
+    folders = InboxFolders(home: home)
+    copies = LocalCopies(
+      in: folders, limit: copyBytes, fileSystem: surroundings.fileSystem, leastStay: copiesStay,
+      isBeingUsed: uses.isBeingUsed)
+  }
+
+  package var isShared: Bool { true }
+  package var workHome: FilePath { folders.root.appending("Working") }
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  // MARK: Bundles
+
+  package func keep(_ bundle: InboxBundle, from path: FilePath) throws {
+    let key = receivedKey(bundle)
+    if bundle.bytes > Int64(Self.piece) {
+      // What a killed process began of the same; no other process has this bundle.
+      for upload in try client.uploads(key) { try client.abort(upload) }
+    }
+    try write(path, to: key)
+  }
+
+  package func release(_ bundle: InboxBundle) throws {
+    try copies.use(bundle.id, isRead: false) { copy in copy.hasReceived = true }
+  }
+
+  package func received(_ bundle: InboxBundle) throws -> FilePath {
+    let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
+    try copies.use(bundle.id) { copy in
+      if copy.hasReceived, try fileSystem.status(of: path, followingLinks: false) != nil { return }
+      copy.hasReceived = false
+      try fileSystem.makeDirectory(folders.bundle(bundle.id))
+      _ = try read(receivedKey(bundle), bytes: bundle.bytes, sha256: bundle.sha256, to: path) { true }
+      copy.hasReceived = true
+    }
+    return path
+  }
+
+  package func place(_ bundle: InboxBundle) throws {
+    let archives = bundle.archives
+    guard !archives.isEmpty else { return }
+    let folder = folders.bundle(bundle.id)
+    let marks = archives.map(\.mark)
+    if copies.touch(bundle.id, with: marks), try fileSystem.status(of: folder, followingLinks: false) != nil { return }
+    try copies.use(bundle.id) { copy in
+      if copy.archives == marks, try fileSystem.status(of: folder, followingLinks: false) != nil { return }
+      try fileSystem.makeDirectory(folder)
+      let new = folder.appending(Self.unfinished)
+      try fileSystem.removeTree(new)
+      _ = try unpack(archives, of: bundle.id, into: new) { true }
+      copy.archives = []
+      for name in try fileSystem.entries(of: folder) where !Self.isReceived(name) && name.string != Self.unfinished {
+        try fileSystem.removeTree(folder.appending(name))
+      }
+      for name in try fileSystem.entries(of: new) {
+        try fileSystem.rename(new.appending(name), to: folder.appending(name))
+      }
+      try fileSystem.removeDirectory(new)
+      copy.archives = marks
+    }
+  }
+
+  package func remove(_ id: String) throws {
+    try copies.drop(id)
+    try removeObjects("\(key(of: id))/")
+    // A page may have fetched it meanwhile.
+    try copies.drop(id)
+  }
+
+  package func keepingWords(at date: Timestamp) throws -> String? {
+    switch try client.keeping() {
+    case .unknown:
+      "Whether the bucket keeps versions or locks objects is not known, since these credentials may not ask: what is removed may be only hidden there."
+    case let keeping: keeping.words(at: date)
+    }
+  }
+
+  /// Nothing is to be done: another worker may be about to say that it counts, and all of it goes with the bundle.
+  package func removeResults(of id: String) throws {}
+
+  // MARK: Work
+
+  package func fetch(
+    _ bundle: InboxBundle, for kind: InboxJob.Kind, into folders: InboxFolders, goesOn: () -> Bool
+  ) throws -> Bool {
+    let folder = folders.bundle(bundle.id)
+    try fileSystem.makeDirectory(folder)
+    guard kind == .open else {
+      return try unpack(bundle.opened.map { [$0] } ?? [], of: bundle.id, into: folder, goesOn)
+    }
+    let path = folders.received(bundle.id, encrypted: bundle.isEncrypted)
+    return try read(receivedKey(bundle), bytes: bundle.bytes, sha256: bundle.sha256, to: path, goesOn)
+  }
+
+  // MARK: Names
+
+  static let results = "results/"
+  static let unfinished = ".unfinished"
+  private static let bundles = "bundles"
+
+  /// What the keys of a bundle begin with; of an identifier's first digits, those of many.
+  func key(of id: String) -> String { address.key("\(Self.bundles)/\(id)") }
+
+  func receivedKey(_ bundle: InboxBundle) -> String {
+    "\(key(of: bundle.id))/\(Self.receivedName(isEncrypted: bundle.isEncrypted))"
+  }
+
+  private static func receivedName(isEncrypted: Bool) -> String {
+    isEncrypted ? "bundle.lazaret.tar.gz.age" : "bundle.lazaret.tar.gz"
+  }
+
+  private static func isReceived(_ name: FilePath.Component) -> Bool {
+    [receivedName(isEncrypted: true), receivedName(isEncrypted: false)].contains(name.string)
+  }
+
+  /// The key of the object that says what was made.
+  func resultKey(_ bundle: String, making: String) -> String { "\(key(of: bundle))/\(Self.results)\(making).json" }
+
+  /// The key of an archive.
+  func archiveKey(_ archive: InboxBundle.Archive, of bundle: String) -> String {
+    "\(key(of: bundle))/\(Self.results)\(archive.making)-\(archive.mark).tar.gz"
+  }
+
+  // MARK: The place
+
+  private var markKey: String { address.key("inbox") }
+
+  package func mark() throws -> String? {
+    do throws(S3Error) {
+      let bytes = try client.get(markKey, at: 0, length: 100)
+      let mark = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
+      guard InboxFolders.isID(String(mark)) else {
+        throw S3Error(
+          .answer, operation: "open the inbox", detail: "the object inbox under \(address) is no mark of an inbox",
+          hint: "Give a prefix of its own for the bundles of the inbox.")
+      }
+      return String(mark)
+    } catch {
+      guard error.kind == .notFound else { throw error }
+      return nil
+    }
+  }
+
+  package func makeMark(_ mark: String) throws -> String {
+    do throws(S3Error) {
+      try client.put(markKey, Array("\(mark)\n".utf8)[...], when: .absent)
+      return mark
+    } catch {
+      guard error.kind == .precondition else { throw error }
+    }
+    guard let known = try self.mark() else {
+      throw S3Error(
+        .server, operation: "open the inbox", detail: "the mark of the inbox that was there a moment ago is gone")
+    }
+    return known
+  }
+
+  package func isEmpty() throws -> Bool { try client.list(address.key("\(Self.bundles)/")).objects.isEmpty }
+}
+
+/// What kills leave of bundles that no record knows.
+extension ObjectBundleStorage {
+  /// How many of the 256 parts of the identifiers one call looks at.
+  private static let partsAtOnce = 8
+
+  /// How many bundles the records are asked about at once.
+  private static let askedAtOnce = 1000
+
+  package func removeLeftovers(_ records: any InboxRecords) throws {
+    for _ in 0..<Self.partsAtOnce { try removeLeftovers(records, beginningWith: sweep.next()) }
+  }
+
+  private func removeLeftovers(_ records: any InboxRecords, beginningWith digits: String) throws {
+    let prefix = key(of: digits)
+    let listing = try client.list(prefix)
+    guard let date = listing.date else { return }
+    let latest = date.secondsSince1970 - leftoverSeconds
+    let old = listing.objects.filter { object in object.modified.map { $0.secondsSince1970 <= latest } ?? false }
+    let ids = Dictionary(grouping: old) { object in
+      String(object.key.dropFirst(key(of: "").count).prefix(36))
+    }
+    for (id, objects) in ids where InboxFolders.isID(id) {
+      // An upload becomes a bundle in one step: so asked, nothing on its way is missed.
+      let isComing = try records.upload(id)?.state == .open
+      // Of a bundle that is known, a worker may be about to say that what was made earlier counts, however old it is.
+      let isKnown = try records.bundle(id) != nil
+      guard !isComing, !isKnown else { continue }
+      // What says that an archive counts goes before the archive.
+      for object in objects.sorted(by: { Self.says($0) && !Self.says($1) }) { try client.delete(object.key) }
+    }
+    for upload in try client.uploads(prefix) {
+      guard let begun = upload.begun, begun.secondsSince1970 <= latest else { continue }
+      try client.abort(upload)
+    }
+  }
+
+  package func removeCopies(_ records: any InboxRecords) throws {
+    let ids = copies.ids
+    for start in stride(from: 0, to: ids.count, by: Self.askedAtOnce) {
+      let some = Array(ids[start..<min(ids.count, start + Self.askedAtOnce)])
+      let known = try records.known(some)
+      for id in some where !known.contains(id) && !uses.isBeingUsed(id) { try copies.drop(id) }
+    }
+    try copies.makeRoom()
+  }
+
+  private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }
+}
+
+/// Which part of the identifiers is looked at next.
+final class SweepPosition: Sendable {
+  private let position = Mutex(0)
+
+  /// The two digits that the identifiers of the next part begin with.
+  func next() -> String {
+    let number = position.withLock { position in
+      defer { position = (position + 1) % 256 }
+      return position
+    }
+    let digits = String(number, radix: 16)
+    return digits.utf8.count == 1 ? "0" + digits : digits
+  }
+}
+
+/// What was made of bundles: an archive under a name of its own, and then a small object, once, that says which archive counts.
+extension ObjectBundleStorage {
+  /// The most bytes of an object that says what was made.
+  private static let limit = 16 << 20
+
+  package func result(of making: BundleMaking) throws -> StoredResult? {
+    guard let result = try stored(making), let archive = result.archive else { return nil }
+    if try client.head(archiveKey(archive, of: making.bundle))?.bytes == archive.bytes { return result }
+    // It says nothing any more, and is made anew.
+    try client.delete(resultKey(making.bundle, making: making.sum))
+    return nil
+  }
+
+  private func stored(_ making: BundleMaking) throws -> StoredResult? {
+    let bytes: [UInt8]
+    do throws(S3Error) {
+      bytes = try client.get(resultKey(making.bundle, making: making.sum), at: 0, length: Self.limit)
+    } catch {
+      guard error.kind == .notFound else { throw error }
+      return nil
+    }
+    // Of another version, or of none: what is made now is another's business, and has the same names.
+    guard let result = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)),
+      result.isPlausible(for: making)
+    else {
+      throw InboxError(
+        .altered, operation: "read what was made of the bundle",
+        detail: "the object storage has something else where that is kept")
+    }
+    return result
+  }
+
+  package func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult {
+    let folder = result.folders.bundle(making.bundle)
+    let path = result.folders.root.appending("result.tar.gz")
+    let received = [true, false].compactMap {
+      result.folders.received(making.bundle, encrypted: $0).lastComponent?.string
+    }
+    let packed = try BundleArchive.pack(
+      folder, leavingOut: Set(received), unchangedSince: result.before, to: path, in: fileSystem)
+    let archive = InboxBundle.Archive(
+      making: making.sum, mark: "\(surroundings.makeUUID())".lowercased(), sha256: packed.sha256, bytes: packed.bytes)
+    let key = archiveKey(archive, of: making.bundle)
+    try write(path, to: key)
+    let stored = StoredResult(
+      making: making, archive: archive, opened: result.opened, salvaged: result.salvaged,
+      placedBytes: result.placedBytes)
+    do throws(S3Error) {
+      let bytes = try wrapped(stored)
+      try client.put(resultKey(making.bundle, making: making.sum), bytes[...], when: .absent)
+      return stored
+    } catch {
+      guard error.kind == .precondition else { throw error }
+    }
+    // Another worker was first, and all take what it made.
+    guard let first = try self.result(of: making) else {
+      throw S3Error(
+        .server, operation: "keep what was made of the bundle", detail: "what another worker had made was removed")
+    }
+    // What nothing names, and nothing ever will.
+    guard first.archive != archive else { return first }
+    do throws(S3Error) {
+      try client.delete(key)
+    } catch {
+      // It goes with its bundle.
+    }
+    return first
+  }
+
+  /// Sees to it that an archive that is not there any more, or is another, is made anew and not taken.
+  func disown(_ archive: InboxBundle.Archive, of bundle: String) throws {
+    let key = resultKey(bundle, making: archive.making)
+    do throws(S3Error) {
+      let bytes = try client.get(key, at: 0, length: Self.limit)
+      // Another one may have been made meanwhile; what cannot be read names none.
+      guard let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), stored.archive == archive
+      else { return }
+      try client.delete(key)
+    } catch {
+      guard error.kind == .notFound else { throw error }
+    }
+  }
+
+  private func wrapped(_ stored: StoredResult) throws(S3Error) -> [UInt8] {
+    do {
+      return try JSON.bytes(of: stored, .line, to: "keep what was made of the bundle")
+    } catch {
+      throw S3Error(.answer, because: error, operation: "keep what was made of the bundle")
+    }
+  }
+}

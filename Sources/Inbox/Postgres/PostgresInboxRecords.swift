@@ -1,0 +1,358 @@
+package import Platform
+
+/// The records of an inbox in a database on a PostgreSQL server.
+///
+/// Locks are taken in one order, so that no two writers wait for each other: the room of the inbox, a bundle, an upload, its sender.
+package struct PostgresInboxRecords: InboxRecords {
+  let database: PostgresDatabase
+
+  /// The records in a database.
+  package init(_ database: PostgresDatabase) { self.database = database }
+
+  // MARK: Senders
+
+  package func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
+    try sender.checkName()
+    try database.write("add a sender", isRepeatable: false) { connection in
+      let added = try connection.query(
+        """
+        INSERT INTO lazaret.senders (name, quota, token, created) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING
+        """,
+        [.text(sender.name), .integer(sender.quota), .bytes(tokenSum), .integer(sender.created.secondsSince1970)])
+      guard added.changed == 1 else { throw InboxError.senderExists }
+    }
+  }
+
+  package func senders() throws(InboxError) -> [InboxSender] {
+    try database.readOnce("list the senders") { connection in
+      try connection.query("SELECT name, quota, created, revoked FROM lazaret.senders ORDER BY name")
+        .map { try Self.sender($0, $1) }
+    }
+  }
+
+  package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
+    try database.readOnce("list the senders") { connection in
+      try connection.query(
+        """
+        SELECT name, quota, created, revoked, used FROM lazaret.senders WHERE name > coalesce($1, '') ORDER BY name LIMIT $2
+        """, [.maybe(name), .integer(Int64(max(0, limit)))]
+      ).map { InboxSenderUsage(sender: try Self.sender($0, $1), used: try $0.integer($1, 4)) }
+    }
+  }
+
+  package func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
+    try database.readOnce("look for the sender") { connection in
+      try connection.query(
+        """
+        SELECT name, quota, created, revoked, token FROM lazaret.senders WHERE token = $1 AND revoked IS NULL
+        """, [.bytes(sum)]
+      ).map { (sum: try $0.binary($1, 4), sender: try Self.sender($0, $1)) }.first
+    }
+  }
+
+  private static func sender(_ result: borrowing PostgresResult, _ row: Int) throws -> InboxSender {
+    InboxSender(
+      name: try result.text(row, 0), quota: try result.integer(row, 1),
+      created: Timestamp(secondsSince1970: try result.integer(row, 2)),
+      revoked: try result.maybeInteger(row, 3).map { Timestamp(secondsSince1970: $0) })
+  }
+
+  package func revokeSender(_ name: String, at date: Timestamp) throws(InboxError) {
+    try database.write("revoke a token", isRepeatable: true) { connection in
+      let revoked = try connection.query(
+        "UPDATE lazaret.senders SET revoked = coalesce(revoked, $1) WHERE name = $2",
+        [.integer(date.secondsSince1970), .text(name)])
+      guard revoked.changed > 0 else { throw InboxError.senderUnknown }
+    }
+  }
+
+  package func usage() throws(InboxError) -> [String: Int64] {
+    try database.readOnce("add up what is kept") { connection in
+      // Names that differ in the database may be equal here: é is one character or two.
+      Dictionary(
+        try connection.query("SELECT name, used FROM lazaret.senders WHERE used <> 0")
+          .map { (try $0.text($1, 0), try $0.integer($1, 1)) }, uniquingKeysWith: +)
+    }
+  }
+
+  package func usedBytes() throws(InboxError) -> Int64 {
+    try PostgresTallies.counts("used", in: database)["bytes"] ?? 0
+  }
+
+  // MARK: Room
+
+  /// The room of a sender; locked until the transaction ends where something is to be taken of it.
+  static func room(
+    of sender: String, _ connection: PostgresConnection, isLocked: Bool
+  ) throws -> InboxRoom {
+    if isLocked {
+      try PostgresSchema.lockRoom(connection)
+      _ = try connection.query("SELECT 1 FROM lazaret.senders WHERE name = $1 FOR UPDATE", [.text(sender)])
+    }
+    let result = try connection.query(
+      """
+      SELECT (SELECT quota FROM lazaret.senders WHERE name = $1), (SELECT used FROM lazaret.senders WHERE name = $1),
+        (SELECT coalesce(sum(n), 0)::bigint FROM lazaret.tallies WHERE kind = 'used' AND name = 'bytes')
+      """, [.text(sender)])
+    return InboxRoom(
+      quota: try result.maybeInteger(0, 0) ?? 0, used: try result.maybeInteger(0, 1) ?? 0,
+      totalUsed: try result.integer(0, 2))
+  }
+
+  package func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64 {
+    try database.readOnce("look for room") { connection in
+      try Self.room(of: sender, connection, isLocked: false).left(of: totalBytes)
+    }
+  }
+
+  package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
+    try database.write("note what is placed", isRepeatable: true, tells: false) { connection in
+      // Before the bundle, as everywhere.
+      if totalBytes != nil { try PostgresSchema.lockRoom(connection) }
+      let result = try connection.query(
+        "SELECT sender, coalesce(placed, 0) FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(bundle)])
+      guard result.count > 0 else { return true }
+      let (sender, before) = (try result.text(0, 0), try result.integer(0, 1))
+      if let totalBytes, bytes > before {
+        guard bytes - before <= (try Self.room(of: sender, connection, isLocked: true).left(of: totalBytes)) else {
+          return false
+        }
+      }
+      _ = try connection.query(
+        "UPDATE lazaret.bundles SET placed = $1 WHERE id = $2", [.integer(bytes), .text(bundle)])
+      return true
+    }
+  }
+
+  package func placed(of bundle: String) throws(InboxError) -> Int64? {
+    try database.readOnce("look what is placed") { connection in
+      let result = try connection.query("SELECT placed FROM lazaret.bundles WHERE id = $1", [.text(bundle)])
+      return result.count > 0 ? try result.maybeInteger(0, 0) : nil
+    }
+  }
+}
+
+extension PostgresInboxRecords {
+  /// In how many bundles words are looked for at a time that no index finds.
+  package static let maximumLooked = 2000
+
+  package func entries(
+    _ filter: InboxFilter, after key: InboxKey?, limit: Int
+  ) throws(InboxError) -> InboxList<InboxEntry> {
+    // Only what is asked for is in the statement, and it is planned for these values, so that an index can serve it.
+    var (conditions, values) = (["true"], [PostgresValue]())
+    func place(_ value: PostgresValue) -> String {
+      values.append(value)
+      return "$\(values.count)"
+    }
+    if let key { conditions.append("(date, id) < (\(place(.text(key.date))), \(place(.text(key.id))))") }
+    // A name that PostgreSQL cannot keep is one that no row has.
+    if let group = filter.group { conditions.append("damage = \(place(.shown(group)))") }
+    if let state = filter.state { conditions.append("state = \(place(.text(state.rawValue)))") }
+    if let sender = filter.sender { conditions.append("sender = \(place(.shown(sender)))") }
+    let pattern =
+      filter.words.isEmpty ? nil : place(.shown("%\(Self.escaped(filter.words.lowercased()))%"))
+    let most = place(.integer(Int64(max(0, limit)) + 1))
+    let all = conditions.joined(separator: " AND ")
+    return try database.readOnce("list the bundles") { connection in
+      let isFoundByIndex = try pattern == nil || filter.hasThreeLetters && Self.hasIndexOfWords(connection)
+      let looked: String
+      if let pattern, !isFoundByIndex {
+        looked = """
+          looked AS MATERIALIZED (
+            SELECT id, date, words FROM lazaret.bundles WHERE \(all) ORDER BY date DESC, id DESC LIMIT \(Self.maximumLooked)
+          ), edge AS (
+            SELECT date, id FROM looked WHERE (SELECT count(*) FROM looked) = \(Self.maximumLooked) ORDER BY date, id LIMIT 1
+          ), page AS MATERIALIZED (
+            SELECT id, date FROM looked WHERE words LIKE \(pattern) ORDER BY date DESC, id DESC LIMIT \(most)
+          )
+          """
+      } else {
+        let words = pattern.map { " AND words LIKE \($0)" } ?? ""
+        looked = """
+          edge AS (SELECT NULL::text AS date, NULL::text AS id), page AS MATERIALIZED (
+            SELECT id, date FROM lazaret.bundles WHERE \(all)\(words) ORDER BY date DESC, id DESC LIMIT \(most)
+          )
+          """
+      }
+      let result = try connection.query(
+        """
+        WITH \(looked) SELECT \(PostgresJobQueue.columns), bundles.summary, page.id, edge.date, edge.id
+          FROM (SELECT 1) AS one LEFT JOIN edge ON true LEFT JOIN page ON true
+          LEFT JOIN lazaret.bundles ON bundles.id = page.id LEFT JOIN lazaret.jobs ON jobs.bundle = page.id
+          ORDER BY page.date DESC, page.id DESC, jobs.id
+        """, values, isPlannedAnew: true)
+      return try Self.entries(result, limit: limit)
+    }
+  }
+
+  /// The entries of rows with a job, a bundle and the last bundle that was looked at.
+  private static func entries(_ result: borrowing PostgresResult, limit: Int) throws -> InboxList<InboxEntry> {
+    let count = PostgresJobQueue.columnCount
+    var entries: [InboxEntry] = []
+    var edge: InboxKey?
+    for row in 0..<result.count {
+      if let date = try result.maybeText(row, count + 2) {
+        edge = InboxKey(date: date, id: try result.text(row, count + 3))
+      }
+      guard let id = try result.maybeText(row, count + 1) else { continue }
+      if entries.last?.bundle.id != id {
+        let bundle = try InboxRecordText.value(InboxBundle.self, try result.text(row, count))
+        entries.append(InboxEntry(bundle: bundle, jobs: []))
+      }
+      if let job = try PostgresJobQueue.job(result, row) { entries[entries.count - 1].jobs.append(job) }
+    }
+    var list = InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
+    list.next = list.next ?? edge
+    return list
+  }
+
+  /// Whether words are found by their groups of three letters.
+  private static func hasIndexOfWords(_ connection: PostgresConnection) throws -> Bool {
+    try connection.query("SELECT to_regclass('lazaret.bundles_by_words') IS NOT NULL").text(0, 0) == "t"
+  }
+}
+
+extension PostgresInboxRecords {
+  package func retentionCandidates(
+    after key: InboxKey?, newer: Int, limit: Int
+  ) throws(InboxError) -> [RetentionCandidate] {
+    try database.readOnce("look what is kept") { connection in
+      try connection.query(
+        "\(Self.candidates) (date, id) > ($2, $3) ORDER BY date, id LIMIT $4",
+        [
+          .integer(Int64(max(0, newer))), .text(key?.date ?? ""), .text(key?.id ?? ""),
+          .integer(Int64(max(0, limit))),
+        ]
+      ).map { try Self.candidate($0, $1) }
+    }
+  }
+
+  /// Bundles as the rules of retention see them, with `$1` as the most newer ones that are counted; a condition follows.
+  private static let candidates = """
+    SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0), (
+        SELECT count(*) FROM (
+          SELECT 1 FROM lazaret.bundles AS newer
+            WHERE newer.damage = found.damage AND (newer.date, newer.id) > (found.date, found.id)
+            AND (newer.state = 'quarantined' OR found.state <> 'quarantined') LIMIT $1
+        ) AS counted
+      ),
+      state = 'received' OR EXISTS (
+        SELECT 1 FROM lazaret.jobs WHERE jobs.bundle = found.id AND jobs.state IN ('waiting', 'running')
+      ), coalesce(received, date)
+      FROM lazaret.bundles AS found WHERE
+    """
+
+  /// A bundle of a row of ``candidates``.
+  private static func candidate(_ result: borrowing PostgresResult, _ row: Int) throws -> RetentionCandidate {
+    RetentionCandidate(
+      id: try result.text(row, 0), sender: try result.text(row, 1), date: try result.text(row, 2),
+      sha256: try result.text(row, 3), group: try result.maybeText(row, 4), bytes: try result.integer(row, 5),
+      newer: Int(try result.integer(row, 6)), isAtWork: try result.text(row, 7) == "t",
+      received: try result.text(row, 8))
+  }
+
+  package func remove(
+    _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
+  ) throws(InboxError) -> InboxRemoval? {
+    try database.write("remove the bundle", isRepeatable: false) { connection -> InboxRemoval? in
+      // One removal at a time: what is newer stays until this one is done. Batches take the lock of the damage.
+      try PostgresSchema.lockRemovals(connection)
+      _ = try connection.query(
+        """
+        SELECT 1 FROM lazaret.damages WHERE damage = (SELECT damage FROM lazaret.bundles WHERE id = $1) FOR UPDATE
+        """, [.text(removal.bundle)])
+      // Jobs before the bundle, as where a job ends. What is begun anew meanwhile waits, and finds no bundle.
+      let jobs = try connection.query(
+        "SELECT state FROM lazaret.jobs WHERE bundle = $1 ORDER BY id FOR UPDATE", [.text(removal.bundle)]
+      ).map { try $0.text($1, 0) }
+      let found = try connection.query(
+        "SELECT state FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(removal.bundle)]
+      ).map { try $0.text($1, 0) }
+      let bundles = try connection.query(
+        "\(Self.candidates) id = $2", [.integer(Int64(max(0, newer))), .text(removal.bundle)]
+      ).map { try Self.candidate($0, $1) }
+      guard let state = found.first, let bundle = bundles.first,
+        !jobs.contains(where: { InboxJob.State(rawValue: $0).map { states.contains($0) } ?? true }),
+        !states.contains(.waiting) || state != InboxBundle.State.received.rawValue, mayGo(bundle)
+      else { return nil }
+      let recorded = removal.telling(of: bundle)
+      _ = try connection.query(
+        """
+        INSERT INTO lazaret.removals (bundle, date, rule, sender, arrived, sha256, damage, bytes)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """,
+        [
+          .text(recorded.bundle), .text(recorded.date), .text(recorded.rule.rawValue), .text(recorded.sender),
+          .text(recorded.arrived), .text(recorded.sha256), .maybe(recorded.group), .integer(recorded.bytes),
+        ])
+      _ = try connection.query("DELETE FROM lazaret.jobs WHERE bundle = $1", [.text(recorded.bundle)])
+      try Self.forget(recorded.bundle, connection)
+      return recorded
+    }
+  }
+
+  package func removalsNotCleared() throws(InboxError) -> [String] {
+    try database.readOnce("list what was removed") { connection in
+      try connection.query("SELECT bundle FROM lazaret.removals WHERE NOT cleared ORDER BY number")
+        .map { try $0.text($1, 0) }
+    }
+  }
+
+  package func noteCleared(_ bundle: String) throws(InboxError) {
+    try database.write("note what was removed", isRepeatable: true, tells: false) { connection in
+      _ = try connection.query(
+        "UPDATE lazaret.removals SET cleared = true WHERE bundle = $1 AND NOT cleared", [.text(bundle)])
+    }
+  }
+
+  package func removals(after number: Int64?, limit: Int) throws(InboxError) -> [InboxRemoval] {
+    try database.readOnce("list what was removed") { connection in
+      try connection.query(
+        """
+        SELECT number, bundle, date, rule, sender, arrived, sha256, damage, bytes, cleared FROM lazaret.removals
+          WHERE number < $1 ORDER BY number DESC LIMIT $2
+        """, [.integer(number ?? .max), .integer(Int64(max(0, limit)))]
+      ).map { result, row -> InboxRemoval? in
+        // A later version of this software may know more rules.
+        guard let rule = InboxRemoval.Rule(rawValue: try result.text(row, 3)) else { return nil }
+        return InboxRemoval(
+          number: try result.integer(row, 0), bundle: try result.text(row, 1), date: try result.text(row, 2),
+          rule: rule, sender: try result.text(row, 4), arrived: try result.text(row, 5),
+          sha256: try result.text(row, 6), group: try result.maybeText(row, 7), bytes: try result.integer(row, 8),
+          isCleared: try result.text(row, 9) == "t")
+      }.compactMap(\.self)
+    }
+  }
+}
+
+/// How much of its room a sender and the inbox have taken.
+package struct InboxRoom: Sendable, Hashable {
+  /// The most bytes of the sender; 0 where it is not known.
+  package var quota: Int64
+
+  /// How many bytes count against that.
+  package var used: Int64
+
+  /// How many bytes count in the whole inbox.
+  package var totalUsed: Int64
+
+  /// What is taken.
+  package init(quota: Int64, used: Int64, totalUsed: Int64) {
+    self.quota = quota
+    self.used = used
+    self.totalUsed = totalUsed
+  }
+
+  /// How many more bytes there may be, where the inbox has so many in all; 0 or less where it is full.
+  package func left(of totalBytes: Int64) -> Int64 { min(quota - used, totalBytes - totalUsed) }
+
+  /// Whether an upload may begin that is not known yet.
+  ///
+  /// - Parameter open: how many uploads of its sender are not over.
+  package func admission(of upload: InboxUpload, open: Int, _ limits: InboxLimits) -> InboxAdmission {
+    guard open < limits.openUploads else { return .tooMany }
+    guard upload.length <= quota - used else { return .senderFull }
+    return upload.length <= limits.totalBytes - totalUsed ? .begun : .full
+  }
+}

@@ -1,0 +1,287 @@
+import Platform
+
+/// The tables of an inbox in the schema `lazaret`, in numbered versions.
+///
+/// What counts is kept by triggers, so that it is right whatever statement changes a row: `senders.used` for quotas, and
+/// `tallies` for pages, where a count has a row for each of the most transactions that changed it at a time, so that no two of
+/// them wait for one counter; a statement changes each count once, however many rows it changes.
+enum PostgresSchema {
+  /// A step from one version to the next.
+  struct Step: Sendable {
+    let statements: String
+
+    /// What follows them in the same transaction, of what no statement can make; nil for nothing.
+    var fill: (@Sendable (PostgresConnection) throws -> Void)?
+  }
+
+  /// The steps from each version to the next; those that were published never change.
+  static let steps = [
+    Step(statements: first), Step(statements: second, fill: PostgresInboxRecords.noteBandsOfAll),
+    Step(statements: third), Step(statements: fourth), Step(statements: fifth), Step(statements: sixth),
+    Step(statements: seventh), Step(statements: eighth),
+  ]
+
+  /// The key of the advisory locks: `laza` in ASCII.
+  private static let lockKey = 0x6c61_7a61
+
+  private static let operation = "bring the records of the inbox to this version"
+
+  /// Brings a database to the latest version; processes that do it at the same time do it one after another.
+  ///
+  /// - Throws: where a later version of this software has brought it further.
+  static func bring(_ connection: PostgresConnection) throws {
+    if try version(connection) == steps.count { return }
+    // A lock of the session: it holds over all steps, and goes with the connection where this process dies.
+    try connection.run("SET statement_timeout = '15min'; SET lock_timeout = '5min'")
+    _ = try connection.query("SELECT pg_advisory_lock($1::int, 1)", [.integer(Int64(lockKey))])
+    let found = try version(connection)
+    for number in found..<max(found, steps.count) { try take(number, connection) }
+    _ = try connection.query("SELECT pg_advisory_unlock($1::int, 1)", [.integer(Int64(lockKey))])
+    try connection.run("SET statement_timeout = '30s'; SET lock_timeout = '10s'")
+  }
+
+  /// How often a step is begun that others' transactions keep from being taken.
+  private static let maximumTries = 20
+
+  /// Takes a step, wholly or not at all; again where it and transactions of processes that are at work waited for each other.
+  private static func take(_ number: Int, _ connection: PostgresConnection) throws {
+    for attempt in 1... {
+      do {
+        try connection.run("BEGIN")
+        try connection.run(steps[number].statements)
+        try steps[number].fill?(connection)
+        _ = try connection.query("INSERT INTO lazaret.versions (version) VALUES ($1)", [.integer(Int64(number + 1))])
+        return try connection.run("COMMIT")
+      } catch {
+        // The connection is closed where that fails, which undoes it too.
+        try? connection.run("ROLLBACK")
+        guard (error as? PostgresFailure)?.isConflict == true, attempt < maximumTries else { throw error }
+      }
+    }
+  }
+
+  /// The version of a database; 0 where it has nothing of ours.
+  private static func version(_ connection: PostgresConnection) throws -> Int {
+    let table = try connection.query("SELECT to_regclass('lazaret.versions') IS NOT NULL")
+    guard try table.text(0, 0) == "t" else { return 0 }
+    let versions = try connection.query("SELECT coalesce(max(version), 0) FROM lazaret.versions")
+    let version = Int(try versions.integer(0, 0))
+    guard (0...steps.count).contains(version) else {
+      throw InboxError(
+        .records, operation: operation,
+        detail: "its database is of version \(version), and this software knows versions up to \(steps.count)",
+        hint: "Use the version of Lazaret that brought it there, or a later one.")
+    }
+    return version
+  }
+
+  /// Lets one transaction at a time take room of the inbox; the lock ends with it.
+  static func lockRoom(_ connection: PostgresConnection) throws {
+    _ = try connection.query("SELECT pg_advisory_xact_lock($1::int, 2)", [.integer(Int64(lockKey))])
+  }
+
+  /// Lets one transaction at a time remove a bundle; the lock ends with it.
+  static func lockRemovals(_ connection: PostgresConnection) throws {
+    _ = try connection.query("SELECT pg_advisory_xact_lock($1::int, 3)", [.integer(Int64(lockKey))])
+  }
+
+  // Texts compare by their bytes, as SQLite's do. Functions have a search path of their own, so that no other schema's
+  // tables or operators come in.
+  private static let first = """
+    CREATE SCHEMA IF NOT EXISTS lazaret;
+    CREATE TABLE lazaret.versions (version integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now());
+    CREATE TABLE lazaret.place (one boolean PRIMARY KEY DEFAULT true CHECK (one), id text NOT NULL);
+
+    CREATE TABLE lazaret.senders (
+      name text COLLATE "C" PRIMARY KEY, quota bigint NOT NULL, token bytea NOT NULL UNIQUE, created bigint NOT NULL,
+      revoked bigint, used bigint NOT NULL DEFAULT 0
+    ) WITH (fillfactor = 50);
+
+    CREATE TABLE lazaret.uploads (
+      ordinal bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text COLLATE "C" NOT NULL UNIQUE,
+      sender text COLLATE "C" NOT NULL REFERENCES lazaret.senders (name), length bigint NOT NULL, state text NOT NULL,
+      bundle text COLLATE "C", expires bigint NOT NULL, content text NOT NULL
+    ) WITH (fillfactor = 70);
+    CREATE INDEX uploads_open ON lazaret.uploads (sender) WHERE state = 'open';
+    CREATE INDEX uploads_over ON lazaret.uploads (sender, ordinal) WHERE state <> 'open';
+    CREATE INDEX uploads_by_end ON lazaret.uploads (expires) WHERE state <> 'open';
+    CREATE INDEX uploads_by_bundle ON lazaret.uploads (bundle) WHERE bundle IS NOT NULL;
+
+    CREATE TABLE lazaret.bundles (
+      id text COLLATE "C" PRIMARY KEY, sender text COLLATE "C" NOT NULL REFERENCES lazaret.senders (name),
+      sha256 text COLLATE "C" NOT NULL, bytes bigint NOT NULL, date text COLLATE "C" NOT NULL, state text NOT NULL,
+      damage text COLLATE "C", placed bigint, words text COLLATE "C" NOT NULL, summary text NOT NULL, details text NOT NULL,
+      UNIQUE (sender, sha256, bytes)
+    );
+    CREATE INDEX bundles_by_date ON lazaret.bundles (date DESC, id DESC);
+    CREATE INDEX bundles_by_state ON lazaret.bundles (state, date DESC, id DESC);
+    CREATE INDEX bundles_by_damage ON lazaret.bundles (damage, date DESC, id DESC) WHERE damage IS NOT NULL;
+
+    CREATE TABLE lazaret.sightings (
+      store text COLLATE "C" PRIMARY KEY, damage text COLLATE "C" NOT NULL, exact text NOT NULL, version text COLLATE "C",
+      date text COLLATE "C" NOT NULL, bundle text NOT NULL, content text NOT NULL
+    );
+    CREATE INDEX sightings_by_damage ON lazaret.sightings (damage, date);
+    CREATE TABLE lazaret.damages (damage text COLLATE "C" PRIMARY KEY, latest text COLLATE "C" NOT NULL)
+      WITH (fillfactor = 70);
+    CREATE INDEX damages_by_date ON lazaret.damages (latest DESC, damage);
+
+    CREATE TABLE lazaret.jobs (
+      id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, kind text NOT NULL, bundle text COLLATE "C" NOT NULL,
+      state text NOT NULL, attempts bigint NOT NULL DEFAULT 0, excused bigint NOT NULL DEFAULT 0,
+      interrupted bigint NOT NULL DEFAULT 0, not_before bigint NOT NULL DEFAULT 0, lease_ends bigint NOT NULL DEFAULT 0,
+      owner text, code text, words text, date text NOT NULL, UNIQUE (bundle, kind)
+    ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+    CREATE INDEX jobs_waiting ON lazaret.jobs (not_before, id) WHERE state = 'waiting';
+    CREATE INDEX jobs_running ON lazaret.jobs (not_before, id) WHERE state = 'running';
+    CREATE INDEX jobs_failed ON lazaret.jobs (id) WHERE state = 'failed';
+
+    CREATE TABLE lazaret.tallies (kind text NOT NULL, name text COLLATE "C" NOT NULL, part text COLLATE "C", n bigint NOT NULL)
+      WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);
+    CREATE INDEX tallies_by_name ON lazaret.tallies (kind, name);
+
+    CREATE FUNCTION lazaret.count_upload() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    DECLARE before bigint := 0; after bigint := 0;
+    BEGIN
+      IF TG_OP <> 'INSERT' AND OLD.state = 'open' THEN before := OLD.length; END IF;
+      IF TG_OP <> 'DELETE' AND NEW.state = 'open' THEN after := NEW.length; END IF;
+      IF before <> after THEN
+        UPDATE lazaret.senders SET used = used + after - before WHERE name = coalesce(NEW.sender, OLD.sender);
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER count_upload AFTER INSERT OR DELETE OR UPDATE OF state, length ON lazaret.uploads
+      FOR EACH ROW EXECUTE FUNCTION lazaret.count_upload();
+
+    CREATE FUNCTION lazaret.count_bundle() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    DECLARE before bigint := 0; after bigint := 0;
+    BEGIN
+      IF TG_OP <> 'INSERT' THEN before := OLD.bytes + coalesce(OLD.placed, 0); END IF;
+      IF TG_OP <> 'DELETE' THEN after := NEW.bytes + coalesce(NEW.placed, 0); END IF;
+      IF before <> after THEN
+        UPDATE lazaret.senders SET used = used + after - before WHERE name = coalesce(NEW.sender, OLD.sender);
+      END IF;
+      IF TG_OP = 'UPDATE' AND OLD.state = NEW.state AND OLD.damage IS NOT DISTINCT FROM NEW.damage THEN RETURN NULL; END IF;
+      IF TG_OP <> 'INSERT' THEN
+        INSERT INTO lazaret.tallies VALUES ('bundles', OLD.state, NULL, -1);
+        IF OLD.damage IS NOT NULL THEN INSERT INTO lazaret.tallies VALUES ('kept', OLD.damage, NULL, -1); END IF;
+      END IF;
+      IF TG_OP <> 'DELETE' THEN
+        INSERT INTO lazaret.tallies VALUES ('bundles', NEW.state, NULL, 1);
+        IF NEW.damage IS NOT NULL THEN INSERT INTO lazaret.tallies VALUES ('kept', NEW.damage, NULL, 1); END IF;
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER count_bundle AFTER INSERT OR DELETE OR UPDATE OF bytes, placed, state, damage ON lazaret.bundles
+      FOR EACH ROW EXECUTE FUNCTION lazaret.count_bundle();
+
+    CREATE FUNCTION lazaret.count_job() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    BEGIN
+      IF TG_OP = 'UPDATE' AND OLD.state = NEW.state THEN RETURN NULL; END IF;
+      IF TG_OP <> 'INSERT' THEN INSERT INTO lazaret.tallies VALUES ('jobs', OLD.state, NULL, -1); END IF;
+      IF TG_OP <> 'DELETE' THEN INSERT INTO lazaret.tallies VALUES ('jobs', NEW.state, NULL, 1); END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER count_job AFTER INSERT OR DELETE OR UPDATE OF state ON lazaret.jobs
+      FOR EACH ROW EXECUTE FUNCTION lazaret.count_job();
+
+    CREATE FUNCTION lazaret.count_sighting() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    BEGIN
+      IF TG_OP <> 'INSERT' THEN
+        INSERT INTO lazaret.tallies VALUES ('seen', OLD.damage, OLD.version, -1);
+        IF TG_OP = 'DELETE' OR OLD.damage <> NEW.damage THEN
+          DELETE FROM lazaret.damages WHERE damage = OLD.damage;
+          INSERT INTO lazaret.damages SELECT damage, date FROM lazaret.sightings WHERE damage = OLD.damage
+            ORDER BY date DESC LIMIT 1 ON CONFLICT (damage) DO UPDATE SET latest = excluded.latest;
+        END IF;
+      END IF;
+      IF TG_OP <> 'DELETE' THEN
+        INSERT INTO lazaret.tallies VALUES ('seen', NEW.damage, NEW.version, 1);
+        INSERT INTO lazaret.damages AS known VALUES (NEW.damage, NEW.date)
+          ON CONFLICT (damage) DO UPDATE SET latest = excluded.latest WHERE known.latest < excluded.latest;
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER count_sighting AFTER INSERT OR DELETE OR UPDATE ON lazaret.sightings
+      FOR EACH ROW EXECUTE FUNCTION lazaret.count_sighting();
+
+    -- Words are found by their groups of three letters where the server has them; else each row is looked at.
+    DO $$
+    DECLARE place text;
+    BEGIN
+      BEGIN
+        CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA lazaret;
+      EXCEPTION WHEN OTHERS THEN NULL;
+      END;
+      SELECT nspname INTO place FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+        WHERE extname = 'pg_trgm';
+      IF place IS NOT NULL THEN
+        EXECUTE format('CREATE INDEX bundles_by_words ON lazaret.bundles USING gin (words %I.gin_trgm_ops)', place);
+      END IF;
+    END $$;
+    """
+
+  // Lists by keys, and related damage by the marks of its fingerprint.
+  private static let second = """
+    CREATE INDEX bundles_of_sender ON lazaret.bundles (sender, date DESC, id DESC);
+    DROP INDEX lazaret.jobs_failed;
+    CREATE INDEX jobs_by_state ON lazaret.jobs (state, id);
+    CREATE TABLE lazaret.damage_bands (
+      band bigint NOT NULL, damage text COLLATE "C" NOT NULL, PRIMARY KEY (band, damage)
+    );
+    """
+
+  // What was removed, and when.
+  private static let third = """
+    CREATE TABLE lazaret.removals (
+      number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, bundle text COLLATE "C" NOT NULL, date text NOT NULL,
+      rule text NOT NULL, sender text NOT NULL, arrived text NOT NULL, sha256 text NOT NULL, damage text, bytes bigint NOT NULL,
+      cleared boolean NOT NULL DEFAULT false
+    );
+    CREATE INDEX removals_not_cleared ON lazaret.removals (number) WHERE NOT cleared;
+    CREATE INDEX removals_by_bundle ON lazaret.removals (bundle);
+    """
+
+  // What all senders use together, which took longer the more there are. The trigger keeps other writers out until it is filled.
+  private static let sixth = """
+    CREATE FUNCTION lazaret.count_used() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+    DECLARE before bigint := 0; after bigint := 0;
+    BEGIN
+      IF TG_OP <> 'INSERT' THEN before := OLD.used; END IF;
+      IF TG_OP <> 'DELETE' THEN after := NEW.used; END IF;
+      IF before <> after THEN INSERT INTO lazaret.tallies VALUES ('used', 'bytes', NULL, after - before); END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER count_used AFTER INSERT OR DELETE OR UPDATE OF used ON lazaret.senders
+      FOR EACH ROW EXECUTE FUNCTION lazaret.count_used();
+    INSERT INTO lazaret.tallies SELECT 'used', 'bytes', NULL, sum(used)::bigint FROM lazaret.senders HAVING sum(used) <> 0;
+    """
+
+  // When a bundle was last sent.
+  private static let fifth = """
+    ALTER TABLE lazaret.bundles ADD COLUMN received text COLLATE "C";
+    """
+
+  // Which jobs wait for their surroundings; uploads that are not over, page by page.
+  private static let eighth = """
+    ALTER TABLE lazaret.jobs ADD COLUMN hindered boolean NOT NULL DEFAULT false;
+    CREATE INDEX jobs_hindered ON lazaret.jobs (code) WHERE hindered;
+    CREATE INDEX uploads_open_by_id ON lazaret.uploads (id) WHERE state = 'open';
+    """
+
+  // Which version salvaged a bundle, and bundles that are salvaged again together.
+  private static let fourth = """
+    ALTER TABLE lazaret.bundles ADD COLUMN salvaged_by text COLLATE "C";
+    CREATE TABLE lazaret.batches (
+      number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, damage text COLLATE "C" NOT NULL, version text NOT NULL,
+      date text NOT NULL, total bigint NOT NULL
+    );
+    CREATE INDEX batches_by_damage ON lazaret.batches (damage, number);
+    CREATE TABLE lazaret.batch_items (
+      batch bigint NOT NULL, bundle text COLLATE "C" NOT NULL, change text, before text, after text,
+      recovered_before bigint, doubtful_before bigint, lost_before bigint, recovered_after bigint, doubtful_after bigint,
+      lost_after bigint, PRIMARY KEY (batch, bundle)
+    );
+    CREATE INDEX batch_items_open ON lazaret.batch_items (bundle, batch) WHERE change IS NULL;
+    """
+}

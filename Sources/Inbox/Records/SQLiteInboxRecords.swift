@@ -1,0 +1,443 @@
+internal import Foundation
+internal import GRDB
+package import Platform
+
+/// The records of an inbox in its database file.
+package struct SQLiteInboxRecords: InboxRecords {
+  let database: InboxDatabase
+
+  /// The records in a file.
+  package init(_ database: InboxDatabase) { self.database = database }
+
+  // MARK: Senders
+
+  package func add(_ sender: InboxSender, tokenSum: [UInt8]) throws(InboxError) {
+    try sender.checkName()
+    try database.write("add a sender") { database in
+      guard
+        try Row.fetchOne(database, sql: "SELECT 1 FROM senders WHERE name = ?", arguments: [sender.name]) == nil
+      else { throw InboxError.senderExists }
+      try database.execute(
+        sql: "INSERT INTO senders (name, quota, token, created) VALUES (?, ?, ?, ?)",
+        arguments: [sender.name, sender.quota, Data(tokenSum), sender.created.secondsSince1970])
+    }
+  }
+
+  package func senders() throws(InboxError) -> [InboxSender] {
+    try database.read("list the senders") { database in
+      try Row.fetchAll(database, sql: "SELECT name, quota, created, revoked FROM senders ORDER BY name").map(
+        Self.sender)
+    }
+  }
+
+  package func senders(after name: String?, limit: Int) throws(InboxError) -> [InboxSenderUsage] {
+    try database.read("list the senders") { database in
+      try Row.fetchAll(
+        database,
+        sql: """
+          SELECT name, quota, created, revoked,
+            coalesce((SELECT n FROM tallies WHERE kind = 'used' AND tallies.name = senders.name AND part = ''), 0) AS used
+            FROM senders WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2
+          """, arguments: [name, max(0, limit)]
+      ).map { InboxSenderUsage(sender: Self.sender($0), used: $0["used"]) }
+    }
+  }
+
+  package func sender(withTokenSum sum: [UInt8]) throws(InboxError) -> (sum: [UInt8], sender: InboxSender)? {
+    try database.read("look for the sender") { database in
+      try Row.fetchOne(
+        database,
+        sql: "SELECT token, name, quota, created, revoked FROM senders WHERE token = ? AND revoked IS NULL",
+        arguments: [Data(sum)]
+      ).map { row in
+        let token: Data = row["token"]
+        return (sum: [UInt8](token), sender: Self.sender(row))
+      }
+    }
+  }
+
+  private static func sender(_ row: Row) -> InboxSender {
+    let revoked: Int64? = row["revoked"]
+    return InboxSender(
+      name: row["name"], quota: row["quota"], created: Timestamp(secondsSince1970: row["created"]),
+      revoked: revoked.map { Timestamp(secondsSince1970: $0) })
+  }
+
+  package func revokeSender(_ name: String, at date: Timestamp) throws(InboxError) {
+    try database.write("revoke a token") { database in
+      try database.execute(
+        sql: "UPDATE senders SET revoked = coalesce(revoked, ?) WHERE name = ?",
+        arguments: [date.secondsSince1970, name])
+      guard database.changesCount > 0 else { throw InboxError.senderUnknown }
+    }
+  }
+
+  package func usage() throws(InboxError) -> [String: Int64] {
+    try database.read("add up what is kept") { try InboxDatabase.counts("used", $0) }
+  }
+
+  package func usedBytes() throws(InboxError) -> Int64 {
+    try database.read("add up what is kept") { try InboxDatabase.count("all", "used", $0) }
+  }
+
+  /// What there is of a quota, for bundles as they arrived and what was placed of them, and the whole length of uploads that are
+  /// not over.
+  private static func room(of sender: String, quota: Int64, _ database: Database) throws -> InboxRoom {
+    InboxRoom(
+      quota: quota, used: try InboxDatabase.count("used", sender, database),
+      totalUsed: try InboxDatabase.count("all", "used", database))
+  }
+
+  // MARK: Uploads
+
+  package func admit(
+    _ upload: InboxUpload, quota: Int64, limits: InboxLimits
+  ) throws(InboxError) -> InboxAdmission {
+    try database.write("begin the upload") { database in
+      if let sum = upload.sha256,
+        let bundle = try String.fetchOne(
+          database, sql: "SELECT id FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
+          arguments: [upload.sender, sum, upload.length])
+      {
+        try Self.noteReceived(bundle, at: upload.created, database)
+        return .known(try Self.known(upload, bundle, database))
+      }
+      let open =
+        try Int.fetchOne(
+          database, sql: "SELECT count(*) FROM uploads WHERE state = 'open' AND sender = ?",
+          arguments: [upload.sender]) ?? 0
+      let room = try Self.room(of: upload.sender, quota: quota, database)
+      let admission = room.admission(of: upload, open: open, limits)
+      guard admission == .begun else { return admission }
+      try database.execute(
+        sql: """
+          INSERT INTO uploads (id, sender, length, position, sha256, state, expires, content) VALUES (?, ?, ?, 0, ?, 'open', ?, ?)
+          """,
+        arguments: [
+          upload.id, upload.sender, upload.length, upload.sha256, upload.expires, try InboxRecordText.text(upload),
+        ])
+      return .begun
+    }
+  }
+
+  /// Notes that a bundle was sent again, for retention.
+  private static func noteReceived(_ bundle: String, at date: String, _ database: Database) throws {
+    try database.execute(
+      sql: "UPDATE bundles SET received = max(coalesce(received, date), ?) WHERE id = ?", arguments: [date, bundle])
+  }
+
+  /// The upload that became a bundle; where that was forgotten meanwhile, the one that is announced takes its place.
+  private static func known(_ upload: InboxUpload, _ bundle: String, _ database: Database) throws -> InboxUpload {
+    if let known = try String.fetchOne(
+      database,
+      sql: """
+        SELECT content FROM uploads WHERE bundle = ? AND sender = ? AND state = 'finished' ORDER BY rowid LIMIT 1
+        """,
+      arguments: [bundle, upload.sender])
+    {
+      return try InboxRecordText.value(InboxUpload.self, known)
+    }
+    var upload = upload
+    upload.finish(as: bundle)
+    try database.execute(
+      sql: """
+        INSERT INTO uploads (id, sender, length, position, sha256, state, bundle, expires, content)
+          VALUES (?, ?, ?, ?, ?, 'finished', ?, ?, ?)
+        """,
+      arguments: [
+        upload.id, upload.sender, upload.length, upload.length, upload.sha256, bundle, upload.expires,
+        try InboxRecordText.text(upload),
+      ])
+    return upload
+  }
+
+  package func pruneUploads(at date: Timestamp) throws(InboxError) {
+    try database.write("forget old uploads") { database in
+      try database.execute(
+        sql: "DELETE FROM uploads WHERE state <> 'open' AND expires <= ?", arguments: [date.secondsSince1970])
+      try database.execute(
+        sql: """
+          DELETE FROM uploads WHERE rowid IN (
+            SELECT rowid FROM (
+              SELECT rowid, row_number() OVER (PARTITION BY sender ORDER BY rowid DESC) AS place FROM uploads
+                WHERE state <> 'open'
+            ) WHERE place > ?)
+          """, arguments: [InboxUpload.maximumEnded])
+    }
+  }
+
+  // MARK: Room
+
+  package func room(of sender: String, totalBytes: Int64) throws(InboxError) -> Int64 {
+    try database.read("look for room") { try Self.room(of: sender, totalBytes: totalBytes, $0) }
+  }
+
+  private static func room(of sender: String, totalBytes: Int64, _ database: Database) throws -> Int64 {
+    let quota = try Int64.fetchOne(database, sql: "SELECT quota FROM senders WHERE name = ?", arguments: [sender]) ?? 0
+    return try room(of: sender, quota: quota, database).left(of: totalBytes)
+  }
+
+  package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
+    try database.write("note what is placed") { database in
+      guard
+        let row = try Row.fetchOne(
+          database, sql: "SELECT sender, coalesce(placed, 0) AS placed FROM bundles WHERE id = ?", arguments: [bundle])
+      else { return true }
+      let before: Int64 = row["placed"]
+      if let totalBytes, bytes > before {
+        guard bytes - before <= (try Self.room(of: row["sender"], totalBytes: totalBytes, database)) else {
+          return false
+        }
+      }
+      try database.execute(sql: "UPDATE bundles SET placed = ? WHERE id = ?", arguments: [bytes, bundle])
+      return true
+    }
+  }
+
+  package func placed(of bundle: String) throws(InboxError) -> Int64? {
+    try database.read("look what is placed") { database in
+      try Int64.fetchOne(database, sql: "SELECT placed FROM bundles WHERE id = ?", arguments: [bundle])
+    }
+  }
+
+  package func upload(_ id: String) throws(InboxError) -> InboxUpload? {
+    try database.read("look for the upload") { try Self.upload(id, $0) }
+  }
+
+  private static func upload(_ id: String, _ database: Database) throws -> InboxUpload? {
+    try String.fetchOne(database, sql: "SELECT content FROM uploads WHERE id = ?", arguments: [id])
+      .map { try InboxRecordText.value(InboxUpload.self, $0) }
+  }
+
+  private func change(
+    _ operation: String, _ id: String, _ change: (inout InboxUpload) -> Void
+  ) throws(InboxError) {
+    try database.write(operation) { database in
+      guard var upload = try Self.upload(id, database) else { return }
+      change(&upload)
+      try Self.save(upload, database)
+    }
+  }
+
+  private static func save(_ upload: InboxUpload, _ database: Database) throws {
+    try database.execute(
+      sql: "UPDATE uploads SET position = ?, state = ?, bundle = ?, expires = ?, content = ? WHERE id = ?",
+      arguments: [
+        upload.offset, upload.state.rawValue, upload.bundle, upload.expires, try InboxRecordText.text(upload),
+        upload.id,
+      ])
+  }
+
+  package func advance(_ id: String, to offset: Int64, expires: Timestamp) throws(InboxError) {
+    try change("note how much has come", id) { upload in
+      upload.offset = offset
+      upload.expires = expires.secondsSince1970
+    }
+  }
+
+  @discardableResult
+  package func drop(_ id: String) throws(InboxError) -> Bool {
+    try database.write("end the upload") { database in
+      guard var upload = try Self.upload(id, database), upload.state == .open else { return false }
+      upload.state = .dropped
+      try Self.save(upload, database)
+      return true
+    }
+  }
+
+  package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
+    try database.read("list the uploads") { database in
+      // A negative limit is none.
+      try String.fetchAll(
+        database, sql: "SELECT content FROM uploads WHERE state = 'open' ORDER BY rowid LIMIT ?",
+        arguments: [limit.map { max(0, $0) } ?? -1]
+      ).map { try InboxRecordText.value(InboxUpload.self, $0) }
+    }
+  }
+
+  package func openUploads(after id: String?, limit: Int) throws(InboxError) -> [InboxUpload] {
+    try database.read("list the uploads") { database in
+      try String.fetchAll(
+        database, sql: "SELECT content FROM uploads WHERE state = 'open' AND id > ? ORDER BY id LIMIT ?",
+        arguments: [id ?? "", max(0, limit)]
+      ).map { try InboxRecordText.value(InboxUpload.self, $0) }
+    }
+  }
+
+  package func finish(_ id: String, as bundle: InboxBundle) throws(InboxError) -> InboxBundle {
+    try database.write("note the bundle") { database in
+      let over = InboxError.noBundle("note the bundle")
+      guard var upload = try Self.upload(id, database) else { throw over }
+      switch upload.state {
+      case .open: break
+      case .finished:
+        guard let known = upload.bundle, let bundle = try Self.bundle(known, database) else { throw over }
+        return bundle
+      case .dropped: throw over
+      }
+      let known = try String.fetchOne(
+        database, sql: "SELECT content FROM bundles WHERE sender = ? AND sha256 = ? AND bytes = ?",
+        arguments: [bundle.sender, bundle.sha256, bundle.bytes])
+      let kept = try known.map { try InboxRecordText.value(InboxBundle.self, $0) } ?? bundle
+      if known == nil {
+        try database.execute(
+          sql: """
+            INSERT INTO bundles (id, sender, sha256, bytes, date, state, words, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+          arguments: [
+            bundle.id, bundle.sender, bundle.sha256, bundle.bytes, bundle.date, bundle.state.rawValue, bundle.words,
+            try InboxRecordText.text(bundle),
+          ])
+      }
+      if known != nil { try Self.noteReceived(kept.id, at: bundle.date, database) }
+      upload.finish(as: kept.id)
+      try Self.save(upload, database)
+      return kept
+    }
+  }
+
+  // MARK: Bundles
+
+  package func bundleIDs() throws(InboxError) -> [String: Bool] {
+    try database.read("list the bundles") { database in
+      try Row.fetchAll(database, sql: "SELECT id, placed IS NOT NULL AS known FROM bundles")
+        .reduce(into: [:]) { known, row in known[row["id"]] = row["known"] }
+    }
+  }
+
+  package func bundleIDs(in state: InboxBundle.State) throws(InboxError) -> [String] {
+    try database.read("list the bundles") { database in
+      try String.fetchAll(
+        database, sql: "SELECT id FROM bundles WHERE state = ? ORDER BY date, id", arguments: [state.rawValue])
+    }
+  }
+
+  package func known(_ ids: [String]) throws(InboxError) -> Set<String> {
+    try database.read("look for bundles") { database in
+      let statement = try database.makeStatement(sql: "SELECT 1 FROM bundles WHERE id = ?")
+      return Set(try ids.filter { try Int.fetchOne(statement, arguments: [$0]) != nil })
+    }
+  }
+
+  package func bundle(_ id: String) throws(InboxError) -> InboxBundle? {
+    try database.read("look for the bundle") { try Self.bundle(id, $0) }
+  }
+
+  private static func bundle(_ id: String, _ database: Database) throws -> InboxBundle? {
+    try String.fetchOne(database, sql: "SELECT content FROM bundles WHERE id = ?", arguments: [id])
+      .map { try InboxRecordText.value(InboxBundle.self, $0) }
+  }
+
+  package func entry(_ id: String) throws(InboxError) -> InboxEntry? {
+    try database.read("look for the bundle") { database in
+      try Self.bundle(id, database).map { try Self.entry($0, database) }
+    }
+  }
+
+  static func entry(_ bundle: InboxBundle, _ database: Database) throws -> InboxEntry {
+    InboxEntry(bundle: bundle, jobs: try SQLiteJobQueue.jobs(of: bundle.id, database))
+  }
+
+  package func bundleCount() throws(InboxError) -> Int { try bundleCounts().values.reduce(0, +) }
+
+  package func bundleCounts() throws(InboxError) -> [InboxBundle.State: Int] {
+    try database.read("count the bundles") { try InboxDatabase.counts("bundles", $0) }
+      .reduce(into: [:]) { counts, count in
+        if let state = InboxBundle.State(rawValue: count.key) { counts[state] = Int(count.value) }
+      }
+  }
+
+  package func save(_ bundle: InboxBundle) throws(InboxError) {
+    try database.write("note what became of the bundle") { try Self.save(bundle, $0) }
+  }
+
+  private static func save(_ bundle: InboxBundle, _ database: Database) throws {
+    try database.execute(
+      sql: "UPDATE bundles SET state = ?, damage = ?, words = ?, content = ? WHERE id = ?",
+      arguments: [
+        bundle.state.rawValue, bundle.fingerprint?.group, bundle.words, try InboxRecordText.text(bundle), bundle.id,
+      ])
+  }
+
+  /// Changes a bundle that is there.
+  static func change(_ id: String, _ database: Database, _ change: (inout InboxBundle) -> Void) throws {
+    guard var bundle = try bundle(id, database) else { return }
+    change(&bundle)
+    try save(bundle, database)
+  }
+
+  package func change(_ id: String, _ change: (inout InboxBundle) -> Void) throws(InboxError) {
+    try database.write("note what became of the bundle") { try Self.change(id, $0, change) }
+  }
+
+  package func remove(_ bundle: String) throws(InboxError) {
+    try database.write("forget the bundle") { try Self.forget(bundle, $0) }
+  }
+
+  /// Forgets a bundle, and the uploads that became it.
+  static func forget(_ bundle: String, _ database: Database) throws {
+    for var upload in try String.fetchAll(
+      database, sql: "SELECT content FROM uploads WHERE bundle = ?", arguments: [bundle]
+    ).map({ try InboxRecordText.value(InboxUpload.self, $0) }) {
+      upload.state = .dropped
+      upload.bundle = nil
+      try Self.save(upload, database)
+    }
+    try database.execute(sql: "DELETE FROM bundles WHERE id = ?", arguments: [bundle])
+  }
+}
+
+extension SQLiteInboxRecords {
+  /// In how many bundles words are looked for at a time: no index finds them.
+  package static let maximumLooked = 10_000
+
+  package func entries(
+    _ filter: InboxFilter, after key: InboxKey?, limit: Int
+  ) throws(InboxError) -> InboxList<InboxEntry> {
+    // A text is bound up to its first NUL, which no name has: it would be another's name.
+    guard ![filter.group, filter.sender].contains(where: { $0?.utf8.contains(0) == true }) else {
+      return InboxList([InboxEntry](), limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
+    }
+    // Only what is asked for is in the statement, so that an index can serve it.
+    var (conditions, arguments) = (["true"], [(any DatabaseValueConvertible)?]())
+    func add(_ condition: String, _ values: any DatabaseValueConvertible...) {
+      conditions.append(condition)
+      arguments += values.map { .some($0) }
+    }
+    if let key { add("(date, id) < (?, ?)", key.date, key.id) }
+    if let group = filter.group { add("damage = ?", group) }
+    if let state = filter.state { add("state = ?", state.rawValue) }
+    if let sender = filter.sender { add("sender = ?", sender) }
+    let rest = "FROM bundles WHERE \(conditions.joined(separator: " AND ")) ORDER BY date DESC, id DESC LIMIT ?"
+    let most = max(0, limit) + 1
+    let words = filter.words.lowercased()
+    return try database.read("list the bundles") { [arguments] database in
+      guard !words.isEmpty else {
+        let entries = try String.fetchAll(
+          database, sql: "SELECT \(Self.summary) \(rest)", arguments: StatementArguments(arguments + [most])
+        ).map { try Self.entry(try InboxRecordText.value(InboxBundle.self, $0), database) }
+        return InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
+      }
+      var entries: [InboxEntry] = []
+      var edge: InboxKey?
+      var looked = 0
+      let content = try database.makeStatement(sql: "SELECT \(Self.summary) FROM bundles WHERE id = ?")
+      let rows = try Row.fetchCursor(
+        database, sql: "SELECT id, date, instr(words, ?) > 0 AS fits \(rest)",
+        arguments: StatementArguments([words] + arguments + [Self.maximumLooked]))
+      while entries.count < most, let row = try rows.next() {
+        looked += 1
+        if looked == Self.maximumLooked { edge = InboxKey(date: row["date"], id: row["id"]) }
+        let id: String = row["id"]
+        guard row["fits"], let text = try String.fetchOne(content, arguments: [id]) else { continue }
+        entries.append(try Self.entry(try InboxRecordText.value(InboxBundle.self, text), database))
+      }
+      var list = InboxList(entries, limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
+      list.next = list.next ?? edge
+      return list
+    }
+  }
+
+  /// A bundle without its files and without the account of its salvage.
+  private static let summary = "json_set(json_remove(content, '$.account'), '$.files', json('[]'))"
+}

@@ -1,0 +1,205 @@
+internal import Foundation
+internal import Lazaret
+internal import PersistentStore
+package import Platform
+internal import SQLiteFormat
+internal import Salvage
+internal import SupportBundle
+internal import SystemPackage
+
+/// What a worker does with one bundle: hostile bytes are only ever read here.
+package struct BundleWork: Sendable {
+  private let order: WorkOrder
+  private let surroundings: Surroundings
+
+  /// The work of an order.
+  package init(_ order: WorkOrder, surroundings: Surroundings = .machine) {
+    self.order = order
+    self.surroundings = surroundings
+  }
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+  private static let operation = "open the bundle"
+
+  /// Does it, and tells what came of it; an error is a result too.
+  package func run() -> WorkResult {
+    do {
+      guard let home = order.home.path, InboxFolders.isID(order.bundle) else {
+        throw InboxError(.worker, operation: Self.operation, detail: "the order makes no sense")
+      }
+      let folder = InboxFolders(home: home).bundle(order.bundle)
+      // One worker at a time: one that is given up may not be dead yet. The folder's own lock is taken by the quarantine.
+      let guarded = InboxFolders(home: home).work(order.bundle)
+      try fileSystem.makeDirectory(guarded, permissions: .ownerReadWriteExecute)
+      let lock = try FolderLock(guarded, in: fileSystem)
+      let result = try work(home, folder)
+      _ = consume lock
+      return result
+    } catch {
+      return WorkResult(failure: WorkResult.Failure(error))
+    }
+  }
+
+  private func work(_ home: FilePath, _ folder: FilePath) throws -> WorkResult {
+    switch order.kind {
+    case .open: return WorkResult(opened: try open(home))
+    case .salvage:
+      return WorkResult(salvaged: try salvage(folder))
+    }
+  }
+
+  // MARK: Opening
+
+  private func open(_ home: FilePath) throws -> WorkResult.Opened {
+    let folders = InboxFolders(home: home)
+    let folder = folders.bundle(order.bundle)
+    let (bag, unpacking) = (folders.bag(order.bundle), folder.appending(".unpacking"))
+    let received = folders.received(order.bundle, encrypted: order.isEncrypted)
+    // What an earlier attempt left: the bundle as it was received is the only thing that counts.
+    for name in try fileSystem.entries(of: folder) where folder.appending(name) != received {
+      try fileSystem.removeTree(folder.appending(name))
+    }
+    let bundle = try BundleReader(
+      identities: try identities(), limits: order.unpacking, surroundings: surroundings
+    ).unpack(received, into: unpacking)
+    try fileSystem.rename(unpacking, to: bag)
+    try fileSystem.synchronizeDirectory(folder)
+    let data = bag.appending("data")
+    let facts = try facts(in: data)
+    var opened = WorkResult.Opened(
+      level: bundle.level.rawValue, app: bounded(bundle.app ?? facts?.app), store: bounded(bundle.store) ?? "store",
+      files: bundle.files.prefix(InboxBundle.maximumFiles).map { .init(name: $0.name, bytes: $0.bytes) },
+      fileCount: bundle.files.count, facts: facts, account: try account(in: data))
+    if let main = storePath(bundle, facts, data) {
+      opened.quarantineID = try place(main, facts, folder)
+    }
+    return opened
+  }
+
+  private func identities() throws -> [AgeIdentity] {
+    guard let path = order.identity?.path else { return [] }
+    let bytes = try Self.given { try fileSystem.contents(of: path, limit: 1 << 20) }
+    return try AgeIdentity.identities(in: String(decoding: bytes, as: UTF8.self))
+  }
+
+  /// Reads what the server gave besides the bundle; that it is not there is no fault of the bundle.
+  private static func given<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as any ReportableError where !error.isEnvironmental {
+      throw InboxError(
+        .given, because: error, operation: "read the key and the models", details: .init(isEnvironmental: true))
+    }
+  }
+
+  private func bounded(_ text: String?) -> String? { text.map { String(printable($0).prefix(200)) } }
+
+  /// What the bundle says of its store; nil where it says nothing that can be read.
+  private func facts(in data: FilePath) throws -> BundleFacts? {
+    guard let bytes = try contents("facts.json", upTo: 1 << 20, in: data) else { return nil }
+    // A bundle whose facts cannot be read is shown without them.
+    guard var facts = try? JSONDecoder().decode(BundleFacts.self, from: Data(bytes)) else { return nil }
+    facts.app = bounded(facts.app)
+    facts.store = bounded(facts.store) ?? ""
+    facts.quarantineID = bounded(facts.quarantineID)
+    facts.verdict = bounded(facts.verdict) ?? ""
+    facts.reason = bounded(facts.reason) ?? ""
+    facts.cause = bounded(facts.cause)
+    facts.modelVersion = bounded(facts.modelVersion)
+    facts.modelChecksum = bounded(facts.modelChecksum)
+    facts.date = bounded(facts.date) ?? ""
+    facts.damagedTables = facts.damagedTables.prefix(200).compactMap(bounded)
+    facts.pageStates = Dictionary(
+      facts.pageStates.sorted { $0.key < $1.key }.prefix(50).map { (bounded($0.key) ?? "", $0.value) },
+      uniquingKeysWith: { first, _ in first })
+    facts.versions.app = bounded(facts.versions.app)
+    facts.versions.library = bounded(facts.versions.library) ?? ""
+    facts.versions.sqlite = bounded(facts.versions.sqlite)
+    facts.versions.storeWrittenBySQLite = bounded(facts.versions.storeWrittenBySQLite)
+    facts.versions.operatingSystem = bounded(facts.versions.operatingSystem) ?? ""
+    return facts
+  }
+
+  /// What the salvage report in the bundle says; nil where there is none that can be read.
+  private func account(in data: FilePath) throws -> BundleAccount? {
+    guard let bytes = try contents("salvage.json", upTo: 32 << 20, in: data) else { return nil }
+    // A report of another version, or of none, is left to the reader of the bag.
+    guard let report = try? JSONDecoder().decode(SalvageReport.self, from: Data(bytes)) else { return nil }
+    return BundleAccount(report)
+  }
+
+  private func contents(_ name: String, upTo limit: Int, in data: FilePath) throws -> [UInt8]? {
+    let path = data.appending(name)
+    guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular,
+      status.size <= limit
+    else { return nil }
+    return try fileSystem.contents(of: path, limit: limit)
+  }
+
+  /// The main file of the store, one of those that were unpacked.
+  private func storePath(_ bundle: ReceivedBundle, _ facts: BundleFacts?, _ data: FilePath) -> FilePath? {
+    if let name = facts?.storePath, name.hasPrefix("store/"), bundle.files.contains(where: { $0.name == name }) {
+      return data.pushing(FilePath(name))
+    }
+    let name = bundle.files.first { $0.name.hasPrefix("store/") && $0.name.hasSuffix(".sqlite") }?.name
+    return name.map { data.pushing(FilePath($0)) }
+  }
+
+  /// Moves the store of the bag into quarantine beside it, with a receipt of our own.
+  private func place(_ main: FilePath, _ facts: BundleFacts?, _ folder: FilePath) throws -> String {
+    let store = StoreFileSet(main: main)
+    let place = StoreFileSet(main: folder.appending(plainName(main)))
+    for member in try store.members(in: fileSystem) {
+      try fileSystem.rename(member.path, to: place.path(of: member.part))
+    }
+    try fileSystem.synchronizeDirectory(folder)
+    let words =
+      facts.map { "The sender's app found it \($0.verdict) (\($0.reason))." } ?? "It was sent without a verdict."
+    // The home's own catalogue is out of a worker's reach: the server adds to it.
+    let quarantines = Quarantines(home: folder, surroundings: surroundings)
+    let stored = try quarantines.add(
+      place.main, reason: printable(words), appVersion: facts?.versions.app)
+    let quarantine = QuarantineFolder(
+      folder.appending(QuarantineFolder.name), surroundings: surroundings)
+    let lock = try quarantine.salvageLock()
+    try quarantine.update(stored.id) { receipt in
+      let date = Timestamp(order.date) ?? surroundings.now()
+      receipt.add(
+        Receipt.Moment(.received, at: date, words: "From \(printable(order.sender)), in the bundle \(order.bundle)."))
+    }
+    _ = consume lock
+    return stored.id
+  }
+
+  /// The name of the store's file, safe in every way, with an extension by which it is a store.
+  private func plainName(_ main: FilePath) -> String {
+    let stem = (main.stem ?? "Store").unicodeScalars.prefix(60).map { scalar -> Character in
+      switch scalar {
+      case "a"..."z", "A"..."Z", "0"..."9", "-", "_": Character(scalar)
+      default: "_"
+      }
+    }
+    return (stem.isEmpty ? "Store" : String(stem)) + ".sqlite"
+  }
+
+  // MARK: Salvaging
+
+  private func salvage(_ folder: FilePath) throws -> WorkResult.Salvaged {
+    guard let id = order.quarantineID else {
+      throw InboxError(.worker, operation: "salvage the store", detail: "the order names no store")
+    }
+    let path = folder.appending(QuarantineFolder.name).appending("\(id).sqlite")
+    let models = try Self.given {
+      try order.models.compactMap(\.path).map { try AppModel.load($0, order: order.versionOrder) }
+    }
+    // Of a damaged store too its metadata tells which model it is of, where that can be read.
+    let model = AppModel.fitting(models, path, in: fileSystem)
+    // No kit and no backup of the home is taken for one of a store that was sent.
+    let result = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model)
+    let known = result.stored.receipt?.salvage
+    // Of another version: that of an attempt of this one which was killed is none to compare it with.
+    let before = ([known?.result].compactMap(\.self) + (known?.others ?? []).reversed())
+      .first { $0.evidence?.library != LibraryVersion.current }
+    return WorkResult.Salvaged(before: before.map { SalvageCount($0) }, after: SalvageCount(result.result))
+  }
+}

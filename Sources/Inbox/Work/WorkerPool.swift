@@ -1,0 +1,500 @@
+internal import Dispatch
+internal import Foundation
+internal import Lazaret
+internal import Platform
+import SupportBundle
+package import SystemPackage
+
+/// The workers of an inbox: a few at a time, each a process of its own, one job each.
+package final class WorkerPool: Sendable {
+  /// What workers are told besides their job.
+  package struct Options: Sendable {
+    /// How many work at a time; 0 where others do all the work.
+    package var count: Int
+
+    /// The file with the secret keys; nil for none.
+    package var identity: FilePath?
+
+    /// The files of the app's models.
+    package var models: [FilePath]
+
+    /// The names of a model's versions, oldest first.
+    package var versionOrder: [String]?
+
+    /// What each may use.
+    package var resources: WorkLimits
+
+    /// The most bytes that one bundle unpacks to.
+    package var unpackedBytes: Int64
+
+    /// The most bytes for each packed one.
+    package var unpackedRatio: Int64
+
+    /// The most files of a bundle.
+    package var unpackedEntries: Int
+
+    /// How many seconds a job is kept for its worker without a sign of life.
+    package var leaseSeconds: Int64
+
+    /// Whether this is the process that receives, which holds the lock of the inbox; others only work.
+    package var receives: Bool
+
+    /// How long passes between two looks at what has arrived, and at what is to go.
+    package var pause: Duration
+
+    /// Which bundles are kept, which the process that receives sees to; nil for all.
+    package var retention: InboxRetention?
+
+    /// Told what became of the bundles by these rules, each time; nil for no one.
+    package var onPruning: (@Sendable (InboxPruning) -> Void)?
+
+    /// Told what a part of the work cannot be done for, once, and with nil when it can be done again.
+    package var onTrouble: (@Sendable (Part, (any Error)?) -> Void)?
+
+    /// A part of the work.
+    package enum Part: String, Sendable, CaseIterable {
+      case jobs
+
+      /// Making bundles of what has arrived, and the storage that they are kept in.
+      case receiving
+
+      /// Removing what is over, left over, or no longer kept by the rules.
+      case removing
+    }
+
+    /// Options.
+    package init(
+      count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
+      resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
+      unpackedEntries: Int = 100_000, leaseSeconds: Int64 = 60, receives: Bool = true, pause: Duration = .seconds(15),
+      retention: InboxRetention? = nil, onPruning: (@Sendable (InboxPruning) -> Void)? = nil,
+      onTrouble: (@Sendable (Part, (any Error)?) -> Void)? = nil
+    ) {
+      self.count = count
+      self.identity = identity
+      self.models = models
+      self.versionOrder = versionOrder
+      self.resources = resources
+      self.unpackedBytes = unpackedBytes
+      self.unpackedRatio = unpackedRatio
+      self.unpackedEntries = unpackedEntries
+      self.leaseSeconds = leaseSeconds
+      self.receives = receives
+      self.pause = pause
+      self.retention = retention
+      self.onPruning = onPruning
+      self.onTrouble = onTrouble
+    }
+  }
+
+  let inbox: Inbox
+  let options: Options
+  private let runner: any WorkRunner
+  private let owner: String
+  let isStopping = Mutex(false)
+  private let threads = DispatchGroup()
+  private let wake: WorkerWake
+
+  /// The words of what keeps a part of the work from being done now.
+  private let troubles = Mutex<[Options.Part: String]>([:])
+
+  /// How many jobs in succession could not be done in an outage.
+  private let outages = Mutex(0)
+
+  /// A pool that does nothing yet.
+  ///
+  /// - Parameter runner: does the work.
+  package init(_ inbox: Inbox, options: Options, runner: any WorkRunner) {
+    self.inbox = inbox
+    self.options = options
+    self.runner = runner
+    wake = WorkerWake(count: max(1, options.count))
+    // By the lock there is one that receives: what has its name at the start was left by one that is no more. Of the
+    // others no two have the same name, not even one after another.
+    let host = ProcessInfo.processInfo.hostName
+    owner =
+      options.receives
+      ? inbox.frontEnd.map { "front end:\($0)" } ?? "machine:" + host
+      : "worker:\(host):\(UniversalIdentifier.random())"
+  }
+
+  private var queue: any JobQueue { inbox.queue }
+  var now: Timestamp { inbox.surroundings.now() }
+
+  /// Begins to work: what a process that died had begun comes first.
+  ///
+  /// Where it receives too, the caller holds the lock of the inbox.
+  package func start() throws {
+    try queue.release(owner: owner, at: now)
+    inbox.changes.listen { [wake] in wake.signal() }
+    for number in 0..<max(1, options.count) {
+      threads.enter()
+      WorkThread.start(named: "lazaret.inbox.\(number)") { [self] in
+        work()
+        threads.leave()
+      }
+    }
+    guard options.receives else { return }
+    if inbox.storage.isShared { repeatedly(.receiving) { [inbox] in try inbox.goOn() } }
+    repeatedly(.removing, removal())
+  }
+
+  /// Does a part of the work now and then, on a thread of its own: it waits for no job, and no job for it.
+  private func repeatedly(_ part: Options.Part, _ body: @escaping @Sendable () throws -> Void) {
+    threads.enter()
+    WorkThread.start(named: "lazaret.inbox.\(part.rawValue)") { [self] in
+      while !isEnding {
+        trying(part, body)
+        let next = ContinuousClock.now + options.pause
+        while ContinuousClock.now < next, !isEnding { Thread.sleep(forTimeInterval: 0.2) }
+      }
+      threads.leave()
+    }
+  }
+
+  /// How many bundles are removed by the rules in one round.
+  private static let mostPruned = 1000
+
+  /// What removes what is over, left over, or no longer kept by the rules; each in its time.
+  private func removal() -> @Sendable () throws -> Void {
+    let next = Mutex((cleaning: ContinuousClock.now, pruning: ContinuousClock.now))
+    return { [self] in
+      if next.withLock({ $0.cleaning <= .now }) {
+        next.withLock { $0.cleaning = .now + .seconds(600) }
+        try inbox.expireUploads()
+        try inbox.storage.removeLeftovers(inbox.records)
+      }
+      if let retention = options.retention, next.withLock({ $0.pruning <= .now }) {
+        let pruning = try inbox.prune(retention, limit: Self.mostPruned) { [self] in isEnding }
+        // The others have their turn soon, unless something is in the way.
+        let isWhole = pruning.removed.count < Self.mostPruned || !pruning.failures.isEmpty
+        next.withLock { $0.pruning = .now + .seconds(isWhole ? 3600 : 0) }
+        options.onPruning?(pruning)
+      }
+    }
+  }
+
+  private var isEnding: Bool { isStopping.withLock { $0 } }
+
+  /// Does something that is tried again later where it cannot be done now, which is told once.
+  private func trying(_ part: Options.Part, _ body: () throws -> Void) {
+    do {
+      try body()
+      if troubles.withLock({ $0.removeValue(forKey: part) }) != nil { options.onTrouble?(part, nil) }
+    } catch {
+      let words = (error as? any ReportableError)?.code ?? "unforeseen"
+      let isNew = troubles.withLock { $0.updateValue(words, forKey: part) != words }
+      if isNew { options.onTrouble?(part, error) }
+    }
+  }
+
+  /// Ends the workers, and waits for that; what they were at is begun anew at the next start.
+  package func stop() {
+    isStopping.withLock { $0 = true }
+    for _ in 0..<max(1, options.count) { wake.signal() }
+    threads.wait()
+  }
+
+  private func work() {
+    while !isEnding {
+      var hasWorked = false
+      // Whatever is the matter, a job that was begun comes back when its lease ends.
+      trying(.jobs) {
+        guard options.count > 0, let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) else {
+          return
+        }
+        hasWorked = true
+        try work(at: job)
+      }
+      if hasWorked {
+        waitInOutage()
+      } else {
+        wake.wait(atMost: .milliseconds(1000))
+      }
+    }
+  }
+
+  /// Waits in an outage, longer each time and at most a minute: the other jobs would fare no better.
+  private func waitInOutage() {
+    let faults = outages.withLock { $0 }
+    guard faults > 0 else { return }
+    let seconds: Int = min(60, 1 << min(faults - 1, 6))
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end, !isStopping.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.2) }
+  }
+
+  /// Does one job, if there is one that can be done now; for tests.
+  ///
+  /// - Returns: whether there was one.
+  package func workOnce() throws -> Bool {
+    guard let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) else { return false }
+    try work(at: job)
+    return true
+  }
+
+  private func work(at job: InboxJob) throws {
+    guard let bundle = try inbox.records.bundle(job.bundle) else {
+      try queue.remove(of: job.bundle)
+      return
+    }
+    inbox.changes.tell()
+    guard let outcome = try ended(job, bundle) else { return }
+    if case .outage = outcome {
+      outages.withLock { $0 += 1 }
+    } else {
+      outages.withLock { $0 = 0 }
+    }
+    guard let state = try queue.end(job, outcome, at: now) else { return }
+    if !inbox.storage.isShared {
+      // The lock of this job is not held any more; where that cannot be removed, the next start does it.
+      try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work(job.bundle))
+    }
+    if state == .failed, try inbox.records.bundle(job.bundle)?.state == .refused {
+      try inbox.removePlaced(of: job.bundle)
+    }
+    inbox.changes.tell()
+  }
+
+  /// Has a job done once; an error is an outcome too.
+  private func ended(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome? {
+    do {
+      return inbox.storage.isShared ? try attemptShared(job, bundle) : try attempt(job, bundle, in: inbox.folders)
+    } catch let error as any ReportableError {
+      let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
+      // The bundle is not at fault where the records or the files of this process could not be used: here nothing reads into it.
+      let isOurs = error is FileError || (error as? InboxError)?.kind == .records
+      return error.isEnvironmental || isOurs ? .outage(failure) : worth(job, failure)
+    }
+  }
+
+  /// Has a job done once, and says what came of it; nil where its lease was lost meanwhile.
+  ///
+  /// - Parameters:
+  ///   - folders: where it is worked at.
+  ///   - making: what is made; nil where what was made stays where it was made.
+  ///   - before: the files that were there before, with their SHA-256.
+  func attempt(
+    _ job: InboxJob, _ bundle: InboxBundle, in folders: InboxFolders, making: BundleMaking? = nil,
+    before: [String: String] = [:]
+  ) throws -> InboxJobOutcome? {
+    let placed = try inbox.records.placed(of: bundle.id) ?? 0
+    // What opening it placed before is placed anew.
+    let room =
+      try inbox.records.room(of: bundle.sender, totalBytes: inbox.limits.totalBytes)
+      + (job.kind == .open ? placed : 0)
+    guard room >= Self.leastRoom else { return .failed(Self.noRoom) }
+    try inbox.surroundings.fileSystem.makeDirectory(folders.work(bundle.id))
+    let order = order(job, bundle, room, folders)
+    let watch = RoomWatch(
+      inbox, bundle.id, in: folders, room: room, before: try inbox.workingBytes(of: bundle.id, in: folders))
+    let lease = JobLease(until: now.secondsSince1970 + options.leaseSeconds)
+    let result: WorkResult?
+    do throws(InboxError) {
+      result = try run(job, order, watch, lease)
+    } catch {
+      guard try isOurs(job, lease) else { return nil }
+      return try settled(of: bundle, in: folders) ? failed(error, job, order) : .failed(Self.noRoom)
+    }
+    // One whose lease is lost changes nothing any more: another may be at the bundle.
+    guard try isOurs(job, lease) else { return nil }
+    guard try settled(of: bundle, in: folders), !watch.isOver else { return .failed(Self.noRoom) }
+    guard let result else { return Self.cancelled }
+    if let failed = failure(result, order) { return failed }
+    guard let making else { return try outcome(result.opened, result.salvaged, of: job, bundle, archive: nil) }
+    // What was made while a model was changed is not what its sum says.
+    guard try self.making(job, of: bundle) == making else { return Self.modelsChanged }
+    let made = MadeResult(
+      folders: folders, opened: result.opened, salvaged: result.salvaged,
+      placedBytes: try inbox.placedBytes(of: bundle.id, in: folders),
+      before: before)
+    return try holding(job, lease) { () throws -> InboxJobOutcome? in
+      guard made.opened?.isPlausible != false else { return Self.senseless }
+      let stored = try inbox.storage.keep(made, of: making)
+      guard try isOurs(job, lease) else { return nil }
+      return try outcome(stored.opened, stored.salvaged, of: job, bundle, archive: stored.archive)
+    }
+  }
+
+  static let cancelled = InboxJobOutcome.putBack(
+    .init(code: "cancelled", words: "The inbox was ended meanwhile."))
+
+  private static let modelsChanged = InboxJobOutcome.putBack(
+    .init(code: InboxError.Kind.worker.rawValue, words: "The models were changed meanwhile."))
+
+  private func run(
+    _ job: InboxJob, _ order: WorkOrder, _ watch: RoomWatch, _ lease: JobLease
+  ) throws(InboxError) -> WorkResult? {
+    var beaten = ContinuousClock.now
+    return try runner.run(order) {
+      guard beaten.duration(to: .now) > .seconds(options.leaseSeconds) / 4 else { return }
+      beaten = .now
+      goOn(with: job, lease)
+    } isCancelled: { [self] in
+      isStopping.withLock { $0 } || watch.isOver || lease.isLost
+    }
+  }
+
+  /// What a job makes of a bundle as it and the models are now.
+  func making(_ job: InboxJob, of bundle: InboxBundle) throws -> BundleMaking {
+    // Nothing that is opened depends on a model.
+    let models =
+      job.kind == .salvage
+      ? try BundleMaking.mark(of: options.models, order: options.versionOrder, in: inbox.surroundings.fileSystem) : ""
+    return try BundleMaking(job.kind, of: bundle, models: models)
+  }
+
+  /// Whether a job is still leased, which it is for a while then.
+  func isOurs(_ job: InboxJob, _ lease: JobLease) throws(InboxError) -> Bool {
+    if lease.isLost { return false }
+    return try queue.extend(job, for: options.leaseSeconds, at: now)
+  }
+
+  /// Goes on with a lease.
+  func goOn(with job: InboxJob, _ lease: JobLease) {
+    let start = now.secondsSince1970
+    do {
+      if try queue.extend(job, for: options.leaseSeconds, at: now) {
+        lease.extend(until: start + options.leaseSeconds)
+      } else {
+        lease.lose()
+      }
+    } catch {
+      // The records cannot be reached now: another may take the job once the lease has ended.
+      if lease.ends < now.secondsSince1970 { lease.lose() }
+    }
+  }
+
+  /// What an error of the runner's means for a job.
+  private func failed(_ error: InboxError, _ job: InboxJob, _ order: WorkOrder) -> InboxJobOutcome {
+    if error.kind == .fileSize, order.resources.fileBytes < options.resources.fileBytes { return .failed(Self.noRoom) }
+    let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
+    return error.isEnvironmental ? .hindered(failure) : worth(job, failure)
+  }
+
+  /// Counts what is placed of a bundle now; false where quota or inbox do not leave it, and then all of it is gone.
+  private func settled(of bundle: InboxBundle, in folders: InboxFolders) throws -> Bool {
+    let placed = try inbox.placedBytes(of: bundle.id, in: folders)
+    if try inbox.records.place(placed, of: bundle.id, totalBytes: inbox.limits.totalBytes) { return true }
+    try inbox.removePlaced(of: bundle.id)
+    return false
+  }
+
+  /// Less room than this is none: no bundle unpacks to less.
+  private static let leastRoom: Int64 = 64 << 10
+
+  static let noRoom = InboxBundle.Failure(
+    code: InboxError.Kind.room.rawValue,
+    words: "What it unpacks to, or what is salvaged of it, is more than the sender's quota or the inbox leaves.")
+
+  /// What kills a worker does so again, mostly: one more try, in case it was the machine.
+  private func worth(_ job: InboxJob, _ failure: InboxBundle.Failure) -> InboxJobOutcome {
+    job.counted < 2 ? .tryAgain(failure) : .failed(failure)
+  }
+
+  private func order(
+    _ job: InboxJob, _ bundle: InboxBundle, _ room: Int64, _ folders: InboxFolders
+  ) -> WorkOrder {
+    var resources = options.resources
+    resources.fileBytes = min(resources.fileBytes, UInt64(RoomWatch.working(room)))
+    return WorkOrder(
+      kind: job.kind, home: PathText(folders.root.removingLastComponent()), bundle: bundle.id, sender: bundle.sender,
+      date: bundle.date,
+      isEncrypted: bundle.isEncrypted, identity: bundle.isEncrypted ? options.identity.map { PathText($0) } : nil,
+      models: options.models.map { PathText($0) }, versionOrder: options.versionOrder,
+      quarantineID: bundle.quarantineID, unpackedBytes: min(options.unpackedBytes, room),
+      unpackedRatio: options.unpackedRatio, unpackedEntries: entries(room), resources: resources,
+      result: PathText(folders.work(bundle.id).appending("\(job.id).json")))
+  }
+
+  /// Whether a bundle was refused because less is left than every bundle may unpack to.
+  private func isForLackOfRoom(_ failure: WorkResult.Failure, _ order: WorkOrder) -> Bool {
+    guard failure.code == "archive-too-large" else { return false }
+    return order.unpackedBytes < options.unpackedBytes && failure.words.contains("\(order.unpackedBytes) bytes")
+      || order.unpackedEntries < options.unpackedEntries && failure.words.contains("\(order.unpackedEntries) files")
+  }
+
+  /// How many files and folders fit into so much room, each with what a file system takes for one.
+  private func entries(_ room: Int64) -> Int { Int(min(Int64(options.unpackedEntries), room / Inbox.leastBytes)) }
+
+  /// What a failure that a worker tells means for its job; nil where it tells of none.
+  private func failure(_ result: WorkResult, _ order: WorkOrder) -> InboxJobOutcome? {
+    guard let failure = result.failure else { return nil }
+    if isForLackOfRoom(failure, order) { return .failed(Self.noRoom) }
+    let told = InboxBundle.Failure(
+      code: String(failure.code.prefix(100)), words: String(printable(failure.words).prefix(600)))
+    // Another worker, one of a server that was killed, is at it still.
+    if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
+    guard failure.isEnvironmental else { return .failed(told) }
+    return ContentFault.has(failure.code) ? .tryAgain(told) : .hindered(told)
+  }
+
+  private static let senseless = InboxJobOutcome.failed(
+    .init(code: InboxError.Kind.worker.rawValue, words: "The worker's result makes no sense."))
+
+  /// Notes what was made.
+  ///
+  /// - Parameter archive: where the files are kept; nil where they lie in the home.
+  func outcome(
+    _ opened: WorkResult.Opened?, _ salvaged: WorkResult.Salvaged?, of job: InboxJob, _ bundle: InboxBundle,
+    archive: InboxBundle.Archive?
+  ) throws -> InboxJobOutcome {
+    guard job.kind == .open else {
+      guard let salvaged, salvaged.isPlausible else { return Self.senseless }
+      if let archive {
+        // Of another content than it was made of it is none.
+        try inbox.records.change(bundle.id) { if $0.opened == bundle.opened { $0.salvaged = archive } }
+      }
+      try inbox.records.noteSalvage(of: bundle.id, before: salvaged.before, after: salvaged.after)
+      return .done
+    }
+    guard let opened, opened.isPlausible else { return Self.senseless }
+    var bundle = bundle
+    if let archive {
+      try inbox.records.change(bundle.id) { current in
+        if current.opened != archive { current.salvaged = nil }
+        current.opened = archive
+        current.note(opened)
+        bundle = current
+      }
+    } else {
+      bundle.note(opened)
+      try inbox.records.save(bundle)
+    }
+    if let fingerprint = bundle.fingerprint {
+      try inbox.records.note(
+        InboxSighting(
+          bundle: bundle.id, store: Self.mark(of: bundle), fingerprint: fingerprint,
+          appVersion: bundle.facts?.versions.app, date: bundle.date))
+    }
+    if bundle.quarantineID != nil {
+      if archive == nil { try inbox.catalogueStores() }
+      // It is another store than the one that may have been salvaged of it before.
+      try queue.restart(.salvage, of: bundle.id, at: now)
+    }
+    return .done
+  }
+
+  /// What tells the store of a bundle from others: its name in its owner's quarantine, and its size, as far as they are known.
+  private static func mark(of bundle: InboxBundle) -> String {
+    guard let facts = bundle.facts, let id = facts.quarantineID else { return bundle.id }
+    let parts = [bundle.sender, facts.app ?? "", facts.store, id, String(facts.bytes)]
+    let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
+    return FileDigest(of: Array(text.utf8)).hexadecimal
+  }
+}
+
+extension InboxBundle {
+  fileprivate mutating func note(_ opened: WorkResult.Opened) {
+    level = opened.level
+    app = opened.app
+    store = opened.store
+    files = opened.files
+    fileCount = opened.fileCount
+    facts = opened.facts
+    account = opened.account
+    quarantineID = opened.quarantineID
+    fingerprint = opened.facts.map { DamageFingerprint($0) }
+    failure = nil
+    state = opened.quarantineID == nil ? .unpacked : .quarantined
+  }
+}

@@ -1,0 +1,127 @@
+package import HTTPServer
+import Platform
+
+/// The page on which an action is asked for: what it will do, what can be chosen, and a button.
+///
+/// Nothing is done by looking at it.
+package struct ActionForm: InspectorPage {
+  /// Something that can be chosen.
+  package enum Choice: Sendable {
+    case pick(name: String, label: String, options: [(value: String, label: String)])
+
+    /// Yes or no; one that is required has to be ticked before anything is done.
+    case flag(name: String, label: String, about: String, isRequired: Bool, isTicked: Bool = false)
+
+    /// A line of text, which may stay empty.
+    case text(name: String, label: String, about: String)
+  }
+
+  package let title: String
+
+  /// The store that it is done to.
+  package let store: ListedStore
+
+  /// Where the form goes.
+  package let target: RequestTarget
+
+  /// What it will do, a sentence each.
+  package let does: [String]
+
+  /// What the button says.
+  package let button: String
+
+  /// Whether it cannot be taken back.
+  package var isFinal = false
+
+  /// Why it cannot be done now; nil where it can.
+  package var obstacle: Problem?
+
+  /// What helps in its stead where it cannot be done: what a link says, and where it leads; nil where nothing is known.
+  package var instead: (words: String, target: RequestTarget)?
+
+  /// What can be chosen.
+  package var choices: [Choice] = []
+
+  /// What is shown between the sentences and the choices, and what programs are told of it.
+  package var preview: (html: HTML, json: any Encodable & Sendable)?
+
+  package init(_ title: String, of store: ListedStore, _ action: String, does: [String], button: String) {
+    self.title = title
+    self.store = store
+    target = .store(store.id, action)
+    self.does = does
+    self.button = button
+  }
+
+  package var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  /// Writes what it will do, what can be chosen, and where the form goes.
+  package func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "title": title, "store": store.id.text, "does": does, "final": isFinal, "obstacle": obstacle, "choices": choices,
+      "preview": preview?.json, "action": target,
+    ])
+  }
+
+  package func content(_ frame: PageFrame) -> HTML {
+    let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
+    let ask: HTML
+    if let obstacle {
+      let way: HTML =
+        instead.map { "<p><a class=\"button main\" href=\"\($0.target)\">\($0.words)</a></p>" } ?? .empty
+      ask = obstacle.note + way
+    } else if !frame.allowsActions {
+      ask = .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    } else {
+      let style = isFinal ? "danger" : "main"
+      ask = frame.form(
+        target,
+        """
+        \(choices.map(Self.field))<p class="row"><button class="\(style)">\(button)</button>\
+        <a class="button" href="\(RequestTarget.store(store.id))">Cancel</a></p>
+        """)
+    }
+    return """
+      <h1>\(title)</h1><p class="soft">\(store.name) · \(Words.size(store.bytes))</p>
+      <section class="panel"><h2>What this does</h2><ul class="plain-words">\(sentences)</ul>\(preview?.html ?? .empty)\(ask)</section>
+      """
+  }
+
+  /// A choice as a field of a form.
+  static func field(_ choice: Choice) -> HTML {
+    switch choice {
+    case .pick(let name, let label, let options):
+      let list = options.map { option -> HTML in "<option value=\"\(option.value)\">\(option.label)</option>" }
+      return "<p><label><span>\(label)</span><select name=\"\(name)\">\(list)</select></label></p>"
+    case .flag(let name, let label, let about, let isRequired, let isTicked):
+      let required: HTML = isRequired ? " required" : isTicked ? " checked" : ""
+      let small: HTML = about.isEmpty ? .empty : "<small>\(about)</small>"
+      return """
+        <div class="choices"><label><input type="checkbox" name="\(name)" value="yes"\(required)>\
+        <span class="said">\(label)\(small)</span></label></div>
+        """
+    case .text(let name, let label, let about):
+      let small: HTML = about.isEmpty ? .empty : "<small class=\"soft\">\(about)</small>"
+      return """
+        <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" autocomplete="off" spellcheck="false"></label>\(small)</p>
+        """
+    }
+  }
+}
+
+extension ActionForm.Choice: Encodable {
+  /// Writes what can be chosen, with the values of its field.
+  package func encode(to encoder: any Encoder) throws {
+    switch self {
+    case .pick(let name, let label, let options):
+      let options = options.map { ["value": $0.value, "label": $0.label] }
+      try encoder.encode(["name": name, "label": label, "options": options])
+    case .flag(let name, let label, let about, let isRequired, let isTicked):
+      try encoder.encode([
+        "name": name, "label": label, "about": about, "required": isRequired, "ticked": isTicked, "options": ["yes"],
+      ])
+    case .text(let name, let label, let about):
+      try encoder.encode(["name": name, "label": label, "about": about, "required": false])
+    }
+  }
+}

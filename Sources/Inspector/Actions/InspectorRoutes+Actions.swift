@@ -1,0 +1,138 @@
+import HTTPServer
+import Lazaret
+
+extension InspectorRoutes {
+  /// What can be done: each with a page that says what it will do, and a POST that does it.
+  mutating func addActions(_ parts: InspectorParts) {
+    let quarantined = QuarantineActions(parts)
+    add(
+      "salvage", "Makes a clean store of a quarantined one, or of a live store, which is quarantined first.",
+      parts.catalogue, quarantined.salvageForm,
+      QuarantineActions.salvageFields
+    ) {
+      try quarantined.salvage($0, $1)
+    }
+    add(
+      "install", "Installs what was salvaged at the app's path.", parts.catalogue, quarantined.installForm,
+      QuarantineActions.installFields
+    ) {
+      try quarantined.install($0, $1)
+    }
+    add(
+      "release", "Puts a quarantined store back.", parts.catalogue, quarantined.releaseForm,
+      QuarantineActions.releaseFields
+    ) {
+      try quarantined.release($0, $1)
+    }
+    add(
+      "discard", "Removes a quarantined store for good.", parts.catalogue, quarantined.discardForm,
+      QuarantineActions.discardFields
+    ) {
+      try quarantined.discard($0, $1)
+    }
+    let backup = BackupActions(parts)
+    add(
+      "backup", "Backs up a live store.", parts.catalogue, backup.createForm, BackupActions.createFields
+    ) { try backup.create($0, $1) }
+    add(
+      "quarantine", "Moves a live store into quarantine.", parts.catalogue, backup.quarantineForm,
+      BackupActions.quarantineFields
+    ) {
+      try backup.quarantine($0, $1)
+    }
+    add(
+      "verify", "Proves a backup.", parts.catalogue, backup.verifyForm, BackupActions.verifyFields
+    ) { try backup.verify($0, $1) }
+    add(
+      "restore", "Restores a backup over the store that it was taken of.", parts.catalogue, backup.restoreForm, []
+    ) { store, _ in
+      try backup.restore(store)
+    }
+    addRepair(parts)
+    action("/work/{job}/cancel", about: "Ends a job; everything is left as it was.", .identifier) { _, _, id in
+      let job = try parts.work.cancel(id)
+      return .running(job)
+    }
+    page("/work/{job}", about: "How far a job is, or what came of it.", .identifier) { _, id in
+      guard let job = parts.work.job(id) else { throw Refusal(.notFound, "there is no such job any more") }
+      return JobPage(job: job)
+    }
+  }
+
+  /// The repair of live stores: what they lack of their own model, and what their records contradict of it.
+  private mutating func addRepair(_ parts: InspectorParts) {
+    let repair = RepairActions(parts)
+    add(
+      "repair", "Adds what a sound live store lacks of its own version of the model, on a copy.", parts.catalogue,
+      repair.repairForm, RepairActions.repairFields
+    ) { try repair.repair($0, $1) }
+    add("check", "Compares the records of a live store with its own model.", parts.catalogue, repair.checkForm, []) {
+      store, _ in
+      try repair.check(store)
+    }
+    page(
+      "/stores/{id}/repaired",
+      about: "What the last repair of a store did, where its original is, and how it is undone.",
+      .store
+    ) { _, id in try RepairedPage(parts.catalogue.store(id), parts) }
+  }
+
+  /// Adds an action on a store, and the page that asks for it.
+  mutating func add(
+    _ name: String, _ about: String, _ catalogue: StoreCatalogue,
+    _ form: @escaping @Sendable (ListedStore, Bool) throws -> ActionForm, _ fields: [DocumentedRoute.Field],
+    _ perform: @escaping @Sendable (ListedStore, FormData) throws -> ActionAnswer
+  ) {
+    page("/stores/{id}/\(name)", about: "Asks before: \(about)", .store) { _, id in
+      let store = try catalogue.store(id)
+      var form = try form(store, true)
+      if catalogue.isCopy(store) { form.obstacle = .copy }
+      return form
+    }
+    action("/stores/{id}/\(name)", about: about, .store, fields: fields) { _, data, id in
+      let store = try catalogue.store(id)
+      // What the page would refuse to offer is not done either.
+      if catalogue.isCopy(store) { throw Problem.copy.refusal }
+      if let obstacle = try form(store, false).obstacle { throw obstacle.refusal }
+      return try perform(store, data)
+    }
+  }
+}
+
+extension Problem {
+  /// That a store is a copy, where anything that is done to it would be lost.
+  fileprivate static let copy = Problem(
+    .conflict, code: "bundle-copy", title: "Not here.",
+    detail: "The bundle lies in object storage, and what is here is a copy of its store.",
+    hint: "Download the bundle, and work on its store where it is yours.")
+
+  /// The problem as what is thrown in answer to an action that cannot be done now.
+  var refusal: Refusal { Refusal(.conflict, detail.hasSuffix(".") ? String(detail.dropLast()) : detail) }
+}
+
+/// One job: how far it is, or what came of it.
+struct JobPage: InspectorPage {
+  let job: RunningWork.Job
+
+  var title: String { job.title }
+  var section: PageSection { .work }
+  var crumbs: [Crumb] { [Crumb("Running work", .to("work"))] }
+
+  func encode(to encoder: any Encoder) throws { try job.encode(to: encoder) }
+
+  func content(_ frame: PageFrame) -> HTML {
+    guard !job.isRunning else {
+      return """
+        <div data-events="\(frame.events)"><h1>\(title)</h1>\(job.html(frame, isLinked: false))\
+        <p class="soft">It goes on while you look at other pages.</p>\
+        <noscript><p><a href="\(frame.target)">Look again</a></p></noscript></div>
+        """
+    }
+    let next: HTML =
+      job.state == .done
+      ? "<a class=\"button main\" href=\"\(job.target)\">See what came of it</a>"
+      : "<a class=\"button\" href=\"\(job.target)\">Back</a>"
+    let time: HTML = job.ended.map { "<p class=\"soft\">\(Words.time($0, now: frame.now))</p>" } ?? .empty
+    return "<h1>\(title)</h1>\(job.html(frame, isLinked: false))\(time)<p class=\"row\">\(next)</p>"
+  }
+}

@@ -1,0 +1,280 @@
+import Backup
+package import HTTPServer
+import Lazaret
+import Platform
+import SystemPackage
+
+/// What can be done with a quarantined store.
+struct QuarantineActions: Sendable {
+  private let parts: InspectorParts
+
+  init(_ parts: InspectorParts) { self.parts = parts }
+
+  /// The quarantined store that something is done to.
+  ///
+  /// - Parameter includingMissing: whether that can be done where only its receipt is left.
+  private func stored(_ store: ListedStore, includingMissing: Bool = false) throws -> QuarantinedStore {
+    guard let stored = store.quarantined else { throw Refusal(.notFound, "this is no quarantined store") }
+    if !includingMissing { try store.requireFiles() }
+    return stored
+  }
+
+  // MARK: Salvage
+
+  static let salvageFields: [DocumentedRoute.Field] = [
+    .init("model", "The name of the model that the app has now; what the store says of itself if empty."),
+    .init("deleted", "\"yes\" to look for deleted records too."),
+    .init("backup", "The identifier of a backup that lost records are taken from; \"newest\" for a live store."),
+    .init("install", "\"yes\" to install what was salvaged of a live store at the app's path."),
+  ]
+
+  @Sendable func salvageForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    if case .live = store.kind { return try LiveSalvageActions(parts).form(store) }
+    let stored = try stored(store)
+    var form = ActionForm(
+      "Salvage", of: store, "salvage",
+      does: [
+        "Reads every page of the quarantined store. Not a byte of it changes.",
+        "Makes a clean store of every record that is still there, and checks it.",
+        stored.receipt?.salvage?.result == nil
+          ? "Puts it beside the quarantined store, with a report. Nothing is installed."
+          : "What was salvaged before stays. The better result is the one to install, and the page says how they differ.",
+      ], button: "Salvage")
+    form.choices = [
+      .pick(
+        name: "model", label: "Model",
+        options: parts.modelOptions(
+          for: stored.files, sums: stored.receipt?.files.map(\.sha256) ?? [])),
+      .flag(
+        name: "deleted", label: "Look for deleted records too",
+        about: "They are set aside, and never installed.", isRequired: false),
+    ]
+    let backups = try self.backups(of: stored)
+    if !backups.isEmpty {
+      let options =
+        backups.prefix(50).map { backup in
+          (
+            value: backup.id.text,
+            label: "\(backup.date.map(Words.date) ?? backup.id.text), \(Words.size(backup.bytes))"
+          )
+        } + [(value: "", label: "None")]
+      form.choices.append(.pick(name: "backup", label: "Take what is lost from a backup", options: options))
+    }
+    return form
+  }
+
+  /// The backups of the same store from which records could be taken.
+  private func backups(of stored: QuarantinedStore) throws -> [ListedStore] {
+    guard let stem = stored.receipt?.originalPath.path?.stem else { return [] }
+    return try parts.catalogue.backups().filter { listed in
+      guard let (backup, place) = listed.backup else { return false }
+      return place.path.lastComponent?.string == stem && backup.isWhole && !backup.isApart
+        && backup.exclusion(from: stored.evidence) == nil
+    }
+  }
+
+  func salvage(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    if case .live = store.kind { return try LiveSalvageActions(parts).salvage(store, form) }
+    let stored = try stored(store)
+    let model = try parts.model(form["model"])
+    var options = QuarantineSalvageOptions(findsDeleted: form["deleted"] == "yes")
+    if let id = form["backup"], !id.isEmpty {
+      guard let found = try backups(of: stored).first(where: { $0.id.text == id })?.backup else {
+        throw Refusal(.badRequest, "there is no such backup of this store")
+      }
+      options.backup = .backup(found.backup.id)
+    }
+    let (parts, path) = (parts, stored.files.main)
+    let job = try parts.work.start(
+      .salvage, "Salvage of \(store.name)", store: store.id, target: .store(store.id)
+    ) { [options] observer in
+      let salvaged = try parts.quarantines.salvage(path, model: model, options: options, observer: observer.opening)
+      let rest = salvaged.isCurrent ? "" : " An earlier result is better, and stays the one to install."
+      return JobOutcome(printable(salvaged.words) + rest)
+    }
+    return .running(job)
+  }
+
+  // MARK: Install
+
+  static let installFields: [DocumentedRoute.Field] = [
+    .init("again", "\"yes\" to install it once more, though it was installed and there is a live store.")
+  ]
+
+  /// When what was salvaged was installed, where a store is in the place since.
+  private func installation(of stored: QuarantinedStore) throws -> Receipt.Release? {
+    guard let salvage = stored.receipt?.salvage, salvage.state == .installed,
+      let place = stored.receipt?.originalPath.path,
+      try parts.present(StoreFileSet(main: place)) != nil
+    else { return nil }
+    return salvage.installed
+  }
+
+  @Sendable func installForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let stored = try stored(store)
+    let place = stored.receipt?.originalPath.path
+    let present = try place.map { try parts.present(StoreFileSet(main: $0)) } ?? nil
+    var form = ActionForm(
+      "Install what was salvaged", of: store, "install",
+      does: [
+        "Puts a copy of the salvaged store where the app expects its store: \(place.map { printable($0.string) } ?? "?").",
+        present.map { "The store that is there now (\($0)) is moved into quarantine first, whole." }
+          ?? "Nothing is there now.",
+        "Close the app before: a store that is in use stays where it is.",
+      ], button: "Install")
+    if let installed = try installation(of: stored) {
+      form.choices = [
+        .flag(
+          name: "again", label: "Install it once more",
+          about:
+            "It was installed on \(Timestamp(installed.date).map(Words.date) ?? printable(installed.date)). What the app has written since goes into quarantine with the store that is there now.",
+          isRequired: true)
+      ]
+    }
+    if stored.receipt?.salvage?.result == nil || store.salvage == nil {
+      form.obstacle = Problem(
+        .conflict, code: "not-salvaged", title: "Not now.", detail: "Nothing was salvaged of this store yet.",
+        hint: "Salvage it first.")
+    } else if stored.receipt?.salvage?.result?.isUsable != true {
+      form.obstacle = Problem(
+        .conflict, code: "salvage-unusable", title: "Not like this.",
+        detail: stored.receipt?.salvage?.failure.map { printable($0.words) } ?? "What was salvaged does not open.",
+        hint: "Salvage it again with the app's current model.")
+    } else if place == nil {
+      form.obstacle = Problem(
+        .conflict, code: "receipt-unreadable", title: "Not from here.",
+        detail: "The receipt does not say where the store came from.",
+        hint: "Install it with the command line, which takes a place: lazaret quarantine salvage --install --to.")
+    }
+    return form
+  }
+
+  func install(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let stored = try stored(store)
+    if form["again"] != "yes", try installation(of: stored) != nil {
+      throw Refusal(
+        .conflict, "it was installed already, and the app has a store; say that it is to be installed again")
+    }
+    let (parts, path, id, salvaged) = (parts, stored.files.main, store.id, store.salvage)
+    let job = try parts.work.start(
+      .install, "Installation of what was salvaged of \(store.name)", store: id, target: .store(id)
+    ) { _ in
+      // By the model that fits what was salvaged; an installation by any other is refused.
+      let fitting = salvaged.flatMap { parts.fittingModel(of: $0.store) } ?? parts.models.first
+      let (place, replaced) = try parts.quarantines.install(path, model: fitting?.model)
+      let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
+      return JobOutcome("The salvaged store is at \(printable(place.main.string)).\(before)")
+    }
+    return .running(job)
+  }
+
+  // MARK: Release
+
+  static let releaseFields: [DocumentedRoute.Field] = [
+    .init("replace", "\"yes\" to quarantine the live store.")
+  ]
+
+  @Sendable func releaseForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let stored = try stored(store)
+    let place = stored.receipt?.originalPath.path
+    var form = ActionForm(
+      "Release", of: store, "release",
+      does: [
+        "Checks that the quarantined store is, byte for byte, what it was.",
+        "Moves it back to where it came from, damaged as it is: \(place.map { printable($0.string) } ?? "?").",
+        "Its receipt stays here. What was salvaged stays beside it.",
+      ], button: "Release")
+    guard let place else {
+      form.obstacle = Problem(
+        .conflict, code: "receipt-unreadable", title: "Not from here.",
+        detail: "The receipt does not say where the store came from.",
+        hint: "Release it with the command line, which takes a place: lazaret quarantine release --to.")
+      return form
+    }
+    if let present = try parts.present(StoreFileSet(main: place)) {
+      form.choices = [
+        .flag(
+          name: "replace", label: "Quarantine the store that is there now",
+          about: "It has \(present). Without this, nothing is done.", isRequired: true)
+      ]
+    }
+    return form
+  }
+
+  func release(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let stored = try stored(store)
+    let (parts, path, isReplacing) = (parts, stored.files.main, form["replace"] == "yes")
+    let job = try parts.work.start(.release, "Release of \(store.name)", store: store.id, target: .to("stores")) { _ in
+      let (place, replaced) = try parts.quarantines.release(path, replacing: isReplacing)
+      let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
+      return JobOutcome("The store is back at \(printable(place.main.string)).\(before)")
+    }
+    return .running(job)
+  }
+
+  // MARK: Discard
+
+  static let discardFields: [DocumentedRoute.Field] = [
+    .init("understood", "\"yes\": that this cannot be undone is understood.", isRequired: true)
+  ]
+
+  @Sendable func discardForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let stored = try stored(store, includingMissing: true)
+    let discarding = try parts.quarantines.discarding(stored.files.main)
+    let what = store.isMissing ? "the receipt" : "the quarantined store, its receipt"
+    var does = ["Removes \(what), and everything that was salvaged of it. Nothing brings them back."]
+    does += discarding.items.map { "\(printable($0.name.text)): \(Words.size($0.bytes))" }
+    does += ["\(Words.size(discarding.bytes)) in all.", discarding.words]
+    var form = ActionForm("Discard", of: store, "discard", does: does, button: "Discard for good")
+    form.isFinal = true
+    form.choices = [
+      .flag(name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
+    ]
+    return form
+  }
+
+  func discard(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let stored = try stored(store, includingMissing: true)
+    guard form["understood"] == "yes" else {
+      throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
+    }
+    guard parts.work.job(for: store.id) == nil else {
+      throw Refusal(.conflict, "something is being done to this store")
+    }
+    _ = try parts.quarantines.discard(stored.files.main)
+    return .done(.to("stores"))
+  }
+}
+
+/// What an action has done, and where the browser goes next.
+package struct ActionAnswer: Sendable {
+  /// The page that shows what came of it.
+  package var target: RequestTarget
+
+  /// Whether it is done; else it goes on in the background.
+  package var isDone: Bool
+
+  /// The job that goes on with it.
+  package var job: String?
+
+  /// An action that is done.
+  package static func done(_ target: RequestTarget) -> ActionAnswer { ActionAnswer(target: target, isDone: true) }
+
+  /// An action that goes on as a job.
+  package static func running(_ job: RunningWork.Job) -> ActionAnswer {
+    ActionAnswer(target: .to("work", job.id), isDone: false, job: job.id)
+  }
+
+  /// An action that goes on as a job, shown on a page of its own subject, which the job's name is given to.
+  package static func running(_ job: RunningWork.Job, on page: RequestTarget) -> ActionAnswer {
+    var page = page
+    page.query = Query([.init("job", job.id)])
+    return ActionAnswer(target: page, isDone: false, job: job.id)
+  }
+
+  var json: JSON.Value {
+    .members(
+      ("done", .boolean(isDone)), ("location", .string(target.path + target.query.text)),
+      ("job", job.map { .string($0) }))
+  }
+}

@@ -1,0 +1,254 @@
+internal import GRDB
+import PersistentStore
+
+extension BrowsedStore {
+  /// The most characters of a value on a page.
+  private static let textLimit = 200
+
+  private static let facetLimit = 30
+
+  /// A page of records.
+  ///
+  /// Pages are found by the key and the sort value of the last record before them, so that the ten thousandth is as fast
+  /// as the first.
+  ///
+  /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
+  package func page(of collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RecordPage {
+    let columns = try shownColumns(of: collection, query)
+    let statement = try PageStatement(collection, query, columns: columns)
+    var (rows, next) = try read(limits.page) { database -> ([RecordPage.Row], String?) in
+      var rows: [RecordPage.Row] = []
+      var last: [DatabaseValue] = []
+      let cursor = try database.wholeCursor(statement.sql, statement.arguments)
+      while let row = try cursor.next() {
+        if rows.count == query.size { return (rows, PageToken(last).text) }
+        last = statement.position(row)
+        rows.append(self.row(row, statement, columns, collection, limit: Self.textLimit))
+      }
+      return (rows, nil)
+    }
+    if rows.isEmpty { next = nil }
+    try annotate(&rows, columns, collection)
+    let total = try count(of: collection)
+    var page = RecordPage(
+      columns: columns, rows: rows, next: next, total: total, matching: total, facets: try facets(of: collection, query)
+    )
+    page.steppedFacets = try steppedFacets(of: collection, query)
+    if query.isNarrowed(hasStates: hasProvenance) { try countMatching(collection, query, &page) }
+    return page
+  }
+
+  func shownColumns(
+    of collection: RecordCollection, _ query: RecordQuery
+  ) throws(RecordBrowsingError) -> [RecordColumn] {
+    guard let names = query.columns else { return collection.columns }
+    var result: [RecordColumn] = []
+    for name in names {
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
+      result.append(column)
+    }
+    return result
+  }
+
+  /// The row that the cursor of a page statement stands at, as a record.
+  func row(
+    _ row: Row, _ statement: PageStatement, _ columns: [RecordColumn], _ collection: RecordCollection, limit: Int
+  ) -> RecordPage.Row {
+    var values: [PresentedValue] = []
+    values.reserveCapacity(columns.count)
+    for (index, column) in columns.enumerated() {
+      var value = PresentedValue(
+        row.whole(statement.firstColumn + index), of: column, entityNames: entityNames, limit: limit)
+      if value.form == .bytes, let position = statement.lengthColumns[index], let read = value.byteCount,
+        let length = Int.fromDatabaseValue(row[position])
+      {
+        // Of long values only the beginning is read; the marker before bytes is not one of them.
+        value.byteCount = length - (min(length, PageStatement.bytesRead) - read)
+      }
+      if value.form == .reference, let position = statement.entityColumns[index],
+        let number = Int.fromDatabaseValue(row[position]), let name = entityNames[number]
+      {
+        value.destination = name
+      }
+      values.append(value)
+    }
+    let number = statement.entityPosition.flatMap { Int.fromDatabaseValue(row[$0]) }
+    return RecordPage.Row(
+      key: RecordKey(statement.key(row)), entity: number.flatMap { entityNames[$0] } ?? collection.name, values: values)
+  }
+
+  /// Counts the records that fit a query, up to a limit unless all are wanted.
+  private func countMatching(
+    _ collection: RecordCollection, _ query: RecordQuery, _ page: inout RecordPage
+  ) throws(RecordBrowsingError) {
+    page.matching = nil
+    if query.next == nil, page.next == nil {
+      page.matching = Int64(page.rows.count)
+      return
+    }
+    let (parts, arguments) = try query.conditions(in: collection)
+    let selection = "SELECT 1 FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))"
+    let limit = Int64(limits.matchingCount)
+    let sql = query.countsAll ? selection : selection + " LIMIT \(limit + 1)"
+    let count = try timed(query.countsAll ? limits.page : limits.matching) { database in
+      try Int64.fetchOne(database.wholeStatement("SELECT count(*) FROM (\(sql))", arguments)) ?? 0
+    }
+    guard let count else { return }
+    if query.countsAll || count <= limit { page.matching = count } else { page.matchingAtLeast = limit }
+  }
+
+  private func facets(
+    of collection: RecordCollection, _ query: RecordQuery
+  ) throws(RecordBrowsingError) -> [RecordPage.Facet] {
+    var result: [RecordPage.Facet] = []
+    for name in query.facets {
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
+      let (parts, arguments) = try query.conditions(in: collection)
+      let sql = """
+        SELECT \(column.sql), count(*) FROM \(collection.source(query.states))\(PageStatement.whereClause(parts))
+        GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT \(Self.facetLimit + 1)
+        """
+      let counts = try facetCache.counts(sql, arguments) { () throws(RecordBrowsingError) in
+        try timed(limits.facet) { database in
+          try database.wholeRows(sql, arguments).map { row in
+            RecordPage.Facet.Count(
+              value: PresentedValue(row[0], of: column, entityNames: self.entityNames, limit: Self.textLimit),
+              count: Int64.fromDatabaseValue(row[1]) ?? 0)
+          }
+        }
+      }
+      result.append(
+        RecordPage.Facet(
+          column: name, values: counts.map { Array($0.prefix(Self.facetLimit)) },
+          isCut: (counts?.count ?? 0) > Self.facetLimit))
+    }
+    return result
+  }
+}
+
+/// The statement that reads a page, and what each of its result's columns is.
+struct PageStatement {
+  let sql: String
+
+  /// What it selects, for statements that find a record in another way.
+  let selection: String
+
+  let arguments: [DatabaseValue]
+
+  /// The place of the first shown column.
+  let firstColumn: Int
+
+  /// The places of the entity numbers of to-one relationships, by the number of the shown column.
+  let entityColumns: [Int: Int]
+
+  /// The places of the lengths of columns that may hold bytes, by the number of the shown column.
+  let lengthColumns: [Int: Int]
+
+  /// How many bytes of a value are read: enough to tell what they are.
+  static let bytesRead = 1100
+
+  /// The place of the record's own entity number.
+  let entityPosition: Int?
+
+  private let keyCount: Int
+
+  /// The place of what the records are sorted by, besides their key.
+  private let sortPosition: Int?
+
+  /// The most columns that a result of SQLite has, as many as a table (https://sqlite.org/limits.html).
+  static let mostColumns = 2000
+
+  /// - Parameter isLimited: whether only a page is read; else all records behind the token.
+  init(
+    _ collection: RecordCollection, _ query: RecordQuery, columns: [RecordColumn], isLimited: Bool = true
+  ) throws(RecordBrowsingError) {
+    let key = collection.keySQL
+    var sort: String?
+    if let name = query.sort {
+      guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
+      // Sorting by the key is what a page does anyway.
+      if key != [column.sql] || query.isDescending { sort = column.sql }
+    }
+    keyCount = key.count
+    let place = try query.next.map { token throws(RecordBrowsingError) in
+      try PageToken(token, count: key.count + (sort == nil ? 0 : 1)).values
+    }
+    var (parts, arguments) = try query.conditions(in: collection)
+    if let values = place {
+      let (text, more) = Self.behind(values, key: key, sort: sort, isDescending: query.isDescending)
+      parts.append(text)
+      arguments += more
+    }
+    let needed =
+      key.count + 2 + columns.count { $0.mayHoldBytes } + columns.count { $0.entitySQL != nil } + columns.count
+    // Of a table so wide, values are read whole, which tells their lengths, and nothing is read twice.
+    let isWide = needed > Self.mostColumns
+    let shownSort = isWide ? columns.firstIndex { $0.sql == sort } : nil
+    var selected = key
+    if let sort, shownSort == nil { selected.append(sort) }
+    var entityPosition: Int?
+    if collection.isEntity {
+      entityPosition = selected.count
+      selected.append("Z_ENT")
+    }
+    self.entityPosition = entityPosition
+    let firstColumn = selected.count
+    self.firstColumn = firstColumn
+    sortPosition = sort == nil ? nil : shownSort.map { firstColumn + $0 } ?? key.count
+    selected += columns.map { column in
+      column.mayHoldBytes && !isWide
+        ? "CASE typeof(\(column.sql)) WHEN 'blob' THEN substr(\(column.sql), 1, \(Self.bytesRead)) ELSE \(column.sql) END"
+        : column.sql
+    }
+    var lengthColumns: [Int: Int] = [:]
+    for (index, column) in columns.enumerated() where column.mayHoldBytes && !isWide {
+      lengthColumns[index] = selected.count
+      selected.append("CASE typeof(\(column.sql)) WHEN 'blob' THEN length(\(column.sql)) END")
+    }
+    self.lengthColumns = lengthColumns
+    var entityColumns: [Int: Int] = [:]
+    for (index, column) in columns.enumerated() {
+      guard let entitySQL = column.entitySQL else { continue }
+      entityColumns[index] = selected.count
+      selected.append(entitySQL)
+    }
+    self.entityColumns = entityColumns
+    let direction = query.isDescending ? " DESC" : ""
+    let order = (sort.map { ["\($0)\(direction)"] } ?? []) + key
+    selection = selected.joined(separator: ", ")
+    sql =
+      "SELECT \(selection) FROM \(collection.source(query.states))\(Self.whereClause(parts)) "
+      + "ORDER BY \(order.joined(separator: ", "))\(isLimited ? " LIMIT \(query.size + 1)" : "")"
+    self.arguments = arguments
+  }
+
+  static func whereClause(_ parts: [String]) -> String {
+    parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
+  }
+
+  /// The condition of being behind a record; NULL sorts before everything else.
+  private static func behind(
+    _ values: [DatabaseValue], key: [String], sort: String?, isDescending: Bool
+  ) -> (text: String, arguments: [DatabaseValue]) {
+    let places = key.map { _ in "?" }.joined(separator: ", ")
+    let behindKey = key.count == 1 ? "\(key[0]) > ?" : "(\(key.joined(separator: ", "))) > (\(places))"
+    guard let sort else { return (behindKey, values) }
+    let value = values[0]
+    let keys = Array(values.dropFirst())
+    if value.isNull {
+      return isDescending
+        ? ("(\(sort) IS NULL AND \(behindKey))", keys)
+        : ("(\(sort) IS NOT NULL OR \(behindKey))", keys)
+    }
+    return isDescending
+      ? ("(\(sort) IS NULL OR \(sort) < ? OR (\(sort) = ? AND \(behindKey)))", [value, value] + keys)
+      : ("(\(sort) > ? OR (\(sort) = ? AND \(behindKey)))", [value, value] + keys)
+  }
+
+  func key(_ row: Row) -> [DatabaseValue] { (0..<keyCount).map { row.whole($0) } }
+
+  /// What the token of the page behind this row holds.
+  func position(_ row: Row) -> [DatabaseValue] {
+    (sortPosition.map { [row.whole($0)] } ?? []) + key(row)
+  }
+}

@@ -1,0 +1,313 @@
+internal import Foundation
+internal import GRDB
+import PersistentStore
+package import Platform
+
+extension BrowsedStore {
+  private static let stepLimit = 24
+
+  /// The most days that are told apart on the way to months and years.
+  private static let dayLimit = 50_000
+
+  private static let rangeCount = 8.0
+
+  /// The facets in steps that a query asks for.
+  func steppedFacets(
+    of collection: RecordCollection, _ query: RecordQuery
+  ) throws(RecordBrowsingError) -> [SteppedFacet] {
+    var result: [SteppedFacet] = []
+    for steps in query.steps {
+      guard let column = collection.column(steps.column) else {
+        throw .unknownColumn(steps.column, in: collection)
+      }
+      let (parts, arguments) = try query.conditions(in: collection)
+      // Values of other classes are in no step: SQLite would take text for a number.
+      let conditions = parts + ["typeof(\(column.sql)) IN ('integer', 'real')"]
+      let rows = "\(collection.source(query.states))\(PageStatement.whereClause(conditions))"
+      let facet = try facetCache.steps("\(steps.step) \(column.sql) \(rows)", arguments) {
+        () throws(RecordBrowsingError) in
+        let found = try timed(limits.facet) { database in
+          steps.step == .range
+            ? (try Self.ranges(database, column.sql, rows, arguments), false)
+            : try Self.dates(database, column.sql, rows, arguments, by: steps.step)
+        }
+        return SteppedFacet(steps: steps, counts: found?.0, isCut: found?.1 ?? false)
+      }
+      result.append(facet)
+    }
+    return result
+  }
+
+  // MARK: Dates
+
+  /// The days from the first of the year 1 to that of 2001, and to that of the year 10000.
+  private static let days = (before: 730_485, after: 2_921_574)
+
+  /// The records by year or month; they are counted by days, of which every month has whole ones.
+  private static func dates(
+    _ database: Database, _ column: String, _ rows: String, _ arguments: [DatabaseValue], by step: FacetSteps.Step
+  ) throws -> ([SteppedFacet.Count], Bool) {
+    let quotient = "\(column) / 86400.0"
+    // A date before 2001 is negative, and CAST goes towards zero.
+    let day = "CAST(\(quotient) AS INTEGER) - (\(quotient) < CAST(\(quotient) AS INTEGER))"
+    let found = try Row.fetchAll(
+      database.wholeStatement(
+        """
+        SELECT \(day), count(*) FROM \(rows) AND \(column) >= \(-days.before * 86400) AND \(column) < \(days.after * 86400)
+        GROUP BY 1 ORDER BY 1 DESC LIMIT \(dayLimit + 1)
+        """, arguments))
+    var counts: [String: Int64] = [:]
+    for row in found.prefix(dayLimit) {
+      let day: Int64 = row[0]
+      let text = Timestamp(secondsSince1970: day * 86400 + 978_307_200).rfc3339
+      counts[String(text.prefix(step == .year ? 4 : 7)), default: 0] += row[1]
+    }
+    // Where there are more days, the oldest year or month may not be whole.
+    if found.count > dayLimit, let oldest = counts.keys.min() { counts[oldest] = nil }
+    let sorted = counts.sorted { $0.key > $1.key }.map {
+      SteppedFacet.Count(first: $0.key, end: nil, count: $0.value, isYearOrMonth: true)
+    }
+    return (Array(sorted.prefix(stepLimit)), sorted.count > stepLimit || found.count > dayLimit)
+  }
+
+  // MARK: Numbers
+
+  /// The records by ranges of a number, as wide as a power of ten, twice or five times that.
+  private static func ranges(
+    _ database: Database, _ column: String, _ rows: String, _ arguments: [DatabaseValue]
+  ) throws -> [SteppedFacet.Count] {
+    let finite = "\(rows) AND \(column) > -9e999 AND \(column) < 9e999"
+    let ends = try Row.fetchOne(
+      database.wholeStatement(
+        "SELECT min(\(column)), max(\(column)), max(typeof(\(column)) = 'real') FROM \(finite)", arguments))
+    guard let ends, let least = Double.fromDatabaseValue(ends[0]), let most = Double.fromDatabaseValue(ends[1]) else {
+      return []
+    }
+    let isWhole = Int64.fromDatabaseValue(ends[2]) == 0
+    let bounds = bounds(from: least, to: most, isWhole: isWhole)
+    guard !bounds.isEmpty else {
+      let count = try Int64.fetchOne(database.wholeStatement("SELECT count(*) FROM \(finite)", arguments))
+      return [SteppedFacet.Count(first: nil, end: nil, count: count ?? 0, isWhole: isWhole)]
+    }
+    // The bounds are compared as the conditions compare them, so that a range has what its link leads to.
+    let cases = bounds.indices.map { "WHEN \(column) < ? THEN \($0)" }.joined(separator: " ")
+    let values = bounds.map { isWhole ? Int64($0)?.databaseValue ?? .null : Double($0)?.databaseValue ?? .null }
+    let found = try Row.fetchAll(
+      database.wholeStatement(
+        "SELECT CASE \(cases) ELSE \(bounds.count) END, count(*) FROM \(finite) GROUP BY 1 ORDER BY 1",
+        values + arguments))
+    return found.map { row in
+      let place: Int = row[0]
+      return SteppedFacet.Count(
+        first: place > 0 ? bounds[place - 1] : nil, end: place < bounds.count ? bounds[place] : nil, count: row[1],
+        isWhole: isWhole)
+    }
+  }
+
+  /// The numbers at which ranges begin and end, as texts that are read as those very numbers; none where they cannot be told
+  /// apart.
+  static func bounds(from least: Double, to most: Double, isWhole: Bool) -> [String] {
+    // Whole numbers that are all the same have a range of that one.
+    let width = isWhole && most == least ? 1 : most / rangeCount - least / rangeCount
+    guard width > 0, width.isFinite else { return [] }
+    var exponent = Int(log10(width).rounded(.down))
+    if isWhole { exponent = max(0, exponent) }
+    guard (-300...300).contains(exponent) else { return [] }
+    let scale = pow(10, Double(exponent))
+    let factor = [1.0, 2, 5].first { $0 * scale >= width } ?? 10
+    let first = (least / (factor * scale)).rounded(.down)
+    let last = (most / (factor * scale)).rounded(.down) + 1
+    guard abs(first) < 1e14, abs(last) < 1e14, first <= last, last - first < 100 else { return [] }
+    return stride(from: first, through: last, by: 1).compactMap { place in
+      let digits = Int64(place) * Int64(factor)
+      guard isWhole else { return Double("\(digits)e\(exponent)").map { "\($0)" } }
+      return Int64(exactly: Double(digits) * scale).map(String.init)
+    }
+  }
+}
+
+extension BrowsedStore {
+  /// The most characters of a value of a single record.
+  private static let detailLimit = 20_000
+
+  /// The most bytes of a single value that are given.
+  private static let valueLimit: Int64 = 64 << 20
+
+  private static let labelLimit = 80
+
+  /// One record with its relationships in both directions.
+  ///
+  /// - Throws: `unknown-record`, `time-limit`, `store-unreadable`.
+  package func detail(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> RecordDetail {
+    let columns = collection.columns
+    let statement = try PageStatement(collection, RecordQuery(), columns: columns)
+    let found = try read(limits.page) { database -> RecordPage.Row? in
+      let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
+      let rows = try database.wholeCursor(
+        "SELECT \(statement.selection) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))", key.values)
+      return try rows.next().map { self.row($0, statement, columns, collection, limit: Self.detailLimit) }
+    }
+    guard var row = found else {
+      throw RecordBrowsingError(
+        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
+    }
+    var rows = [row]
+    try annotate(&rows, columns, collection)
+    row = rows[0]
+    var toOne: [String: RecordDetail.Reference] = [:]
+    for (column, value) in zip(columns, row.values) {
+      guard value.form == .reference, let number = Int64(value.text), let name = value.destination else { continue }
+      toOne[column.name] = try reference(RecordKey(number), named: name)
+    }
+    var toMany: [RecordDetail.Related] = []
+    if let primaryKey = key.values.first, key.values.count == 1 {
+      for relationship in collection.toMany { toMany.append(try related(relationship, primaryKey)) }
+    }
+    return RecordDetail(
+      row: row, columns: columns, label: try label(of: key, in: collection), toOne: toOne, toMany: toMany)
+  }
+
+  /// The whole value of a column of a record, as bytes: text in UTF-8, blobs without the marker of Core Data.
+  ///
+  /// - Throws: `unknown-record` and `unknown-property`; nil is returned for null, and for values outside the store.
+  package func bytes(
+    of column: String, key: RecordKey, in collection: RecordCollection
+  ) throws(RecordBrowsingError) -> [UInt8]? {
+    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
+    let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
+    let value = try read(limits.page) { database in
+      try database.wholeRows(
+        "SELECT CASE WHEN length(CAST(\(found.sql) AS BLOB)) <= \(Self.valueLimit) THEN \(found.sql) "
+          + "ELSE x'' END, length(CAST(\(found.sql) AS BLOB)) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
+        key.values
+      ).first
+    }
+    guard let value else {
+      throw RecordBrowsingError(
+        .unknownRecord, path: path, detail: "\"\(collection.name)\" has no record with that key")
+    }
+    if let length = Int64.fromDatabaseValue(value[1]), length > Self.valueLimit {
+      throw RecordBrowsingError(
+        .tooLarge, path: path, detail: "the value has \(length) bytes, and at most \(Self.valueLimit) are shown")
+    }
+    let stored = value[0]
+    switch stored.storage {
+    case .null: return nil
+    case .int64(let number): return Array(String(number).utf8)
+    case .double(let number): return Array("\(number)".utf8)
+    case .string(let text): return Array(text.utf8)
+    case .blob(let data):
+      guard case .attribute(let type, let isMarked) = found.kind else { return [UInt8](data) }
+      switch RecordValue(StoredValue(stored), type: type, allowsExternalStorage: isMarked) {
+      case .data(let bytes): return bytes
+      case .externalData: return nil
+      case .null, .integer, .real, .decimal, .boolean, .string, .date, .uuid, .uri, .unexpected: return [UInt8](data)
+      }
+    }
+  }
+
+  /// The name of the file that holds a value outside of the store; nil for values within it.
+  package func fileName(
+    of column: String, key: RecordKey, in collection: RecordCollection
+  ) throws(RecordBrowsingError) -> String? {
+    guard let found = collection.column(column) else { throw .unknownColumn(column, in: collection) }
+    guard case .attribute(let type, let isMarked) = found.kind, isMarked else { return nil }
+    let condition = ([collection.condition].compactMap(\.self) + collection.keySQL.map { "\($0) = ?" })
+    let value = try read(limits.page) { database in
+      try database.wholeRows(
+        "SELECT substr(\(found.sql), 1, 200) FROM \(collection.everyRow)\(PageStatement.whereClause(condition))",
+        key.values
+      ).first?.first
+    }
+    guard let value,
+      case .externalData(let name) = RecordValue(
+        StoredValue(value), type: type, allowsExternalStorage: isMarked)
+    else { return nil }
+    return name
+  }
+
+  /// The name or title of a record, cut to a line.
+  func label(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> String? {
+    guard let column = collection.labelColumn else { return nil }
+    let text = try read(limits.page) { database in
+      try database.wholeRows(
+        """
+        SELECT substr(\(column.sql), 1, \(Self.labelLimit)) FROM \(collection.everyRow) \
+        WHERE \(collection.keySQL.map { "\($0) = ?" }.joined(separator: " AND ")) AND typeof(\(column.sql)) = 'text'
+        """, key.values
+      ).first?.first
+    }
+    guard let text = text.flatMap({ String.fromDatabaseValue($0) }), !text.isEmpty else { return nil }
+    return text
+  }
+}
+
+/// A question about the records of a store that cannot be answered.
+package typealias RecordBrowsingError = Failure<RecordBrowsingErrorKind>
+
+/// Why a question about the records of a store cannot be answered.
+package enum RecordBrowsingErrorKind: String, FailureKind {
+  /// The store has no entity or table of that name.
+  case unknownCollection = "unknown-entity"
+
+  /// The entity or table has no property or column of that name.
+  case unknownColumn = "unknown-property"
+
+  /// There is no record with that key.
+  case unknownRecord = "unknown-record"
+
+  /// A filter, a sort order, a key or a page token cannot be understood.
+  case badQuery = "bad-query"
+
+  /// SQLite does not take the query that was typed, or it may not do what it would; the words are SQLite's own.
+  case sql = "sql-error"
+
+  /// The answer took longer than allowed.
+  case timeLimit = "time-limit"
+
+  /// A value is larger than what is shown.
+  case tooLarge = "value-too-large"
+
+  /// Too much is being asked at once.
+  case busy
+
+  /// SQLite cannot open or read the file.
+  case store = "store-unreadable"
+
+  /// The environment is at fault, and not the store; the code is that of its error.
+  case unavailable = "store-unavailable"
+
+  /// What was being done, where a failure does not say.
+  package static let usualOperation = "browse the records"
+
+  /// What the reader can do next, where a failure does not say.
+  package var usualHint: String {
+    switch self {
+    case .unknownCollection: "Choose one that the store's page lists."
+    case .unknownColumn: "Choose one of the names that the page lists."
+    case .unknownRecord: "It may be lost, or have another key in this store."
+    case .badQuery: "Correct the request."
+    case .sql: "The page lists the tables and their columns."
+    case .timeLimit: "Ask for less: filter by an indexed property, or sort by the key."
+    case .tooLarge: "Download the file itself, and read it with another program."
+    case .busy: "Wait until one of them is done."
+    case .store: "The file may be damaged; salvage it and browse the result."
+    case .unavailable: "Try again."
+    }
+  }
+
+  /// Whether the code is that of the cause.
+  package var standsForCause: Bool { self == .unavailable }
+}
+
+extension RecordBrowsingError {
+  static func unknownColumn(_ name: String, in collection: RecordCollection) -> RecordBrowsingError {
+    RecordBrowsingError(
+      .unknownColumn, detail: "\"\(printable(collection.name))\" has no property \"\(printable(name))\"",
+      hint: NameSuggestion.hint(for: name, among: collection.columns.map(\.name), "properties"))
+  }
+
+  static func badQuery(_ detail: String, hint: String) -> RecordBrowsingError {
+    RecordBrowsingError(.badQuery, detail: detail, hint: hint)
+  }
+}

@@ -1,0 +1,396 @@
+internal import GRDB
+internal import PersistentStore
+internal import Platform
+
+/// The comparison of two stores: entity by entity, record by record, by primary key or by a property with UUIDs, and
+/// relationship by relationship the pairs of many-to-many ones.
+///
+/// Both are read through a connection of its own that can change nothing; what takes too long is left out, and said so.
+package final class SideComparison: Sendable {
+  /// The one store.
+  package let first: BrowsedStore
+
+  /// The other.
+  package let second: BrowsedStore
+
+  /// How long the comparison of an entity may take.
+  private let limit: Duration
+  private let pool: ReaderPool
+  private let known = Mutex<[String: EntityComparison]>([:])
+  let knownPairs = Mutex<[String: PairComparison]>([:])
+
+  /// The most characters of a value.
+  static let textLimit = 200
+
+  /// Compares two stores.
+  ///
+  /// - Parameter limit: how long the comparison of an entity, or a page of records, may take.
+  /// - Throws: `store-unreadable`.
+  package init(
+    _ first: BrowsedStore, _ second: BrowsedStore, limit: Duration = .seconds(5)
+  ) throws(RecordBrowsingError) {
+    self.first = first
+    self.second = second
+    self.limit = limit
+    do {
+      let queue = try BrowsedStore.connect(first.path, attaching: [second.path])
+      try queue.inDatabase { database in
+        try database.execute(
+          sql: "ATTACH DATABASE ? AS other",
+          arguments: [EvidenceConnection.address(second.path, .unchanging)])
+      }
+      pool = ReaderPool([queue])
+    } catch {
+      throw BrowsedStore.error(error, second.path)
+    }
+  }
+
+  /// The names of the entities and tables of both stores.
+  package var names: [String] {
+    var names = first.collections.map(\.name)
+    names += second.collections.map(\.name).filter { name in !names.contains(name) }
+    return names.filter { !$0.hasPrefix("lazaret_") }
+  }
+
+  /// How the records of an entity differ.
+  ///
+  /// - Parameter property: a property by whose values records are told apart; nil for the primary key.
+  package func entity(_ name: String, by property: String? = nil) throws(RecordBrowsingError) -> EntityComparison {
+    let memory = "\(property ?? "")\u{0}\(name)"
+    if let found = known.withLock({ $0[memory] }) { return found }
+    let one = first.collections.first { $0.name == name }
+    let other = second.collections.first { $0.name == name }
+    var result = EntityComparison(name: name)
+    if let one { result.first = try first.count(of: one) }
+    if let other { result.second = try second.count(of: other) }
+    if let one, let other {
+      let pair = try CollectionPair(one, other, by: property)
+      result.firstOnly = pair.properties.filter { $0.second == nil }.map(\.name)
+      result.secondOnly = pair.properties.filter { $0.first == nil }.map(\.name)
+      var counts: [RecordDifference: Int64]? = [:]
+      for difference in RecordDifference.allCases {
+        let statement = pair.countSQL(difference)
+        let count = try timed { database in try Int64.fetchOne(database, sql: statement) ?? 0 }
+        guard let count else {
+          counts = nil
+          break
+        }
+        counts?[difference] = count
+      }
+      result.counts = counts
+    }
+    let finished = result
+    if finished.counts != nil || one == nil || other == nil { known.withLock { $0[memory] = finished } }
+    return finished
+  }
+
+  /// The records of an entity that differ in one way.
+  ///
+  /// - Parameters:
+  ///   - next: the key behind which the page begins; nil for the first page.
+  ///   - size: how many records come at most.
+  package func records(
+    _ name: String, _ difference: RecordDifference, by property: String? = nil, next: RecordKey? = nil, size: Int = 50
+  ) throws(RecordBrowsingError) -> ComparisonPage {
+    let one = try first.collection(name)
+    let other = try second.collection(name)
+    let pair = try CollectionPair(one, other, by: property)
+    let (sql, arguments) = pair.pageSQL(difference, behind: next, size: size)
+    let rows = try read { database in
+      try database.wholeRows(sql, arguments)
+    }
+    var page = ComparisonPage(records: [], next: nil)
+    for row in rows.prefix(size) { page.records.append(try record(row, pair, difference)) }
+    if rows.count > size, let last = page.records.last {
+      page.next = difference == .added ? last.secondKey : last.firstKey
+    }
+    return page
+  }
+
+  private func record(
+    _ row: [DatabaseValue], _ pair: CollectionPair, _ difference: RecordDifference
+  ) throws(RecordBrowsingError) -> ComparedRecord {
+    let keys = pair.first.keySQL.count
+    func key(_ start: Int) -> RecordKey { RecordKey((start..<(start + keys)).map { row[$0] }) }
+    switch difference {
+    case .missing:
+      let own = key(0)
+      return ComparedRecord(firstKey: own, label: try first.label(of: own, in: pair.first), properties: [])
+    case .added:
+      let own = key(0)
+      return ComparedRecord(secondKey: own, label: try second.label(of: own, in: pair.second), properties: [])
+    case .changed:
+      var properties: [ComparedRecord.Property] = []
+      for (index, property) in pair.shown.enumerated() {
+        let values: (DatabaseValue, DatabaseValue) = (row[2 * keys + 2 * index], row[2 * keys + 2 * index + 1])
+        guard values.0 != values.1 else { continue }
+        properties.append(
+          .init(
+            name: property.name,
+            first: property.first.map {
+              PresentedValue(values.0, of: $0, entityNames: first.entityNames, limit: Self.textLimit)
+            },
+            second: property.second.map {
+              PresentedValue(values.1, of: $0, entityNames: second.entityNames, limit: Self.textLimit)
+            }))
+      }
+      let own = key(0)
+      return ComparedRecord(
+        firstKey: own, secondKey: key(keys), label: try first.label(of: own, in: pair.first), properties: properties)
+    }
+  }
+
+  func read<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value {
+    do {
+      return try pool.read(limit: limit, body)
+    } catch {
+      throw BrowsedStore.error(error, first.path)
+    }
+  }
+
+  func timed<Value>(_ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value? {
+    do {
+      return try read(body)
+    } catch {
+      guard error.kind == .timeLimit else { throw error }
+      return nil
+    }
+  }
+}
+
+extension SideComparison {
+  /// The names of the many-to-many relationships of both stores.
+  package var relationshipNames: [String] {
+    var names = first.manyToMany.map(\.name)
+    names += second.manyToMany.map(\.name).filter { name in !names.contains(name) }
+    return names
+  }
+
+  /// How the pairs of a relationship differ.
+  ///
+  /// - Throws: `unknown-entity` where neither store has it.
+  package func pairs(_ name: String) throws(RecordBrowsingError) -> PairComparison {
+    let (one, other) = try relationships(name)
+    if let found = knownPairs.withLock({ $0[name] }) { return found }
+    var result = PairComparison(name, one, other)
+    result.first = try one.flatMap { one throws(RecordBrowsingError) in
+      try count(JoinTablePair.countSQL(one, in: "main"))
+    }
+    result.second = try other.flatMap { other throws(RecordBrowsingError) in
+      try count(JoinTablePair.countSQL(other, in: "other"))
+    }
+    if let one, let other {
+      let pair = JoinTablePair(one, other)
+      var counts: [RecordDifference: Int64]? = [:]
+      for difference in RecordDifference.allCases {
+        guard let count = try count(pair.countSQL(difference)) else {
+          counts = nil
+          break
+        }
+        counts?[difference] = count
+      }
+      result.counts = counts
+    }
+    let finished = result
+    if RecordDifference.allCases.allSatisfy({ finished.count($0) != nil }) {
+      knownPairs.withLock { $0[name] = finished }
+    }
+    return finished
+  }
+
+  /// The pairs of a relationship that differ in one way; none where one store alone has the relationship.
+  ///
+  /// - Parameters:
+  ///   - next: where the page begins, as the page before gave it; nil for the first page.
+  ///   - size: how many pairs come at most.
+  package func pairs(
+    _ name: String, _ difference: RecordDifference, next: String? = nil, size: Int = 50
+  ) throws(RecordBrowsingError) -> PairPage {
+    let token = try next.map { text throws(RecordBrowsingError) in try PageToken(text, count: 2) }
+    guard case (let one?, let other?) = try relationships(name) else { return PairPage(pairs: [], next: nil) }
+    let tables = JoinTablePair(one, other)
+    let (sql, arguments) = tables.pageSQL(difference, behind: token, size: size)
+    let rows = try read { database in
+      try database.wholeRows(sql, arguments)
+    }
+    var page = PairPage(pairs: [], next: nil)
+    for row in rows.prefix(size) { page.pairs.append(try pair(row, tables, difference)) }
+    if rows.count > size { page.next = page.pairs.last?.token.text }
+    return page
+  }
+
+  private func pair(
+    _ row: [DatabaseValue], _ tables: JoinTablePair, _ difference: RecordDifference
+  ) throws(RecordBrowsingError) -> ComparedPair {
+    let store = difference == .added ? second : first
+    let sides = difference == .added ? tables.second : tables.first
+    var places: [ComparedRecord.Property] = []
+    for (index, place) in tables.places.enumerated() where difference == .changed {
+      let values: (DatabaseValue, DatabaseValue) = (row[2 + 2 * index], row[3 + 2 * index])
+      guard values.0 != values.1 else { continue }
+      func shown(_ value: DatabaseValue, _ column: String?) -> PresentedValue? {
+        column.map { column in
+          PresentedValue(
+            value, of: RecordColumn(name: place.name, kind: .stored(declaredType: "INTEGER"), sql: column),
+            entityNames: [:], limit: Self.textLimit)
+        }
+      }
+      places.append(
+        .init(name: place.name, first: shown(values.0, place.first), second: shown(values.1, place.second)))
+    }
+    return ComparedPair(
+      first: try record(row[0], sides.first, store), second: try record(row[1], sides.second, store), places: places)
+  }
+
+  private func record(
+    _ value: DatabaseValue, _ side: ManyToMany.Side, _ store: BrowsedStore
+  ) throws(RecordBrowsingError) -> ComparedPair.Record {
+    let key = RecordKey([value])
+    let collection = store.collections.first { $0.name == side.entity }
+    let label = try collection.flatMap { collection throws(RecordBrowsingError) in
+      try store.label(of: key, in: collection)
+    }
+    var exists = try first.reference(key, named: side.entity).exists
+    if !exists { exists = try second.reference(key, named: side.entity).exists }
+    return ComparedPair.Record(entity: side.entity, key: key, label: label, exists: exists)
+  }
+
+  private func relationships(_ name: String) throws(RecordBrowsingError) -> (first: ManyToMany?, second: ManyToMany?) {
+    let one = first.manyToMany.first { $0.name == name }
+    let other = second.manyToMany.first { $0.name == name }
+    guard one != nil || other != nil else {
+      throw RecordBrowsingError(
+        .unknownCollection, path: first.path, detail: "neither store has the relationship \"\(printable(name))\"")
+    }
+    return (one, other)
+  }
+
+  private func count(_ sql: String) throws(RecordBrowsingError) -> Int64? {
+    try timed { database in try Int64.fetchOne(database, sql: sql) ?? 0 }
+  }
+}
+
+/// How a record of one store differs from the one of the same key in another.
+package enum RecordDifference: String, Sendable, Hashable, CaseIterable {
+  /// The first store has it, the second has not.
+  case missing
+
+  /// The second store has it, the first has not.
+  case added
+
+  /// Both have it, with other values.
+  case changed
+}
+
+/// A page of records that differ between two stores.
+package struct ComparisonPage: Sendable {
+  /// The records.
+  package var records: [ComparedRecord]
+
+  /// The key behind which the next page begins; nil on the last.
+  package var next: RecordKey?
+
+  /// A page of records.
+  package init(records: [ComparedRecord], next: RecordKey?) {
+    self.records = records
+    self.next = next
+  }
+}
+
+/// A page of pairs that differ between two stores.
+package struct PairPage: Sendable {
+  /// The pairs.
+  package var pairs: [ComparedPair]
+
+  /// Where the next page begins; nil on the last.
+  package var next: String?
+
+  /// A page of pairs.
+  package init(pairs: [ComparedPair], next: String?) {
+    self.pairs = pairs
+    self.next = next
+  }
+}
+
+/// A record that differs between two stores.
+package struct ComparedRecord: Sendable, Hashable {
+  /// A property whose values differ.
+  package struct Property: Sendable, Hashable {
+    /// Its name.
+    package var name: String
+
+    /// The value in the first store; nil where it has no such property.
+    package var first: PresentedValue?
+
+    /// The value in the second store; nil where it has no such property.
+    package var second: PresentedValue?
+  }
+
+  /// The key in the first store; nil where it is not there.
+  package var firstKey: RecordKey?
+
+  /// The key in the second store; nil where it is not there.
+  package var secondKey: RecordKey?
+
+  /// The name or title of the record; nil where it has none.
+  package var label: String?
+
+  /// The properties that differ; none where only one store has the record.
+  package var properties: [Property]
+}
+
+/// How the records of an entity differ between two stores.
+package struct EntityComparison: Sendable, Hashable {
+  /// The entity, or the table.
+  package var name: String
+
+  /// The number of records in the first store; nil where it has no such entity.
+  package var first: Int64?
+
+  /// The number of records in the second store; nil where it has no such entity.
+  package var second: Int64?
+
+  /// How many records differ in each way; nil where comparing took too long, or one store has no such entity.
+  package var counts: [RecordDifference: Int64]?
+
+  /// The properties that the first store alone has.
+  package var firstOnly: [String] = []
+
+  /// The properties that the second store alone has.
+  package var secondOnly: [String] = []
+
+  /// Whether nothing differs, as far as was compared.
+  package var isSame: Bool {
+    firstOnly.isEmpty && secondOnly.isEmpty && counts.map { $0.values.allSatisfy { $0 == 0 } } ?? false
+  }
+}
+
+/// A pair of a many-to-many relationship that differs between two stores.
+package struct ComparedPair: Sendable, Hashable {
+  /// One of the two records of a pair.
+  package struct Record: Sendable, Hashable {
+    /// Its entity, as the relationship names it.
+    package var entity: String
+
+    /// Its primary key.
+    package var key: RecordKey
+
+    /// The name or title of the record; nil where it has none, or is not there.
+    package var label: String?
+
+    /// Whether one of the two stores has the record.
+    package var exists: Bool
+  }
+
+  /// The record on the side that comes first in the alphabet.
+  package var first: Record
+
+  /// The record on the other side.
+  package var second: Record
+
+  /// The places in ordered relationships that differ, by their names; none where one store alone has the pair.
+  package var places: [ComparedRecord.Property]
+
+  /// The pair as a page token has it.
+  var token: PageToken { PageToken(first.key.values + second.key.values) }
+}

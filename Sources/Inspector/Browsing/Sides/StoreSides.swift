@@ -1,0 +1,378 @@
+package import Backup
+internal import Dispatch
+internal import Foundation
+package import ManagedObjectModel
+internal import PersistentStore
+package import Platform
+internal import Salvage
+package import SystemPackage
+
+/// The sides of stores that are being looked at: each is made once, and kept open while it is used.
+///
+/// What has to be read from damaged bytes, copied or unpacked first is made in the background, into a private cache; the caller that
+/// asks meanwhile is reports how far it is.
+package final class StoreSides: Sendable {
+  /// What becomes of a question for a side.
+  package enum Answer: Sendable {
+    case ready(OpenedSide)
+    case preparing(SideProgress)
+  }
+
+  private struct Open {
+    var preparation: SidePreparation
+    var entry: String?
+    var used: UInt64
+
+    /// Whether it was given to a page.
+    var wasGiven = false
+  }
+
+  private struct State {
+    var sides: [String: Open] = [:]
+    var clock: UInt64 = 0
+
+    /// The last copies of stores in use: the name of the side, and when it was begun.
+    var live: [String: (name: String, time: Timestamp)] = [:]
+  }
+
+  private static let capacity = 8
+
+  /// For how many seconds a copy of a store in use is shown, though the store may have changed.
+  private static let liveSeconds: Int64 = 300
+
+  /// For how many seconds a copy waits for the page that it was made for.
+  private static let givenSeconds: Int64 = 30
+
+  /// After how many seconds something that failed is tried again.
+  private static let failureSeconds: Int64 = 5
+
+  /// The most bytes of large values that are unpacked with a backup.
+  private static let externalLimit: Int64 = 1 << 30
+
+  private let cache: BrowsingCache
+  private let models: [ModelBundle]
+  private let surroundings: Surroundings
+  private let limits: BrowsedStore.Limits
+  private let state = Mutex(State())
+
+  /// So many sides are made at a time; the others wait.
+  private let places = DispatchSemaphore(value: 2)
+
+  /// The sides of a home's stores.
+  ///
+  /// - Parameter models: the models that tell what the records mean; what stores carry themselves counts besides.
+  package init(
+    home: FilePath, models: [ModelBundle], limits: BrowsedStore.Limits = .init(),
+    cacheLimits: BrowsingCache.Limits = .init(), surroundings: Surroundings = .machine
+  ) {
+    cache = BrowsingCache(home: home, limits: cacheLimits, surroundings: surroundings)
+    self.models = models
+    self.limits = limits
+    self.surroundings = surroundings
+  }
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// Removes from the cache what is old, too large or was never finished.
+  package func cleanCache() throws { try cache.clean() }
+
+  /// A side, if it can be had at once.
+  ///
+  /// - Parameters:
+  ///   - patience: how many milliseconds to wait for it.
+  ///   - isFresh: whether a new copy of a store in use is made, however young the last one is.
+  /// - Throws: what making it failed with.
+  package func open(_ side: StoreSide, patience: Int = 2_000, isFresh: Bool = false) throws -> Answer {
+    let name = try name(of: side, isFresh: isFresh)
+    let now = surroundings.now()
+    let (preparation, isNew) = state.withLock { state -> (SidePreparation, Bool) in
+      state.clock += 1
+      if var open = state.sides[name] {
+        let snapshot = open.preparation.snapshot
+        let isStale =
+          snapshot.result.map { if case .failure = $0 { true } else { false } } == true
+          && now.secondsSince1970 - (snapshot.ended ?? now).secondsSince1970 >= Self.failureSeconds
+        if !isStale {
+          open.used = state.clock
+          state.sides[name] = open
+          return (open.preparation, false)
+        }
+      }
+      let preparation = SidePreparation()
+      state.sides[name] = Open(preparation: preparation, entry: name, used: state.clock)
+      return (preparation, true)
+    }
+    if isNew { begin(side, name, preparation) }
+    closeOldest()
+    if preparation.snapshot.result == nil { preparation.wait(milliseconds: patience) }
+    let snapshot = preparation.snapshot
+    switch snapshot.result {
+    case .success(let side)?:
+      state.withLock { $0.sides[name]?.wasGiven = true }
+      return .ready(side)
+    case .failure(let error)?: throw error
+    case nil:
+      let fraction = snapshot.total > 0 ? min(1, Double(snapshot.done) / Double(snapshot.total)) : nil
+      return .preparing(SideProgress(words: snapshot.phase, fraction: fraction))
+    }
+  }
+
+  /// A side that is there already; nothing is begun for it.
+  package func existing(_ side: StoreSide) throws -> OpenedSide? {
+    let name = try name(of: side, isFresh: false)
+    guard case .success(let opened)? = state.withLock({ $0.sides[name]?.preparation.snapshot.result }) else {
+      return nil
+    }
+    return opened
+  }
+
+  private func begin(_ side: StoreSide, _ name: String, _ preparation: SidePreparation) {
+    // The crawl of a damaged store goes deep.
+    WorkThread.start(named: "side") { [self] in
+      preparation.tell("waiting for others to be done", 0, 0)
+      places.wait()
+      preparation.tell("reading", 0, 0)
+      let result = Result { try make(side, name, preparation) }
+      places.signal()
+      preparation.finish(result, at: surroundings.now())
+    }
+  }
+
+  /// Closes sides that were not used for longest; those in the making are left alone.
+  private func closeOldest() {
+    let closed = state.withLock { state -> [String] in
+      var names: [String] = []
+      while state.sides.count > Self.capacity {
+        let finished = state.sides.filter { $0.value.preparation.snapshot.result != nil }
+        guard let oldest = finished.min(by: { $0.value.used < $1.value.used }) else { break }
+        state.sides.removeValue(forKey: oldest.key)
+        names.append(oldest.key)
+      }
+      return names
+    }
+    for name in closed { cache.release(name) }
+  }
+
+  // MARK: Names
+
+  /// The name of a side, which changes with its content: letters, digits and dashes.
+  private func name(of side: StoreSide, isFresh: Bool) throws -> String {
+    switch side {
+    case .evidence(let files, let sums):
+      return sums.isEmpty
+        ? try lasting("original", files, isFresh: isFresh) : "original-\(digest(try facts(files) + sums))"
+    case .file(let files): return "file-\(digest(try facts(files)))"
+    case .backup(let id, let place):
+      return "backup-\(digest([place.location, id.description]))"
+    case .live(let files): return try lasting("live", files, isFresh: isFresh)
+    }
+  }
+
+  /// The name of what is made of a store that may be in use: for some minutes that of the last one, whatever was written since.
+  private func lasting(_ kind: String, _ files: StoreFileSet, isFresh: Bool) throws -> String {
+    let now = surroundings.now()
+    let name = "\(kind)-\(digest(try facts(files)))"
+    let place = "\(kind) \(files.main)"
+    return state.withLock { state in
+      if let last = state.live[place] {
+        let age = now.secondsSince1970 - last.time.secondsSince1970
+        if !isFresh || last.name == name, age < Self.liveSeconds { return last.name }
+        // Of a store that is written all the time, one copy at a time is made, and is shown once before there is another.
+        if let side = state.sides[last.name], !side.wasGiven {
+          let ended = side.preparation.snapshot.ended
+          if ended.map({ now.secondsSince1970 - $0.secondsSince1970 < Self.givenSeconds }) ?? true { return last.name }
+        }
+      }
+      state.live[place] = (name, now)
+      return name
+    }
+  }
+
+  /// What tells one content of a file set from another: names, sizes and times.
+  private func facts(_ files: StoreFileSet) throws -> [String] {
+    try files.members(in: fileSystem).filter { $0.part != .sharedMemory && $0.part != .externalData }.map { member in
+      let status = member.status
+      return "\(member.path) \(status.size) \(status.identity) \(status.modified) \(status.statusChanged)"
+    }
+  }
+
+  private func digest(_ facts: [String]) -> String {
+    // Another model, or another way of arranging rows, gives another file.
+    let all = ["4"] + models.flatMap { $0.versions.map(\.checksum) } + facts
+    return String(FileDigest(of: Array(all.joined(separator: "\u{0}").utf8)).hexadecimal.prefix(32))
+  }
+
+  // MARK: Making
+
+  private func make(_ side: StoreSide, _ name: String, _ preparation: SidePreparation) throws -> OpenedSide {
+    switch side {
+    case .evidence(let files, let sums):
+      let time = surroundings.now()
+      let folder = try cache.entry(name) { try salvage(files, into: $0, preparation) }
+      return try opened(folder, external: files, takenAt: sums.isEmpty ? time : nil)
+    case .file(let files):
+      let log = try fileSystem.status(of: files.path(of: .wal))
+      guard let log, log.size > 0 else {
+        return OpenedSide(
+          store: try browse(files.main, hasProvenance: false), externalData: files.path(of: .externalData),
+          takenAt: nil, report: nil)
+      }
+      let folder = try cache.entry(name) { try copy(files, into: $0, preparation) }
+      return try opened(folder, external: files, takenAt: nil)
+    case .live(let files):
+      let time = surroundings.now()
+      let folder = try cache.entry(name) { try copy(files, into: $0, preparation) }
+      return try opened(folder, external: files, takenAt: time)
+    case .backup(let id, let place):
+      let folder = try cache.entry(name) { try unpack(id, place, into: $0, preparation) }
+      return try opened(folder, external: nil, takenAt: nil)
+    }
+  }
+
+  private static let store: FilePath.Component = "Store.sqlite"
+  private static let found: FilePath.Component = "Found.sqlite"
+
+  private func opened(_ folder: FilePath, external: StoreFileSet?, takenAt: Timestamp?) throws -> OpenedSide {
+    let found = folder.appending(Self.found)
+    let hasFound = try fileSystem.status(of: found) != nil
+    let own = StoreFileSet(main: folder.appending(Self.store)).path(of: .externalData)
+    return OpenedSide(
+      store: try browse(hasFound ? found : folder.appending(Self.store), hasProvenance: hasFound),
+      externalData: external?.path(of: .externalData) ?? own, takenAt: takenAt,
+      report: hasFound ? try report(folder) : nil)
+  }
+
+  private func browse(_ path: FilePath, hasProvenance: Bool) throws -> BrowsedStore {
+    var model = hasProvenance ? try StoredModel.noted(in: path) : try StoredModel.find(in: path, among: models)
+    if model == nil, let store = Self.store(ofSetAside: path), try fileSystem.status(of: store) != nil {
+      // What a salvage set aside has the names of the store that it lies beside, if that can be read.
+      model = try? StoredModel.find(in: store, among: models)
+    }
+    return try BrowsedStore(path, model: model, limits: limits, hasProvenance: hasProvenance)
+  }
+
+  /// The salvaged store that a file of what was set aside lies beside; nil for any other file.
+  private static func store(ofSetAside path: FilePath) -> FilePath? {
+    let suffix = "-set-aside"
+    guard let name = path.lastComponent?.string, name.hasSuffix(suffix),
+      let store = FilePath.Component(String(name.dropLast(suffix.count)))
+    else { return nil }
+    return path.removingLastComponent().appending(store)
+  }
+
+  private static let reportName: FilePath.Component = "report.json"
+
+  private func report(_ folder: FilePath) throws -> SalvageReport? {
+    let path = folder.appending(Self.reportName)
+    guard try fileSystem.status(of: path) != nil else { return nil }
+    return try JSONDecoder().decode(SalvageReport.self, from: Data(fileSystem.contents(of: path, limit: 1 << 27)))
+  }
+
+  /// Reads the rows of damaged bytes into a folder.
+  private func salvage(_ files: StoreFileSet, into folder: FilePath, _ preparation: SidePreparation) throws {
+    let output = folder.appending(Self.found)
+    let options = Salvager.Options(findsDeleted: true) { phase, done, total in
+      preparation.tell(Self.words(phase), done, total)
+      return true
+    }
+    let found = try look(at: files.main, into: output, options)
+    preparation.tell("arranging the records", 0, 0)
+    try FoundRows.arrange(output, model: found.model)
+    let report = try JSON.bytes(of: found.report, .line, to: "keep the records that were found", at: folder)
+    try fileSystem.writeAtomically(report, to: folder.appending(Self.reportName), replacing: false)
+  }
+
+  /// Reads the rows by the model that fits the store best of those that have something of what it holds, and by none where no
+  /// model has.
+  private func look(
+    at path: FilePath, into output: FilePath, _ options: Salvager.Options
+  ) throws(SalvageError) -> Salvager.Findings {
+    let salvager = Salvager(surroundings: surroundings)
+    for model in ranked(for: path) {
+      do throws(SalvageError) {
+        return try salvager.look(at: path, into: output, model: .coreData(model), options: options)
+      } catch {
+        guard error.kind == .unfitModel else { throw error }
+      }
+    }
+    return try salvager.look(at: path, into: output, options: options)
+  }
+
+  /// The models, those that fit a store best first; models may share the names of entities.
+  private func ranked(for path: FilePath) -> [ModelBundle] {
+    guard models.count > 1 else { return models }
+    return Examiner(fileSystem: fileSystem).ranked(models, for: path) { .coreData($0) }.map(\.model)
+  }
+
+  /// Copies a store as of one commit; of a damaged one the rows are read.
+  private func copy(_ files: StoreFileSet, into folder: FilePath, _ preparation: SidePreparation) throws {
+    preparation.tell("copying the store", 0, 0)
+    guard try fileSystem.status(of: files.main) != nil else {
+      throw FileError(.notFound, operation: "look at the store", path: files.main)
+    }
+    if let copy = try StoreCopy.make(of: files, in: folder, surroundings: surroundings) {
+      try fileSystem.rename(copy, to: folder.appending(Self.store))
+    } else {
+      let evidence = try PrivateCopy(of: files, in: folder, surroundings: surroundings)
+      try salvage(evidence.files, into: folder, preparation)
+      _ = consume evidence
+    }
+  }
+
+  /// Unpacks a backup; of evidence, and of one that is damaged, the rows are read.
+  private func unpack(
+    _ id: BackupIdentifier, _ place: FolderPlace, into folder: FilePath, _ preparation: SidePreparation
+  ) throws {
+    let extraction = try BackupExtraction(
+      id, in: BackupCatalog(of: place), isTolerant: true, fileSystem: fileSystem
+    ) { _, done, total in
+      preparation.tell("unpacking the backup", done, total)
+      return true
+    }
+    let files = StoreFileSet(main: folder.appending(Self.store))
+    let manifest = try extraction.manifest
+    let isSound: Bool
+    if manifest.kind == .evidence {
+      _ = try extraction.writeEvidence(to: files)
+      isSound = false
+    } else {
+      isSound = try extraction.writeDatabase(to: files.main).isContentRight && manifest.check.isSound
+    }
+    if let data = manifest.externalData, data.totalBytes <= Self.externalLimit {
+      _ = try extraction.writeExternalData(into: files.path(of: .externalData))
+    }
+    if !isSound { try salvage(files, into: folder, preparation) }
+  }
+
+  private static func words(_ phase: SalvagePhase) -> String {
+    switch phase {
+    case .survey: "looking at every page"
+    case .placement: "finding out whose the pages are"
+    case .rows, .rebuild, .migration: "reading the records"
+    }
+  }
+}
+
+/// How far the making of a side has come.
+package struct SideProgress: Sendable, Hashable {
+  /// What is being done, in a few words.
+  package var words: String
+
+  /// How much of it is done, from 0 to 1; nil where that is not known.
+  package var fraction: Double?
+}
+
+/// One of the forms in which the records of a store can be looked at.
+package enum StoreSide: Sendable {
+  /// The bytes of a damaged or quarantined store, as far as rows can be read in them; with the digests of its files where
+  /// they are known.
+  case evidence(StoreFileSet, sha256: [String])
+
+  /// A sound file that no process writes to, such as a salvaged store.
+  case file(StoreFileSet)
+
+  /// A store that an app may be using: a copy of it as of one commit.
+  case live(StoreFileSet)
+
+  case backup(BackupIdentifier, FolderPlace)
+}

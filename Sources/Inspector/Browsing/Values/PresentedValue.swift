@@ -1,0 +1,247 @@
+internal import Foundation
+internal import GRDB
+import HTTPServer
+internal import PersistentStore
+internal import Platform
+
+/// A value of a record, ready to be shown: as text for people, and by its kind for programs.
+package struct PresentedValue: Sendable, Hashable {
+  /// What kind of value it is.
+  package enum Form: String, Sendable, Hashable {
+    case null
+    case integer
+    case real
+    case decimal
+    case boolean
+    case text
+    case date
+    case uuid
+    case uri
+    case bytes
+
+    /// Bytes in a file beside the store.
+    case file
+
+    /// A reference to another record.
+    case reference
+
+    /// A value that is not of the property's type.
+    case unexpected
+  }
+
+  /// What kind of value it is.
+  package var form: Form
+
+  /// The value as text; of bytes a word on them.
+  package var text: String
+
+  /// Whether the text was cut.
+  package var isCut = false
+
+  /// The number of bytes, of bytes and of text that was cut.
+  package var byteCount: Int?
+
+  /// The collection that a reference leads to.
+  package var destination: String?
+
+  /// The number, of numbers and dates.
+  package var number: Double?
+
+  init(_ form: Form, _ text: String) {
+    self.form = form
+    self.text = text
+  }
+
+  /// Presents what a column of a row holds.
+  ///
+  /// - Parameter limit: the most characters of text.
+  init(_ value: DatabaseValue, of column: RecordColumn, entityNames: [Int: String], limit: Int) {
+    if value.isNull {
+      self.init(.null, "")
+      return
+    }
+    switch column.kind {
+    case .key: self = Self.plain(value, limit: limit)
+    case .entity:
+      let number = Int64.fromDatabaseValue(value).flatMap { Int(exactly: $0) }
+      self.init(.text, number.flatMap { entityNames[$0] } ?? Self.plain(value, limit: limit).text)
+    case .toOne(let destination):
+      guard let key = Int64.fromDatabaseValue(value) else {
+        self = Self.unexpected(value, limit: limit)
+        return
+      }
+      self.init(.reference, String(key))
+      self.destination = destination
+    case .stored: self = Self.plain(value, limit: limit)
+    case .attribute(let type, let isMarked):
+      self = Self.attribute(
+        RecordValue(StoredValue(value), type: type, allowsExternalStorage: isMarked), value, limit: limit)
+    }
+  }
+
+  private static func attribute(_ value: RecordValue, _ stored: DatabaseValue, limit: Int) -> PresentedValue {
+    switch value {
+    case .null: return PresentedValue(.null, "")
+    case .integer(let number): return .init(.integer, String(number), number: Double(number))
+    case .real(let number): return .init(.real, "\(number)", number: number)
+    case .decimal(let text): return cut(.decimal, text, limit)
+    case .boolean(let flag): return PresentedValue(.boolean, flag ? "true" : "false")
+    case .string(let text): return cut(.text, text, limit)
+    case .date(let seconds): return .init(.date, date(seconds), number: seconds)
+    case .uuid(let bytes): return PresentedValue(.uuid, uuid(bytes))
+    case .uri(let text): return cut(.uri, text, limit)
+    case .data(let bytes): return self.bytes(bytes)
+    case .externalData(let name): return PresentedValue(.file, name)
+    case .unexpected: return unexpected(stored, limit: limit)
+    }
+  }
+
+  private init(_ form: Form, _ text: String, number: Double) {
+    self.init(form, text)
+    self.number = number
+  }
+
+  /// A value as SQLite holds it.
+  static func plain(_ value: DatabaseValue, limit: Int) -> PresentedValue {
+    switch value.storage {
+    case .null: return PresentedValue(.null, "")
+    case .int64(let number): return .init(.integer, String(number), number: Double(number))
+    case .double(let number): return .init(.real, "\(number)", number: number)
+    case .string(let text): return cut(.text, text, limit)
+    case .blob(let data): return bytes([UInt8](data))
+    }
+  }
+
+  private static func unexpected(_ value: DatabaseValue, limit: Int) -> PresentedValue {
+    var result = plain(value, limit: limit)
+    result.form = .unexpected
+    return result
+  }
+
+  private static func cut(_ form: Form, _ text: String, _ limit: Int) -> PresentedValue {
+    guard text.utf8.count > limit, text.count > limit else { return PresentedValue(form, text) }
+    var result = PresentedValue(form, String(text.prefix(limit)))
+    result.isCut = true
+    result.byteCount = text.utf8.count
+    return result
+  }
+
+  private static func bytes(_ bytes: [UInt8]) -> PresentedValue {
+    var result = PresentedValue(.bytes, BytesKind(bytes).words)
+    result.byteCount = bytes.count
+    return result
+  }
+
+  /// A date as RFC 3339, with what is beyond the seconds; dates outside the years 1 to 9999 as seconds.
+  static func date(_ seconds: Double) -> String {
+    guard seconds.isFinite, abs(seconds) < 250_000_000_000 else { return "\(seconds) s since 2001" }
+    let whole = seconds.rounded(.down)
+    let moment = Timestamp(secondsSince1970: Int64(whole) + 978_307_200)
+    guard moment.secondsSince1970 > -62_135_596_800 else { return "\(seconds) s since 2001" }
+    let thousandths = Int(((seconds - whole) * 1000).rounded(.down))
+    guard thousandths > 0 else { return moment.rfc3339 }
+    let digits = String(1000 + thousandths).dropFirst()
+    return "\(moment.rfc3339.dropLast()).\(digits)Z"
+  }
+
+  /// The sixteen bytes of a UUID as text.
+  static func uuid(_ bytes: [UInt8]) -> String {
+    var result: [UInt8] = []
+    result.reserveCapacity(36)
+    for (index, byte) in bytes.enumerated() {
+      if index == 4 || index == 6 || index == 8 || index == 10 { result.append(UInt8(ascii: "-")) }
+      for half in [byte >> 4, byte & 15] {
+        result.append(half < 10 ? UInt8(ascii: "0") + half : UInt8(ascii: "A") + half - 10)
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+}
+
+extension PresentedValue {
+  /// The value for programs: numbers and booleans as such, dates, UUIDs and decimals as text, bytes as an object.
+  var json: JSON.Value {
+    switch form {
+    case .null: return .null
+    case .integer, .reference: return Int64(text).map { .integer($0) } ?? .string(text)
+    case .boolean: return .boolean(text == "true")
+    case .real:
+      guard let number, number.isFinite else { return .string(text) }
+      return .real(number)
+    case .decimal, .date, .uuid: return .string(text)
+    case .text, .uri: return isCut ? ["cut": .string(text), "bytes": .integer(Int64(byteCount ?? 0))] : .string(text)
+    case .bytes: return ["bytes": .integer(Int64(byteCount ?? 0)), "kind": .string(text)]
+    case .file: return ["file": .string(text)]
+    case .unexpected: return ["unexpected": .string(text)]
+    }
+  }
+
+  /// The value as a field of CSV.
+  var csv: String { form == .null ? "" : text }
+
+  /// The value in a cell of a table, on one line.
+  var html: HTML {
+    switch form {
+    case .null: return "<span class=\"null\">null</span>"
+    case .text, .uri:
+      let more: HTML = isCut ? "<span class=\"soft\">…</span>" : .empty
+      return "\(Self.line(text))\(more)"
+    case .bytes: return "<span class=\"soft\">\(text), \(Words.size(Int64(byteCount ?? 0)))</span>"
+    case .file: return "<span class=\"soft\">in a file</span>"
+    case .unexpected: return "<span class=\"odd\" title=\"not of the property's type\">\(Self.line(text))</span>"
+    case .date: return "<time datetime=\"\(text)\">\(Self.moment(text))</time>"
+    case .uuid: return "<code>\(text)</code>"
+    case .integer, .real, .decimal, .boolean, .reference: return HTML(escaping: text)
+    }
+  }
+
+  /// The value as a cell of a list: the longer a text is, the wider its column, so that few lines are a row.
+  var cell: HTML {
+    if isNumber { return "<td class=\"number\">\(html)</td>" }
+    guard form == .text || form == .uri || form == .unexpected, text.utf8.count > Self.wide else {
+      return "<td>\(html)</td>"
+    }
+    return text.utf8.count > Self.long ? "<td class=\"long\">\(html)</td>" : "<td class=\"wide\">\(html)</td>"
+  }
+
+  /// From how many bytes on a text has a wider column.
+  private static let wide = 30
+
+  /// From how many bytes on its column is as wide as a paragraph.
+  private static let long = 90
+
+  /// Whether it is aligned as numbers are.
+  var isNumber: Bool { form == .integer || form == .real || form == .decimal }
+
+  /// A date as it is read most easily: without the letters of RFC 3339.
+  private static func moment(_ text: String) -> String {
+    var bytes = Array(text.utf8)
+    guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), bytes[10] == UInt8(ascii: "T") else { return text }
+    bytes.removeLast()
+    bytes[10] = UInt8(ascii: " ")
+    if bytes.count == 19, bytes[11...].elementsEqual("00:00:00".utf8) { bytes.removeLast(9) }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func line(_ text: String) -> HTML {
+    guard text.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }) else { return HTML(escaping: text) }
+    return HTML(escaping: text.replacing("\r\n", with: "⏎").replacing("\n", with: "⏎").replacing("\t", with: " "))
+  }
+}
+
+extension RowState {
+  /// The state as a tag; none for what is certain.
+  var tag: HTML {
+    switch self {
+    case .certain: .empty
+    case .probable: "<span class=\"tag accent\">\(words)</span>"
+    case .doubtful, .part: "<span class=\"tag warn\">\(words)</span>"
+    case .deleted, .uncommitted, .version: "<span class=\"tag bad\">\(words)</span>"
+    }
+  }
+}
+
+extension [RowState: Int64] {
+  /// The numbers by the names of the states.
+  var byName: [String: Int64] { [String: Int64](uniqueKeysWithValues: map { ($0.key.rawValue, $0.value) }) }
+}

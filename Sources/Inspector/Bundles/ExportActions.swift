@@ -1,0 +1,342 @@
+import HTTPServer
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SupportBundle
+import SystemPackage
+
+/// Making a bundle of a store: what is asked, getting it ready, and writing it when the user has agreed.
+struct ExportActions: Sendable {
+  private let parts: InspectorParts
+  private let prepared: PreparedExports
+  private let bundles: BundleCatalogue
+
+  init(_ parts: InspectorParts, _ prepared: PreparedExports, _ bundles: BundleCatalogue) {
+    self.parts = parts
+    self.prepared = prepared
+    self.bundles = bundles
+  }
+
+  static let fields: [DocumentedRoute.Field] = [
+    .init("level", "facts, damaged-pages, scrubbed or full; scrubbed if empty."),
+    .init("model", "The name of the model that the app has now; what the store says of itself if empty."),
+    .init("recipients", "The public keys (age1…) of those who alone can open it, with spaces between."),
+    .init(
+      "keep",
+      "The attributes, Entity.attribute, whose values stay in a scrubbed store, with spaces between; several times. At another level nothing is kept."
+    ),
+    .init("drop", "The attributes whose values are overwritten in a scrubbed store, in the same way."),
+  ]
+
+  /// The page on which an export is chosen, shown, and agreed to.
+  func page(_ store: ListedStore, _ query: Query) throws -> ExportPage {
+    let files = try store.files(
+      orRefuse: Refusal(.conflict, "a backup is not exported; restore it aside, and export that"))
+    var form = ActionForm(
+      "Export for support", of: store, "export",
+      does: [
+        "Looks at every page of the store, and shows what a bundle for support would hold, file by file, and how large it is at each level. Not a byte of the store changes.",
+        "Nothing is written before you agree, and nothing is sent: the bundle is a file on this machine, in \(printable(bundles.path.string)).",
+      ], button: "Preview")
+    let chosen = prepared.choices(of: store.id) ?? .init()
+    let levels: [BundleLevel] = [.scrubbed, .facts, .damagedPages, .full]
+    let models = parts.modelOptions(for: files, sums: store.quarantined?.receipt?.files.map(\.sha256) ?? [])
+    form.choices = [
+      .pick(
+        name: "level", label: "How much of it",
+        options: Self.first(chosen.level.rawValue, levels.map { ($0.rawValue, "\($0.rawValue): \($0.words)") })),
+      .pick(name: "model", label: "Model", options: chosen.model.map { Self.first($0, models) } ?? models),
+      .text(
+        name: "recipients", label: "Encrypt to these keys",
+        about: "age1…, several with spaces between. Without any, everyone who gets the file can read it."),
+    ]
+    let job = query["job"].flatMap { parts.work.job($0) } ?? parts.work.job(for: store.id)
+    return ExportPage(
+      form: form, chosen: chosen, tree: parts.attributes(of: files).map { ExportTree($0) },
+      job: job.flatMap { $0.store == store.id && $0.kind == .export ? $0 : nil },
+      ready: prepared.latest(of: store.id))
+  }
+
+  /// The options with one of them first, which is the one that is chosen.
+  private static func first(
+    _ value: String, _ options: [(value: String, label: String)]
+  ) -> [(value: String, label: String)] {
+    options.filter { $0.value == value } + options.filter { $0.value != value }
+  }
+
+  func prepare(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let files = try store.files(orRefuse: Refusal(.conflict, "a backup is not exported"))
+    let level = try level(form["level"])
+    var recipients: [AgeRecipient] = []
+    for text in Self.words(form.fields.all("recipients")) {
+      do {
+        recipients.append(try AgeRecipient(text))
+      } catch {
+        throw Refusal(.badRequest, "a key to encrypt to is none; it begins with age1")
+      }
+    }
+    let tree = parts.attributes(of: files).map { ExportTree($0) }
+    func paths(_ field: String) -> Set<String> {
+      let texts = form.fields.all(field)
+      return tree?.paths(in: texts) ?? Set(Self.words(texts))
+    }
+    var (keeping, dropping) = (paths("keep"), paths("drop"))
+    guard keeping.isDisjoint(with: dropping) else {
+      throw Refusal(.badRequest, "a value cannot stay and be overwritten")
+    }
+    let model = try parts.model(form["model"])
+    prepared.note(
+      .init(
+        level: level, model: form["model"], recipients: form["recipients"] ?? "", keeping: keeping, dropping: dropping),
+      for: store.id)
+    // Of another level there are no values that could be chosen; the ticks wait for a scrubbed one.
+    if level != .scrubbed { (keeping, dropping) = ([], []) }
+    let options = ExportOptions(level: level, model: model, keeping: keeping, dropping: dropping)
+    let (parts, prepared, id, name) = (parts, prepared, store.id, store.name)
+    let job = try parts.work.start(.export, "Export of \(name)", store: id, target: .store(id, "export")) {
+      [recipients] observer in
+      let ready = try parts.exports.prepare(files.main, options, progress: observer.export(writes: false))
+      let entry = prepared.keep(ready, of: id, named: name, for: recipients)
+      return JobOutcome("It is ready. Nothing is written before you agree.", entry.target)
+    }
+    return .running(job, on: .store(id, "export"))
+  }
+
+  /// Writes an export that is ready.
+  func write(_ id: String) throws -> ActionAnswer {
+    let entry = try prepared.entry(id)
+    let (parts, prepared, bundles) = (parts, prepared, bundles)
+    let job = try parts.work.start(.export, "Bundle of \(entry.name)", store: entry.store, target: entry.target) {
+      observer in
+      // Its files may have had to go from this machine since, and are fetched again.
+      _ = try parts.catalogue.store(entry.store)
+      let summary = try parts.exports.write(
+        entry.prepared, to: entry.recipients, at: try bundles.makeFolder(), progress: observer.export(writes: true))
+      prepared.forget(id)
+      let file = summary.bundle.path.path?.lastComponent?.string ?? ""
+      return JobOutcome(
+        "The bundle is written: \(Words.size(summary.bundle.bytes)), SHA-256 \(summary.bundle.sha256).",
+        .to("bundles", file))
+    }
+    return .running(job, on: .store(entry.store, "export"))
+  }
+
+  private func level(_ text: String?) throws(Refusal) -> BundleLevel {
+    guard let text, !text.isEmpty else { return .scrubbed }
+    guard let level = BundleLevel(rawValue: text) else { throw Refusal(.badRequest, "there is no such level") }
+    return level
+  }
+
+  /// The words of all fields of a name.
+  static func words(_ texts: [String]) -> [String] {
+    texts.flatMap { $0.split { $0.isWhitespace || $0 == "," }.map(String.init) }
+  }
+}
+
+/// The export of a store on one page: what is chosen, what the bundle would hold, and the button that agrees to it.
+struct ExportPage: InspectorPage {
+  let form: ActionForm
+
+  /// What was chosen the last time.
+  let chosen: PreparedExports.Choices
+
+  /// The attributes that can be chosen; nil where no model tells them.
+  let tree: ExportTree?
+
+  /// The job that makes the export ready or writes it, as far as it is; nil for none.
+  let job: RunningWork.Job?
+
+  /// What is ready and waits for the user to agree; nil for nothing.
+  let ready: PreparedExports.Entry?
+
+  private var store: ListedStore { form.store }
+
+  var title: String { form.title }
+  var crumbs: [Crumb] { form.crumbs }
+  var scripts: [String] { tree == nil ? [] : ["export.js"] }
+
+  func encode(to encoder: any Encoder) throws {
+    try form.encode(to: encoder)
+    try encoder.encode([
+      "tree": tree?.branches, "job": job.map { RequestTarget.to("work", $0.id) }, "ready": ready?.target,
+    ])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    return """
+      <div\(events)>
+      <h1>\(title)</h1><p class="soft">\(store.name) · \(Words.size(store.bytes))</p>
+      \(progress(frame))\(agreement(frame))
+      \(choice(frame))
+      </div>
+      """
+  }
+
+  /// How far the job is, or what came of it.
+  private func progress(_ frame: PageFrame) -> HTML {
+    guard let job else { return .empty }
+    // What is ready says so itself.
+    if job.state == .done, ready?.target == job.target { return .empty }
+    guard job.state == .done else { return job.html(frame, isLinked: false) }
+    return """
+      \(job.html(frame, isLinked: false))<p class="row"><a class="button main" href="\(job.target)">The bundle</a></p>
+      """
+  }
+
+  /// What the bundle would hold; hidden while another one is being made ready.
+  private func agreement(_ frame: PageFrame) -> HTML {
+    guard let ready, job?.isRunning != true else { return .empty }
+    return "<h2 id=\"ready\">What the bundle would hold</h2>\(PreparedExportPage(entry: ready).preview(frame))"
+  }
+
+  private func choice(_ frame: PageFrame) -> HTML {
+    guard job?.isRunning != true else { return .empty }
+    let sentences = form.does.map { words -> HTML in "<li>\(words)</li>" }
+    let ask: HTML
+    if frame.allowsActions {
+      let again: HTML = ready == nil ? " class=\"main\"" : ""
+      ask = frame.form(
+        form.target,
+        """
+        \(form.choices.map { field($0) })\(tree?.html(keeping: chosen.keeping, dropping: chosen.dropping) ?? typed)\
+        <p class="row"><button\(again)>\(ready == nil ? "Preview" : "Preview again")</button>\
+        <a class="button" href="\(RequestTarget.store(store.id))">Cancel</a></p>
+        """)
+    } else {
+      ask = .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    }
+    let title = ready == nil ? "What goes into the bundle" : "Choose something else"
+    return .panel(title, "<ul class=\"plain-words\">\(sentences)</ul>\(ask)")
+  }
+
+  /// A field of the form, with what was chosen the last time.
+  private func field(_ choice: ActionForm.Choice) -> HTML {
+    if case .pick("level", let label, let options) = choice {
+      // Each level is explained, which no line of a menu has room for.
+      let items = options.enumerated().map { place, option -> HTML in
+        let isChosen: HTML = place == 0 ? " checked" : ""
+        return """
+          <label><input type="radio" name="level" value="\(option.value)"\(isChosen)><span class="said">\(option.label)</span></label>
+          """
+      }
+      return "<fieldset class=\"choices\"><legend>\(label)</legend>\(items)</fieldset>"
+    }
+    guard case .text(let name, let label, let about) = choice, name == "recipients" else {
+      return ActionForm.field(choice)
+    }
+    return """
+      <p class="line-of-text"><label><span>\(label)</span><input type="text" name="\(name)" value="\(chosen.recipients)" \
+      autocomplete="off" spellcheck="false"></label><small class="soft">\(about)</small></p>
+      """
+  }
+
+  /// The attributes as text, where no model tells them.
+  private var typed: HTML {
+    let keep = chosen.keeping.sorted().joined(separator: " ")
+    let drop = chosen.dropping.sorted().joined(separator: " ")
+    return """
+      <p class="line-of-text"><label><span>Columns whose values stay as they are</span>\
+      <input type="text" name="keep" value="\(keep)" autocomplete="off" spellcheck="false"></label>\
+      <small class="soft">table.column, several with spaces between; for scrubbed.</small></p>\
+      <p class="line-of-text"><label><span>Columns whose values are overwritten</span>\
+      <input type="text" name="drop" value="\(drop)" autocomplete="off" spellcheck="false"></label></p>
+      """
+  }
+}
+
+/// The entities and attributes of a store, to choose which values stay in a scrubbed one and which are overwritten.
+struct ExportTree: Sendable, Encodable {
+  /// An entity with the attributes that it declares itself.
+  struct Branch: Sendable, Encodable {
+    var entity: String
+    var attributes: [Leaf]
+  }
+
+  struct Leaf: Sendable, Encodable {
+    var name: String
+
+    /// The word for its type.
+    var type: String
+
+    /// What a form calls it: `Entity.attribute`.
+    var path: String
+  }
+
+  let branches: [Branch]
+
+  /// The most attributes that are listed; of more the fields of text take their names.
+  private static let maximumLeaves = 4_000
+
+  /// The tree of a model; what the store does not hold is left out of it.
+  init(_ model: ManagedObjectModel) {
+    var count = 0
+    branches = model.entities.values.sorted { $0.name < $1.name }.compactMap { entity in
+      let leaves = entity.properties.values.sorted { $0.name < $1.name }.compactMap { property -> Leaf? in
+        guard let attribute = property.attribute, !attribute.traits.isTransient else { return nil }
+        return Leaf(
+          name: property.name, type: attribute.type.sourceName, path: "\(entity.name).\(property.name)")
+      }
+      count += leaves.count
+      return leaves.isEmpty || count > Self.maximumLeaves ? nil : Branch(entity: entity.name, attributes: leaves)
+    }
+  }
+
+  /// What the fields of a form name: each an attribute of the tree as it is called, spaces included, or text with several.
+  func paths(in fields: [String]) -> Set<String> {
+    let known = Set(branches.flatMap { $0.attributes.map(\.path) })
+    return Set(fields.flatMap { known.contains($0) ? [$0] : ExportActions.words([$0]) })
+  }
+
+  /// The tree as fields of a form.
+  ///
+  /// - Parameters:
+  ///   - keeping: the attributes that are ticked to stay.
+  ///   - dropping: those that are ticked to be overwritten.
+  func html(keeping: Set<String>, dropping: Set<String>) -> HTML {
+    guard !branches.isEmpty else { return .empty }
+    let items = branches.map { branch -> HTML in
+      let chosen = branch.attributes.count { keeping.contains($0.path) || dropping.contains($0.path) }
+      let note = chosen == 0 ? "" : ", \(chosen) chosen"
+      let rows = branch.attributes.map { leaf -> HTML in
+        """
+        <tr data-name="\(leaf.path.lowercased())"><th scope="row">\(printable(leaf.name)) <small class="soft">\(leaf.type)</small></th>\
+        <td>\(Self.box("keep", leaf, keeping, "stays as it is"))</td>\
+        <td>\(Self.box("drop", leaf, dropping, "is overwritten"))</td></tr>
+        """
+      }
+      let open: HTML = chosen > 0 ? " open" : ""
+      return """
+        <details data-branch\(open)><summary>\(printable(branch.entity)) <span class="soft">\
+        \(Words.counted(branch.attributes.count, "attribute"))\(note)</span></summary><table><thead><tr>\
+        <th scope="col">Attribute</th><th scope="col">Stays</th><th scope="col">Overwritten</th></tr></thead>\
+        <tbody>\(rows)</tbody></table></details>
+        """
+    }
+    return """
+      <fieldset class="tree" data-tree><legend>Values in a scrubbed store</legend>\
+      <p class="soft">Without a tick, text is replaced, dates are shifted, and numbers that could be a person's are changed. \
+      <b>Stays</b> leaves the values of an attribute as they are, <b>Overwritten</b> leaves nothing of them.</p>\
+      <p data-tree-search hidden><label><span>Find an entity or an attribute</span><input type="search" autocomplete="off"></label></p>\
+      \(items)</fieldset>
+      """
+  }
+
+  private static func box(_ name: HTML, _ leaf: Leaf, _ chosen: Set<String>, _ words: String) -> HTML {
+    let ticked: HTML = chosen.contains(leaf.path) ? " checked" : ""
+    return """
+      <input type="checkbox" name="\(name)" value="\(leaf.path)" aria-label="\(printable(leaf.path)) \(words)"\(ticked)>
+      """
+  }
+}
+
+extension InspectorParts {
+  /// The model of a store by which its attributes are named: its own, else the current version of the one that fits it.
+  func attributes(of files: StoreFileSet) -> ManagedObjectModel? {
+    let examined = examined(files)
+    if let own = examined.examination.value?.storeModel { return own }
+    guard case .coreData(let bundle)? = examined.model?.model else { return nil }
+    return bundle.current.model
+  }
+}

@@ -1,0 +1,194 @@
+import Backup
+import HTTPServer
+import Inbox
+import Lazaret
+import Platform
+import SystemPackage
+
+/// The stores of a home: those in quarantine, the live ones beside them, and the backups.
+///
+/// A quarantined store whose files are missing is among them as long as its receipt is there.
+/// It is the only way from an address to a file: an identifier is compared with those of the stores that are there.
+package struct StoreCatalogue: Sendable {
+  private let home: FilePath
+  private let surroundings: Surroundings
+  private let inbox: Inbox?
+
+  /// The most live stores that are looked for in a folder.
+  private static let maximumLive = 200
+
+  /// - Parameter inbox: the inbox of the home, where it is served.
+  init(home: FilePath, inbox: Inbox? = nil, surroundings: Surroundings) {
+    self.home = home
+    self.inbox = inbox
+    self.surroundings = surroundings
+  }
+
+  /// Whether a store is a copy of one that lies elsewhere.
+  func isCopy(_ store: ListedStore) -> Bool { store.id.bundle != nil && inbox?.storage.isShared == true }
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// The store of an identifier.
+  ///
+  /// - Throws: ``Refusal`` 404 where there is none; what the file system says.
+  package func store(_ id: StoreID) throws -> ListedStore {
+    let candidates: [ListedStore] =
+      switch id.text.first {
+      case "q": try quarantined(in: listedFolders().filter { id.isOf($0.path) })
+      case "i": try id.bundle.map { try arrived(in: $0) } ?? []
+      case "l": try live()
+      case "b": try backups()
+      default: []
+      }
+    guard let store = candidates.first(where: { $0.id == id }) else {
+      throw Self.noSuchStore
+    }
+    return store
+  }
+
+  /// What is answered where no store has a name.
+  static let noSuchStore = Refusal(.notFound, "no store of that name is here")
+
+  /// The most stores of an inbox, the newest, that lists have; the inbox itself shows them all.
+  private static let maximumOfInbox = 200
+
+  /// The quarantined stores, newest first; of those that arrived in the inbox the newest.
+  package func quarantined() throws -> [ListedStore] {
+    let arrived = try newestBundles().flatMap { try stores(ofBundle: $0) }
+    return try Self.sorted(quarantined(in: listedFolders()) + arrived)
+  }
+
+  /// The stores that arrived in a bundle, which is fetched where it is not on this machine.
+  func arrived(in bundle: String) throws -> [ListedStore] {
+    if let inbox {
+      guard let bundle = try inbox.records.bundle(bundle) else { return [] }
+      _ = try inbox.placed(bundle)
+    }
+    return try stores(ofBundle: bundle)
+  }
+
+  /// The bundles with quarantined stores on this machine that arrived last.
+  private func newestBundles() throws -> [String] {
+    if let inbox, !inbox.storage.isShared {
+      let newest = try inbox.records.entries(
+        InboxFilter(state: .quarantined), after: nil, limit: Self.maximumOfInbox)
+      return newest.items.map(\.bundle.id)
+    }
+    let folder = InboxFolders(home: home).bundles
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    var dated: [(id: String, seconds: Int64)] = []
+    for id in try fileSystem.entries(of: folder).map(\.string) where InboxFolders.isID(id) {
+      let quarantine = folder.appending(id).appending(QuarantineFolder.name)
+      guard let status = try fileSystem.status(of: quarantine), status.kind == .directory else { continue }
+      dated.append((id, status.modified.secondsSince1970))
+    }
+    let newest = dated.sorted { ($0.seconds, $0.id) > ($1.seconds, $1.id) }
+    return newest.prefix(Self.maximumOfInbox).map(\.id)
+  }
+
+  private func stores(ofBundle bundle: String) throws -> [ListedStore] {
+    let folder = InboxFolders(home: home).bundle(bundle).appending(QuarantineFolder.name)
+    guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+    let quarantine = QuarantineFolder(try fileSystem.realPath(folder), surroundings: surroundings)
+    return try quarantine.stores(includingMissing: true).map { store in
+      try listed(store, in: quarantine, as: StoreID(bundle: bundle, name: store.id))
+    }
+  }
+
+  /// The quarantine folders but those of the inbox, which a catalogue of an earlier version has too.
+  private func listedFolders() throws -> [QuarantineFolder] {
+    let folders = try QuarantineCatalogue(home: home, surroundings: surroundings).listedFolders()
+    let bundles = InboxFolders(home: home).bundles
+    guard try fileSystem.status(of: bundles)?.kind == .directory else { return folders }
+    let real = try fileSystem.realPath(bundles)
+    return folders.filter { !$0.path.starts(with: real) }
+  }
+
+  private static func sorted(_ stores: [ListedStore]) -> [ListedStore] {
+    stores.sorted { ($0.date ?? .init(secondsSince1970: 0)) > ($1.date ?? .init(secondsSince1970: 0)) }
+  }
+
+  private func quarantined(in folders: [QuarantineFolder]) throws -> [ListedStore] {
+    try Self.sorted(
+      folders.flatMap { folder in
+        try folder.stores(includingMissing: true).map {
+          try listed($0, in: folder, as: StoreID(kind: "q", name: $0.id, in: folder.path))
+        }
+      })
+  }
+
+  private func listed(_ store: QuarantinedStore, in folder: QuarantineFolder, as id: StoreID) throws -> ListedStore {
+    let name =
+      store.receipt?.originalPath.path?.lastComponent?.string ?? store.files.main.lastComponent?.string ?? store.id
+    // What is there counts, and not what a receipt says.
+    let members = try store.files.members(in: fileSystem)
+    var isOnlyReceipt = members.isEmpty
+    if isOnlyReceipt, let salvaged = folder.result(of: store)?.store.main {
+      isOnlyReceipt = try fileSystem.status(of: salvaged, followingLinks: false) == nil
+    }
+    return ListedStore(
+      id: id, kind: .quarantined(store, folder),
+      name: printable(name), date: Timestamp(String(store.id.prefix(19))),
+      bytes: members.reduce(Int64(0)) { $0 &+ $1.status.size }, isMissing: members.isEmpty,
+      isOnlyReceipt: isOnlyReceipt)
+  }
+
+  /// The live stores: in the home, in its folder `Stores`, and beside each quarantine.
+  package func live() throws -> [ListedStore] {
+    var folders: [FilePath] = []
+    // Beside what arrived in the inbox there is no app's store.
+    let quarantines = try listedFolders().map(\.path.folder)
+    for folder in [home, home.appending("Stores")] + quarantines {
+      guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
+      let real = try fileSystem.realPath(folder)
+      if !folders.contains(real) { folders.append(real) }
+    }
+    return try folders.flatMap { try live(in: $0) }
+  }
+
+  private func live(in folder: FilePath) throws -> [ListedStore] {
+    let names = try fileSystem.entries(of: folder).filter { name in
+      guard let suffix = name.extension?.lowercased(), !name.string.hasPrefix(".") else { return false }
+      return ["sqlite", "sqlite3", "store", "storedata", "db"].contains(suffix)
+    }
+    var stores: [ListedStore] = []
+    for name in names.sorted(by: { $0.string < $1.string }).prefix(Self.maximumLive) {
+      let files = StoreFileSet(main: folder.appending(name))
+      guard let status = try fileSystem.status(of: files.main, followingLinks: false), status.kind == .regular else {
+        continue
+      }
+      let bytes = try files.members(in: fileSystem).reduce(Int64(0)) { $0 &+ $1.status.size }
+      stores.append(
+        ListedStore(
+          id: StoreID(kind: "l", name: name.stem, in: files.main), kind: .live(files), name: printable(name.string),
+          date: status.modified, bytes: bytes))
+    }
+    return stores
+  }
+
+  /// The backups of the store at a path, newest first.
+  ///
+  /// What a migration kept does not say where the store was, and the others say where it was when they were taken: where the
+  /// store of their folder is now counts besides.
+  func backups(of path: FilePath) throws -> [ListedStore] {
+    try backups().filter { listed in
+      guard let (backup, place) = listed.backup else { return false }
+      return place.owner?.present == path || backup.manifest?.store.path.path == path
+    }
+  }
+
+  /// The backups of all stores, newest first.
+  package func backups() throws -> [ListedStore] {
+    let places = try Backups(home: home, surroundings: surroundings).places()
+    let backups = try places.flatMap { place in
+      try BackupCatalog(of: place).backups.map { backup in
+        let name = backup.manifest?.store.path.path?.lastComponent?.string ?? place.path.lastComponent?.string ?? "?"
+        return ListedStore(
+          id: StoreID(kind: "b", name: backup.id.description, in: place.path), kind: .backup(backup, place),
+          name: printable(name), date: backup.id.date, bytes: backup.bytes)
+      }
+    }
+    return Self.sorted(backups)
+  }
+}

@@ -1,0 +1,227 @@
+import HTTPServer
+import Inbox
+import Lazaret
+import ManagedObjectModel
+import Platform
+import SQLiteFormat
+import Salvage
+import SupportBundle
+
+/// One bundle: its damage, what is in it, who sent it, what was done with it.
+struct InboxBundlePage: InspectorPage {
+  let bundle: InboxBundle
+  let summary: InboxSummary
+  let group: InboxGroup?
+  let store: PagePart<ListedStore?>
+
+  init(_ entry: InboxEntry, _ inbox: Inbox, _ parts: InspectorParts) throws {
+    let bundle = entry.bundle
+    self.bundle = bundle
+    summary = InboxSummary(entry)
+    group = try bundle.fingerprint.flatMap { try inbox.records.group($0.group) }
+    store = PagePart {
+      guard let name = bundle.quarantineID else { return nil }
+      // None where it was released or discarded since.
+      return try parts.catalogue.arrived(in: bundle.id).first { $0.quarantined?.id == name }
+    }
+  }
+
+  var title: String { InboxWords.title(bundle) }
+  var section: PageSection { .inbox }
+  var crumbs: [Crumb] { [.inbox] }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "bundle": summary, "facts": bundle.facts, "files": bundle.files, "fileCount": bundle.fileCount,
+      "account": bundle.account, "group": group.map { InboxGroupSummary(group: $0) },
+      "quarantined": listed.map { RequestTarget.store($0.id) }, "error": store.problem,
+    ])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let state = InboxWords.state(bundle)
+    let seen: HTML =
+      group.map { "<a href=\"\(RequestTarget.damage($0.id))\">\(printable($0.words))</a>" } ?? .empty
+    return """
+      <div data-events="\(frame.events)" data-inbox>
+      <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(state.words, state.tone)) \(seen)</p></div>\(actions(frame))</div>
+      \(why)
+      \(columns(frame))
+      </div>
+      """
+  }
+
+  /// What is in it beside how it came; of a bundle that was not opened there is only the latter.
+  private func columns(_ frame: PageFrame) -> HTML {
+    let content = damage + entities + files
+    if content == .empty {
+      return "<div class=\"columns\"><div>\(arrival(frame))</div><div>\(work(frame))</div></div>"
+    }
+    return """
+      <div class="columns"><div>\(content)</div><div>\(work(frame))\(arrival(frame))\(facts)</div></div>
+      """
+  }
+
+  private var listed: ListedStore? { store.value.flatMap { $0 } }
+
+  private var why: HTML {
+    let text = InboxWords.about(bundle)
+    switch bundle.state {
+    case .refused:
+      return .note(
+        .bad,
+        "<p><strong>It was refused.</strong> \(text) <code>\(printable(bundle.failure?.code ?? ""))</code></p>")
+    case .encrypted: return .note(.warn, "<p>\(text)</p>")
+    case .received: return .note(.plain, "<p>\(text)</p>")
+    case .unpacked, .quarantined: return .note(.bad, "<p><strong>What its sender's app found.</strong> \(text)</p>")
+    }
+  }
+
+  private func actions(_ frame: PageFrame) -> HTML {
+    let open: HTML =
+      listed.map { "<a class=\"button main\" href=\"\(RequestTarget.store($0.id))\">Open the store</a>" } ?? .empty
+    let download: HTML = "<a class=\"button\" href=\"\(RequestTarget.bundle(bundle.id, "download"))\">Download</a>"
+    guard frame.allowsActions else {
+      return "<nav class=\"row no-print\" aria-label=\"Actions\">\(open)\(download)</nav>"
+    }
+    let hasFailed = bundle.state == .refused || summary.jobs.contains { $0.state == .failed }
+    let retry: HTML =
+      hasFailed ? "<a class=\"button\" href=\"\(RequestTarget.bundle(bundle.id, "retry"))\">Try again …</a>" : .empty
+    return """
+      <nav class="row no-print" aria-label="Actions">\(open)\(download)\(retry)\
+      <a class="button" href="\(RequestTarget.bundle(bundle.id, "discard"))">Discard …</a></nav>
+      """
+  }
+
+  private var damage: HTML {
+    let counts = bundle.facts?.pageStates ?? [:]
+    let causes = (bundle.account?.causes ?? []).map { cause -> HTML in "<li>\(printable(cause))</li>" }
+    let likely: HTML =
+      causes.isEmpty ? .empty : .panel("What most likely happened", "<ul class=\"plain-words\">\(causes)</ul>")
+    guard !counts.isEmpty || bundle.account?.runs.isEmpty == false else { return likely }
+    return HTML.panel(
+      "Pages", "\(map)\(InboxWords.bar(counts))\(InboxWords.legend(counts))") + likely
+  }
+
+  /// The map of the bundle's own report, where its store is not here; else the store's page has a better one.
+  private var map: HTML {
+    guard listed == nil, let runs = bundle.account?.runs, !runs.isEmpty else { return .empty }
+    return InboxPageMap(runs: runs).html
+  }
+
+  private var entities: HTML {
+    guard listed == nil, let entities = bundle.account?.entities, !entities.isEmpty else { return .empty }
+    let rows = entities.map { entity -> HTML in
+      """
+      <tr><th scope="row">\(printable(entity.name))</th>\
+      <td>\(HTML.bar(entity.count))</td>\
+      \(HTML.number(entity.recovered))\(HTML.number(entity.doubtful, tone: .warn))\
+      <td class="number \(entity.lost > 0 ? "bad" : "soft")">\(entity.count.lostNumber)</td></tr>
+      """
+    }
+    let words: HTML = bundle.account?.words.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
+    return .panel(
+      "What the sender salvaged",
+      words
+        + .table(
+          "Entities",
+          head: """
+            <th scope="col">Entity</th><th scope="col"><span class="visually-hidden">Share</span></th>\
+            <th scope="col" class="number">Recovered</th><th scope="col" class="number">Doubtful</th>\
+            <th scope="col" class="number">Lost</th>
+            """, rows))
+  }
+
+  private var files: HTML {
+    guard !bundle.files.isEmpty else { return .empty }
+    let rows = bundle.files.map { file -> HTML in
+      "<tr><th scope=\"row\" class=\"wrap\">\(printable(file.name))</th><td class=\"number\">\(Words.size(file.bytes))</td></tr>"
+    }
+    let more: HTML =
+      bundle.fileCount > bundle.files.count
+      ? "<p class=\"soft\">And \(Words.number(bundle.fileCount - bundle.files.count)) more.</p>" : .empty
+    return .panel(
+      "Files",
+      HTML.table(
+        "Files", head: "<th scope=\"col\">File</th><th scope=\"col\" class=\"number\">Size</th>", rows) + more)
+  }
+
+  private func work(_ frame: PageFrame) -> HTML {
+    guard !summary.jobs.isEmpty else { return .empty }
+    let items = summary.jobs.map { job -> HTML in
+      let state = InboxWords.state(job)
+      let tries: HTML = job.attempts > 1 ? "<span class=\"soft\"> · \(job.attempts) tries</span>" : .empty
+      let words: HTML =
+        job.code.map { "<p class=\"soft\">\(printable(job.words ?? "")) <code>\(printable($0))</code></p>" } ?? .empty
+      return """
+        <li>\(InboxWords.job(job.kind)) \(HTML.tag(state.words, state.tone))\(tries)\
+        <p class="soft">\(Words.time(job.date, now: frame.now))</p>\(words)</li>
+        """
+    }
+    return .panel("Work", "<ul class=\"plain-words\">\(items)</ul>")
+  }
+
+  private func arrival(_ frame: PageFrame) -> HTML {
+    .panel(
+      "Arrival",
+      HTML.facts([
+        ("Received", Words.time(bundle.date, now: frame.now)),
+        ("From", "<a href=\"\(RequestTarget.bundles(of: bundle.sender))\">\(printable(bundle.sender))</a>"),
+        ("File", bundle.fileName.map { HTML(escaping: printable($0)) }),
+        ("Size", HTML(escaping: Words.size(bundle.bytes))),
+        ("Encrypted", bundle.isEncrypted ? "yes" : "no"),
+        ("Level", bundle.level.map { HTML(escaping: printable($0)) }), ("Identifier", "<code>\(bundle.id)</code>"),
+        ("SHA-256", "<code class=\"sum\">\(bundle.sha256)</code>"),
+      ]))
+  }
+
+  private var facts: HTML {
+    guard let facts = bundle.facts else { return .empty }
+    return .panel(
+      "What it says",
+      HTML.facts([
+        ("App", facts.app.map { HTML(escaping: printable($0)) }),
+        ("Version", facts.versions.app.map { HTML(escaping: printable($0)) }),
+        ("Store", HTML(escaping: printable(facts.store))), ("Size", HTML(escaping: Words.size(max(0, facts.bytes)))),
+        ("Found", HTML(escaping: printable(facts.verdict))), ("Reason", "<code>\(printable(facts.reason))</code>"),
+        ("Cause", facts.cause.map { "<code>\(printable($0))</code>" }),
+        ("Model", (facts.modelVersion ?? facts.modelChecksum).map { HTML(escaping: printable($0)) }),
+        ("Written by", facts.versions.storeWrittenBySQLite.map { "SQLite \(printable($0))" }),
+        ("System", HTML(escaping: printable(facts.versions.operatingSystem))),
+        ("Made", HTML(escaping: printable(facts.date))),
+        (
+          "Damaged",
+          facts.damagedTables.isEmpty
+            ? nil : HTML(escaping: facts.damagedTables.map(printable).joined(separator: ", "))
+        ),
+        (
+          "Fingerprint",
+          bundle.fingerprint.map { mark in
+            "<a href=\"\(RequestTarget.damage(mark.group))\"><code>\(mark.group)</code></a>"
+          }
+        ),
+      ]))
+  }
+}
+
+/// The picture of a store's pages by the report in a bundle, whose store is not here.
+struct InboxPageMap: Sendable {
+  let runs: [BundleAccount.Run]
+
+  /// The drawing, for browsers with and without scripts.
+  var html: HTML {
+    let all = runs.reduce(0.0) { $0 + Double(max(0, $1.count)) }
+    guard all > 0 else { return .empty }
+    let share = max(1, all / Double(PageMapDrawing.maximumCells))
+    var cells: [PageStates.State] = []
+    for run in runs {
+      let state = PageStates.State(rawValue: run.state) ?? .unplaced
+      // A short run keeps one cell, so that a single damaged page is seen.
+      let count = max(1, Int((Double(max(0, run.count)) / share).rounded()))
+      cells += Array(repeating: state, count: min(count, PageMapDrawing.maximumCells))
+      if cells.count > 2 * PageMapDrawing.maximumCells { break }
+    }
+    let drawing = PageStates.drawing(of: cells.map { PageStates.Cell(state: $0) }, label: "Map of the pages")
+    return "<div class=\"map\"><div class=\"map-still\">\(drawing)</div></div>"
+  }
+}

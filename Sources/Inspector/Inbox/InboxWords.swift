@@ -1,0 +1,163 @@
+import HTTPServer
+import Inbox
+import Platform
+import Salvage
+import SupportBundle
+
+/// The inbox in words and marks.
+enum InboxWords {
+  /// How far a bundle is, with the tone of it.
+  static func state(_ bundle: InboxBundle) -> (words: String, tone: HTML.Tone) {
+    switch bundle.state {
+    case .received: ("waits to be opened", .accent)
+    case .encrypted: ("encrypted", .warn)
+    case .refused: ("refused", .bad)
+    case .unpacked: ("checked, without a store", .good)
+    case .quarantined: ("its store is in quarantine", .good)
+    }
+  }
+
+  /// What a state is called where one is chosen.
+  static func choice(_ state: InboxBundle.State) -> String {
+    switch state {
+    case .received: "Waiting"
+    case .encrypted: "Encrypted"
+    case .refused: "Refused"
+    case .unpacked: "Without a store"
+    case .quarantined: "With a store"
+    }
+  }
+
+  static func job(_ kind: InboxJob.Kind) -> String {
+    switch kind {
+    case .open: "Check and unpack"
+    case .salvage: "Salvage the store"
+    }
+  }
+
+  /// How far a job is, with the tone of it.
+  static func state(_ job: InboxJob) -> (words: String, tone: HTML.Tone) {
+    switch job.state {
+    case .waiting where job.isHindered: ("waits until what is in its way is gone", .warn)
+    case .waiting: (job.attempts == 0 ? "waits" : "waits for another try", .plain)
+    case .running: ("running", .accent)
+    case .done: ("done", .good)
+    case .failed: ("failed", .bad)
+    }
+  }
+
+  /// What a state of jobs is called where one is chosen.
+  static func choice(_ state: InboxJob.State) -> String {
+    switch state {
+    case .waiting: "Waiting"
+    case .running: "Running"
+    case .done: "Done"
+    case .failed: "Failed"
+    }
+  }
+
+  /// What a bundle is called: the app and the store where it says so, else the name of its file.
+  static func title(_ bundle: InboxBundle) -> String {
+    let parts = [bundle.app, bundle.store].compactMap { text in text.flatMap { $0.isEmpty ? nil : $0 } }
+    if !parts.isEmpty { return printable(parts.joined(separator: " · ")) }
+    let name = bundle.fileName.map(printable) ?? ""
+    return name.isEmpty ? "Bundle \(bundle.id.prefix(8))" : name
+  }
+
+  /// What a bundle's store suffers from, in a sentence.
+  static func about(_ bundle: InboxBundle) -> String {
+    if let failure = bundle.failure { return printable(failure.words) }
+    if bundle.state == .encrypted {
+      return
+        "Encrypted, \(Words.size(bundle.bytes)), from \(printable(bundle.sender)). The key was not given to this process."
+    }
+    guard let facts = bundle.facts else {
+      return bundle.state == .received ? "It has just arrived." : "It says nothing of its store."
+    }
+    var text = printable(facts.verdict).isEmpty ? "unknown" : printable(facts.verdict)
+    if !facts.reason.isEmpty { text += ": \(words(ofCode: facts.reason))" }
+    if let cause = facts.cause { text += ", most likely \(words(ofCode: cause))" }
+    return text.prefix(1).uppercased() + text.dropFirst() + "."
+  }
+
+  /// A code in words: `zeroed pages` of `zeroed-pages`.
+  private static func words(ofCode code: String) -> String { printable(code).replacing("-", with: " ") }
+
+  /// What a fingerprint stands for, in a few words.
+  static func about(_ fingerprint: DamageFingerprint) -> String {
+    var text = printable(fingerprint.verdict)
+    if text.isEmpty { text = "unknown" }
+    if !fingerprint.entities.isEmpty {
+      let names = fingerprint.entities.prefix(4).map(printable).joined(separator: ", ")
+      let more = fingerprint.entities.count > 4 ? " and \(fingerprint.entities.count - 4) more" : ""
+      text += " in \(names)\(more)"
+    }
+    return text.prefix(1).uppercased() + text.dropFirst()
+  }
+
+  /// The states of pages of a fingerprint, in a few words: `a few damaged, one unreadable`.
+  static func states(_ fingerprint: DamageFingerprint) -> String {
+    fingerprint.states.sorted { $0.key < $1.key }.map { state, share in
+      let words =
+        switch share {
+        case .one: "one page"
+        case .few: "few pages"
+        case .some: "some pages"
+        case .many: "many pages"
+        case .most: "most pages"
+        }
+      return "\(words) \(printable(state))"
+    }.joined(separator: ", ")
+  }
+
+  /// The states of pages as they are called, in the order of a bar.
+  private static let states = PageStates.State.allCases
+
+  /// A bar with the states of pages, as a bundle says.
+  static func bar(_ counts: [String: Int64]) -> HTML {
+    // Numbers of a bundle may be of any size.
+    let known = states.compactMap { state -> (PageStates.State, Double)? in
+      guard let count = counts[state.rawValue], count > 0 else { return nil }
+      return (state, Double(count))
+    }
+    let all = known.reduce(0) { $0 + $1.1 }
+    guard all > 0 else { return .empty }
+    var start = 0
+    let shapes = known.enumerated().map { index, item -> HTML in
+      let width = index == known.count - 1 ? 1000 - start : max(4, Int(item.1 / all * 1000))
+      defer { start += width }
+      return "<rect class=\"page-\(item.0.rawValue)\" x=\"\(start)\" width=\"\(max(0, width))\" height=\"8\"/>"
+    }
+    let words = known.map { "\(Words.number(Int64(min($0.1, 1e15)))) \($0.0.rawValue)" }.joined(separator: ", ")
+    return """
+      <svg class="share" viewBox="0 0 1000 8" preserveAspectRatio="none" role="img" aria-label="Pages: \(words)">\
+      \(shapes)</svg>
+      """
+  }
+
+  /// A legend of the states of pages.
+  static func legend(_ counts: [String: Int64]) -> HTML {
+    let items = states.compactMap { state -> HTML? in
+      guard let count = counts[state.rawValue], count > 0 else { return nil }
+      return """
+        <li><span class="swatch \(state.rawValue)" aria-hidden="true"></span>\(state.rawValue) \
+        <span class="soft">\(Words.number(count))</span></li>
+        """
+    }
+    return "<ul class=\"legend\">\(items)</ul>"
+  }
+}
+
+extension RequestTarget {
+  /// The page of a bundle, or one below it.
+  static func bundle(_ id: String, _ below: String...) -> RequestTarget {
+    RequestTarget(segments: ["inbox", "bundles", id] + below)
+  }
+
+  /// The page of a damage.
+  static func damage(_ id: String) -> RequestTarget { .to("inbox", "groups", id) }
+}
+
+extension Crumb {
+  static let inbox = Crumb("Inbox", .to("inbox"))
+}

@@ -1,0 +1,276 @@
+import HTTPServer
+import Inbox
+import Platform
+import SupportBundle
+
+extension InspectorRoutes {
+  /// What was received: the damage that was seen, the bundles, and what can be done with them.
+  mutating func addInbox(_ inbox: Inbox, _ parts: InspectorParts) {
+    page(
+      "/inbox", about: "What was received: similar damage in groups, the newest bundles, and who may send.",
+      query: [
+        .init("q", "Only bundles that have this text in their names or words."),
+        .init("state", "Only bundles that are so far: received, encrypted, refused, unpacked or quarantined."),
+        .init("sender", "Only bundles of this sender."), InboxPager.field,
+      ]
+    ) { request in try InboxPage(inbox, InboxFilter(request), after: InboxPager.key(request)) }
+    page(
+      "/inbox/groups", about: "The damage that was seen, the latest first.", query: [InboxPager.field]
+    ) { request in try InboxGroupsPage(inbox, after: InboxPager.key(request)) }
+    page("/inbox/senders", about: "Who may send, with what is kept of each.", query: [InboxPager.field]) { request in
+      try InboxSendersPage(inbox, after: InboxPager.name(request))
+    }
+    page(
+      "/inbox/jobs", about: "The jobs of workers in one state, with the reasons of those that failed.",
+      query: [
+        .init("state", "Which jobs: waiting, running, done or failed; those that failed if not given."),
+        InboxPager.field,
+      ]
+    ) { request in
+      guard let state = InboxJob.State(rawValue: request.query["state"] ?? InboxJob.State.failed.rawValue) else {
+        throw Refusal(.badRequest, "there is no such state")
+      }
+      return try InboxJobsPage(inbox, state: state, after: InboxPager.number(request))
+    }
+    page(
+      "/inbox/removed", about: "The bundles that were removed: when, and by which rule.", query: [InboxPager.field]
+    ) { request in try InboxRemovedPage(inbox, after: InboxPager.number(request)) }
+    page(
+      "/inbox/groups/{fingerprint}", about: "Similar damage: how often, since when, in which bundles.", .identifier,
+      query: [InboxPager.field]
+    ) { request, id in
+      guard let group = try inbox.records.group(id) else { throw Refusal(.notFound, "no such damage was seen") }
+      return try InboxGroupPage(group, inbox, after: InboxPager.key(request))
+    }
+    page(
+      "/inbox/groups/{fingerprint}/salvage",
+      about: "Asks before: Salvages the bundles of a damage again whose last result is of an earlier version.",
+      .identifier
+    ) { _, id in
+      guard let group = try inbox.records.group(id) else { throw Refusal(.notFound, "no such damage was seen") }
+      return try InboxBatchFormPage(group, inbox)
+    }
+    action(
+      "/inbox/groups/{fingerprint}/salvage",
+      about: "Salvages the bundles of a damage again whose last result is of an earlier version.", .identifier
+    ) { _, _, id in
+      guard try inbox.records.group(id) != nil else { throw Refusal(.notFound, "no such damage was seen") }
+      guard let batch = try inbox.salvageAgain(id) else {
+        throw Refusal(.conflict, "no store here has a last result of an earlier version")
+      }
+      return .done(.batch(batch.number))
+    }
+    page(
+      "/inbox/batches/{number}", about: "A batch of salvages: how far it is, and what got better and what worse.",
+      .identifier,
+      query: [.init("change", "Only bundles with this change: worse, mixed, better, same or first."), InboxPager.field]
+    ) { request, text in
+      guard let number = Int64(text), let batch = try inbox.records.batch(number) else {
+        throw Refusal(.notFound, "there is no such batch")
+      }
+      let word = request.query["change"]
+      let change = word.flatMap { SalvageChange(rawValue: $0) }
+      guard word == nil || change != nil else { throw Refusal(.badRequest, "there is no such change") }
+      return try InboxBatchPage(batch, inbox, change: change, after: InboxPager.name(request))
+    }
+    page("/inbox/bundles/{id}", about: "One bundle: what is in it, who sent it, what was done with it.", .upload) {
+      _, id in
+      guard let entry = try inbox.records.entry(id) else { throw Self.noBundle }
+      return try InboxBundlePage(entry, inbox, parts)
+    }
+    other(
+      "/inbox/bundles/{id}/download", about: "A bundle, byte for byte as it was received.",
+      type: "application/octet-stream", .upload
+    ) { request, id in
+      try Self.download(try Self.bundle(id, inbox), inbox, request)
+    }
+    page("/inbox/bundles/{id}/retry", about: "Asks before: Begins again what failed with a bundle.", .upload) { _, id in
+      InboxActionPage.retry(try Self.bundle(id, inbox))
+    }
+    action("/inbox/bundles/{id}/retry", about: "Begins again what failed with a bundle.", .upload) { _, _, id in
+      try inbox.retry(id)
+      return .done(.to("inbox", "bundles", id))
+    }
+    page(
+      "/inbox/bundles/{id}/discard", about: "Asks before: Removes a bundle, and says what its storage keeps.", .upload
+    ) { _, id in
+      InboxActionPage.discard(try Self.bundle(id, inbox), keeping: inbox.keepingWords())
+    }
+    action(
+      "/inbox/bundles/{id}/discard",
+      about: "Removes a bundle, with its store and what was salvaged of it; the inbox does not bring it back.",
+      .upload,
+      fields: [.init("understood", "\"yes\": that this cannot be undone is understood.", isRequired: true)]
+    ) { _, form, id in
+      guard form["understood"] == "yes" else {
+        throw Refusal(.badRequest, "tick that this cannot be taken back, and nothing else is lost")
+      }
+      try inbox.discard(id)
+      return .done(.to("inbox"))
+    }
+  }
+
+  private static func bundle(_ id: String, _ inbox: Inbox) throws -> InboxBundle {
+    guard let bundle = try inbox.records.bundle(id) else { throw noBundle }
+    return bundle
+  }
+
+  private static let noBundle = Refusal(.notFound, "there is no such bundle")
+
+  private static func download(_ bundle: InboxBundle, _ inbox: Inbox, _ request: Request) throws -> Response {
+    let file = try inbox.surroundings.fileSystem.open(inbox.received(bundle))
+    guard let tag = EntityTag(bundle.sha256) else { throw Refusal(.notFound, "the bundle has no sum") }
+    let name = "\(bundle.id).lazaret.tar.gz\(bundle.isEncrypted ? ".age" : "")"
+    return .ranges(FileBytes(file), tag: tag, type: "application/octet-stream", for: request).downloaded(as: name)
+  }
+}
+
+/// The bytes of a file, for downloads.
+struct FileBytes: RangeReadable {
+  private let file: ReadableFile
+
+  init(_ file: ReadableFile) { self.file = file }
+
+  var count: Int64 { file.count }
+
+  func read(at offset: Int64, length: Int) throws -> [UInt8] { try file.bytes(at: offset, length: length) }
+}
+
+/// The bundles that were removed: when, and by which rule, the latest first, page by page.
+struct InboxRemovedPage: InspectorPage {
+  let removals: [InboxRemoval]
+  let pager: InboxPager
+
+  /// That what was removed is not gone, as a sentence; nil where it is.
+  let keeping: String?
+
+  private static let maximum = 100
+
+  init(_ inbox: Inbox, after number: Int64?) throws {
+    let found = try inbox.records.removals(after: number, limit: Self.maximum + 1)
+    removals = Array(found.prefix(Self.maximum))
+    keeping = inbox.keepingWords()
+    pager = InboxPager(
+      list: .to("inbox", "removed"), token: number.map { String($0) },
+      next: found.count > removals.count ? removals.last.map { String($0.number) } : nil)
+  }
+
+  var title: String { "Removed bundles" }
+  var section: PageSection { .inbox }
+  var crumbs: [Crumb] { [.inbox] }
+
+  func encode(to encoder: any Encoder) throws {
+    try pager.members.encode(to: encoder)
+    try encoder.encode(["removed": removals, "keeping": JSON.orNull(keeping)])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let rows = removals.map { removal -> HTML in
+      let damage: HTML =
+        removal.group.map { "<a href=\"\(RequestTarget.damage($0))\"><code>\(printable($0))</code></a>" } ?? .empty
+      return """
+        <tr><th scope="row"><code>\(removal.bundle)</code></th><td>\(Words.time(removal.date, now: frame.now))</td>\
+        <td>\(words(removal.rule))</td><td class="wrap">\(printable(removal.sender))</td>\
+        <td>\(Words.time(removal.arrived, now: frame.now))</td><td>\(damage)</td>\
+        <td class="number">\(Words.size(removal.bytes))</td></tr>
+        """
+    }
+    let list: HTML =
+      rows.isEmpty
+      ? "<p class=\"soft\">No bundle was removed.</p>"
+      : .table(
+        "Removed bundles",
+        head: """
+          <th scope="col">Bundle</th><th scope="col">Removed</th><th scope="col">Rule</th><th scope="col">Sender</th>\
+          <th scope="col">Arrived</th><th scope="col">Damage</th><th scope="col" class="number">Size</th>
+          """, rows)
+    return """
+      <div class="head"><div><h1>\(title)</h1><p class="soft">The rules are those of lazaret serve --inbox and \
+      lazaret inbox prune.</p></div></div>
+      \(keeping.map { words in HTML.note(.warn, "<p>\(words)</p>") } ?? .empty)\
+      <section class="panel">\(list)\(pager.html)</section>
+      """
+  }
+
+  private func words(_ rule: InboxRemoval.Rule) -> String {
+    switch rule {
+    case .days: "too old"
+    case .last: "enough newer ones of its damage"
+    case .bytes: "too many bytes in all"
+    case .discarded: "discarded"
+    }
+  }
+}
+
+/// The page on which something is asked for that is done to a bundle.
+///
+/// Nothing is done by looking at it.
+struct InboxActionPage: InspectorPage {
+  let title: String
+  let bundle: InboxBundle
+  let target: RequestTarget
+  let does: [String]
+  let button: String
+  let isFinal: Bool
+
+  var section: PageSection { .inbox }
+  var crumbs: [Crumb] { [.inbox, Crumb(InboxWords.title(bundle), .bundle(bundle.id))] }
+
+  /// Asks whether to begin again what failed.
+  static func retry(_ bundle: InboxBundle) -> InboxActionPage {
+    InboxActionPage(
+      title: "Try again", bundle: bundle, target: .bundle(bundle.id, "retry"),
+      does: bundle.quarantineID == nil
+        ? [
+          "Checks and unpacks the bundle anew, from what was received.", "Its store, if it has one, is then salvaged.",
+        ]
+        : ["Salvages the store of the bundle anew. Not a byte of it changes."],
+      button: "Try again", isFinal: false)
+  }
+
+  /// Asks whether to remove a bundle.
+  ///
+  /// - Parameter keeping: that what is removed is not gone, as a sentence; nil where it is.
+  static func discard(_ bundle: InboxBundle, keeping: String?) -> InboxActionPage {
+    InboxActionPage(
+      title: "Discard", bundle: bundle, target: .bundle(bundle.id, "discard"),
+      does: [
+        "Removes the bundle as it was received, what was unpacked, its store, and everything that was salvaged of it.",
+        "That its damage was seen stays known.",
+        keeping ?? "Nothing brings the bundle back but its sender.",
+        keeping == nil
+          ? nil : "The inbox brings the bundle back from no copy that stays: its sender has to send it again.",
+      ].compactMap(\.self), button: keeping == nil ? "Discard for good" : "Discard", isFinal: true)
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    let understood = ActionForm.Choice.flag(
+      name: "understood", label: "I understand that this cannot be taken back", about: "", isRequired: true)
+    try encoder.encode([
+      "title": title, "bundle": bundle.id, "does": does, "final": isFinal, "choices": isFinal ? [understood] : [],
+      "action": target,
+    ])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let sentences = does.map { words -> HTML in "<li>\(words)</li>" }
+    let tick: HTML =
+      isFinal
+      ? """
+      <div class="choices"><label><input type="checkbox" name="understood" value="yes" required>\
+      <span class="said">I understand that this cannot be taken back</span></label></div>
+      """ : .empty
+    let ask: HTML =
+      frame.allowsActions
+      ? frame.form(
+        target,
+        """
+        \(tick)<p class="row"><button class="\(isFinal ? "danger" : "main")">\(button)</button>\
+        <a class="button" href="\(RequestTarget.bundle(bundle.id))">Leave it as it is</a></p>
+        """) : .note(.warn, "<p>This inspector only looks: no actions are offered.</p>")
+    return """
+      <h1>\(title)</h1><p class="soft">\(InboxWords.title(bundle)) · \(Words.size(bundle.bytes))</p>
+      <section class="panel"><h2>What this does</h2><ul class="plain-words">\(sentences)</ul>\(ask)</section>
+      """
+  }
+}

@@ -1,0 +1,305 @@
+import HTTPServer
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import Platform
+
+/// The versions of a model with what each changes in a word, and the entities of the current one.
+///
+/// The changes themselves are on pages of their own, one for each version: a model with many versions is long.
+struct ModelPage: InspectorPage {
+  let model: InspectorModel
+
+  /// Text that the entities that are shown have in their name or in that of a property.
+  private let filter: String
+
+  private static let newest = 15
+
+  /// What each version after the first changes, with the versions' names.
+  private let changes: [ModelChange]
+
+  init(model: InspectorModel, filter: String = "") {
+    self.model = model
+    self.filter = filter
+    changes = ModelChange.all(of: model)
+  }
+
+  var title: String { "Model \(model.name)" }
+  var section: PageSection { .models }
+  var crumbs: [Crumb] { [Crumb("Models", .to("models"))] }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["name": model.name])
+    guard case .coreData(let bundle) = model.model else { return try encoder.encode(["kind": "schema"]) }
+    try encoder.encode([
+      "kind": "core-data", "model": bundle.payload(), "changes": changes.map(\.payload),
+      "pages": bundle.versions.map { Self.target(model, $0.name) },
+    ])
+  }
+
+  /// The page of a version.
+  static func target(_ model: InspectorModel, _ version: String) -> RequestTarget {
+    .to("models", model.name, "version", query: [.init("name", version)])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    guard case .coreData(let bundle) = model.model else {
+      return "<h1>\(title)</h1><p>A schema in SQL has one version. Plain SQLite stores are salvaged by it.</p>"
+    }
+    let unreadable = bundle.unreadableVersions.map { version -> HTML in
+      .note(
+        .warn, "<p><strong>\(printable(version.name))</strong> cannot be read: \(sentence(version.error.detail))</p>")
+    }
+    return """
+      <h1>\(title)</h1>\(unreadable)\
+      \(ModelEntities(version: bundle.current, filter: filter, target: .to("models", model.name)).html)\
+      \(versions(bundle.versions))
+      """
+  }
+
+  /// The versions, the newest first, each with what became of the one before.
+  private func versions(_ versions: [ModelVersion]) -> HTML {
+    let rows = versions.indices.reversed().map { place -> HTML in
+      let version = versions[place]
+      let current: HTML = version.isCurrent ? " " + .tag("current", .accent) : .empty
+      let change: HTML = place > 0 && changes.indices.contains(place - 1) ? changes[place - 1].summary : "the first"
+      return """
+        <tr><th scope="row" class="wrap"><a href="\(Self.target(model, version.name))">\(printable(version.name))</a>\(current)</th>\
+        \(HTML.number(Int64(version.model.entities.count)))<td class="wrap">\(change)</td>\
+        <td><code>\(String(version.checksum.prefix(8)))…</code></td></tr>
+        """
+    }
+    let head: HTML = """
+      <th scope="col">Version</th><th scope="col" class="number">Entities</th><th scope="col">Against the one before</th>\
+      <th scope="col">Checksum</th>
+      """
+    let older = rows.dropFirst(Self.newest)
+    let rest: HTML =
+      older.isEmpty
+      ? .empty
+      : """
+      <details><summary>\(Words.counted(older.count, "older version"))</summary>\
+      \(HTML.table("Older versions", head: head, Array(older)))</details>
+      """
+    return .panel("Versions", .table("Versions", head: head, Array(rows.prefix(Self.newest))) + rest)
+  }
+}
+
+/// One version of a model: what it changes, and its entities.
+struct ModelVersionPage: InspectorPage {
+  let model: InspectorModel
+  let version: ModelVersion
+  private let filter: String
+  private let change: ModelChange?
+
+  init(model: InspectorModel, name: String, filter: String) throws {
+    guard let place = model.versions.firstIndex(where: { $0.name == name }) else {
+      throw Refusal(.notFound, "the model has no version of that name")
+    }
+    self.model = model
+    self.filter = filter
+    version = model.versions[place]
+    change =
+      place > 0 ? ModelChange(model.versions[place - 1], model.versions[place]) : nil
+  }
+
+  var title: String { "Version \(printable(version.name))" }
+  var section: PageSection { .models }
+  var crumbs: [Crumb] { [Crumb("Models", .to("models")), Crumb(model.name, .to("models", model.name))] }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "model": model.name, "version": printable(version.name), "checksum": version.checksum,
+      "isCurrent": version.isCurrent, "change": change?.payload,
+      "entities": version.model.entities.keys.sorted().map(printable),
+    ])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let current: HTML = version.isCurrent ? " " + .tag("current", .accent) : .empty
+    return """
+      <h1>\(title)\(current)</h1><p class="soft">Of the model \(model.name), checksum <code>\(version.checksum)</code></p>\
+      \(change?.html ?? .note(.plain, "<p>It is the first version.</p>"))\
+      \(ModelEntities(version: version, filter: filter, target: ModelPage.target(model, version.name)).html)
+      """
+  }
+}
+
+/// The entities of a version of a model, with a search for words in their names and in those of their properties.
+struct ModelEntities {
+  let version: ModelVersion
+
+  /// The text that is looked for; all entities are shown for none.
+  let filter: String
+
+  /// The page that it is on.
+  let target: RequestTarget
+
+  var html: HTML {
+    let words = filter.lowercased()
+    let all = version.model.entities.values.sorted { $0.name < $1.name }
+    let found = all.filter { entity in
+      words.isEmpty || entity.name.lowercased().contains(words)
+        || entity.properties.values.contains { $0.name.lowercased().contains(words) }
+    }
+    let rows = found.map { row($0, words) }
+    let list: HTML =
+      rows.isEmpty
+      ? "<p>No entity and no property has these words in its name.</p>"
+      : .table(
+        "Entities",
+        head: """
+          <th scope="col">Entity</th><th scope="col">Parent</th><th scope="col">Properties</th><th scope="col">Version hash</th>
+          """, rows)
+    let count = words.isEmpty ? "" : "\(found.count) of "
+    return .panel(
+      "Entities of \(printable(version.name))",
+      "\(search)<p class=\"soft\">\(count)\(Words.counted(all.count, "entity", "entities"))</p>\(list)")
+  }
+
+  private var search: HTML {
+    let fields = target.query.items.map { item -> HTML in
+      "<input type=\"hidden\" name=\"\(item.name)\" value=\"\(item.value)\">"
+    }
+    return """
+      <form class="row" role="search" method="get" action="\(RequestTarget(segments: target.segments))">\(fields)<label>\
+      <span>Find an entity or a property</span><input type="search" name="q" value="\(filter)" autocomplete="off"></label>\
+      <button>Find</button></form>
+      """
+  }
+
+  private func row(_ entity: Entity, _ words: String) -> HTML {
+    let names = entity.properties.values.map(\.name).sorted().map { name -> HTML in
+      let isFound = !words.isEmpty && name.lowercased().contains(words)
+      return isFound ? "<mark>\(printable(name))</mark>" : HTML(escaping: printable(name))
+    }
+    var properties = HTML.empty
+    for (place, name) in names.enumerated() { properties += place == 0 ? name : ", " + name }
+    let parent: HTML = entity.parentName.map { HTML(escaping: printable($0)) } ?? .empty
+    let hash = version.versionHashes[entity.name].map { String("\($0)".prefix(8)) } ?? ""
+    let abstract: HTML = entity.isAbstract ? .tag("abstract") : .empty
+    return """
+      <tr><th scope="row">\(printable(entity.name)) \(abstract)</th><td>\(parent)</td><td class="wrap">\(properties)</td>\
+      <td><code>\(hash)</code></td></tr>
+      """
+  }
+}
+
+/// What one version of a model changes against the one before.
+struct ModelChange {
+  /// The changes of models that were worked out already, by the checksums of the versions: a model does not change while
+  /// the inspector runs.
+  private static let known = Mutex<[String: ModelChange]>([:])
+
+  private static let maximumKnown = 1_000
+
+  private let from: String
+  private let to: String
+  private let inference: MappingInference
+
+  init(_ from: String, _ to: String, _ inference: MappingInference) {
+    self.from = from
+    self.to = to
+    self.inference = inference
+  }
+
+  /// The change from one version to another.
+  init(_ before: ModelVersion, _ after: ModelVersion) {
+    let key = "\(before.name)\u{0}\(before.checksum)\u{0}\(after.name)\u{0}\(after.checksum)"
+    if let change = Self.known.withLock({ $0[key] }) {
+      self = change
+      return
+    }
+    self.init(before.name, after.name, MappingInference(from: before.model, to: after.model))
+    let made = self
+    Self.known.withLock { known in
+      if known.count >= Self.maximumKnown { known.removeAll() }
+      known[key] = made
+    }
+  }
+
+  /// What each version of a model changes after the first.
+  static func all(of model: InspectorModel) -> [ModelChange] {
+    let versions = model.versions
+    return zip(versions, versions.dropFirst()).map { ModelChange($0, $1) }
+  }
+
+  /// What changes, on one line: whether it can be migrated, and how many entities change.
+  var summary: HTML {
+    let changed = mapping.entityMappings.count { $0.kind != .copy }
+    let words = changed == 0 ? "no entity changes" : "\(Words.counted(changed, "entity changes", "entities change"))"
+    return "\(verdict) <span class=\"soft\">\(words)</span>"
+  }
+
+  /// The change as `model diff --json` prints it.
+  var payload: JSON.Object { inference.payload(from: from, to: to) }
+
+  private var mapping: MappingModel { inference.mapping }
+
+  var html: HTML {
+    let changed = mapping.entityMappings.filter { $0.kind != .copy }
+    let rows = changed.map { row($0) }
+    let same = mapping.entityMappings.count - changed.count
+    let table: HTML =
+      rows.isEmpty
+      ? "<p>No entity is stored in another way.</p>"
+      : .table(
+        "Entities that change, \(printable(from)) → \(printable(to))",
+        head: "<th scope=\"col\">Entity</th><th scope=\"col\">What becomes of it</th><th scope=\"col\">Properties</th>",
+        rows)
+    let rest: HTML =
+      same > 0 && !rows.isEmpty
+      ? "<p class=\"soft\">\(Words.counted(same, "more entity", "more entities")) as before.</p>" : .empty
+    return .panel(
+      "\(printable(from)) → \(printable(to))",
+      """
+      <p>\(verdict)</p>\(table)\(rest)\
+      \(list("Would be lost", mapping.losses.map(\.text)))\(list("Depends on the records", mapping.conditions.map(\.text)))\
+      \(list("Stands in the way", inference.refusals.map { "\($0.detail). Way round: \($0.wayRound)" }))
+      """)
+  }
+
+  private var verdict: HTML {
+    if !inference.refusals.isEmpty { return .tag("needs a custom mapping", .bad) }
+    if !mapping.losses.isEmpty { return .tag("can be migrated, and data is lost", .warn) }
+    return mapping.conditions.isEmpty
+      ? .tag("can be migrated", .good) : .tag("can be migrated, if the records allow", .warn)
+  }
+
+  private func row(_ entity: EntityMapping) -> HTML {
+    let name: HTML
+    switch (entity.sourceEntityName, entity.destinationEntityName) {
+    case (nil, let new?): name = "<ins>\(printable(new))</ins>"
+    case (let old?, nil): name = "<del>\(printable(old))</del>"
+    case (let old?, let new?) where old != new: name = "<del>\(printable(old))</del> <ins>\(printable(new))</ins>"
+    case (_, let new): name = HTML(escaping: printable(new ?? ""))
+    }
+    let words =
+      switch entity.kind {
+      case .add: "new"
+      case .remove: "removed"
+      case .transform: "its records are rewritten"
+      case .undefined, .custom, .copy: "\(entity.kind)"
+      }
+    let shown = entity.kind == .add || entity.kind == .remove ? [] : entity.propertyMappings.compactMap(Self.words)
+    return "<tr><th scope=\"row\">\(name)</th><td>\(words)</td><td>\(shown.joined(separator: ", "))</td></tr>"
+  }
+
+  /// What becomes of a property; nil where it stays as it is.
+  private static func words(_ property: PropertyMapping) -> String? {
+    let name = printable(property.destination.description)
+    switch property.value {
+    case .copy(let source):
+      return source == property.destination ? nil : "\(printable(source.description)) becomes \(name)"
+    case .convert(_, let from, let to): return "\(name): \(from.sourceName) to \(to.sourceName)"
+    case .externalize, .defaultValue, .null, .recompute, .relationship, .inverse, .destinations, .expression:
+      return "\(name) (\(property.value.word))"
+    }
+  }
+
+  private func list(_ heading: String, _ sentences: [String]) -> HTML {
+    guard !sentences.isEmpty else { return .empty }
+    let items = sentences.prefix(100).map { words -> HTML in "<li>\(sentence(printable(words)))</li>" }
+    return "<h3>\(heading)</h3><ul>\(items)</ul>"
+  }
+}

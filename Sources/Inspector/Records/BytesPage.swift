@@ -1,0 +1,312 @@
+import HTTPServer
+import Platform
+import SQLiteFormat
+import Salvage
+
+/// The bytes of a page of a store as they lie in its files, with what each of them is.
+struct BytesPage: InspectorPage {
+  let store: ListedStore
+  let number: UInt32
+  let image: EvidencePages.Image
+  let pageCount: UInt32
+  let pageSize: Int
+  let frames: [EvidencePages.Frame]
+  let content: EvidencePages.Content
+  let anatomy: PageAnatomy
+
+  /// The cell that is marked.
+  let marked: Int?
+
+  /// What the values of a cell are called, in their order; empty where that is not known.
+  let names: [String]
+
+  /// The most characters of a value in the list of cells.
+  private static let valueLength = 40
+
+  /// The most values of a cell in the list.
+  private static let valueCount = 12
+
+  init(
+    _ store: ListedStore, _ number: Int64, _ query: Query, _ pages: EvidencePages, names: (UInt32) throws -> [String]
+  ) throws {
+    guard let number = UInt32(exactly: number), number > 0, number <= pages.pageCount else {
+      throw Refusal(.notFound, "the store has no such page")
+    }
+    guard let image = Self.image(query["image"] ?? "current") else {
+      throw Refusal(.badRequest, "there is no such image of a page")
+    }
+    guard let content = try pages.page(number, image) else {
+      throw Refusal(.notFound, "no byte of this page is there")
+    }
+    self.store = store
+    self.number = number
+    self.image = image
+    self.content = content
+    pageCount = pages.pageCount
+    pageSize = pages.pageSize
+    frames = pages.frames[number] ?? []
+    let anatomy = PageAnatomy(content.bytes, number: number, geometry: pages.geometry, encoding: pages.encoding)
+    self.anatomy = anatomy
+    self.names = anatomy.kind == .tableLeaf ? try names(number) : []
+    if let cell = query["cell"].flatMap({ Int($0) }) {
+      marked = anatomy.cells.contains { $0.index == cell } ? cell : nil
+    } else {
+      marked = query["row"].flatMap { Int64($0) }.flatMap { anatomy.cell(ofRow: $0) }
+    }
+  }
+
+  private static func image(_ text: String) -> EvidencePages.Image? {
+    switch text {
+    case "current": return .current
+    case "main": return .main
+    default:
+      guard text.hasPrefix("frame-"), let frame = Int(text.dropFirst(6)), frame > 0 else { return nil }
+      return .frame(frame)
+    }
+  }
+
+  var title: String { "Page \(Words.number(number))" }
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  private func target(_ number: UInt32, _ items: [Query.Item] = []) -> RequestTarget {
+    var target = RequestTarget.store(store.id, "pages", String(number))
+    target.query = Query(items)
+    return target
+  }
+
+  // MARK: JSON
+
+  func encode(to encoder: any Encoder) throws {
+    let regions = anatomy.regions.map { region -> JSON.Object in
+      ["from": region.bytes.lowerBound, "to": region.bytes.upperBound, "part": Self.code(region.part)]
+    }
+    let frames = frames.map { frame -> JSON.Object in
+      ["number": frame.number, "isOfThisRound": frame.isOfThisRound]
+    }
+    try encoder.encode([
+      "store": store.id.text, "page": number, "pageCount": pageCount, "pageSize": pageSize, "file": content.part,
+      "offset": content.offset, "frame": JSON.orNull(content.frame), "present": content.presentCount,
+      "kind": Self.code(anatomy.kind), "regions": regions, "cells": anatomy.cells.map(Self.payload),
+      "names": names.map(printable),
+      "marked": JSON.orNull(marked), "frames": frames, "bytes": content.bytes.hexadecimal,
+    ])
+  }
+
+  private static func payload(_ cell: PageAnatomy.CellFacts) -> JSON.Object {
+    [
+      "cell": cell.index, "from": JSON.orNull(cell.bytes?.lowerBound), "to": JSON.orNull(cell.bytes?.upperBound),
+      "rowid": JSON.orNull(cell.rowid), "payload": cell.payloadLength, "overflowPage": JSON.orNull(cell.overflowPage),
+      "leftChild": JSON.orNull(cell.leftChild), "values": cell.values.map(json),
+    ]
+  }
+
+  private static func json(_ value: Value) -> JSON.Value {
+    switch value {
+    case .null: .null
+    case .integer(let number): .integer(number)
+    case .real(let number): .real(number)
+    case .text(let text): .string(text.string)
+    case .blob(let bytes):
+      ["bytes": .integer(Int64(bytes.count)), "beginning": .string(bytes.prefix(16).hexadecimal)]
+    }
+  }
+
+  private static func code(_ kind: PageKind?) -> String {
+    switch kind {
+    case .tableLeaf: "table-leaf"
+    case .tableInterior: "table-interior"
+    case .indexLeaf: "index-leaf"
+    case .indexInterior: "index-interior"
+    case nil: "other"
+    }
+  }
+
+  private static func code(_ part: PageAnatomy.Part) -> String {
+    switch part {
+    case .databaseHeader: "database-header"
+    case .pageHeader: "page-header"
+    case .pointers: "cell-pointers"
+    case .cell(let index): "cell \(index)"
+    case .freeblock: "free-block"
+    case .unallocated: "unallocated"
+    case .reserved: "reserved"
+    case .other: "other"
+    }
+  }
+
+  // MARK: HTML
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <div class="head"><div><h1>\(title) <span class="soft">of \(Words.number(pageCount))</span></h1>
+    <p class="soft">\(place)</p></div>\(ways)</div>
+    \(StoreTab.bar(store, nil))\(images)\(doubts)
+    <div class="columns"><div>\(HexDump(content.bytes, regions: anatomy.regions, marked: marked).html)\(Self.key)</div>
+    <div>\(facts)\(markedCell)</div></div>
+    \(cells)
+    """
+  }
+
+  private var place: HTML {
+    let from = Words.number(content.offset)
+    if let frame = content.frame {
+      return "From frame \(Words.number(frame)) of the write-ahead log, at byte \(from) of it."
+    }
+    return content.part == .journal
+      ? "From the rollback journal, at byte \(from) of it." : "From the database file, at byte \(from) of it."
+  }
+
+  private var ways: HTML {
+    func link(_ number: UInt32, _ relation: String) -> HTML {
+      "<a class=\"button\" rel=\"\(relation)\" href=\"\(target(number))\">Page \(Words.number(number))</a>"
+    }
+    let back: HTML = number > 1 ? link(number - 1, "prev") : .empty
+    let on: HTML = number < pageCount ? link(number + 1, "next") : .empty
+    return "<nav class=\"row no-print\" aria-label=\"Pages\">\(back)\(on)</nav>"
+  }
+
+  private var images: HTML {
+    guard !frames.isEmpty || content.part != .main else { return .empty }
+    func link(_ words: String, _ name: String, _ isShown: Bool) -> HTML {
+      let current: HTML = isShown ? " aria-current=\"page\"" : ""
+      return "<a href=\"\(target(number, [.init("image", name)]))\"\(current)>\(words)</a>\n"
+    }
+    var links = [link("What counts", "current", image == .current), link("Database file", "main", image == .main)]
+    for frame in frames.suffix(20) {
+      let words = "Frame \(Words.number(frame.number))\(frame.isOfThisRound ? "" : " (of an earlier round)")"
+      links.append(link(words, "frame-\(frame.number)", image == .frame(frame.number)))
+    }
+    return "<nav class=\"tabs\" aria-label=\"Images of the page\">\(links)</nav>"
+  }
+
+  private var doubts: HTML {
+    var notes: [String] = []
+    if content.isDoubtful { notes.append("SQLite would not have read this image: the log is malformed before it.") }
+    if content.presentCount < pageSize {
+      notes.append(
+        "The file ends after \(Words.number(content.presentCount)) bytes of this page; zeros stand for the rest.")
+    }
+    if anatomy.page?.isHeaderPlausible == false { notes.append("The numbers in the page's header are impossible.") }
+    if !anatomy.isFreeListSound { notes.append("The chain of free blocks is malformed.") }
+    let lost = anatomy.cells.count { $0.bytes == nil }
+    if lost > 0 {
+      notes.append("\(Words.counted(lost, "cell pointer")) of the page \(lost == 1 ? "leads" : "lead") to no cell.")
+    }
+    return notes.isEmpty ? .empty : "<div class=\"note warn\">\(notes.map { "<p>\($0)</p>" as HTML })</div>"
+  }
+
+  private var facts: HTML {
+    var lines: [HTML] = ["<dt>Kind</dt><dd>\(kindWords)</dd>"]
+    if let page = anatomy.page {
+      lines.append("<dt>Cells</dt><dd>\(Words.number(page.storedCellCount))</dd>")
+      lines.append("<dt>Cell content from</dt><dd>\(Words.number(page.contentStart))</dd>")
+      let block = page.firstFreeblock == 0 ? "none" : Words.number(page.firstFreeblock)
+      lines.append("<dt>First free block</dt><dd>\(block)</dd>")
+      lines.append("<dt>Fragmented bytes</dt><dd>\(Words.number(page.fragmentedBytes))</dd>")
+      if !page.kind.isLeaf, page.rightMostChild > 0, page.rightMostChild <= pageCount {
+        lines.append("<dt>Right-most child</dt><dd>\(link(page.rightMostChild))</dd>")
+      }
+    } else if let next = content.bytes.span.uint32(at: 0) {
+      lines.append("<dt>First number</dt><dd>\(link(next))</dd>")
+    }
+    lines.append("<dt>Page size</dt><dd>\(Words.number(pageSize))</dd>")
+    return "<section class=\"panel\"><h2>Header</h2><dl class=\"facts\">\(lines)</dl></section>"
+  }
+
+  /// The cell that is marked, with what it holds.
+  private var markedCell: HTML {
+    guard let cell = anatomy.cells.first(where: { $0.index == marked }) else { return .empty }
+    var lines: [HTML] = []
+    if let bytes = cell.bytes { lines.append("<dt>Bytes</dt><dd>\(bytes.lowerBound) – \(bytes.upperBound - 1)</dd>") }
+    if let rowid = cell.rowid { lines.append("<dt>Rowid</dt><dd>\(String(rowid))</dd>") }
+    if cell.payloadLength > 0 { lines.append("<dt>Payload</dt><dd>\(Words.size(Int64(cell.payloadLength)))</dd>") }
+    if let page = cell.overflowPage { lines.append("<dt>Goes on at</dt><dd>\(link(page))</dd>") }
+    lines += cell.values.prefix(60).enumerated().map { index, value in
+      "<dt>\(names.indices.contains(index) ? printable(names[index]) : "Field \(index)")</dt><dd>\(Self.html(value, length: 200))</dd>"
+    }
+    return "<section class=\"panel\"><h2>Cell \(cell.index)</h2><dl class=\"facts\">\(lines)</dl></section>"
+  }
+
+  /// The number of a page, as a link where there is such a page.
+  private func link(_ number: UInt32) -> HTML {
+    number > 0 && number <= pageCount
+      ? "<a href=\"\(target(number))\">\(Words.number(number))</a>" : "\(Words.number(number))"
+  }
+
+  private var kindWords: String {
+    switch anatomy.kind {
+    case .tableLeaf: "leaf of a table"
+    case .tableInterior: "inner page of a table"
+    case .indexLeaf: "leaf of an index, or of a table without rowids"
+    case .indexInterior: "inner page of an index, or of a table without rowids"
+    case nil:
+      content.bytes.allSatisfy { $0 == 0 }
+        ? "zeros only"
+        : "of no tree: the rest of a long value, a free page, or damaged; the first number may be the next page"
+    }
+  }
+
+  private static let key: HTML = """
+    <ul class="legend" aria-label="Colours"><li><span class="h-header">00</span> header</li>\
+    <li><span class="h-pointers">00</span> cell pointers</li><li><span class="h-even">00</span> \
+    <span class="h-odd">00</span> cells, in turn</li><li><span class="h-free">00</span> free block</li><li><span class="h-none">00</span> nothing uses it</li></ul>
+    """
+
+  private var cells: HTML {
+    guard !anatomy.cells.isEmpty else { return .empty }
+    let rows = anatomy.cells.map { cell -> HTML in
+      let isMarked: HTML = cell.index == marked ? " class=\"marked\" aria-current=\"true\"" : .empty
+      let name = imageName
+      var items: [Query.Item] = [.init("cell", String(cell.index))]
+      if let name { items.insert(.init("image", name), at: 0) }
+      let bytes: HTML =
+        cell.bytes.map { "\($0.lowerBound) – \($0.upperBound - 1)" } ?? "<span class=\"tag bad\">nowhere</span>"
+      let row: HTML = cell.rowid.map { "\(String($0))" } ?? .empty
+      var leads = HTML.empty
+      if let child = cell.leftChild { leads += "child \(link(child)) " }
+      if let page = cell.overflowPage { leads += "goes on at \(link(page))" }
+      return """
+        <tr\(isMarked)><td class="number"><a href="\(target(number, items))#marked">\(cell.index)</a></td>\
+        <td class="number">\(bytes)</td><td class="number">\(row)</td><td>\(leads)</td><td>\(values(cell))</td></tr>
+        """
+    }
+    return """
+      <h2>Cells</h2><div class="scroll" tabindex="0" role="region" aria-label="Cells"><table class="records"><thead>\
+      <tr><th scope="col" class="number">Cell</th><th scope="col" class="number">Bytes</th>\
+      <th scope="col" class="number">Rowid</th><th scope="col">Leads to</th><th scope="col">Values</th></tr></thead><tbody>\(rows)</tbody></table></div>
+      """
+  }
+
+  private static func html(_ value: Value, length: Int) -> HTML {
+    switch value {
+    case .null: "<span class=\"null\">null</span>"
+    case .integer(let number): "\(String(number))"
+    case .real(let number): "\(String(number))"
+    case .text(let text): "“\(cut(text.string, length))”"
+    case .blob(let bytes): "<span class=\"soft\">\(Words.size(Int64(bytes.count)))</span>"
+    }
+  }
+
+  private static func cut(_ text: String, _ length: Int) -> String {
+    text.count > length ? String(text.prefix(length)) + "…" : text
+  }
+
+  private var imageName: String? {
+    switch image {
+    case .current: nil
+    case .main: "main"
+    case .frame(let number): "frame-\(number)"
+    }
+  }
+
+  private func values(_ cell: PageAnatomy.CellFacts) -> HTML {
+    let shown = cell.values.prefix(Self.valueCount).map { Self.html($0, length: Self.valueLength) }
+    var result = HTML.empty
+    for (index, value) in shown.enumerated() {
+      let name: HTML =
+        names.indices.contains(index) ? "<span class=\"soft\">\(printable(names[index]))</span> " : .empty
+      result += (index == 0 ? HTML.empty : " · ") + name + value
+    }
+    return cell.values.count > Self.valueCount ? result + " · …" : result
+  }
+}

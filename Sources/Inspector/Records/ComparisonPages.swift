@@ -1,0 +1,281 @@
+import HTTPServer
+import ManagedObjectModel
+import Platform
+import SQLiteFormat
+
+/// The choice of two sides to compare, and how they differ.
+struct ComparisonChoicePage: InspectorPage {
+  /// What comes of the choice.
+  enum Result: Sendable {
+    case ready(StoreComparisonPage)
+    case preparing(SideProgress)
+
+    /// There are no two sides.
+    case nothing
+  }
+
+  let store: ListedStore
+  let sides: [SideName]
+  let chosen: (first: SideName, second: SideName)?
+  let result: PagePart<Result>
+
+  /// - Parameters:
+  ///   - query: which two are chosen; those that tell most where it does not say.
+  ///   - compare: makes the comparison of two of them.
+  init(
+    _ store: ListedStore, _ sides: [SideName], _ query: Query,
+    _ compare: (SideName, SideName) throws -> Result
+  ) throws {
+    self.store = store
+    let usable = sides.filter { $0 != .setAside }
+    self.sides = usable
+    func side(_ name: String) throws -> SideName? {
+      guard let text = query[name], !text.isEmpty else { return nil }
+      let side = SideName(text)
+      if side == .original { try store.requireFiles() }
+      if let side, usable.contains(side) { return side }
+      // A backup has an earlier name besides, by which it is found all the same.
+      guard case .backup? = side else { throw Refusal(.badRequest, "the store has no such version") }
+      return side
+    }
+    let usual = Self.usual(usable)
+    let first = try side("first") ?? usual?.first
+    var second = try side("second") ?? usual?.second
+    if first == second { second = usable.first { $0 != first } }
+    if let first, let second {
+      chosen = (first, second)
+      result = PagePart { try compare(first, second) }
+    } else {
+      chosen = nil
+      result = PagePart { .nothing }
+    }
+  }
+
+  /// The two that tell most: what there was, and what came of it.
+  private static func usual(_ sides: [SideName]) -> (first: SideName, second: SideName)? {
+    if sides.contains(.original), sides.contains(.salvaged) { return (.original, .salvaged) }
+    let backup = sides.first { if case .backup = $0 { true } else { false } }
+    if let backup, let other = [SideName.live, .original].first(where: sides.contains) { return (backup, other) }
+    return sides.count > 1 ? (sides[0], sides[1]) : nil
+  }
+
+  var title: String { "Compare" }
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  var scripts: [String] {
+    if case .preparing? = result.value { return ["records.js"] }
+    return []
+  }
+
+  private var pairs: [(SideName, SideName)] {
+    sides.indices.flatMap { one in sides[(one + 1)...].map { (sides[one], $0) } }
+  }
+
+  private func target(_ pair: (SideName, SideName)) -> RequestTarget {
+    .store(store.id, "compare", pair.0.description, pair.1.description, "entities")
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "sides": sides.map(\.description), "comparisons": pairs.map { target($0) },
+      "first": chosen?.first.description, "second": chosen?.second.description,
+    ])
+    switch result.value {
+    case .ready(let page)?:
+      try page.encodeDifferences(to: encoder)
+    case .preparing(let progress)?:
+      try encoder.encode(["preparing": true, "phase": progress.words, "fraction": progress.fraction])
+    case .nothing?: break
+    case nil: try encoder.encode(["error": result.problem])
+    }
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    guard let chosen else {
+      return """
+        <h1>Compare \(store.name)</h1>\(StoreTab.bar(store, .compare))
+        <div class="empty"><p>\(Self.nothing(store))</p></div>
+        """
+    }
+    return """
+      <div class="head"><div><h1>Compare \(store.name)</h1><p class="soft">What is added, changed or lost from one version to another, \
+      entity by entity.</p></div></div>
+      \(StoreTab.bar(store, .compare))
+      <form class="row" method="get" action="\(RequestTarget.store(store.id, "compare"))">\
+      \(picker("first", "From", chosen.first))\(picker("second", "To", chosen.second))<button class="main">Compare</button></form>
+      \(result.html(shown))
+      """
+  }
+
+  private static func nothing(_ store: ListedStore) -> String {
+    store.isMissing
+      ? "There are no two versions of this store that could be compared."
+      : "There is only one version of this store. Salvage it, or back it up, to have another."
+  }
+
+  private func picker(_ name: String, _ label: String, _ current: SideName) -> HTML {
+    let options = sides.map { side -> HTML in
+      let isChosen: HTML = side == current ? " selected" : ""
+      return "<option value=\"\(side.description)\"\(isChosen)>\(side.title)</option>"
+    }
+    return "<label><span>\(label)</span><select name=\"\(name)\">\(options)</select></label>"
+  }
+
+  private func shown(_ result: Result) -> HTML {
+    switch result {
+    case .nothing: return .empty
+    case .ready(let page):
+      return """
+        \(page.summary)\(page.table)\(page.pairTable)
+        <p class="soft">Records are told apart by their primary keys. <a href="\(page.sides.target)">This result by itself</a></p>
+        """
+    case .preparing(let progress):
+      return """
+        <div class="panel" data-reload="1000"><p role="status">Both versions are read, into private copies: \(progress.words).</p>\
+        <progress aria-label="Progress"></progress></div>
+        """
+    }
+  }
+}
+
+/// The differences of all entities between two sides.
+struct StoreComparisonPage: InspectorPage {
+  let sides: ComparedSides
+  let entities: [(name: String, part: PagePart<EntityComparison>)]
+
+  let relationships: [(name: String, part: PagePart<PairComparison>)]
+
+  init(_ sides: ComparedSides) {
+    self.sides = sides
+    let end = ContinuousClock.now + Self.patience
+    func part<Value>(_ compare: () throws -> Value) -> PagePart<Value> {
+      PagePart {
+        guard .now < end else { throw Refusal(.conflict, "not compared yet; load the page again to go on") }
+        return try compare()
+      }
+    }
+    entities = sides.comparison.names.map { name in (name, part { try sides.comparison.entity(name) }) }
+    relationships = sides.comparison.relationshipNames.map { name in (name, part { try sides.comparison.pairs(name) }) }
+  }
+
+  /// For how long entities are compared for one page; what was compared is not compared again.
+  private static let patience = Duration.seconds(10)
+
+  var title: String { sides.words }
+  var crumbs: [Crumb] { sides.crumbs }
+
+  func encode(to encoder: any Encoder) throws {
+    try sides.encode(to: encoder)
+    try encodeDifferences(to: encoder)
+  }
+
+  /// Writes how the entities and the many-to-many relationships differ.
+  func encodeDifferences(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "entities": entities.map { $0.part.map(Self.payload) },
+      "relationships": relationships.map { $0.part.map(Self.payload) },
+    ])
+  }
+
+  static func payload(_ entity: EntityComparison) -> JSON.Object {
+    [
+      "name": entity.name, "first": JSON.orNull(entity.first), "second": JSON.orNull(entity.second),
+      "missing": entity.counts.map { $0[.missing] ?? 0 }, "added": entity.counts.map { $0[.added] ?? 0 },
+      "changed": entity.counts.map { $0[.changed] ?? 0 }, "firstOnly": entity.firstOnly,
+      "secondOnly": entity.secondOnly,
+    ]
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <div class="head"><div><h1>\(title)</h1><p class="soft">Records are told apart by their primary keys.</p></div>
+    <a class="button no-print" href="\(sides.turned)">The other way round</a></div>
+    \(summary)\(table)\(pairTable)
+    """
+  }
+
+  /// How many records differ in each way, of all entities that could be compared.
+  var summary: HTML {
+    // The records of an entity that inherits from another are among those of that one.
+    let own = entities.filter { !inherits($0.name) }
+    let items = RecordDifference.allCases.map { difference -> HTML in
+      let count = own.reduce(Int64(0)) { $0 + (Self.count($1.part.value, difference) ?? 0) }
+      let (rest, aside) = sides.apart(count, difference, arePairs: false)
+      return
+        "<li>\(HTML.tag("\(Words.number(rest)) \(difference.word)", rest == 0 ? .plain : difference.tone))</li>\(aside)"
+    }
+    let open = own.count { Self.count($0.part.value, .missing) == nil }
+    let rest: HTML =
+      open == 0 ? .empty : "<li>\(HTML.tag("\(Words.counted(open, "entity", "entities")) not compared", .warn))</li>"
+    return "<ul class=\"chips\" aria-label=\"Differences\">\(items)\(rest)\(pairSummary)</ul>"
+  }
+
+  /// How many records differ so; of an entity that one side alone has, all of them do.
+  ///
+  /// - Returns: nil where it was not compared.
+  private static func count(_ entity: EntityComparison?, _ difference: RecordDifference) -> Int64? {
+    guard let entity else { return nil }
+    if let counts = entity.counts { return counts[difference] ?? 0 }
+    switch (entity.first, entity.second) {
+    case (let count?, nil): return difference == .missing ? count : 0
+    case (nil, let count?): return difference == .added ? count : 0
+    case (nil, nil): return 0
+    case (_?, _?): return nil
+    }
+  }
+
+  private func inherits(_ name: String) -> Bool {
+    [sides.first, sides.second].contains { place in
+      place.opened.store.collections.first { $0.name == name }?.entityNumbers != nil
+    }
+  }
+
+  /// The table of the entities.
+  var table: HTML {
+    let rows = entities.map { name, part -> HTML in
+      let cells: HTML = part.html { entity in self.cells(entity) }
+      let only = part.value.map { Self.onlyIn($0, sides) } ?? .empty
+      return part.value == nil
+        ? "<tr><th scope=\"row\">\(name)</th><td colspan=\"5\">\(cells)</td></tr>"
+        : "<tr><th scope=\"row\"><a href=\"\(sides.records(name))\">\(name)</a>\(only)</th>\(cells)</tr>\n"
+    }
+    let heads = RecordDifference.allCases.map { difference -> HTML in
+      """
+      <th scope="col" class="number">\(sides.heading(difference, arePairs: false))<small>\(difference.words(sides))</small></th>
+      """
+    }
+    return """
+      <div class="scroll" tabindex="0" role="region" aria-label="Entities"><table><thead><tr><th scope="col">Entity</th>\
+      <th scope="col" class="number">\(sides.first.side.title)</th>\
+      <th scope="col" class="number">\(sides.second.side.title)</th>\(heads)</tr></thead>
+      <tbody>\(rows)</tbody></table></div>
+      """
+  }
+
+  /// The properties that one side alone has, in words; empty where there are none.
+  static func onlyIn(_ entity: EntityComparison, _ sides: ComparedSides) -> HTML {
+    func line(_ names: [String], _ place: RecordPlace) -> HTML {
+      guard !names.isEmpty else { return .empty }
+      return "<p class=\"soft\">Only \(place.side.phrase) has \(names.joined(separator: ", "))</p>"
+    }
+    return "\(line(entity.firstOnly, sides.first))\(line(entity.secondOnly, sides.second))"
+  }
+
+  private func cells(_ entity: EntityComparison) -> HTML {
+    let own: [HTML] = [entity.first, entity.second].map { count in
+      "<td class=\"number\">\(count.map { HTML(escaping: Words.number($0)) } ?? "–")</td>"
+    }
+    guard let counts = entity.counts else {
+      let isAlone = entity.first == nil || entity.second == nil
+      let words = isAlone ? "only one of them has it" : "too many to compare in time"
+      return "\(own)<td colspan=\"3\" class=\"soft\">\(words)</td>"
+    }
+    let differences = RecordDifference.allCases.map { difference -> HTML in
+      let count = counts[difference] ?? 0
+      guard count > 0 else { return "<td class=\"number soft\">–</td>" }
+      let target = sides.records(entity.name, [.init("kind", difference.rawValue)])
+      return "<td class=\"number\"><a href=\"\(target)\">\(Words.number(count))</a></td>"
+    }
+    return "\(own)\(differences)"
+  }
+}

@@ -1,0 +1,116 @@
+import HTTPServer
+import Platform
+
+/// All records that fit a query as a download, made while it is sent.
+struct RecordExport {
+  /// The form of an export.
+  enum Format: String, Sendable, CaseIterable {
+    /// Comma-separated values (RFC 4180): a line of names, then a line for each record.
+    case csv
+
+    /// An array with an object for each record.
+    case json
+
+    /// An object on each line.
+    case jsonLines = "jsonl"
+
+    /// What a button calls it.
+    var title: String {
+      switch self {
+      case .csv: "CSV"
+      case .json: "JSON"
+      case .jsonLines: "JSON lines"
+      }
+    }
+
+    var type: String {
+      switch self {
+      case .csv: "text/csv; charset=utf-8; header=present"
+      case .json: "application/json; charset=utf-8"
+      case .jsonLines: "application/x-ndjson; charset=utf-8"
+      }
+    }
+  }
+
+  /// The answer that streams the records.
+  static func response(
+    _ place: RecordPlace, _ collection: RecordCollection, _ query: RecordQuery, as format: Format
+  ) throws -> Response {
+    let rows = try place.opened.store.stream(collection, query)
+    let writer = ExportWriter(rows.columns, format, hasStates: collection.hasStates)
+    let source = ChunkSource(
+      onCancel: { rows.cancel() }, ended: { _ in rows.cancel() },
+      { () -> [UInt8]? in try writer.next(rows) })
+    let name = "\(place.store.name)-\(place.side)-\(collection.name).\(format.rawValue)"
+    return Response(headers: ["Content-Type": format.type], body: .chunks(source)).downloaded(as: name)
+  }
+}
+
+/// The text of an export, batch by batch.
+final class ExportWriter: Sendable {
+  private enum Phase {
+    case beginning
+    case rows
+    case finished
+  }
+
+  private let columns: [RecordColumn]
+  private let format: RecordExport.Format
+
+  /// Whether each record says in which state it is.
+  private let hasStates: Bool
+  private let phase = Mutex(Phase.beginning)
+
+  init(_ columns: [RecordColumn], _ format: RecordExport.Format, hasStates: Bool) {
+    self.columns = columns
+    self.format = format
+    self.hasStates = hasStates
+  }
+
+  /// The next piece; nil behind the last one.
+  func next(_ rows: RowStream) throws -> [UInt8]? {
+    let isFirst = phase.withLock { phase -> Bool? in
+      switch phase {
+      case .finished: return nil
+      case .beginning:
+        phase = .rows
+        return true
+      case .rows: return false
+      }
+    }
+    guard let isFirst else { return nil }
+    guard let batch = try rows.next() else {
+      phase.withLock { $0 = .finished }
+      let begin = isFirst ? beginning : ""
+      let end = format == .json ? (isFirst ? "]\n" : "\n]\n") : ""
+      return (begin + end).isEmpty ? nil : Array((begin + end).utf8)
+    }
+    var text = isFirst ? beginning : ""
+    for (index, row) in batch.enumerated() {
+      switch format {
+      case .csv: text += CSVRow.line(fields(row))
+      case .json: text += (isFirst && index == 0 ? "\n" : ",\n") + object(row).text
+      case .jsonLines: text += object(row).text + "\n"
+      }
+    }
+    return Array(text.utf8)
+  }
+
+  private var beginning: String {
+    switch format {
+    case .csv: CSVRow.line((hasStates ? ["state"] : []) + columns.map(\.name))
+    case .json: "["
+    case .jsonLines: ""
+    }
+  }
+
+  private func fields(_ row: RecordPage.Row) -> [String] {
+    (hasStates ? [row.state.rawValue] : []) + row.values.map(\.csv)
+  }
+
+  private func object(_ row: RecordPage.Row) -> JSON.Value {
+    var members = zip(columns, row.values).map { JSON.Value.Member($0.name, $1.json) }
+    if hasStates { members.insert(.init("_state", .string(row.state.rawValue)), at: 0) }
+    return .object(members)
+  }
+}

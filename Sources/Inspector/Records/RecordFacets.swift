@@ -1,0 +1,142 @@
+import HTTPServer
+import Platform
+import SQLiteFormat
+
+/// How often each value of some properties occurs, as links that narrow the list, and which properties could be counted.
+struct RecordFacets {
+  let page: RecordsPage
+
+  private static let offered = 12
+
+  private var candidates: [RecordColumn] {
+    page.collection.columns.filter { column in
+      !page.query.facets.contains(column.name)
+        && ["string", "boolean", "integer", "to-one", "entity", "date", "uri", "text", "any"].contains(column.typeName)
+    }
+  }
+
+  /// What could be counted in steps, and is not yet.
+  private var steps: [FacetSteps] {
+    page.collection.columns.flatMap { column in
+      FacetSteps.steps(of: column).map { FacetSteps(column.name, $0) }
+    }.filter { !page.query.steps.contains($0) }
+  }
+
+  var isEmpty: Bool {
+    page.page.facets.isEmpty && page.page.steppedFacets.isEmpty
+      && (candidates.isEmpty && steps.isEmpty || page.page.rows.isEmpty)
+  }
+
+  var html: HTML {
+    let counted = page.page.facets.map(facet) + page.page.steppedFacets.map(stepped)
+    let values = candidates.prefix(Self.offered).map { column -> HTML in
+      "<li><a class=\"tag\" href=\"\(page.target { $0.facets.append(column.name) })\">\(column.shownName)</a></li>"
+    }
+    let spans = steps.prefix(Self.offered).map { steps -> HTML in
+      let target = page.target { $0.steps.append(steps) }
+      return "<li><a class=\"tag\" href=\"\(target)\">\(steps.column) \(steps.step.words)</a></li>"
+    }
+    func offer(_ heading: String, _ items: [HTML]) -> HTML {
+      items.isEmpty ? .empty : "<div><h2>\(heading)</h2><ul class=\"chips\">\(items)</ul></div>"
+    }
+    return """
+      <aside class="panel facets no-print" aria-label="Counts">\(counted)\(offer("Count the values of", values))\
+      \(offer("Count dates and numbers", spans))</aside>
+      """
+  }
+
+  /// A facet in steps, each a link to the records in it, with a bar for its share.
+  private func stepped(_ facet: SteppedFacet) -> HTML {
+    let steps = facet.steps
+    let close = page.target { query in query.steps.removeAll { $0 == steps } }
+    let name = "\(steps.column) \(steps.step.words)"
+    let head: HTML = """
+      <h2>\(name) <a class="soft" href="\(close)" aria-label="Do not count \(name)">×</a></h2>
+      """
+    guard let counts = facet.counts else {
+      return "<div>\(head)<p class=\"soft\">Counting took too long; narrow the list first.</p></div>"
+    }
+    guard !counts.isEmpty else { return "<div>\(head)<p class=\"soft\">No values.</p></div>" }
+    let most = max(1, counts.reduce(0) { max($0, $1.count) })
+    let items = counts.map { count -> HTML in
+      let target = page.target { query in
+        query.filters.removeAll { $0.column == steps.column }
+        query.filters += count.filters(steps)
+      }
+      // Numbers that are all the same, and no whole ones, are in no range.
+      let name: HTML =
+        count.filters(steps).isEmpty ? "<span>\(count.words)</span>" : "<a href=\"\(target)\">\(count.words)</a>"
+      let width = Int(Double(count.count) / Double(most) * 100)
+      return """
+        <li class="step">\(name)<span class="number">\(Words.number(count.count))</span>\
+        <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="\(max(1, width))" height="4"/></svg></li>
+        """
+    }
+    let cut: HTML = facet.isCut ? "<p class=\"soft\">and more</p>" : .empty
+    return "<div>\(head)<ul>\(items)</ul>\(cut)</div>"
+  }
+
+  private func facet(_ facet: RecordPage.Facet) -> HTML {
+    let name = page.collection.shownName(of: facet.column)
+    let close = page.target { query in query.facets.removeAll { $0 == facet.column } }
+    let head: HTML = """
+      <h2>\(name) <a class="soft" href="\(close)" aria-label="Do not count \(name)">×</a></h2>
+      """
+    guard let values = facet.values else {
+      return "<div>\(head)<p class=\"soft\">Counting took too long; narrow the list first.</p></div>"
+    }
+    let items = values.map { count -> HTML in
+      let target = page.target { query in
+        query.filters.removeAll { $0.column == facet.column }
+        query.filters.append(Self.filter(facet.column, count.value))
+      }
+      return """
+        <li><a href="\(target)">\(count.value.html)</a><span class="number">\(Words.number(count.count))</span></li>
+        """
+    }
+    let cut: HTML = facet.isCut ? "<p class=\"soft\">and more</p>" : .empty
+    return "<div>\(head)<ul>\(items)</ul>\(cut)</div>"
+  }
+
+  private static func filter(_ column: String, _ value: PresentedValue) -> RecordFilter {
+    switch value.form {
+    case .null: RecordFilter(column, .isNull)
+    // The end of a long text was cut off.
+    case .text where value.isCut, .uri where value.isCut: RecordFilter(column, .startsWith, value.text)
+    case .text where value.text.isEmpty: RecordFilter(column, .lessOrEqual, "")
+    case .integer, .real, .decimal, .boolean, .text, .date, .uuid, .uri, .bytes, .file, .reference, .unexpected:
+      RecordFilter(column, .exact, value.text)
+    }
+  }
+}
+
+extension FacetSteps.Step {
+  /// What pages call it, behind the name of a property.
+  var words: String {
+    switch self {
+    case .year: "by year"
+    case .month: "by month"
+    case .range: "in ranges"
+    }
+  }
+}
+
+extension SteppedFacet.Count {
+  var words: String {
+    func last(_ end: String) -> String { isWhole ? Int64(end).map { String($0 - 1) } ?? end : end }
+    switch (first, end) {
+    case (let first?, let end?):
+      guard isWhole else { return "\(first) to below \(end)" }
+      return first == last(end) ? first : "\(first) to \(last(end))"
+    case (let first?, nil): return isYearOrMonth ? first : "\(first) and more"
+    case (nil, let end?): return isWhole ? "up to \(last(end))" : "below \(end)"
+    case (nil, nil): return "all numbers"
+    }
+  }
+
+  var json: JSON.Value {
+    isYearOrMonth
+      ? .members(("value", first.map { .string($0) }), ("count", .integer(count)))
+      : .members(("from", first.map { .string($0) }), ("below", end.map { .string($0) }), ("count", .integer(count)))
+  }
+}

@@ -1,0 +1,122 @@
+import HTTPServer
+import ManagedObjectModel
+import Platform
+import SQLiteFormat
+
+/// What a record list is narrowed by: conditions as chips that can be taken away, and a form for more.
+struct RecordFilters {
+  let page: RecordsPage
+
+  private var query: RecordQuery { page.query }
+  private var collection: RecordCollection { page.collection }
+
+  var html: HTML { "\(states)\(chips)\(form)\(chooser)" }
+
+  /// The states that rows are in, each with its number.
+  private var states: HTML {
+    guard let counts = page.states, counts.keys.contains(where: { $0 != .certain }) else { return .empty }
+    func link(_ words: HTML, _ states: Set<RowState>?) -> HTML {
+      let current: HTML = query.states == states ? " aria-current=\"true\"" : ""
+      let style: HTML = query.states == states ? "tag accent" : "tag"
+      return "<li><a class=\"\(style)\" href=\"\(page.target { $0.states = states })\"\(current)>\(words)</a></li>"
+    }
+    var items = [link("records of the store", nil)]
+    for state in RowState.allCases {
+      guard let count = counts[state], count > 0 else { continue }
+      items.append(link("\(state.words) \(Words.number(count))", [state]))
+    }
+    items.append(link("everything", Set(RowState.allCases)))
+    return "<nav aria-label=\"States\"><ul class=\"chips\">\(items)</ul></nav>"
+  }
+
+  private var chips: HTML {
+    var items: [HTML] = []
+    func chip(_ words: HTML, _ target: RequestTarget) {
+      items.append(
+        """
+        <li><a class="tag accent" href="\(target)">\(words) <span aria-hidden="true">×</span>\
+        <span class="visually-hidden">, take away</span></a></li>
+        """
+      )
+    }
+    for (index, filter) in query.filters.enumerated() {
+      let value: HTML = filter.comparison.takesValue ? " “\(filter.value)”" : .empty
+      chip(
+        "\(collection.shownName(of: filter.column)) \(filter.comparison.words)\(value)",
+        page.target { $0.filters.remove(at: index) })
+    }
+    if let search = query.search { chip("text “\(search)”", page.target { $0.search = nil }) }
+    if let sort = query.sort {
+      chip(
+        "sorted by \(collection.shownName(of: sort))\(query.isDescending ? ", last first" : "")",
+        page.target { query in
+          query.sort = nil
+          query.isDescending = false
+        })
+    }
+    return items.isEmpty ? .empty : "<ul class=\"chips\" aria-label=\"What is shown\">\(items)</ul>"
+  }
+
+  /// The fields of a form that keep what the query says already.
+  private func kept(_ query: RecordQuery) -> [HTML] {
+    query.items.map { "<input type=\"hidden\" name=\"\($0.name)\" value=\"\($0.value)\">" }
+  }
+
+  /// The form: text to look for, a line for each condition, which can be changed, and an empty line for one more.
+  ///
+  /// Scripts add further lines; without them one is added with each press of the button.
+  private var form: HTML {
+    let editable = Array(query.filters.prefix(RecordsRequest.fields - 1))
+    let rest = query.changed { query in
+      query.search = nil
+      query.filters.removeFirst(editable.count)
+    }
+    let texts = collection.columns.contains { $0.typeName == "string" || $0.typeName == "uri" || !collection.isEntity }
+    let search: HTML =
+      !texts
+      ? .empty
+      : """
+      <p class="row"><label><span>Text</span><input type="search" name="_search" value="\(query.search ?? "")" autocomplete="off"></label></p>
+      """
+    let lines = editable.enumerated().map { line($0 + 1, $1) } + [line(editable.count + 1, nil)]
+    return """
+      <form class="filter no-print" method="get" action="\(page.place.records(collection.name))" role="search" \
+      data-conditions="\(RecordsRequest.fields)">\(kept(rest))\(search)
+      \(lines)<p class="row"><button>Show</button><button type="button" class="plain" data-condition-add hidden>Add a condition</button></p></form>
+      """
+  }
+
+  private func line(_ number: Int, _ filter: RecordFilter?) -> HTML {
+    let columns = collection.columns.filter { !$0.isBytes || $0.name == filter?.column }.map { column -> HTML in
+      let isChosen: HTML = column.name == filter?.column ? " selected" : .empty
+      return "<option value=\"\(column.name)\"\(isChosen)>\(column.shownName)</option>"
+    }
+    let comparisons = RecordFilter.Comparison.allCases.map { comparison -> HTML in
+      let isChosen: HTML = comparison == filter?.comparison ? " selected" : .empty
+      return "<option value=\"\(comparison.rawValue)\"\(isChosen)>\(comparison.words)</option>"
+    }
+    return """
+      <div class="row condition" role="group" aria-label="Condition \(number)" data-condition>
+      <label><span>Property</span><select name="_column\(number)"><option value="">–</option>\(columns)</select></label>
+      <label><span>Condition</span><select name="_is\(number)">\(comparisons)</select></label>
+      <label><span>Value</span><input type="text" name="_value\(number)" value="\(filter?.value ?? "")" autocomplete="off"></label>
+      <button type="button" class="plain" data-condition-remove hidden aria-label="Take condition \(number) away">×</button></div>
+      """
+  }
+
+  private var chooser: HTML {
+    guard collection.columns.count > 1 else { return .empty }
+    let shown = Set(page.page.columns.map(\.name))
+    let boxes = collection.columns.map { column -> HTML in
+      let isShown: HTML = shown.contains(column.name) ? " checked" : .empty
+      return """
+        <label class="check"><input type="checkbox" name="_show" value="\(column.name)"\(isShown)> \(column.shownName)</label>
+        """
+    }
+    return """
+      <details class="no-print"><summary>Columns (\(shown.count) of \(collection.columns.count))</summary>
+      <form method="get" action="\(page.place.records(collection.name))">\(kept(query.changed { $0.columns = nil }))
+      <fieldset class="checks"><legend>Columns</legend>\(boxes)</fieldset><p><button>Show these</button></p></form></details>
+      """
+  }
+}

@@ -1,0 +1,127 @@
+import HTTPServer
+import Platform
+import SQLiteFormat
+
+/// A side of a store that is looked at, and the addresses of what is in it.
+struct RecordPlace: Sendable, Encodable {
+  let store: ListedStore
+  let side: SideName
+
+  /// All sides of the store.
+  let sides: [SideName]
+
+  let opened: OpenedSide
+
+  /// What the salvage that made the side tells of its records; nil on other sides, and where the live store is no salvaged
+  /// one that was installed.
+  var salvage: SalvageFacts?
+
+  /// The list of the entities.
+  var entities: RequestTarget { Self.entities(store.id, side) }
+
+  static func entities(_ id: StoreID, _ side: SideName) -> RequestTarget {
+    .store(id, side.description, "entities")
+  }
+
+  /// The search over all of them.
+  var search: RequestTarget { .store(store.id, side.description, "search") }
+
+  /// The list of the records of an entity.
+  func records(_ collection: String, _ query: [Query.Item] = []) -> RequestTarget {
+    var target = entities.appending(opened.store.segment(collection), "records")
+    target.query = Query(query)
+    return target
+  }
+
+  /// The same list on another side; what was set aside has tables of its own, so that the list of them stands for it.
+  func records(_ collection: String, on side: SideName) -> RequestTarget {
+    let entities = Self.entities(store.id, side)
+    guard hasSameEntities(side) else { return entities }
+    return entities.appending(opened.store.segment(collection), "records")
+  }
+
+  /// The same record on another side, by the key that it has in the store; the list where there may be none of that key.
+  func record(_ row: RecordPage.Row, _ key: String, in collection: String, on side: SideName) -> RequestTarget {
+    let list = records(collection, on: side)
+    guard hasSameEntities(side), side == self.side || row.state.isLive else { return list }
+    return list.appending(side == self.side ? row.key.description : key)
+  }
+
+  private func hasSameEntities(_ side: SideName) -> Bool {
+    side == self.side || (side != .setAside && self.side != .setAside)
+  }
+
+  func record(_ key: RecordKey, in collection: String) -> RequestTarget {
+    records(collection).appending(key.description)
+  }
+
+  /// All records that a relationship of a record leads to.
+  func related(at index: Int, of key: RecordKey, in collection: RecordCollection) -> RequestTarget {
+    let name = SegmentName.segment(collection.toMany[index].name, at: index)
+    return record(key, in: collection.name).appending("related", name)
+  }
+
+  /// A value of a record, on a page of its own or as bytes.
+  func value(_ column: String, of key: RecordKey, in collection: RecordCollection, _ form: String) -> RequestTarget {
+    record(key, in: collection.name).appending("values", collection.segment(column), form)
+  }
+
+  /// A page of the store's files.
+  func page(_ number: UInt32, cell: Int? = nil, row: Int64? = nil, image: String? = nil) -> RequestTarget {
+    var items: [Query.Item] = []
+    if let image { items.append(.init("image", image)) }
+    if let cell { items.append(.init("cell", String(cell))) }
+    if let row { items.append(.init("row", String(row))) }
+    var target = RequestTarget.store(store.id, "pages", String(number))
+    target.query = Query(items)
+    return target
+  }
+
+  /// The pages above those of a side.
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+
+  /// Writes what programs are told of the place.
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode(["store": store.id.text, "side": side.description, "takenAt": opened.takenAt])
+  }
+
+  /// The other sides, as tabs.
+  ///
+  /// - Parameters:
+  ///   - tab: the tab of the store that the page belongs to.
+  ///   - address: the address of the same thing on another side.
+  func tabs(_ tab: StoreTab = .records, _ address: (SideName) -> RequestTarget) -> HTML {
+    guard sides.count > 1 else { return StoreTab.bar(store, tab) }
+    let links = sides.map { name -> HTML in
+      let current: HTML = name == side ? " aria-current=\"page\"" : ""
+      return "<a href=\"\(address(name))\"\(current)>\(name.title)</a>\n"
+    }
+    return """
+      \(StoreTab.bar(store, tab))<nav class="tabs minor" aria-label="Sides of the store">\(links)</nav>
+      """
+  }
+
+  /// How many records of a list are doubtful, where the side itself does not mark them.
+  func doubts(of collection: RecordCollection) -> HTML {
+    guard let count = salvage?.doubtful[collection.name], count > 0 else { return .empty }
+    // The app may have changed a store that was installed.
+    let verb = side == .salvaged ? (count == 1 ? "is" : "are") : (count == 1 ? "was" : "were")
+    let time = side == .salvaged ? "" : " when the store was salvaged"
+    let words = "\(Words.counted(count, "record")) of \(collection.name) \(verb) doubtful\(time)"
+    guard sides.contains(.original) else { return .note(.warn, "<p>\(words). Which is not marked here.</p>") }
+    var target = records(collection.name, on: .original)
+    target.query = Query([.init("_state", "doubtful")])
+    return .note(
+      .warn, "<p>\(words). This version does not mark them: <a href=\"\(target)\">the store as found does</a>.</p>")
+  }
+
+  /// What has to be said of the side before its records are looked at.
+  func notes(_ frame: PageFrame) -> HTML {
+    guard let time = opened.takenAt else { return .empty }
+    var fresh = frame.target
+    fresh.query = Query(fresh.query.items.filter { $0.name != "_copy" } + [.init("_copy", "new")])
+    return """
+      <p class="soft">As of \(Words.time(time, now: frame.now)). <a href="\(fresh)" rel="nofollow">Look again</a></p>
+      """
+  }
+}

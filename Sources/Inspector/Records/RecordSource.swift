@@ -1,0 +1,241 @@
+import Backup
+import HTTPServer
+import Lazaret
+import Platform
+import Salvage
+import SystemPackage
+
+/// Where the record pages get their stores from: the catalogue for names, the sides for records, the pages for bytes.
+final class RecordSource: Sendable {
+  /// What a question for a side gives.
+  enum Found {
+    case ready(RecordPlace)
+    case preparing(PreparingPage)
+  }
+
+  let parts: InspectorParts
+  private let comparisons = Mutex<[(key: String, value: SideComparison)]>([])
+  private let bytes = Mutex<[(key: String, value: EvidencePages)]>([])
+  private let salvages = Mutex<[(key: String, value: SalvageFacts)]>([])
+  private let listed = Mutex<[StoreID: Listed]>([:])
+
+  /// A store as the catalogue had it a moment ago, so that not every page reads every receipt and manifest again.
+  private struct Listed {
+    var store: ListedStore
+    var sides: [SideName]
+    var time: ContinuousClock.Instant
+  }
+
+  private static let memory: Duration = .seconds(2)
+
+  private static let maximumListed = 64
+
+  /// The most comparisons, and stores whose bytes are looked at, that are kept.
+  private static let capacity = 4
+
+  init(_ parts: InspectorParts) { self.parts = parts }
+
+  private var sides: StoreSides { parts.sides }
+  private var fileSystem: FileSystem { parts.surroundings.fileSystem }
+
+  // MARK: Sides
+
+  /// A store, with the names of its sides.
+  func store(_ id: StoreID) throws -> (store: ListedStore, sides: [SideName]) {
+    let now = ContinuousClock.now
+    if let known = listed.withLock({ $0[id] }), now - known.time < Self.memory { return (known.store, known.sides) }
+    let store = try parts.catalogue.store(id)
+    let sides = try sideNames(of: store)
+    listed.withLock { list in
+      if list.count >= Self.maximumListed { list.removeAll() }
+      list[id] = Listed(store: store, sides: sides, time: now)
+    }
+    return (store, sides)
+  }
+
+  /// The sides that a store has, in the order in which they are offered.
+  func sideNames(of store: ListedStore) throws -> [SideName] {
+    switch store.kind {
+    case .quarantined(let quarantined, _):
+      var names: [SideName] = store.isMissing ? [] : [.original]
+      if let salvage = store.salvage {
+        if try fileSystem.status(of: salvage.store.main) != nil { names.append(.salvaged) }
+        if try fileSystem.status(of: salvage.setAside) != nil { names.append(.setAside) }
+      }
+      if let place = quarantined.receipt?.originalPath.path {
+        if try live(at: place) != nil { names.append(.live) }
+        names += try backups(of: place, sayingSomethingOf: quarantined.evidence)
+      }
+      return names
+    case .live(let files): return try [.live, .original] + backups(of: files.main)
+    case .backup: return [.backup(store.id)]
+    }
+  }
+
+  /// A side of a store, with the names of all its sides, if it can be had soon.
+  func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
+    let (store, names) = try store(id)
+    if name == .original { try store.requireFiles() }
+    guard try names.contains(name) || isBackup(name, of: store), let side = try storeSide(of: store, name) else {
+      throw Refusal(.notFound, "this store has no such version")
+    }
+    switch try sides.open(side, isFresh: request.query["_copy"] == "new") {
+    case .ready(let opened):
+      let isInstalled = name == .live && store.quarantined?.receipt?.salvage?.installed != nil
+      let facts = name == .salvaged || isInstalled ? facts(of: store) : nil
+      return .ready(RecordPlace(store: store, side: name, sides: names, opened: opened, salvage: facts))
+    case .preparing(let progress):
+      return .preparing(PreparingPage(store: store, side: name, progress: progress, target: request.target))
+    }
+  }
+
+  /// What the report of its salvage tells of a store's records; nil where there is none that can be read.
+  private func facts(of store: ListedStore) -> SalvageFacts? {
+    guard let path = store.salvage?.report, let status = try? fileSystem.status(of: path) else { return nil }
+    let key = "\(path) \(status.size) \(status.identity) \(status.modified)"
+    if let known = salvages.withLock({ $0.first { $0.key == key }?.value }) { return known }
+    guard let report = try? SalvageReport.read(path, in: fileSystem) else { return nil }
+    let found = SalvageFacts(report)
+    salvages.withLock { list in
+      if list.count >= Self.capacity { list.removeFirst() }
+      list.append((key, found))
+    }
+    return found
+  }
+
+  private func storeSide(of store: ListedStore, _ name: SideName) throws -> StoreSide? {
+    switch (name, store.kind) {
+    case (.original, .quarantined(let quarantined, _)):
+      return .evidence(quarantined.files, sha256: quarantined.receipt?.files.map(\.sha256) ?? [])
+    case (.original, .live(let files)): return .evidence(files, sha256: [])
+    case (.live, .live(let files)): return .live(files)
+    case (.salvaged, .quarantined): return store.salvage.map { .file($0.store) }
+    case (.setAside, .quarantined): return store.salvage.map { .file(StoreFileSet(main: $0.setAside)) }
+    case (.live, .quarantined(let quarantined, _)):
+      return try quarantined.receipt?.originalPath.path.flatMap { try live(at: $0) }.map { .live($0) }
+    case (.backup(let id), _):
+      guard case .backup(let backup, let place) = try parts.catalogue.store(id).kind else { return nil }
+      return .backup(backup.id, place)
+    default: return nil
+    }
+  }
+
+  /// The live store at a place, if it is one of the catalogue's: what a receipt says leads to no other file.
+  private func live(at place: FilePath) throws -> StoreFileSet? {
+    for store in try parts.catalogue.live() {
+      if case .live(let files) = store.kind, files.main == place { return files }
+    }
+    return nil
+  }
+
+  /// Whether a side is a backup of the store's place, also one that is not offered because it says nothing of the store as
+  /// it was: who asks for it wants to compare.
+  private func isBackup(_ name: SideName, of store: ListedStore) throws -> Bool {
+    guard case .quarantined(let quarantined, _) = store.kind, let place = quarantined.receipt?.originalPath.path else {
+      return false
+    }
+    return try backups(of: place).contains(name)
+  }
+
+  /// The most backups that are offered beside a store.
+  private static let maximumBackups = 12
+
+  private func backups(of place: FilePath, sayingSomethingOf scope: EvidenceScope? = nil) throws -> [SideName] {
+    let all = try parts.catalogue.backups(of: place).filter { listed in
+      guard let scope, let backup = listed.backup?.backup else { return true }
+      return backup.exclusion(from: scope) == nil
+    }
+    return all.prefix(Self.maximumBackups).map { .backup($0.id) }
+  }
+
+  // MARK: Bytes
+
+  /// The bytes of a store as they lie in its files; none of a backup, which has to be unpacked, and none where they are missing.
+  func pages(of store: ListedStore) throws -> EvidencePages {
+    let files = try store.files(
+      orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
+    let facts = try files.members(in: fileSystem).map { member in
+      "\(member.path) \(member.status.size) \(member.status.identity) \(member.status.modified)"
+    }
+    let key = facts.joined(separator: "\u{0}")
+    if let known = bytes.withLock({ $0.first { $0.key == key }?.value }) { return known }
+    let made = try EvidencePages(files.main, in: fileSystem)
+    bytes.withLock { list in
+      if list.count >= Self.capacity { list.removeFirst() }
+      list.append((key, made))
+    }
+    return made
+  }
+
+  // MARK: Comparisons
+
+  /// The comparison of two sides, which is kept while both are open.
+  func comparison(_ first: RecordPlace, _ second: RecordPlace) throws -> SideComparison {
+    let key = "\(first.opened.store.path)\u{0}\(second.opened.store.path)"
+    let known = comparisons.withLock { list in
+      list.first { $0.key == key && $0.value.first === first.opened.store && $0.value.second === second.opened.store }?
+        .value
+    }
+    if let known { return known }
+    let made = try SideComparison(first.opened.store, second.opened.store)
+    comparisons.withLock { list in
+      list.removeAll { $0.key == key }
+      if list.count >= Self.capacity { list.removeFirst() }
+      list.append((key, made))
+    }
+    return made
+  }
+}
+
+/// What the report of a salvage tells of the records of the salvaged store, which holds no marks itself.
+struct SalvageFacts: Sendable, Hashable {
+  /// How many records of an entity or a table are doubtful, where some are.
+  var doubtful: [String: Int64]
+
+  /// Records that were set aside.
+  var recordsSetAside: Int64
+
+  /// Pairs of many-to-many relationships that were set aside.
+  var pairsSetAside: Int64
+
+  init(_ report: SalvageReport) {
+    let doubts = report.entities.filter { $0.doubtful > 0 }.map { ($0.name, $0.doubtful) }
+    doubtful = Dictionary(doubts, uniquingKeysWith: +)
+    recordsSetAside = report.count.setAside
+    pairsSetAside = report.count.pairs.setAside
+  }
+
+  /// How many of what one version alone has were set aside.
+  func setAside(_ count: Int64, arePairs: Bool) -> Int64 { min(count, arePairs ? pairsSetAside : recordsSetAside) }
+}
+
+/// The page that is shown while a side of a store is being made.
+struct PreparingPage: InspectorPage {
+  let store: ListedStore
+  let side: SideName
+  let progress: SideProgress
+  let target: RequestTarget
+
+  var title: String { "Reading \(store.name)" }
+  var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
+  var scripts: [String] { ["records.js"] }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": store.id.text, "side": side.description, "preparing": true, "phase": progress.words,
+      "fraction": progress.fraction,
+    ])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let bar: HTML =
+      progress.fraction.map { "<progress value=\"\(String($0))\" max=\"1\" aria-label=\"Progress\"></progress>" }
+      ?? "<progress aria-label=\"Progress\"></progress>"
+    return """
+      <div class="empty" data-reload="700"><h1>\(title)</h1>
+      <p>\(side.words) This is done once, into a private copy; the store itself is not touched.</p>
+      \(bar)<p class="soft" role="status">\(sentence(progress.words))</p>
+      <p><a class="button" href="\(target)">See whether it is done</a></p></div>
+      """
+  }
+}

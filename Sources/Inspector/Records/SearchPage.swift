@@ -1,0 +1,144 @@
+import HTTPServer
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SQLiteFormat
+
+/// Text in all records of a side of a store.
+struct SearchPage: InspectorPage {
+  let place: RecordPlace
+  let text: String
+  let result: StoreSearch?
+
+  private static let limit = 200
+
+  init(_ place: RecordPlace, _ text: String) throws {
+    self.place = place
+    self.text = String(text.prefix(Self.limit))
+    result = self.text.isEmpty ? nil : try place.opened.store.search(self.text)
+  }
+
+  var title: String { text.isEmpty ? "Search" : "Search for “\(text)”" }
+  var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
+
+  func encode(to encoder: any Encoder) throws {
+    try place.encode(to: encoder)
+    let finds = (result?.finds ?? []).map { finds -> JSON.Object in
+      let records = finds.records.map { find -> JSON.Object in
+        [
+          "key": find.key.description, "entity": find.entity, "property": find.column, "excerpt": find.excerpt,
+          "path": place.record(find.key, in: finds.collection),
+        ]
+      }
+      return ["entity": finds.collection, "hasMore": finds.hasMore, "isCut": finds.isCut, "records": records]
+    }
+    try encoder.encode(["q": text, "finds": finds])
+  }
+
+  /// The form, also for other pages.
+  static func form(_ place: RecordPlace, _ text: String) -> HTML {
+    """
+    <form class="row no-print" method="get" action="\(place.search)" role="search">
+    <label><span>Text in all records</span><input type="search" name="q" value="\(text)"></label>
+    <button>Search</button></form>
+    """
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    """
+    <h1>\(title)</h1>
+    \(place.tabs { side in
+      RequestTarget(segments: ["stores", place.store.id.text, side.description, "search"], query: Query([.init("q", text)]))
+    })
+    \(Self.form(place, text))
+    \(finds)
+    """
+  }
+
+  private var finds: HTML {
+    guard let result else { return .empty }
+    let shown = result.finds.filter { !$0.records.isEmpty || $0.isCut }
+    guard !shown.isEmpty else {
+      return "<div class=\"empty\"><p>No text of any record contains it.</p></div>"
+    }
+    return shown.reduce(into: HTML.empty) { html, finds in html += section(finds) }
+  }
+
+  private func section(_ finds: StoreSearch.Finds) -> HTML {
+    let rows = finds.records.map { find -> HTML in
+      """
+      <tr><td><a href="\(place.record(find.key, in: finds.collection))">\(find.entity) \(find.key.description)</a></td>\
+      <td class="soft">\(find.column)</td><td>\(marked(find.excerpt))</td></tr>
+      """
+    }
+    let all = place.records(finds.collection, [.init("_search", text)])
+    let more: HTML = finds.hasMore ? "<p><a href=\"\(all)\">All that were found in \(finds.collection)</a></p>" : .empty
+    let cut: HTML =
+      finds.isCut
+      ? """
+      <p class="soft">Not all records were looked at: there are many. <a href="\(all)">Look through all of them</a></p>
+      """
+      : .empty
+    let table: HTML =
+      rows.isEmpty
+      ? .empty
+      : """
+      <div class="scroll" tabindex="0" role="region" aria-label="\(finds.collection)"><table><thead><tr>\
+      <th scope="col">Record</th><th scope="col">Property</th><th scope="col">Text</th></tr></thead>\
+      <tbody>\(rows)</tbody></table></div>
+      """
+    return "<h2>\(finds.collection)</h2>\(table)\(more)\(cut)"
+  }
+
+  private func marked(_ excerpt: String) -> HTML {
+    let (hay, needle) = (Array(excerpt.unicodeScalars), Array(text.unicodeScalars))
+    func same(_ one: Unicode.Scalar, _ other: Unicode.Scalar) -> Bool {
+      let isSameLetter = one.properties.lowercaseMapping == other.properties.lowercaseMapping
+      return one == other || one.isASCII && other.isASCII && isSameLetter
+    }
+    guard !needle.isEmpty, needle.count <= hay.count,
+      let start = (0...(hay.count - needle.count)).first(where: { start in
+        needle.indices.allSatisfy { same(hay[start + $0], needle[$0]) }
+      })
+    else { return HTML(escaping: excerpt) }
+    func piece(_ range: Range<Int>) -> String { String(String.UnicodeScalarView(hay[range])) }
+    let end = start + needle.count
+    return "\(piece(0..<start))<mark>\(piece(start..<end))</mark>\(piece(end..<hay.count))"
+  }
+}
+
+/// What a search over all collections of a store found.
+package struct StoreSearch: Sendable {
+  /// The finds in one collection.
+  package struct Finds: Sendable {
+    /// The collection.
+    package var collection: String
+
+    /// The first finds.
+    package var records: [Find]
+
+    /// Whether there are more than are listed.
+    package var hasMore: Bool
+
+    /// Whether the search ran out of time in this collection.
+    package var isCut: Bool
+  }
+
+  /// A record that contains what was looked for.
+  package struct Find: Sendable, Hashable {
+    /// The record.
+    package var key: RecordKey
+
+    /// The entity it is of.
+    package var entity: String
+
+    /// The property that contains it.
+    package var column: String
+
+    /// The text around it, cut.
+    package var excerpt: String
+  }
+
+  /// The collections in which something was found, or that ran out of time.
+  package var finds: [Finds]
+}

@@ -1,0 +1,133 @@
+import Backup
+import HTTPServer
+import Lazaret
+import Migration
+import Platform
+import SystemPackage
+
+/// The repair of a live store, and the check of its records.
+struct RepairActions: Sendable {
+  private let parts: InspectorParts
+
+  init(_ parts: InspectorParts) { self.parts = parts }
+
+  // MARK: Repair
+
+  static let repairFields: [DocumentedRoute.Field] = [
+    .init(
+      "data",
+      "\"yes\" to put records and references right too: what is taken out is set aside in a file beside the original.")
+  ]
+
+  @Sendable func repairForm(_ store: ListedStore, isShown: Bool) throws -> ActionForm {
+    let subject = try RepairSubject(store, parts)
+    let originals = try originals(of: subject.files)
+    var form = ActionForm(
+      "Repair", of: store, "repair",
+      does: [
+        "Adds what the store lacks of its own version of the model, on a copy. It stays at its version.",
+        "Changes no value that is there, apart from entity numbers that are not the model's, and removes nothing.",
+        "Checks the copy before it takes the store's place: every page, and every row and value against the original.",
+        "Keeps the original, whole, in \(printable(originals.string)). Restoring it undoes the repair.",
+        "Close the app before: a store that is in use stays where it is.",
+      ], button: "Repair")
+    form.obstacle = try subject.obstacle ?? subject.declarations(in: parts.surroundings.fileSystem)
+    guard form.obstacle == nil else {
+      if form.obstacle?.code == "store-damaged" { form.instead = ("Salvage …", .store(store.id, "salvage")) }
+      return form
+    }
+    form.choices = [
+      .flag(
+        name: "data", label: "Put records and references right too",
+        about: """
+          This takes data out of the store: references that lead to no record are cut, records that break a uniqueness \
+          constraint and pairs that lead nowhere are set aside, and mandatory attributes without a value get the model's \
+          default. All of it is kept in a file beside the original.
+          """, isRequired: false)
+    ]
+    guard isShown else { return form }
+    let preview = RepairPreview(store, subject, parts)
+    form.preview = (preview.html(offersCheck: parts.allowsActions), preview)
+    form.obstacle = preview.problem
+    return form
+  }
+
+  /// The folder that the original of before a repair is kept in.
+  private func originals(of files: StoreFileSet) throws -> FilePath {
+    try parts.backups.place(of: files.main).path
+  }
+
+  func repair(_ store: ListedStore, _ form: FormData) throws -> ActionAnswer {
+    let subject = try RepairSubject(store, parts)
+    let (parts, path, migrator) = (parts, subject.files.main, try subject.migrator(parts))
+    let isOfApp = subject.modelName != nil
+    let scope: RepairScope = form["data"] == "yes" ? .data : .structure
+    let job = try parts.work.start(.repair, "Repair of \(store.name)", store: store.id, target: .store(store.id)) {
+      observer in
+      var options = Migrator.Options()
+      options.repair = scope
+      options.home = parts.home
+      options.isRecorded = true
+      options.isCancelled = { observer.isCancelled }
+      options.progress = { _, _, _ in
+        observer.report("repairing a copy, and checking it", nil)
+        return !observer.isCancelled
+      }
+      var outcome = RepairOutcome(path, try migrator.repair(path, options: options))
+      if !isOfApp { outcome.version = nil }
+      // What stays as it is, and why, is on the page that asks.
+      guard outcome.backup != nil else { return JobOutcome(Self.words(outcome), .store(store.id, "repair")) }
+      parts.repairs.note(.init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)
+      return JobOutcome(Self.words(outcome), .store(store.id, "repaired"))
+    }
+    return .running(job)
+  }
+
+  /// What came of a repair, in a sentence or some.
+  private static func words(_ outcome: RepairOutcome) -> String {
+    let rest = outcome.leftOut.count
+    let verb = rest == 1 ? "stays as it is" : "stay as they are"
+    let stays = rest == 0 ? "" : " \(Words.counted(rest, "thing")) \(verb)."
+    guard outcome.backup != nil else { return "There was nothing to repair; the store is as it was.\(stays)" }
+    let changes = Words.counted(outcome.changes.count, "change")
+    let aside = outcome.setAsideRows == 0 ? "" : ", \(Words.counted(outcome.setAsideRows, "record")) set aside"
+    return "The store is repaired: \(changes)\(aside). The original was kept.\(stays)"
+  }
+
+  // MARK: Check
+
+  @Sendable func checkForm(_ store: ListedStore, isShown _: Bool) throws -> ActionForm {
+    let subject = try RepairSubject(store, parts)
+    var form = ActionForm(
+      "Check the records", of: store, "check",
+      does: [
+        "Compares the records with the store's own model: references that lead to no record, relationships that only one side has, records that break a uniqueness constraint, mandatory attributes without a value, files of large values that are missing.",
+        "Changes nothing. What is found is counted; no value of a record is shown.",
+        "The result is shown until the store changes, or the inspector ends.",
+      ], button: "Check")
+    form.obstacle = subject.obstacle
+    return form
+  }
+
+  func check(_ store: ListedStore) throws -> ActionAnswer {
+    let subject = try RepairSubject(store, parts)
+    let (parts, files, layout) = (parts, subject.files, try subject.storeLayout())
+    let job = try parts.work.start(
+      .check, "Check of the records of \(store.name)", store: store.id, target: .store(store.id)
+    ) { observer in
+      observer.report("comparing records with the model", nil)
+      let check = try parts.repairs.check(files, layout, parts.surroundings)
+      guard !check.isClean else { return JobOutcome("The records have nothing against the model.") }
+      func sum(_ isFile: Bool) -> Int64 {
+        check.findings.filter { ($0.kind == .missingFile) == isFile }.reduce(0) { $0 &+ Int64($1.count) }
+      }
+      let (rows, files) = (sum(false), sum(true))
+      let against = "\(Words.counted(rows, "row")) of the store \(rows == 1 ? "is" : "are") against its model."
+      let missing =
+        "\(Words.counted(files, "file")) of large values \(files == 1 ? "is" : "are") missing that records refer to."
+      return JobOutcome(
+        [rows > 0 ? against : nil, files > 0 ? missing : nil].compactMap(\.self).joined(separator: " "))
+    }
+    return .running(job)
+  }
+}

@@ -1,0 +1,160 @@
+import HTTPServer
+import Lazaret
+import Migration
+import PersistentStore
+import Platform
+
+/// What a store lacks and what a repair would do, by repairing a private copy.
+struct RepairPreview: Encodable {
+  private let store: ListedStore
+  private let drift: StoreDrift?
+  private let check: DataCheck?
+
+  /// What a repair would do by default; nil where the store is too large for a page.
+  private let structure: PagePart<RepairAccount>?
+
+  /// What one of records too would do; nil where no check has found anything that it could put right.
+  private let data: PagePart<RepairAccount>?
+
+  /// The most bytes of a store that a page repairs a copy of; of larger ones the command line tells.
+  private static let maximumBytes: Int64 = 256 << 20
+
+  init(_ store: ListedStore, _ subject: RepairSubject, _ parts: InspectorParts) {
+    self.store = store
+    drift = subject.examination.value?.drift
+    // Why the store cannot be looked at is told by the parts below.
+    check = (try? parts.repairs.check(of: subject.files, in: parts.surroundings.fileSystem)) ?? nil
+    func dryRun(_ scope: RepairScope) -> PagePart<RepairAccount>? {
+      store.bytes > Self.maximumBytes ? nil : PagePart { try parts.repairs.dryRun(of: subject, scope, parts) }
+    }
+    structure = dryRun(.structure)
+    data = check?.hasContradictions == true ? dryRun(.data) : nil
+  }
+
+  /// Why nothing can be repaired; nil where it can be, as far as was tried.
+  var problem: Problem? { structure?.problem }
+
+  func encode(to encoder: any Encoder) throws {
+    func account(_ part: PagePart<RepairAccount>?) -> PagePart<RepairOutcome>? {
+      part.map { part in part.map { RepairOutcome(nil, dryRun: $0) } }
+    }
+    try encoder.encode([
+      "drift": drift, "structure": JSON.orNull(account(structure)), "findings": JSON.orNull(check),
+      "data": account(data),
+    ])
+  }
+
+  /// - Parameter offersCheck: whether the records can be checked here.
+  func html(offersCheck: Bool) -> HTML {
+    let lacks: HTML =
+      drift.map { drift in
+        drift.isEmpty ? "<p>Nothing.</p>" + DriftList(drift: drift).html : DriftList(drift: drift).html
+      } ?? .empty
+    return """
+      <h2>What it lacks of its own model</h2>\(lacks)\
+      <h2>What the repair would do</h2>\(shown(structure))\
+      <h2>Records and references</h2>\(DataFindings(store: store, check: check).html(offersCheck: offersCheck))\(withData)
+      """
+  }
+
+  private var withData: HTML {
+    guard check?.hasContradictions == true else { return .empty }
+    return "<h3>What the repair would do, with records and references</h3>\(shown(data))"
+  }
+
+  private func shown(_ part: PagePart<RepairAccount>?) -> HTML {
+    guard let part else {
+      return """
+        <p class="soft">The store is too large for a copy of it to be repaired for this page; \
+        <code>lazaret repair --dry-run</code> does.</p>
+        """
+    }
+    // What is wrong is told once, in the place of the button.
+    guard part.problem == nil else { return "<p>It would be refused, for the reason below.</p>" }
+    return part.html { RepairLists(outcome: RepairOutcome(nil, dryRun: $0)).html }
+  }
+}
+
+/// What a repair does or has done, and what stays as it is, as two lists.
+struct RepairLists {
+  let outcome: RepairOutcome
+
+  var html: HTML {
+    let changes: HTML =
+      outcome.changes.isEmpty
+      ? "<p>Nothing \(outcome.dryRun ? "would be" : "was") added or changed.</p>"
+      : DriftList.list(outcome.changes.map(\.text))
+    return changes + aside + leftOut
+  }
+
+  private var aside: HTML {
+    guard outcome.setAsideRows > 0 || outcome.changedValues > 0 else { return .empty }
+    let will = outcome.dryRun ? "would be" : "were"
+    return """
+      <p>In all \(Words.counted(outcome.setAsideRows, "record")) \(will) set aside, and \
+      \(Words.counted(outcome.changedValues, "value")) of other records \(will) changed.</p>
+      """
+  }
+
+  private var leftOut: HTML {
+    guard !outcome.leftOut.isEmpty else { return .empty }
+    return """
+      <h3>\(outcome.dryRun ? "Would stay" : "Stays") as it is, and why</h3>\
+      \(DriftList.list(outcome.leftOut.map(\.wordsWithKeys)))
+      """
+  }
+}
+
+/// What the records of a store contradict of its own model, where that was checked.
+struct DataFindings {
+  let store: ListedStore
+
+  /// What was found; nil where the records were not checked since the store changed last.
+  let check: DataCheck?
+
+  /// The findings, or a link to the check.
+  ///
+  /// - Parameter offersCheck: whether the check can be begun here.
+  func html(offersCheck: Bool) -> HTML {
+    guard let check else {
+      guard offersCheck else {
+        return "<p>They were not compared with the model; <code>lazaret inspect --check data</code> does.</p>"
+      }
+      return """
+        <p>They were not compared with the model yet.</p>\
+        <p><a class="button" href="\(RequestTarget.store(store.id, "check"))">Check the records …</a></p>
+        """
+    }
+    guard !check.isClean else {
+      return "<p>No reference, constraint or mandatory value is against the model.</p>"
+    }
+    let notChecked: HTML =
+      check.notChecked.isEmpty
+      ? "" : "<p>Not everything could be checked:</p>\(DriftList.list(check.notChecked))"
+    guard !check.findings.isEmpty else {
+      return "<p>What could be checked of the records is not against the model.</p>\(notChecked)"
+    }
+    let rows = DataCheck.Kind.allCases.compactMap { kind -> HTML? in
+      let findings = check.findings.filter { $0.kind == kind }
+      guard !findings.isEmpty else { return nil }
+      let count = findings.reduce(Int64(0)) { $0 &+ Int64($1.count) }
+      return "<tr><th scope=\"row\" class=\"wrap\">\(Self.words(kind))</th>\(HTML.number(count, tone: .warn))</tr>"
+    }
+    let table = HTML.table(
+      "Rows against the model", head: "<th scope=\"col\">Kind</th><th scope=\"col\" class=\"number\">Rows</th>", rows)
+    return "\(table)\(DriftList.list(check.findings.map(\.words)))\(notChecked)"
+  }
+
+  private static func words(_ kind: DataCheck.Kind) -> String {
+    switch kind {
+    case .duplicateKey: "Rows without a primary key of their own"
+    case .wrongEntityNumber: "References with the number of another entity beside them"
+    case .danglingReference: "References that lead to no record"
+    case .oneSidedRelationship: "Relationships that only one side has"
+    case .danglingJoinRow: "Rows of join tables that lead to no record"
+    case .duplicate: "Records that break a uniqueness constraint"
+    case .missingValue: "Mandatory attributes without a value"
+    case .missingFile: "Large values whose files are missing"
+    }
+  }
+}

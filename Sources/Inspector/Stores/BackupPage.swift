@@ -1,0 +1,146 @@
+import Backup
+import HTTPServer
+import ManagedObjectModel
+import Platform
+import SystemPackage
+
+/// A backup: of what, when, how it stands, and what is in it.
+struct BackupPage: InspectorPage {
+  let store: ListedStore
+  let backup: StoredBackup
+  let place: FolderPlace
+  let chain: PagePart<[BackupIdentifier]>
+
+  init(_ store: ListedStore, _ backup: StoredBackup, _ place: FolderPlace, _ parts: InspectorParts) {
+    self.store = store
+    self.backup = backup
+    self.place = place
+    chain = PagePart { try BackupCatalog(of: place).chain(of: backup.id).map(\.id) }
+  }
+
+  var title: String { "Backup of \(store.name)" }
+  var mayAge: Bool { true }
+  var crumbs: [Crumb] { [.stores] }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": ["id": store.id.text, "kind": "backup", "name": store.name], "backup": backup.id,
+      "state": backup.stateWords.words, "bytes": backup.bytes, "manifest": backup.manifest.map(Self.payload),
+      "proof": backup.proof, "chain": chain,
+      "problems": backup.problems.map { ["code": $0.code.rawValue, "words": printable($0.words)] },
+    ])
+  }
+
+  /// What a manifest says, without its digests of blocks.
+  private static func payload(_ manifest: BackupManifest) -> JSON.Object {
+    [
+      "date": manifest.date, "kind": manifest.kind, "reason": manifest.reason, "tags": manifest.tags,
+      "parent": manifest.parent, "contentBytes": manifest.contentBytes,
+      "path": printable(manifest.store.path.text), "entities": manifest.entities,
+    ]
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let job = frame.running.first { $0.store == store.id }
+    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    let state = backup.stateWords
+    let restore: HTML =
+      backup.manifest != nil && backup.manifest?.kind != .evidence
+      ? "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "restore"))\">Restore …</a>" : .empty
+    let actions: HTML =
+      frame.allowsActions
+      ? """
+      <nav class="row no-print" aria-label="Actions">\(restore)\
+      <a class="button" href="\(RequestTarget.store(store.id, "verify"))">Verify …</a></nav>
+      """ : .empty
+    return """
+      <div\(events)>
+      <div class="head"><div><h1>\(title)</h1><p>\(HTML.tag(state.words, state.tone)) <code>\(backup.id.description)</code></p></div>\(actions)</div>
+      \(StoreTab.bar(store, .overview))
+      \(job?.html(frame, isLinked: false) ?? .empty)
+      \(problems)
+      <div class="columns"><div>\(entities)</div><div>\(facts(frame))\(proof(frame))</div></div>
+      </div>
+      """
+  }
+
+  private var problems: HTML {
+    guard !backup.problems.isEmpty else { return .empty }
+    let items = backup.problems.map { problem -> HTML in "<li>\(sentence(printable(problem.words)))</li>" }
+    return .note(.bad, "<p><strong>This backup is not whole.</strong></p><ul>\(items)</ul>")
+  }
+
+  private var entities: HTML {
+    guard let entities = backup.manifest?.entities else {
+      return .panel("Entities", "<p>The manifest does not say how many records are in it.</p>")
+    }
+    let rows = entities.map { entity -> HTML in
+      "<tr><th scope=\"row\">\(printable(entity.name))</th><td>\(printable(entity.table))</td>\(HTML.number(entity.rows))</tr>"
+    }
+    return .panel(
+      "Entities",
+      .table(
+        "Entities",
+        head:
+          "<th scope=\"col\">Entity</th><th scope=\"col\">Table</th><th scope=\"col\" class=\"number\">Records</th>",
+        rows))
+  }
+
+  private func facts(_ frame: PageFrame) -> HTML {
+    let manifest = backup.manifest
+    let kind: String? =
+      switch manifest?.kind {
+      case .full: "the whole store"
+      case .delta: "what changed since \(manifest?.parent?.description ?? "another backup")"
+      case .evidence: "the files of a damaged store, byte for byte"
+      case .original: "the store as it was before a migration or a repair, as plain files"
+      case nil: nil
+      }
+    return .panel(
+      "Facts",
+      .facts([
+        ("Taken", Words.time(backup.id.date, now: frame.now)), ("Why", HTML(escaping: backup.reasonWords)),
+        ("Of", whose.map { "<code>\(printable($0))</code>" }),
+        ("Holds", kind.map { HTML(escaping: $0) }),
+        ("Size", manifest.map { "\(Words.size(backup.bytes)), of \(Words.size($0.contentBytes))" }),
+        ("Model", manifest?.model.flatMap { $0.version ?? $0.identifiers.first }.map { HTML(escaping: printable($0)) }),
+        (
+          "Needs",
+          chain.value.map {
+            $0.count > 1 ? HTML(escaping: Words.counted($0.count - 1, "other backup")) : "no other backup"
+          }
+        ),
+        ("It is in", "<code>\(printable(place.path.string))</code>"),
+      ]))
+  }
+
+  /// The path of the store: from the home on where it is known.
+  private var whose: String? { place.owner?.path?.text ?? backup.manifest?.store.path.text }
+
+  private func proof(_ frame: PageFrame) -> HTML {
+    guard let proof = backup.proof else {
+      return .panel(
+        "Verification",
+        "<p>It was not verified yet. Verifying restores it aside, opens it, and counts its records.</p>")
+    }
+    let result =
+      switch proof.result {
+      case .proven: proof.depth == .files ? "read back whole" : "verified"
+      case .failed: "failed"
+      case .inconclusive: "inconclusive"
+      }
+    let depth =
+      switch proof.depth {
+      case .files: "its files were read back"
+      case .restored: "it was restored, opened and counted"
+      case .migrated: "it was restored and migrated to the current model"
+      }
+    let problems = proof.problems.map { problem -> HTML in "<li>\(sentence(printable(problem.words)))</li>" }
+    return .panel(
+      "Verification",
+      """
+      \(HTML.facts([("Result", HTML(escaping: result)), ("How far", HTML(escaping: depth)), ("When", Words.time(proof.date, now: frame.now))]))\
+      \(problems.isEmpty ? HTML.empty : "<ul>\(problems)</ul>")
+      """)
+  }
+}

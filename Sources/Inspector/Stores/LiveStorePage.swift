@@ -1,0 +1,283 @@
+import HTTPServer
+import ManagedObjectModel
+import Migration
+import PersistentStore
+import Platform
+import SQLiteFormat
+import Salvage
+import SystemPackage
+
+/// A store in its place: what it is, how it is, and how much is in it.
+struct LiveStorePage: InspectorPage {
+  let store: ListedStore
+  let files: StoreFileSet
+  let examination: PagePart<Examination>
+
+  /// What is known of its damage; nil for a store that has none.
+  let damage: PagePart<DamageLook>?
+
+  /// What happened to the store.
+  let history: PagePart<StoreHistory>
+
+  /// What was found in the records; nil where they were not checked since the store changed last.
+  private let check: PagePart<DataCheck?>
+
+  /// The pages that notes on its health are about and of which there are bytes.
+  private let readable: Set<UInt32>
+
+  /// The last repair of it that was carried out here; nil for none.
+  private let repair: RepairNotes.Done?
+
+  init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts, isAsked: Bool = false) {
+    self.store = store
+    self.files = files
+    let check = PagePart { try parts.repairs.check(of: files, in: parts.surroundings.fileSystem) }
+    let found = check.value.flatMap(\.self)
+    let examination = parts.examined(files, countsRecords: true).examination.map { examination -> Examination in
+      var examination = examination
+      if found?.lacksFiles == true { examination.tellMissingFiles() }
+      if found?.hasContradictions == true { examination.tellContradictions() }
+      if found?.isClean == true { examination.tellCleanRecords() }
+      return examination
+    }
+    self.check = check
+    self.examination = examination
+    damage =
+      examination.value?.verdict == .damaged ? PagePart { try parts.damage(of: store, isAsked: isAsked) } : nil
+    history = PagePart { try StoreHistory(of: files.main, parts) }
+    repair = parts.repairs.done(for: store.id)
+    let noted = Set(examination.value?.health.notes.flatMap(\.pages) ?? [])
+    readable = Self.readable(noted, files, parts.surroundings.fileSystem)
+  }
+
+  /// The pages of which there are bytes; none where the files cannot be read.
+  private static func readable(_ pages: Set<UInt32>, _ files: StoreFileSet, _ fileSystem: FileSystem) -> Set<UInt32> {
+    guard !pages.isEmpty, let all = try? EvidencePages(files.main, in: fileSystem) else { return [] }
+    return pages.filter { number in (try? all.page(number)) != nil }
+  }
+
+  var title: String { store.name }
+  var mayAge: Bool { true }
+  var crumbs: [Crumb] { [.stores] }
+  var scripts: [String] { damage?.value?.isPreparing == true ? ["records.js"] : [] }
+
+  func encode(to encoder: any Encoder) throws {
+    let examination = examination.map { found -> JSON.Object in
+      [
+        "verdict": found.verdict, "code": found.reason.code, "words": found.reason.words, "hint": found.reason.hint,
+        "kind": found.kind, "modelVersion": found.modelVersion, "entities": found.entities, "drift": found.drift,
+        "notes": found.health.notes,
+      ]
+    }
+    try encoder.encode([
+      "store": ["id": store.id.text, "kind": "live", "name": store.name], "path": printable(files.main.string),
+      "bytes": store.bytes, "examination": examination, "data": check,
+      "history": history, "damage": damage.map { $0.map { DamagePayload(look: $0, store: store) } },
+      "repaired": repair.map { _ in RequestTarget.store(store.id, "repaired") },
+    ])
+  }
+
+  /// Whether it can be told what it lacks of its own model, and what its records contradict of it.
+  private func isComparable(_ examination: Examination) -> Bool {
+    examination.drift != nil && examination.verdict != .damaged && examination.verdict != .unavailable
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let job = frame.running.first { $0.store == store.id }
+    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    return """
+      <div\(events)>
+      <div class="head"><div><h1>\(title)</h1><p class="soft"><code>\(printable(files.main.string))</code></p></div>\(actions(frame))</div>
+      \(StoreTab.bar(store, .overview, isDamaged: damage != nil))
+      \(job?.html(frame, isLinked: false) ?? .empty)
+      \(lastRepair(frame))\(examination.html { shown($0, frame) })
+      </div>
+      """
+  }
+
+  /// Whether its records contradict its model, or refer to files that are missing, as far as they were checked.
+  private var hasFindings: Bool { check.value.flatMap(\.self)?.isClean == false }
+
+  /// Whether its records contradict its model, which a repair puts right.
+  private var hasContradictions: Bool { check.value.flatMap(\.self)?.hasContradictions == true }
+
+  /// What can be done with it; what helps most now comes first.
+  private func actions(_ frame: PageFrame) -> HTML {
+    guard frame.allowsActions else { return .empty }
+    let names: [String] =
+      switch examination.value?.verdict {
+      case .damaged: ["salvage", "quarantine", "export", "backup"]
+      case .repairable: ["repair", "backup", "export", "quarantine"]
+      case .incompatible: ["salvage", "backup", "export", "quarantine"]
+      case .compatible, .outdated, .unavailable, .missing, nil:
+        hasContradictions ? ["repair", "backup", "export", "quarantine"] : ["backup", "export", "quarantine"]
+      }
+    // Nothing helps a store that is not there, or that cannot be had now.
+    let helps: Bool =
+      switch examination.value?.verdict {
+      case .missing, .unavailable, nil: false
+      case .damaged, .repairable, .incompatible, .compatible, .outdated: true
+      }
+    let words = [
+      "salvage": "Salvage …", "repair": "Repair …", "quarantine": "Quarantine …", "export": "Export …",
+      "backup": "Back up …",
+    ]
+    let links = names.enumerated().map { place, name -> HTML in
+      let style: HTML = place == 0 && helps ? " main" : .empty
+      return "<a class=\"button\(style)\" href=\"\(RequestTarget.store(store.id, name))\">\(words[name] ?? name)</a>"
+    }
+    return "<nav class=\"row no-print\" aria-label=\"Actions\">\(links)</nav>"
+  }
+
+  /// What a look at its bytes has found: how much can be read, the map, the damage page by page.
+  private func found(_ look: DamageLook, _ frame: PageFrame) -> HTML {
+    if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
+    guard let report = look.report else { return .empty }
+    let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+    return .panel(
+      "Page map",
+      PageMapDrawing(report: report, store: store.id).html
+        + "<p><a href=\"\(RequestTarget.store(store.id, "map"))\">The map with its tables</a></p>\(look.asOf(frame.now))"
+    )
+      + DamageByPage(report: report, store: store).html
+      + .panel("What most likely happened", account.causes)
+      + .panel("Entities", account.entities)
+  }
+
+  private func lastRepair(_ frame: PageFrame) -> HTML {
+    guard let repair else { return .empty }
+    return .note(
+      .good,
+      """
+      <p>It was repaired \(Words.time(repair.date, now: frame.now)). \
+      <a href="\(RequestTarget.store(store.id, "repaired"))">What was done, and how it is undone</a></p>
+      """)
+  }
+
+  /// What it lacks of its own model, and what its records contradict of it.
+  private func repairs(_ examination: Examination, _ frame: PageFrame) -> HTML {
+    guard let drift = examination.drift else { return .empty }
+    let list = DriftList(drift: drift).html
+    guard isComparable(examination) else {
+      return list == .empty ? .empty : .panel("What it lacks of its own model", list)
+    }
+    let would: HTML =
+      drift.isEmpty && !hasContradictions
+      ? .empty
+      : """
+      <p><a href="\(RequestTarget.store(store.id, "repair"))">What a repair would do, and what it would not</a></p>
+      """
+    let lacks: HTML = list == .empty ? .empty : .panel("What it lacks of its own model", list + would)
+    let findings = check.html { DataFindings(store: store, check: $0).html(offersCheck: frame.allowsActions) }
+    return lacks + .panel("Records and references", findings + (list == .empty ? would : .empty))
+  }
+
+  private func shown(_ examination: Examination, _ frame: PageFrame) -> HTML {
+    let tone: HTML.Tone =
+      switch examination.verdict {
+      case .compatible: hasFindings ? .warn : .good
+      case .damaged: .bad
+      case .repairable, .outdated, .incompatible, .unavailable, .missing: .warn
+      }
+    let health = examination.health
+    let facts = HTML.facts(facts(examination, frame))
+    let notes = health.notes.map(note)
+    let nothing: HTML =
+      examination.verdict == .damaged
+      ? "<p>Nothing besides what is said above.</p>"
+      : health.isRead ? "<p>Nothing out of the ordinary.</p>" : "<p>No page of it could be looked at.</p>"
+    let list: HTML = notes.isEmpty ? nothing : "<ul class=\"plain-words\">\(notes)</ul>"
+    let look = damage.map { part in part.html { found($0, frame) } }
+    let share = damage?.value.flatMap { look in
+      look.report.map { SalvageAccount(report: $0, store: store, isSalvaged: look.isSalvaged).share }
+    }
+    return """
+      \(HTML.note(tone, "<p><strong>\(examination.reason.words)</strong></p><p>\(hint(examination))</p>"))
+      <div class="columns"><div>\(repairs(examination, frame))\(look ?? entities(examination))</div>
+      <div>\(share.map { HTML.panel("How much is left", $0) } ?? .empty)\(HTML.panel("Health", list))\
+      \(history.html { $0.html(frame, on: store) })\(HTML.panel("Facts", facts))</div></div>
+      """
+  }
+
+  /// What can be done here, in a sentence; of a damaged store the examination speaks of the app.
+  private func hint(_ examination: Examination) -> HTML {
+    guard examination.verdict == .damaged else { return HTML(escaping: examination.reason.hint) }
+    return """
+      A salvage moves the store into quarantine, whole, makes a clean store of every record that is left, and installs \
+      it at the app's path if you want.
+      """
+  }
+
+  /// A note on its health, with the first pages that it is about.
+  private func note(_ note: HealthNote) -> HTML {
+    let tone: HTML.Tone = note.severity == .damage ? .bad : note.severity == .warning ? .warn : .plain
+    let pages = note.pages.map { page -> HTML in
+      // A file that was cut off lacks pages that trees lead to.
+      readable.contains(page)
+        ? " <a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(Words.number(page))</a>"
+        : " \(Words.number(page))"
+    }
+    let more: HTML = note.count > note.pages.count && !pages.isEmpty ? " …" : .empty
+    let places: HTML =
+      pages.isEmpty ? .empty : " <span class=\"soft\">Page\(note.pages.count == 1 ? "" : "s")</span>\(pages)\(more)"
+    return "<li>\(HTML.tag("\(note.severity)", tone)) \(sentence(note.words))\(places)</li>"
+  }
+
+  /// The entities by name; of a plain database its tables.
+  private func entities(_ examination: Examination) -> HTML {
+    let hasTables = examination.kind != .coreData
+    let rows = examination.entities.map { entity -> HTML in
+      let target = StoreLinks.records(store, entity: entity.name)
+      let name: HTML =
+        target.map { "<a href=\"\($0)\">\(printable(entity.name))</a>" } ?? HTML(escaping: printable(entity.name))
+      return "<tr><th scope=\"row\">\(name)</th>\(HTML.number(entity.rows))</tr>"
+    }
+    let title = hasTables ? "Tables" : "Entities"
+    guard !rows.isEmpty else { return .panel(title, "<p>None can be told.</p>") }
+    return .panel(
+      title,
+      .table(
+        title,
+        head:
+          "<th scope=\"col\">\(hasTables ? "Table" : "Entity")</th><th scope=\"col\" class=\"number\">Records</th>",
+        rows))
+  }
+
+  private func facts(_ examination: Examination, _ frame: PageFrame) -> [(String, HTML?)] {
+    let health = examination.health
+    let pages: HTML? = health.pageCount.map { count in
+      "\(Words.number(count)) of \(Words.number(health.pageSize ?? 0)) bytes"
+    }
+    let log: HTML? = health.log.map { log in
+      "\(Words.counted(log.committedFrames, "committed frame")) of \(Words.number(log.frames))"
+    }
+    var facts: [(String, HTML?)] = [("Kind", HTML(escaping: Self.words(examination.kind)))]
+    facts.append(("Model version", examination.modelVersion.map { HTML(escaping: printable($0)) }))
+    facts.append(("Size", HTML(escaping: Words.size(store.bytes))))
+    facts.append(("Changed", store.date.map { Words.time($0, now: frame.now) }))
+    facts.append(("Pages", pages))
+    facts.append(("Encoding", health.encoding.map { HTML(escaping: Self.words($0)) }))
+    facts.append(("Written by", health.writtenBySQLite.map { "SQLite \($0)" }))
+    facts.append(("Log", log))
+    let uuid: HTML? = examination.metadata.map { "<code>\(printable($0.uuid))</code>" }
+    facts.append(("Store UUID", uuid))
+    return facts
+  }
+
+  private static func words(_ encoding: TextEncoding) -> String {
+    switch "\(encoding)" {
+    case "utf8": "UTF-8"
+    case "utf16LittleEndian": "UTF-16, little-endian"
+    case "utf16BigEndian": "UTF-16, big-endian"
+    default: "\(encoding)"
+    }
+  }
+
+  private static func words(_ kind: ExaminedKind) -> String {
+    switch kind {
+    case .coreData: "Core Data store"
+    case .sqlite: "SQLite database"
+    case .unknown: "could not be told"
+    }
+  }
+}

@@ -1,0 +1,258 @@
+import HTTPServer
+import Lazaret
+import ManagedObjectModel
+import PersistentStore
+import Platform
+import SQLiteFormat
+import Salvage
+import SystemPackage
+
+/// A quarantined store: its damage, its entities, its receipt, and what happened to it.
+struct QuarantinedStorePage: InspectorPage {
+  let store: ListedStore
+  let stored: QuarantinedStore
+  let summary: StoreSummary
+  let look: PagePart<DamageLook>
+  let hasPlace: Bool
+
+  /// What happened to the store's place; nil where the receipt does not say which it was.
+  let history: PagePart<StoreHistory>?
+
+  /// The store that is in the place now that it came from; nil for none.
+  let successor: ListedStore?
+
+  init(_ store: ListedStore, _ stored: QuarantinedStore, _ parts: InspectorParts, isAsked: Bool = false) {
+    self.store = store
+    self.stored = stored
+    summary = StoreSummary(store, parts)
+    look = PagePart { try parts.damage(of: store, isAsked: isAsked) }
+    let place = stored.receipt?.originalPath.path
+    hasPlace = place != nil
+    history = place.map { place in PagePart { try StoreHistory(of: place, parts) } }
+    successor = PagePart { try parts.catalogue.live().first { $0.files?.main == place } }.value ?? nil
+  }
+
+  var title: String { store.name }
+  var mayAge: Bool { true }
+  var crumbs: [Crumb] { [.stores] }
+  var scripts: [String] { look.value?.isPreparing == true ? ["records.js"] : [] }
+
+  private var receipt: Receipt? { stored.receipt }
+
+  func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "store": summary, "receipt": receipt,
+      "report": store.salvage == nil ? nil : look.map { $0.report.map { SalvageAccount(report: $0, store: store) } },
+      "damage": look.map { DamagePayload(look: $0, store: store) },
+      "comparisons": receipt?.salvage?.comparisons ?? [], "timeline": receipt?.history ?? [],
+      "history": history, "successor": successor.map { RequestTarget.store($0.id) },
+    ])
+  }
+
+  func content(_ frame: PageFrame) -> HTML {
+    let job = frame.running.first { $0.store == store.id }
+    let events: HTML = job?.isRunning == true ? " data-events=\"\(frame.events)\"" : ""
+    return """
+      <div\(events)>
+      <div class="head"><div><h1>\(title)</h1><p>\(summary.tags) \
+      <span class="soft">quarantined as</span> <code>\(stored.id)</code></p></div>\(actions(frame))</div>
+      \(StoreTab.bar(store, .overview))
+      \(job?.html(frame, isLinked: false) ?? .empty)
+      \(HTML.note(.bad, "<p><strong>Why it is here.</strong> \(summary.why)</p>"))
+      \(evidence)\(repairable)\(failure)\(salvagedFiles)
+      <div class="columns"><div>\(damage)\(entities)</div>
+      <div>\(recovered)\(others(frame))\(timeline(frame))\(facts(frame))</div></div>
+      </div>
+      """
+  }
+
+  private func actions(_ frame: PageFrame) -> HTML {
+    guard frame.allowsActions else { return .empty }
+    let discard: HTML = "<a class=\"button\" href=\"\(RequestTarget.store(store.id, "discard"))\">Discard …</a>"
+    guard !store.isMissing else { return "<nav class=\"row no-print\" aria-label=\"Actions\">\(discard)</nav>" }
+    let isUsable = receipt?.salvage?.result?.isUsable == true && store.salvage != nil
+    // What was installed and is there is not installed again: the app has worked with it since.
+    let isInstalled = receipt?.salvage?.state == .installed && successor != nil
+    let first: HTML =
+      if isInstalled, let successor {
+        "<a class=\"button main\" href=\"\(RequestTarget.store(successor.id))\">The live store</a>"
+      } else if isUsable, hasPlace {
+        "<a class=\"button main\" href=\"\(RequestTarget.store(store.id, "install"))\">Install …</a>"
+      } else { .empty }
+    let salvage: HTML = store.salvage == nil ? "Salvage" : "Salvage again"
+    let style: HTML = first == .empty ? " main" : .empty
+    return """
+      <nav class="row no-print" aria-label="Actions">\(first)\
+      <a class="button\(style)" href="\(RequestTarget.store(store.id, "salvage"))">\(salvage) …</a>\
+      <a class="button" href="\(RequestTarget.store(store.id, "export"))">Export …</a>\
+      <a class="button" href="\(RequestTarget.store(store.id, "release"))">Release …</a>\
+      \(discard)</nav>
+      """
+  }
+
+  /// Whether its files were seen not to be as they were quarantined.
+  private var hasChanged: Bool { summary.check?.hint(on: stored) != nil }
+
+  /// That its files are not as they were quarantined, what was compared, and what to do; empty where nothing was found.
+  private var evidence: HTML {
+    if let problem = summary.evidence?.problem { return problem.note }
+    guard let check = summary.check, let hint = check.hint(on: stored) else { return .empty }
+    let compared: HTML = check.isMissing ? .empty : " Sizes were compared, and no content."
+    return .note(
+      check.isMissing ? .bad : .warn,
+      "<p><strong>\(check.sentence)</strong>\(compared)</p><p class=\"soft\">\(hint)</p>")
+  }
+
+  /// That the salvage whose result is shown did not read what was quarantined, as a comparison of the contents told.
+  private var salvagedFiles: HTML {
+    guard !store.isOnlyReceipt, let words = receipt?.salvage?.result?.evidence?.changeWords else { return .empty }
+    return .note(.warn, "<p><strong>What was salvaged.</strong> \(words)</p>")
+  }
+
+  /// What else can be done with a store that only lacked something of its own model.
+  private var repairable: HTML {
+    guard receipt?.reason.code == VerdictReason.repairableCode, !hasChanged else { return .empty }
+    return .note(
+      .plain,
+      """
+      <p>Every page of it was sound when it was quarantined. Where no other store has its place, it can be released and \
+      repaired there, with every record.</p>
+      """)
+  }
+
+  private var failure: HTML {
+    guard let failure = receipt?.salvage?.failure else { return .empty }
+    return .note(.warn, "<p><strong>The last salvage.</strong> \(printable(failure.words))</p>")
+  }
+
+  private var damage: HTML {
+    // What there is to say is said above.
+    guard !store.isOnlyReceipt else { return .empty }
+    let nothing: HTML =
+      store.salvage == nil
+      ? .note(
+        .plain,
+        """
+        <p>Nothing was salvaged of it yet. A salvage changes nothing of the store, and makes a clean store of every record that \
+        is still there.</p>
+        """) : .empty
+    return nothing
+      + look.html { look in
+        if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
+        guard let report = look.report else { return .empty }
+        let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+        let causes = HTML.panel("What most likely happened", account.causes)
+        return store.isMissing ? causes : pages(report) + causes
+      }
+  }
+
+  /// The states of its pages, which lead to their bytes.
+  private func pages(_ report: SalvageReport) -> HTML {
+    let map = RequestTarget.store(store.id, "map")
+    return .panel(
+      "Page map",
+      PageMapDrawing(report: report, store: store.id).html
+        + "<p><a href=\"\(map)\">The map with its tables</a></p>")
+      + DamageByPage(report: report, store: store).html
+  }
+
+  private var entities: HTML {
+    if let look = look.value, let report = look.report {
+      let account = SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged)
+      return .panel("Entities", account.entities)
+    }
+    guard let entities = receipt?.entities, !entities.isEmpty else { return .empty }
+    let rows = entities.map { entity -> HTML in
+      "<tr><th scope=\"row\">\(printable(entity.name))</th>\(HTML.number(entity.rows))</tr>"
+    }
+    return .panel(
+      "Entities as it was quarantined",
+      .table(
+        "Entities", head: "<th scope=\"col\">Entity</th><th scope=\"col\" class=\"number\">Records</th>", rows))
+  }
+
+  private var recovered: HTML {
+    guard let look = look.value, let report = look.report else { return .empty }
+    return .panel(
+      look.isSalvaged ? "Recovered" : "How much is left",
+      """
+      \(SalvageAccount(report: report, store: store, isSalvaged: look.isSalvaged).share)\
+      <p><a href="\(RequestTarget.store(store.id, "losses"))">What did I lose?</a></p>
+      """)
+  }
+
+  /// The results of other salvages, and how they differ from the current one.
+  private func others(_ frame: PageFrame) -> HTML {
+    guard let salvage = receipt?.salvage, let others = salvage.others, !others.isEmpty else { return .empty }
+    let items = zip(others, salvage.comparisons).map { other, comparison -> HTML in
+      """
+      <li><code>\(printable(other.name.text))</code>, \(Words.time(other.date, now: frame.now)). \
+      \(printable(comparison.words))\(differences(comparison))</li>
+      """
+    }
+    return .panel(
+      "Other results",
+      "<p>The result shown here is the current one, which is installed. These stay beside it.</p><ul>\(items)</ul>")
+  }
+
+  private func differences(_ comparison: SalvageComparison) -> HTML {
+    let rows = comparison.entities.flatMap { entity in
+      [("earlier", entity.earlier), ("later", entity.later)].compactMap { word, account -> HTML? in
+        guard let account else { return nil }
+        let lost: HTML =
+          account.lostIsExact
+          ? HTML.number(account.lost) : "<td class=\"number\">\(RecoveryCount(account).lostNumber)</td>"
+        return """
+          <tr><th scope="row">\(printable(entity.name))</th><td>\(word)</td>\(HTML.number(account.recovered))\
+          \(HTML.number(account.doubtful))\(lost)</tr>
+          """
+      }
+    }
+    guard !rows.isEmpty else { return .empty }
+    func head(_ name: String) -> HTML { "<th scope=\"col\" class=\"number\">\(name)</th>" }
+    return .table(
+      "Differences",
+      head: """
+        <th scope="col">Entity</th><th scope="col">Result</th>\(head("Recovered"))\(head("Doubtful"))\(head("Lost"))
+        """, rows)
+  }
+
+  private func facts(_ frame: PageFrame) -> HTML {
+    guard let receipt else {
+      return .panel("Receipt", "<p>It is missing, or cannot be read. The store itself is not affected.</p>")
+    }
+    let error = [
+      receipt.error.coreData.map { "Core Data \($0)" }, receipt.error.sqlite.map { "SQLite \($0)" },
+    ].compactMap(\.self).joined(separator: ", ")
+    let rows = receipt.files.map { file -> HTML in
+      """
+      <tr><th scope="row" class="wrap">\(printable(file.name.text))</th><td class="number">\(Words.size(file.bytes))</td>\
+      <td><code>\(printable(String(file.sha256.prefix(12))))…</code></td></tr>
+      """
+    }
+    let list = HTML.facts([
+      ("Quarantined", Words.time(receipt.date, now: frame.now)),
+      ("It was at", "<code>\(printable(receipt.originalPath.text))</code>"),
+      (store.isMissing ? "Its files were at" : "It is at", "<code>\(printable(stored.files.main.string))</code>"),
+      ("Its files now", hasChanged ? nil : summary.check.map { HTML(escaping: $0.sentence) }),
+      ("Generation", receipt.lineage.map { "<code>\(printable($0.generation))</code>" }),
+      ("Reason", "<code>\(printable(receipt.reason.code))</code>"),
+      ("Errors", error.isEmpty ? nil : HTML(escaping: error)),
+      ("Model", summary.model.map { HTML(escaping: $0) }),
+      ("App", receipt.versions.app.map { HTML(escaping: printable($0)) }),
+      ("Written by", receipt.versions.storeWrittenBySQLite.map { "SQLite \(printable($0))" }),
+      ("System", HTML(escaping: printable(receipt.versions.operatingSystem))),
+    ])
+    let files = HTML.table(
+      "Files",
+      head:
+        "<th scope=\"col\">File</th><th scope=\"col\" class=\"number\">Size</th><th scope=\"col\">SHA-256</th>", rows)
+    return .panel("Receipt", "\(list)<h3>Files</h3>\(files)")
+  }
+
+  private func timeline(_ frame: PageFrame) -> HTML {
+    if let history, history.value?.events.isEmpty != true { return history.html { $0.html(frame, on: store) } }
+    guard let receipt, !receipt.history.isEmpty else { return .empty }
+    return .panel("What happened", Timeline(moments: receipt.history).html(now: frame.now))
+  }
+}

@@ -1,0 +1,32 @@
+internal import Platform
+import SystemPackage
+
+/// The locks of every folder that a move between two of them concerns; held until this value ends.
+///
+/// Taken in the order of the folders' paths, so that two processes cannot wait for each other.
+struct FolderLocks: ~Copyable {
+  private let first: FolderLock?
+  private let second: FolderLock?
+  private let third: FolderLock?
+
+  /// Takes the locks, and waits for the processes that have them.
+  ///
+  /// - Parameter folders: at most three; one that is not there needs no lock.
+  init(_ folders: [FilePath], in fileSystem: FileSystem) throws(FileError) {
+    var real: Set<FilePath> = []
+    for folder in folders where try fileSystem.status(of: folder)?.kind == .directory {
+      real.insert(try fileSystem.realPath(folder))
+    }
+    var waiting = real.ordered { $0.string < $1.string }[...]
+    func next() throws(FileError) -> FolderLock? {
+      guard let folder = waiting.popFirst() else { return nil }
+      return try FolderLock(folder, in: fileSystem)
+    }
+    let first = try next()
+    let second = try next()
+    let third = try next()
+    self.first = first
+    self.second = second
+    self.third = third
+  }
+}

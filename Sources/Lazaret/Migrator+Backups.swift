@@ -1,0 +1,17 @@
+internal import Backup
+package import Migration
+package import Platform
+
+extension Migrator {
+  /// Keeps originals in the places where backups of their stores are looked for.
+  package mutating func keepOriginals(by surroundings: Surroundings = .machine) {
+    backupsFolder = { (store, home) throws(FileError) in
+      do throws(BackupError) {
+        return try Backups(home: home, surroundings: surroundings).claimPlace(of: store.main).path
+      } catch {
+        throw error.fileError
+          ?? FileError(.other, because: error, operation: "make the folder of the backups", path: home)
+      }
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import Foundation
+package import Platform
+package import SystemPackage
+
+/// The list of a home's quarantine folders, so that every quarantined store can be found again.
+///
+/// Kept as `Quarantines.json` in the home: versioned JSON with the folders' paths, and those of folders that have any number of
+/// them below, as an inbox with a folder for each bundle.
+package struct QuarantineCatalogue: Sendable {
+  private struct Content: Codable {
+    var format = "lazaret-quarantine-catalogue"
+    var version = 1
+    var folders: [PathText] = []
+
+    /// Folders each of whose folders may have a quarantine folder.
+    var parents: [PathText]?
+
+    mutating func add(_ path: FilePath) {
+      guard !folders.contains(where: { $0.path == path }) else { return }
+      folders.append(PathText(path))
+    }
+
+    mutating func add(parent path: FilePath) {
+      folders.removeAll { $0.path?.folder.folder == path }
+      let parents = parents ?? []
+      self.parents = parents.contains { $0.path == path } ? parents : parents + [PathText(path)]
+    }
+  }
+
+  /// The folder that holds the catalogue.
+  package let home: FilePath
+  let surroundings: Surroundings
+
+  package init(home: FilePath, surroundings: Surroundings) {
+    self.home = home
+    self.surroundings = surroundings
+  }
+
+  private var file: FilePath { home.appending("Quarantines.json") }
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// The facts of its file, which are others once it was written; nil where there is none yet.
+  package func status() throws(FileError) -> FileStatus? { try fileSystem.status(of: file) }
+
+  /// The folders that are known, in the order in which they came; one that has gone is left out.
+  ///
+  /// The one in the home itself is known without being listed: it may be from before the home had a catalogue.
+  package func folders() throws -> [QuarantineFolder] {
+    let content = try content()
+    var folders = try listed(content)
+    for parent in (content.parents ?? []).compactMap(\.path) {
+      guard try isFolder(parent) else { continue }
+      let paths = try fileSystem.entries(of: parent).ordered { $0.string < $1.string }
+        .map { parent.appending($0).appending(QuarantineFolder.name) }
+      folders += try paths.filter(isFolder).map { QuarantineFolder($0, surroundings: surroundings) }
+    }
+    return folders
+  }
+
+  /// The folders that are known one by one, without those below a parent.
+  package func listedFolders() throws -> [QuarantineFolder] { try listed(content()) }
+
+  private func listed(_ content: Content) throws -> [QuarantineFolder] {
+    var paths = try content.folders.compactMap(\.path).filter(isFolder)
+    let own = home.appending(QuarantineFolder.name)
+    if try isFolder(own) {
+      let real = try fileSystem.realPath(own)
+      if !paths.contains(real) { paths.append(real) }
+    }
+    return paths.map { QuarantineFolder($0, surroundings: surroundings) }
+  }
+
+  private func isFolder(_ path: FilePath) throws -> Bool { try fileSystem.status(of: path)?.kind == .directory }
+
+  /// Adds a folder, which need not be there yet; nothing is written where it is known.
+  ///
+  /// - Parameter locked: the folders whose locks the caller holds; the home may be one of them, and waiting for oneself
+  ///   would never end.
+  package func add(_ folder: QuarantineFolder, holding locked: [FilePath] = []) throws {
+    let isThere = try fileSystem.status(of: folder.path) != nil
+    let path =
+      isThere
+      ? try fileSystem.realPath(folder.path)
+      : try fileSystem.realPath(folder.path.folder)
+        .appending(folder.path.lastComponent ?? QuarantineFolder.name)
+    if try content().folders.contains(where: { $0.path == path }) { return }
+    try fileSystem.makeDirectory(home)
+    let realHome = try fileSystem.realPath(home)
+    for held in locked where try fileSystem.status(of: held) != nil && fileSystem.realPath(held) == realHome {
+      try write { $0.add(path) }
+      return
+    }
+    let lock = try FolderLock(home, in: fileSystem)
+    try write { $0.add(path) }
+    _ = consume lock
+  }
+
+  /// Adds a folder, which is there, each of whose folders may have a quarantine folder; nothing is written where it is known.
+  ///
+  /// Those of them that were listed one by one are not any more.
+  package func add(parent: FilePath) throws {
+    let path = try fileSystem.realPath(parent)
+    if try content().parents?.contains(where: { $0.path == path }) == true { return }
+    let lock = try FolderLock(home, in: fileSystem)
+    try write { $0.add(parent: path) }
+    _ = consume lock
+  }
+
+  /// Writes the catalogue with one more folder, under the home's lock.
+  private func write(_ add: (inout Content) -> Void) throws {
+    var content = try content()
+    add(&content)
+    let bytes = try JSON.bytes(of: content, to: "write the catalogue", at: file)
+    try fileSystem.writeAtomically(bytes, to: file, replacing: true)
+  }
+
+  /// Every quarantined store of the home, newest first.
+  ///
+  /// - Parameter includingMissing: whether those are among them of which no file is there any more.
+  package func stores(includingMissing: Bool = false) throws -> [QuarantinedStore] {
+    try folders().flatMap { try $0.stores(includingMissing: includingMissing) }.ordered {
+      QuarantineFolder.isNewer($0.id, $1.id)
+    }
+  }
+
+  private func content() throws -> Content {
+    guard try fileSystem.status(of: file) != nil else { return Content() }
+    do {
+      return try JSONDecoder().decode(Content.self, from: Data(try fileSystem.contents(of: file, limit: 1 << 24)))
+    } catch is DecodingError {
+      throw QuarantineError(
+        .catalogueUnreadable, operation: "read the catalogue", path: file,
+        detail: "it is not a catalogue of quarantines")
+    }
+  }
+}

@@ -1,0 +1,427 @@
+package import Platform
+package import SystemPackage
+
+extension QuarantineFolder {
+  /// Puts a quarantined store back, as one unit, and keeps its receipt as `….released.json`.
+  ///
+  /// The caller holds the lock of the folder it goes to.
+  ///
+  /// - Parameter destination: where it goes; the place it came from if nil.
+  /// - Throws: `place-taken` where any part of a store is there; `evidence-changed` where a file is no longer what the
+  ///   receipt says.
+  package func release(_ id: String, to destination: StoreFileSet? = nil) throws -> StoreFileSet {
+    let store = try store(named: id)
+    let target = try destination ?? originalPlace(of: store)
+    if let member = try target.members(in: fileSystem).first {
+      throw QuarantineError(
+        .placeTaken, operation: "release the store", path: member.path, detail: "another store is in its place")
+    }
+    try verify(store)
+    // The store is not taken away from a process that is salvaging it.
+    let salvaging = try salvageLock()
+    let lock = try StoreLock(on: store.files, in: fileSystem)
+    var relocation = try Relocation(of: store.files, to: target, note: "release", in: fileSystem)
+    let date = surroundings.now()
+    let order = try lastOrder(at: target.main) + 1
+    try move(
+      &relocation, id: id, receiptPath: releasedReceiptPath(of: id), formerReceiptPath: receiptPath(of: id)
+    ) { _ in
+      guard var receipt = store.receipt else { return nil }
+      receipt.released = Receipt.Release(date: date.rfc3339, path: PathText(target.main), order: order)
+      receipt.salvage?.isWanted = false
+      receipt.add(Receipt.Moment(.released, at: date, path: PathText(target.main)))
+      return try receipt.json()
+    }
+    _ = consume lock
+    _ = consume salvaging
+    return target
+  }
+
+  /// Where a store came from, as its receipt says.
+  package func originalPlace(of store: QuarantinedStore) throws -> StoreFileSet {
+    guard let original = store.receipt?.originalPath.path, original.isAbsolute, original.lastComponent != nil else {
+      throw QuarantineError(
+        .receiptUnreadable, operation: "release the store", path: store.receiptPath,
+        detail: "it does not say where the store came from", hint: "Give the place with --to.")
+    }
+    return StoreFileSet(main: original)
+  }
+
+  /// Compares every file with the receipt; nothing to compare where there is none.
+  ///
+  /// - Throws: `evidence-changed` for the first file that is not what the receipt says.
+  package func verify(_ store: QuarantinedStore) throws {
+    guard let difference = try check(evidenceOf: store, .content)?.differences.first else { return }
+    let detail =
+      switch difference.kind {
+      case .missing: "it is missing since it was quarantined"
+      case .size, .content: "its content has changed since it was quarantined"
+      case .added: "it was not there when the store was quarantined"
+      }
+    throw QuarantineError(
+      .evidenceChanged, operation: "check the quarantined store", path: difference.name.path.map { path.pushing($0) },
+      detail: detail, hint: "It was changed here. Copy the files elsewhere by hand if you want them as they are now.")
+  }
+
+  /// Removes a quarantined store for good, with its receipt and what was salvaged out of it.
+  package func discard(_ id: String) throws {
+    let store = try released(id) ?? store(named: id, includingMissing: true)
+    let salvaging = try salvageLock()
+    let lock = try StoreLock(on: store.files, in: fileSystem)
+    // The mark says that the rest is to go too, should this be cut short.
+    try fileSystem.writeAtomically([], to: discardMark(of: id), replacing: true)
+    _ = consume lock
+    try finishDiscarding(id)
+    _ = consume salvaging
+  }
+
+  private func finishDiscarding(_ id: String) throws {
+    for folder in [files(of: id).path(of: .externalData), workingFolder(of: id)] { try fileSystem.removeTree(folder) }
+    let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
+    for number in numbers.sorted() { try remove(SalvageFiles(of: id, number: number, in: path)) }
+    for name in try fileSystem.entries(of: path) where name.string.hasPrefix("\(id).") {
+      try fileSystem.unlink(path.appending(name))
+    }
+    try fileSystem.synchronizeDirectory(path)
+    try fileSystem.unlink(discardMark(of: id))
+  }
+}
+
+// MARK: - After an interruption
+
+extension QuarantineFolder {
+  /// What was found unfinished and brought to an end.
+  package struct Finished: Sendable, Hashable {
+    /// What had been going on.
+    package enum Kind: String, Sendable {
+      case quarantine
+      case release
+      case discard
+    }
+
+    /// What had been going on.
+    package var kind: Kind
+
+    /// What the store is called in quarantine.
+    package var id: String
+
+    /// Whether the store is at its new place; false where it is back at its old one.
+    package var isDone: Bool
+
+    /// The store's place outside quarantine, for a quarantine and a release.
+    package var path: FilePath?
+  }
+
+  /// Brings what an earlier run left unfinished to an end: a move is finished or taken back, a removal is finished.
+  ///
+  /// The caller holds the lock of the folder above.
+  package func finishInterrupted() throws -> [Finished] {
+    guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
+    var result: [Finished] = []
+    for component in try fileSystem.entries(of: path) {
+      let name = component.string
+      guard name.hasPrefix(".") else { continue }
+      if name.hasSuffix(".unfinished") || name.hasSuffix(".arriving") {
+        // Half a file that never got its name; its writer is gone, for we hold the locks.
+        if !Self.isArriving(name, in: try fileSystem.entries(of: path)) { try removeHalfFile(component) }
+      } else if name.hasSuffix(".discarding") {
+        let id = String(name.dropFirst().dropLast(".discarding".count))
+        guard Self.isID(id) else { continue }
+        try finishDiscarding(id)
+        result.append(Finished(kind: .discard, id: id, isDone: true, path: nil))
+      } else if name.hasSuffix(".salvaging") {
+        let id = String(name.dropFirst().dropLast(".salvaging".count))
+        if Self.isID(id) { try removeHalfSalvage(id) }
+      } else if name.hasSuffix(".moving") {
+        let id = String(name.dropFirst().dropLast(".moving".count))
+        guard Self.isID(id) else { continue }
+        if let finished = try finishMove(id) { result.append(finished) }
+      }
+    }
+    // Last, when every store is in one place.
+    for name in try fileSystem.entries(of: path).map(\.string) where name.hasSuffix(Self.replacing) {
+      let place = path.folder.appending(String(name.dropFirst().dropLast(Self.replacing.count)))
+      if let finished = try finishReplacing(StoreFileSet(main: place)) { result.append(finished) }
+    }
+    return result
+  }
+
+  private static let replacing = ".replacing"
+
+  private func replacementMark(of place: StoreFileSet) -> FilePath {
+    path.appending(".\(place.main.lastComponent?.string ?? "")\(Self.replacing)")
+  }
+
+  /// Notes that the store of a place goes into quarantine to make room for another one.
+  ///
+  /// While the note is there and the place is empty, the store that left it belongs there.
+  package func noteReplacing(_ place: StoreFileSet) throws(FileError) {
+    try fileSystem.makeDirectory(path)
+    try fileSystem.writeAtomically([], to: replacementMark(of: place), replacing: true)
+  }
+
+  /// Removes the note, when the place has its new store or the old one again.
+  package func endReplacing(_ place: StoreFileSet) throws(FileError) {
+    try fileSystem.unlink(replacementMark(of: place))
+  }
+
+  /// Puts the store back that made room for one that did not come.
+  private func finishReplacing(_ place: StoreFileSet) throws -> Finished? {
+    var finished: Finished?
+    if try place.members(in: fileSystem).isEmpty,
+      let last = try stores().first(where: { store in
+        store.receipt?.originalPath.path?.lastComponent == place.main.lastComponent && store.receipt?.released == nil
+      })
+    {
+      let place = try release(last.id, to: place)
+      finished = Finished(kind: .quarantine, id: last.id, isDone: false, path: place.main)
+    }
+    try endReplacing(place)
+    return finished
+  }
+
+  /// Removes what a salvage left that was cut short, unless another process is salvaging here.
+  private func removeHalfSalvage(_ id: String) throws(FileError) {
+    do throws(FileError) {
+      let salvaging = try salvageLock()
+      try fileSystem.removeTree(workingFolder(of: id))
+      _ = consume salvaging
+    } catch {
+      guard error.kind == .locked else { throw error }
+    }
+  }
+
+  /// Removes half a file, unless another process is salvaging here, which may be writing it.
+  private func removeHalfFile(_ name: FilePath.Component) throws(FileError) {
+    do throws(FileError) {
+      let salvaging = try salvageLock()
+      try fileSystem.unlink(path.appending(name))
+      _ = consume salvaging
+    } catch {
+      guard error.kind == .locked else { throw error }
+    }
+  }
+
+  /// Whether an earlier run left something unfinished here.
+  package func hasInterrupted() throws -> Bool {
+    guard try fileSystem.status(of: path)?.kind == .directory else { return false }
+    return try fileSystem.entries(of: path).contains { name in
+      name.string.hasPrefix(".")
+        && [".moving", ".discarding", ".arriving", ".unfinished", ".salvaging", Self.replacing].contains {
+          name.string.hasSuffix($0)
+        }
+    }
+  }
+
+  private func finishMove(_ id: String) throws -> Finished? {
+    guard let (relocation, outcome) = try Relocation.finish(journal: journalPath(of: id), in: fileSystem) else {
+      return nil
+    }
+    let isDone = outcome == .moved
+    if relocation.note == "release" {
+      let superfluous = isDone ? receiptPath(of: id) : releasedReceiptPath(of: id)
+      try fileSystem.unlink(superfluous)
+      return Finished(kind: .release, id: id, isDone: isDone, path: relocation.destination.path)
+    }
+    if !isDone { try fileSystem.unlink(receiptPath(of: id)) }
+    return Finished(kind: .quarantine, id: id, isDone: isDone, path: relocation.source.path)
+  }
+
+  /// Whether a half-copied file belongs to a move whose journal is there, which will deal with it.
+  private static func isArriving(_ name: String, in names: [FilePath.Component]) -> Bool {
+    guard name.hasSuffix(".arriving") else { return false }
+    return names.contains { $0.string.hasSuffix(".moving") }
+  }
+}
+
+/// The files of one result of a salvage, beside the quarantined store: `….salvaged.sqlite` and its companions.
+///
+/// A repeated salvage takes the names of another number, so that earlier results stay.
+package struct SalvageFiles: Sendable, Hashable {
+  /// The salvaged store.
+  package let store: StoreFileSet
+
+  /// The report.
+  package let report: FilePath
+
+  /// What is not part of the store.
+  package var setAside: FilePath { store.main.sibling(suffix: "-set-aside") }
+
+  init(of id: String, number: Int, in folder: FilePath) {
+    let mark = number == 1 ? "" : "-\(number)"
+    store = StoreFileSet(main: folder.appending("\(id).salvaged\(mark).sqlite"))
+    report = folder.appending("\(id).salvage\(mark).json")
+  }
+
+  private static let maximumNumber = 1_000_000
+
+  /// The files of the result whose store has a name; nil where it is none that a folder gives.
+  init?(of id: String, named name: FilePath.Component, in folder: FilePath) {
+    guard let number = Self.number(in: name.string, after: "\(id).salvaged", before: ".sqlite") else { return nil }
+    self.init(of: id, number: number, in: folder)
+  }
+
+  /// The number of the result that a file belongs to; nil where it belongs to none.
+  static func number(of name: String, _ id: String) -> Int? {
+    for ending in ["", "-wal", "-shm", "-journal", "-set-aside"] {
+      if let number = number(in: name, after: "\(id).salvaged", before: ".sqlite" + ending) { return number }
+    }
+    return number(in: name, after: ".\(id).salvaged", before: "_SUPPORT")
+      ?? number(in: name, after: "\(id).salvage", before: ".json")
+  }
+
+  private static func number(in name: String, after prefix: String, before suffix: String) -> Int? {
+    guard name.utf8.count >= prefix.utf8.count + suffix.utf8.count, name.hasPrefix(prefix), name.hasSuffix(suffix)
+    else {
+      return nil
+    }
+    let mark = name.dropFirst(prefix.count).dropLast(suffix.count)
+    if mark.isEmpty { return 1 }
+    guard mark.first == "-", let number = Int(mark.dropFirst()), (2...maximumNumber).contains(number),
+      mark == "-\(number)"
+    else { return nil }
+    return number
+  }
+}
+
+// MARK: - Salvaging
+
+extension QuarantineFolder {
+  /// The lock for salvaging a store of this folder, or writing into the receipts; held until the value ends.
+  ///
+  /// A caller that also needs the lock of a folder with stores and has it already must not wait for this one.
+  ///
+  /// - Throws: `locked` when the patience is over.
+  package func salvageLock(patience: Int = 0) throws(FileError) -> FolderLock {
+    do throws(FileError) {
+      return try FolderLock(path, patience: patience, in: fileSystem)
+    } catch {
+      guard error.kind == .locked else { throw error }
+      throw FileError(
+        .locked, operation: "lock the quarantine", path: path,
+        detail: "another process is salvaging a store in it",
+        hint: "Wait until it is done, then run the same command again.")
+    }
+  }
+
+  /// The private folder in which a store is salvaged.
+  package func workingFolder(of id: String) -> FilePath { path.appending(".\(id).salvaging") }
+
+  /// Makes the private folder for a salvage, and removes what a killed one left of its results.
+  ///
+  /// The caller holds the salvage lock.
+  package func beginSalvage(of id: String) throws -> FilePath {
+    let folder = workingFolder(of: id)
+    try fileSystem.removeTree(folder)
+    try removeUnnamedResults(of: id)
+    try fileSystem.makeDirectory(folder, permissions: .init(rawValue: 0o700))
+    return folder
+  }
+
+  /// Removes the private folder.
+  package func endSalvage(of id: String) throws(FileError) { try fileSystem.removeTree(workingFolder(of: id)) }
+
+  /// The names that a new result gets: the first that none of the receipt's results has.
+  package func freeResult(of id: String) throws -> SalvageFiles {
+    let first = SalvageFiles(of: id, number: 1, in: path)
+    guard let named = try namedResults(of: id) else {
+      // Nothing says which one counts: the first one stays.
+      let isFree = try fileSystem.status(of: first.store.main, followingLinks: false) == nil
+      return isFree ? first : SalvageFiles(of: id, number: 2, in: path)
+    }
+    var number = 1
+    while named.contains(SalvageFiles(of: id, number: number, in: path)) { number += 1 }
+    return SalvageFiles(of: id, number: number, in: path)
+  }
+
+  /// The files of the results that a receipt names; nil where there is no receipt.
+  private func namedResults(of id: String) throws -> Set<SalvageFiles>? {
+    guard let receipt = try store(named: id).receipt else { return nil }
+    let results = (receipt.salvage?.result).map { [$0] } ?? []
+    return Set((results + (receipt.salvage?.others ?? [])).compactMap { files(of: $0, id) })
+  }
+
+  /// Removes what an interrupted salvage has left under names that the receipt does not have.
+  private func removeUnnamedResults(of id: String) throws {
+    guard let named = try namedResults(of: id) else { return try remove(try freeResult(of: id)) }
+    let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
+    for number in numbers.sorted() {
+      let files = SalvageFiles(of: id, number: number, in: path)
+      if !named.contains(files) { try remove(files) }
+    }
+  }
+
+  /// The files of the current result that a receipt names; nil where there is none, or a name is not one that this folder
+  /// gives.
+  package func result(of stored: QuarantinedStore) -> SalvageFiles? {
+    stored.receipt?.salvage?.result.flatMap { files(of: $0, stored.id) }
+  }
+
+  /// The files of a result; nil where its name is not one that this folder gives.
+  package func files(of result: Receipt.Salvage.Result, _ id: String) -> SalvageFiles? {
+    result.name.path?.lastComponent.flatMap { SalvageFiles(of: id, named: $0, in: path) }
+  }
+
+  /// Whether the store of a result is there, and as it was made.
+  package func isIntact(_ result: Receipt.Salvage.Result, _ files: SalvageFiles) throws -> Bool {
+    guard try fileSystem.status(of: files.store.main, followingLinks: false)?.kind == .regular else { return false }
+    for part in [StoreFileSet.Part.wal, .journal] {
+      if try fileSystem.status(of: files.store.path(of: part))?.size ?? 0 > 0 { return false }
+    }
+    return try FileDigest(of: fileSystem.open(files.store.main)).hexadecimal == result.sha256
+  }
+
+  /// Gives a finished result its names, the store's last.
+  ///
+  /// The caller holds the salvage lock.
+  package func keep(
+    _ made: StoreFileSet, setAside: FilePath?, report: [UInt8], as files: SalvageFiles
+  ) throws {
+    do {
+      let external = made.path(of: .externalData)
+      if try fileSystem.status(of: external, followingLinks: false)?.kind == .directory {
+        try fileSystem.rename(external, to: files.store.path(of: .externalData))
+      }
+      if let setAside {
+        try fileSystem.synchronizeFile(setAside)
+        try fileSystem.install(setAside, at: files.setAside, replacing: false)
+      }
+      try fileSystem.writeAtomically(report, to: files.report, replacing: true)
+      try fileSystem.synchronizeFile(made.main)
+      try fileSystem.install(made.main, at: files.store.main, replacing: false)
+    } catch {
+      // The first error is the one to report; what cannot be removed now is removed by the next salvage.
+      try? remove(files)
+      throw error
+    }
+  }
+
+  /// Removes a result, the store first.
+  package func remove(_ files: SalvageFiles) throws(FileError) {
+    for part in [StoreFileSet.Part.main, .wal, .sharedMemory, .journal] {
+      try removeIfThere(files.store.path(of: part))
+    }
+    try fileSystem.removeTree(files.store.path(of: .externalData))
+    try removeIfThere(files.setAside)
+    try removeIfThere(files.report)
+  }
+
+  private func removeIfThere(_ path: FilePath) throws(FileError) {
+    if try fileSystem.status(of: path, followingLinks: false) != nil { try fileSystem.unlink(path) }
+  }
+
+  /// Changes a receipt, whole or not at all; nothing is done where it is missing or cannot be read.
+  ///
+  /// The caller holds the salvage lock.
+  ///
+  /// - Returns: the store with its receipt as it is now.
+  @discardableResult
+  package func update(_ id: String, _ change: (inout Receipt) -> Void) throws -> QuarantinedStore {
+    let stored = try store(id)
+    guard var receipt = stored.receipt else { return stored }
+    change(&receipt)
+    if receipt == stored.receipt { return stored }
+    try fileSystem.writeAtomically(try receipt.json(), to: stored.receiptPath, replacing: true)
+    return try store(id)
+  }
+}

@@ -1,0 +1,343 @@
+internal import ManagedObjectModel
+internal import Migration
+package import PersistentStore
+internal import Platform
+package import Salvage
+internal import SystemPackage
+
+/// One salvage of a quarantined store, from its evidence to a verified result beside it.
+///
+/// The caller holds the quarantine folder's salvage lock.
+struct SalvageWork {
+  let folder: QuarantineFolder
+  let id: String
+  let model: AppModel?
+  let options: QuarantineSalvageOptions
+  let storeOptions: PersistentStore.Options
+  let surroundings: Surroundings
+  let observer: OpeningObserver
+
+  /// How what was salvaged is brought to the app's version.
+  let migration: SalvageMigration
+
+  /// The home, in which recovery kits of the store may be.
+  let home: FilePath?
+
+  /// The secret keys with which a backup is read where it is encrypted.
+  var identities: [AgeIdentity] = []
+
+  private var fileSystem: FileSystem { surroundings.fileSystem }
+
+  init(
+    of id: String, in folder: QuarantineFolder, model: AppModel?,
+    options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
+    storeOptions: PersistentStore.Options = PersistentStore.Options(), migration: SalvageMigration,
+    surroundings: Surroundings, observer: OpeningObserver, home: FilePath?
+  ) {
+    self.folder = folder
+    self.id = id
+    self.model = model
+    self.options = options
+    self.storeOptions = storeOptions
+    self.migration = migration
+    self.surroundings = surroundings
+    self.observer = observer
+    self.home = home
+  }
+
+  /// Salvages, verifies, and keeps the result; an earlier one stays, and stays the one to install where it is better.
+  ///
+  /// - Throws: `LazaretError` of the kinds `salvageFailed`, where the evidence is at fault, and `cancelled`; what the surroundings
+  ///   say; any other error is one of the salvage itself. The receipt then has what an earlier salvage gave, and the reason.
+  func run() throws -> QuarantineSalvage {
+    let stored = try folder.store(named: id)
+    let working = try folder.beginSalvage(of: id)
+    do {
+      return try run(stored, in: working)
+    } catch {
+      // The first error is the one to report; what cannot be removed now is removed by the next salvage.
+      try? folder.endSalvage(of: id)
+      throw try judged(error, stored)
+    }
+  }
+
+  private func run(_ stored: QuarantinedStore, in working: FilePath) throws -> QuarantineSalvage {
+    guard let evidence = try evidence(in: stored.files), evidence.kind == .regular else {
+      throw EvidenceFault(code: "nothing-to-salvage", words: "The store's main file is missing.")
+    }
+    let made = StoreFileSet(main: working.appending("Salvaged.sqlite"))
+    let clock = SalvageClock(now: surroundings.now)
+    // Kits bear the name that the store had where the app opened it.
+    let kits = stored.receipt?.originalPath.path.map { [KitFolder(for: $0, home: home, in: fileSystem)] } ?? []
+    let backup = try options.backup.map { source in
+      try UnpackedBackup(
+        source, of: stored.receipt?.originalPath.path ?? stored.files.main, home: home ?? folder.path.folder,
+        trust: options.trustsBackup ? .anyStore : .sameStore, scope: stored.evidence, identities: identities,
+        surroundings: surroundings, isCancelled: observer.isCancelled)
+    }
+    let salvaging = Salvager.Options(
+      findsDeleted: options.findsDeleted, fitsModel: true, kit: .any([.folders(kits), backup?.kit ?? .none]),
+      scope: stored.evidence, donor: backup?.donor
+    ) { [observer] in
+      observer.progress(clock.progress($0, $1, $2))
+      return !observer.isCancelled()
+    }
+    var report = try Salvager(surroundings: surroundings).salvage(
+      stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging, migration: migration)
+    // What was unpacked goes now.
+    withExtendedLifetime(backup) {}
+    observer.progress(clock.progress(0.95, nil))
+    let check = try folder.check(evidenceOf: stored, .content)
+    if let words = EvidenceCheck.words(check?.differences ?? []) {
+      // What was there when the store was quarantined is no longer all here.
+      report.isComplete = false
+      report.remarks.append("the quarantined store was changed: \(words)")
+    }
+    if observer.isCancelled() { throw LazaretError.cancelledSalvage(stored.files.main) }
+    let setAside = report.rebuild?.setAsideFile == nil ? nil : made.main.sibling(suffix: "-set-aside")
+    for path in [made.main, setAside].compactMap(\.self) {
+      try fileSystem.adoptAccess(of: evidence.private, to: path)
+    }
+    let usability = try usability(of: made, report)
+    let files = try folder.freeResult(of: id)
+    let date = surroundings.now()
+    let file = try fileSystem.open(made.main)
+    let result = Receipt.Salvage.Result(
+      name: name(files.store.main), report: name(files.report), setAside: setAside.map { _ in name(files.setAside) },
+      date: date, bytes: file.count, sha256: try FileDigest(of: file).hexadecimal, version: usability.version,
+      isUsable: usability.isUsable, isComplete: report.isComplete,
+      incompleteBecause: report.isComplete || report.reservations.isEmpty ? nil : report.reservations,
+      lacksDetails: report.isComplete ? nil : report.lacksDetails, score: report.score,
+      entities: report.records.map { Receipt.Salvage.Entity($0) },
+      pairs: report.pairs.isEmpty ? nil : report.pairs.map { Receipt.Salvage.Entity($0) },
+      mayLackTables: report.mayLackTables ? true : nil,
+      valuesSetAside: report.count.valuesSetAside == 0 ? nil : report.count.valuesSetAside,
+      unplacedRows: report.count.unplaced == 0 ? nil : report.count.unplaced,
+      migrationLosses: migrationLosses(of: report), evidence: basis(of: report, check))
+    let succession = try ResultSuccession(of: result, in: folder, stored, model, fileSystem)
+    var told = report
+    told.store = PathText(stored.files.main)
+    told.output = PathText(files.store.main)
+    if setAside != nil { told.rebuild?.setAsideFile = files.setAside }
+    if let comparison = succession.comparison { told.remarks.append(comparison.words) }
+    try folder.keep(made, setAside: setAside, report: try JSON.bytes(of: told, to: "write the report"), as: files)
+    try folder.endSalvage(of: id)
+    let updated = try folder.update(id) { receipt in
+      var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
+      // What came out is there, and another version of the app can open it.
+      let isWaiting = usability.failure.map { Receipt.Salvage.waitingCodes.contains($0.code) } ?? false
+      if succession.isCurrent {
+        salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
+        salvage.date = date.rfc3339
+        salvage.failure = usability.failure
+      }
+      succession.apply(to: &salvage)
+      receipt.salvage = salvage
+      let words = [isWaiting || usability.isUsable ? succession.words : nil, usability.failure?.words]
+      receipt.add(
+        Receipt.Moment(
+          isWaiting || usability.isUsable ? .salvaged : .salvageFailed, at: date,
+          words: words.compactMap(\.self).joined(separator: " "), path: result.name))
+    }
+    for former in succession.superfluous where former != files { try folder.remove(former) }
+    return QuarantineSalvage(
+      stored: updated, store: files.store.main, reportPath: files.report, report: told, result: result,
+      isCurrent: succession.isCurrent, comparison: succession.comparison, failure: usability.failure)
+  }
+
+  /// What a report says that the migration left out; nil for nothing.
+  private func migrationLosses(of report: SalvageReport) -> [Receipt.Salvage.MigrationLoss]? {
+    guard let losses = report.rebuild?.migrationLosses, !losses.isEmpty else { return nil }
+    return losses.map { .init(entity: $0.entity, property: $0.property, count: $0.count, text: $0.text) }
+  }
+
+  private func basis(of report: SalvageReport, _ files: EvidenceCheck?) -> Receipt.Salvage.Evidence {
+    Receipt.Salvage.Evidence(
+      kit: report.kit.map { Timestamp($0.date)?.fileName ?? $0.date },
+      backup: report.backup.map { $0.id ?? $0.date }, deleted: options.findsDeleted, library: LibraryVersion.current,
+      files: files)
+  }
+
+  /// The status of the main file, or where that is missing of a log or a journal that may have pages of it.
+  private func evidence(in files: StoreFileSet) throws -> FileStatus? {
+    if let main = try fileSystem.status(of: files.main) { return main }
+    for part in [StoreFileSet.Part.wal, .journal] {
+      if let status = try fileSystem.status(of: files.path(of: part)), status.size > 0 { return status }
+    }
+    return nil
+  }
+
+  private func name(_ path: FilePath) -> PathText { PathText(path.lastComponent.map { FilePath($0.string) } ?? path) }
+
+  // MARK: Whether an app could open it
+
+  private struct Usability {
+    var version: String?
+    var isUsable: Bool
+    var failure: Receipt.Reason?
+  }
+
+  /// Looks at every page of the result, and opens it as the app would.
+  private func usability(of made: StoreFileSet, _ report: SalvageReport) throws -> Usability {
+    let examination = try Examiner(fileSystem: fileSystem).examine(
+      made.main, model: model, options: .init(depth: .full, countsRecords: false))
+    if examination.isNewerThanApp {
+      let isUnlisted = examination.newer?.code == VerdictReason.unlistedVersionCode
+      return Usability(
+        version: examination.modelVersion, isUsable: false,
+        failure: .init(
+          code: isUnlisted ? Receipt.Salvage.unlistedVersionCode : Receipt.Salvage.newerAppCode,
+          words: isUnlisted
+            ? "What was salvaged waits for an order that has its version: \(examination.reason.words)"
+            : "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
+    }
+    if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
+    // What was made a moment ago and is not there was taken away: that says nothing of the evidence.
+    if examination.verdict == .missing {
+      throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
+    }
+    if examination.verdict == .damaged { throw unusable(made, printable(examination.reason.words)) }
+    let version = examination.modelVersion
+    if examination.verdict == .outdated, let failure = report.rebuild?.migrationFailure,
+      report.records.contains(where: { $0.recovered > 0 })
+    {
+      return Usability(
+        version: version, isUsable: false,
+        failure: .init(
+          code: Receipt.Salvage.notMigratedCode,
+          words: "What was salvaged could not be migrated to the app's version of the model: \(printable(failure)). "
+            + examination.reason.words))
+    }
+    guard examination.isUsableAsIs else {
+      return Usability(
+        version: version, isUsable: false,
+        failure: .init(
+          code: "salvage-unusable",
+          words: "What was salvaged cannot be opened with this version of the app: \(examination.reason.words)"))
+    }
+    guard let model else { return Usability(version: version, isUsable: true) }
+    do {
+      var current: ManagedObjectModel?
+      if case .coreData(let bundle) = model { current = bundle.current.model }
+      try PersistentStore(opening: made.main, model: current, options: storeOptions).close()
+    } catch {
+      throw error.isEnvironmental ? error : unusable(made, printable(error.detail))
+    }
+    // A log that SQLite could not take away has nothing in it: nothing was written.
+    for part in [StoreFileSet.Part.wal, .sharedMemory] { try fileSystem.unlink(made.path(of: part)) }
+    return Usability(version: version, isUsable: true)
+  }
+
+  /// The error for a result that is not what a salvage makes.
+  private func unusable(_ made: StoreFileSet, _ words: String) -> SalvageError {
+    SalvageError(
+      .verificationFailed, operation: "verify the salvaged store", path: made.main,
+      detail: "what was made cannot be opened: \(words.hasSuffix(".") ? String(words.dropLast()) : words)")
+  }
+
+  // MARK: What went wrong
+
+  private struct EvidenceFault: Error {
+    var code: String
+    var words: String
+  }
+
+  /// The error to report; where it is not of the surroundings the receipt says so too.
+  ///
+  /// A salvage that has failed by itself says nothing of the evidence: it is not done yet.
+  private func judged(_ error: any Error, _ stored: QuarantinedStore) throws -> any Error {
+    var isOfEvidence = true
+    let reason: Receipt.Reason
+    switch error {
+    case let error as EvidenceFault: reason = .init(code: error.code, words: error.words)
+    case let error as SalvageError:
+      switch error.kind {
+      case .cancelled: return LazaretError.cancelledSalvage(stored.files.main)
+      case .nothingFound, .unfitModel:
+        reason = .init(code: error.code, words: "Nothing could be salvaged: \(printable(error.detail)).")
+      case .output, .model, .verificationFailed:
+        isOfEvidence = false
+        reason = .init(code: error.code, words: "The salvage itself failed: \(printable(error.detail)).")
+      case .file, .outputExists, .outputIsStore, .donor: return error
+      }
+    default: return error
+    }
+    let date = surroundings.now()
+    try folder.update(id) { receipt in
+      var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
+      salvage.failure = reason
+      if isOfEvidence, salvage.result?.isUsable != true {
+        salvage.state = .failed
+        salvage.date = date.rfc3339
+      }
+      receipt.salvage = salvage
+      receipt.add(Receipt.Moment(.salvageFailed, at: date, words: reason.words))
+    }
+    return isOfEvidence ? LazaretError.salvageFailed(stored.files.main, reason) : error
+  }
+}
+
+extension Examination {
+  /// Whether nothing is wrong with the store but that the app is older than it.
+  var isNewerThanApp: Bool { verdict == .unavailable && newer != nil }
+}
+
+extension SalvageModel {
+  /// The part of an app's model that a salvage needs.
+  package init(_ model: AppModel) {
+    switch model {
+    case .coreData(let bundle): self = .coreData(bundle)
+    case .sqlite(let script, _): self = .sqlite(script)
+    }
+  }
+}
+
+extension FileStatus {
+  /// The same for a file that is its owner's alone.
+  var `private`: FileStatus {
+    var status = self
+    status.permissions = .ownerReadWrite
+    return status
+  }
+}
+
+/// Turns what a salvage says of its phases into one share of the work that only grows, and a time left.
+final class SalvageClock: Sendable {
+  /// What the phases take of the whole, by their words; one that is not known here takes nothing.
+  private static let shares: [(phase: String, start: Double, length: Double)] = [
+    ("survey", 0, 0.2), ("placement", 0.2, 0.05), ("rows", 0.25, 0.35), ("rebuild", 0.6, 0.25),
+    ("migration", 0.85, 0.1),
+  ]
+
+  private let now: @Sendable () -> Timestamp
+  private let start: Double
+  private let highest = Mutex<Double>(0)
+
+  init(now: @escaping @Sendable () -> Timestamp) {
+    self.now = now
+    start = Self.seconds(now())
+  }
+
+  private static func seconds(_ time: Timestamp) -> Double {
+    Double(time.secondsSince1970) + Double(time.nanoseconds) / 1e9
+  }
+
+  func progress(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) -> OpeningProgress {
+    let part = total > 0 ? min(1, max(0, Double(done) / Double(total))) : 0
+    let reached = Self.shares.first { $0.phase == phase.rawValue }.map { $0.start + part * $0.length } ?? 0
+    return progress(reached, phase)
+  }
+
+  /// The progress at a share of the work.
+  func progress(_ reached: Double, _ phase: SalvagePhase?) -> OpeningProgress {
+    let share = highest.withLock { highest in
+      highest = max(highest, reached)
+      return highest
+    }
+    let elapsed = Self.seconds(now()) - start
+    // In the first moments nothing can be told.
+    let left = elapsed > 0.5 && share > 0.03 ? elapsed * (1 - share) / share : nil
+    return OpeningProgress(
+      phase: .salvaging, completed: Int64(share * 1000), total: 1000, salvagePhase: phase, secondsLeft: left)
+  }
+}

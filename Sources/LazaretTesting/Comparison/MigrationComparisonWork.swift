@@ -1,0 +1,327 @@
+internal import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+internal import Platform
+
+/// The work in progress on a comparison of a migrated store with its source.
+struct MigrationComparisonWork {
+  let mapping: MappingModel
+  let source: PersistentStore
+  let result: PersistentStore
+  let old: StoreLayout
+  let new: StoreLayout
+  let options: StoreComparison.Options
+  var list: DifferenceList
+  var records = 0
+  var unchecked: Set<String> = []
+  private var altered: [String: MigrationComparison.Alteration] = [:]
+
+  /// The mapping of each entity of the destination that inference made, by its name.
+  let inferred: [String: EntityMapping]
+
+  /// The entity that the records of an entity of the source become ones of, by the number of the latter.
+  let images: [Int: String]
+
+  init(
+    _ mapping: MappingModel, _ source: PersistentStore, _ result: PersistentStore, _ options: StoreComparison.Options
+  ) throws {
+    self.mapping = mapping
+    self.source = source
+    self.result = result
+    self.options = options
+    old = try StoreLayout(mapping.source)
+    new = try StoreLayout(mapping.destination)
+    list = DifferenceList(limit: options.limit, includesValues: options.includesValues)
+    var inferred: [String: EntityMapping] = [:]
+    var images: [Int: String] = [:]
+    for entity in mapping.entityMappings where entity.kind == .copy || entity.kind == .transform {
+      guard let from = entity.sourceEntityName, let to = entity.destinationEntityName, entity.sourceFilter == nil,
+        mapping.entityMappings(from: from).count == 1, mapping.entityMappings(to: to).count == 1
+      else { continue }
+      inferred[to] = entity
+      if let number = old.entity(named: from)?.number { images[number] = to }
+    }
+    self.inferred = inferred
+    self.images = images
+  }
+
+  var alterations: [MigrationComparison.Alteration] {
+    altered.sorted { precedesByCodeUnit($0.key, $1.key) }.map(\.value)
+  }
+
+  mutating func alter(_ kind: MigrationCondition.Kind, _ entity: String, _ property: String) {
+    altered[
+      "\(entity).\(property) \(kind.rawValue)",
+      default: MigrationComparison.Alteration(kind: kind, entity: entity, property: property, count: 0)
+    ].count += 1
+  }
+
+  mutating func run() throws {
+    try compareMetadata()
+    for entity in new.concreteEntities where !options.ignoring.contains(entity.name) {
+      try compareRecords(of: entity)
+    }
+    try compareRelationships()
+  }
+
+  private mutating func compareMetadata() throws {
+    let (before, after) = (try source.metadata(), try result.metadata())
+    if before?.uuid != after?.uuid || after?.versionHashes != mapping.destinationHashes {
+      list.add(StoreDifference(.metadata, entity: "", primaryKey: nil))
+    }
+  }
+
+  private mutating func compareRecords(of entity: EntityLayout) throws {
+    let mappings = mapping.entityMappings(to: entity.name)
+    guard let found = inferred[entity.name], let from = found.sourceEntityName else {
+      if mappings.allSatisfy({ $0.kind == .add }) {
+        var stream = RecordStream(result, entity.name)
+        while let record = try stream.next() {
+          list.add(StoreDifference(.extraRecord, entity: entity.name, primaryKey: record.primaryKey))
+        }
+      } else {
+        unchecked.insert(entity.name)
+      }
+      return
+    }
+    let expectations = try ValueExpectation.all(of: found, old, new)
+    for expectation in expectations where expectation.isUnknown {
+      unchecked.insert("\(entity.name).\(expectation.name)")
+    }
+    let counts = try derivedCounts(of: entity.name)
+    try RecordStream.zip((source, from), (result, entity.name)) { one, other in
+      guard let one, let other else {
+        let key = one?.primaryKey ?? other?.primaryKey ?? 0
+        list.add(StoreDifference(one == nil ? .extraRecord : .missingRecord, entity: entity.name, primaryKey: key))
+        return
+      }
+      records += 1
+      for expectation in expectations where !options.ignoring.contains("\(entity.name).\(expectation.name)") {
+        compare(expectation, one, other, entity.name)
+      }
+      for (name, counts) in counts {
+        let expected = RecordValue.integer(Int64(counts[other.primaryKey] ?? 0))
+        let found = other.values[name] ?? .null
+        if !expected.isEqual(to: found) {
+          list.add(.value, entity.name, other.primaryKey, name, first: expected, second: found)
+        }
+      }
+    }
+  }
+
+  private mutating func compare(_ expectation: ValueExpectation, _ one: Record, _ other: Record, _ entity: String) {
+    guard let expected = expectation.expected(one) else { return }
+    let found = other.values[expectation.name] ?? .null
+    guard expected.values.contains(where: { $0.isSame(as: found) }) else {
+      list.add(.value, entity, other.primaryKey, expectation.name, first: expected.values.first, second: found)
+      return
+    }
+    if !expected.isExact { alter(.valueOutOfRange, entity, expectation.name) }
+    if case .externalData(let name) = found, !hasSameFile(name) {
+      list.add(StoreDifference(.externalFile, entity: entity, primaryKey: other.primaryKey, property: expectation.name))
+    }
+  }
+
+  /// Whether a large value's file has come along; one that the source lacks cannot.
+  private func hasSameFile(_ name: String) -> Bool {
+    let fileSystem = FileSystem()
+    func digest(_ store: PersistentStore) throws -> FileDigest? {
+      let path = StoreFileSet(main: store.path).path(of: .externalData).appending("_EXTERNAL_DATA").appending(name)
+      guard try fileSystem.status(of: path) != nil else { return nil }
+      return try FileDigest(of: fileSystem.open(path))
+    }
+    do {
+      guard let before = try digest(source) else { return true }
+      return try digest(result) == before
+    } catch {
+      // A file that is there and cannot be read is as good as lost.
+      return false
+    }
+  }
+
+  /// For derived attributes that count a relationship, the numbers of destinations that records really have.
+  private func derivedCounts(of entity: String) throws -> [(name: String, counts: [Int64: Int])] {
+    try new.model.properties(of: entity).sorted { precedesByCodeUnit($0.key, $1.key) }.compactMap { name, inherited in
+      guard let attribute = inherited.property.attribute, !attribute.traits.isTransient,
+        attribute.filteringPredicate == nil, let text = attribute.derivationExpression,
+        case .function("count", let path) = DerivationExpression(text), path.count == 1
+      else { return nil }
+      var counts: [Int64: Int] = [:]
+      for stored in try result.pairs(of: path[0], entity: entity) { counts[stored.pair.own, default: 0] += 1 }
+      return (name, counts)
+    }
+  }
+}
+
+extension MigrationComparisonWork {
+  private struct Place: Hashable {
+    let entity: String
+    let relationship: String
+  }
+
+  /// The pairs that a relationship must have, and those whose order counts.
+  private struct Expected {
+    var pairs: Set<RelationshipPair> = []
+    var sequence: [RelationshipPair] = []
+    var isOrdered = false
+  }
+
+  /// Holds every relationship against the pairs that the mapping implies.
+  mutating func compareRelationships() throws {
+    var expected: [Place: Expected] = [:]
+    var known: Set<Place> = []
+    var halves: Set<Place> = []
+    for entity in new.concreteEntities {
+      for (key, relationship) in new.relationships(of: entity.name) {
+        let place = Place(entity: entity.name, relationship: key.name)
+        let value = inferred[entity.name]?.propertyMapping(of: PropertyPath(key.name))?.value
+        let isMade = isMadeByCustomStep(entity.name, key.name)
+        guard !isMade, !isInverseMadeByCustomStep(relationship, key) else {
+          unchecked.insert("\(entity.name).\(key.name)")
+          // What an inverse leads back to is there all the same.
+          if !isMade { halves.insert(place) }
+          continue
+        }
+        known.insert(place)
+        guard case .relationship(let name) = value, let from = inferred[entity.name]?.sourceEntityName else { continue }
+        try add(name, of: from, at: place, key, relationship, to: &expected)
+      }
+    }
+    try compareInverses(of: halves)
+    for place in known.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
+    where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
+      guard
+        let found = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship })
+      else { continue }
+      try compare(expected[place] ?? Expected(), place, found.key, found.relationship)
+    }
+  }
+
+  /// Whether a custom step says what a relationship leads to.
+  private func isMadeByCustomStep(_ entity: String, _ relationship: String) -> Bool {
+    guard let own = inferred[entity] else { return mapping.entityMappings(to: entity).contains { $0.kind != .add } }
+    switch own.propertyMapping(of: PropertyPath(relationship))?.value {
+    case .expression, .destinations: return true
+    case nil, .copy?, .convert?, .externalize?, .defaultValue?, .null?, .recompute?, .relationship?, .inverse?:
+      return false
+    }
+  }
+
+  /// Whether a custom step fills a relationship from the other side.
+  private func isInverseMadeByCustomStep(_ relationship: Relationship, _ key: PropertyKey) -> Bool {
+    guard let inverse = new.mutualInverse(of: relationship, key) else { return false }
+    return new.concreteEntities.contains { entity in
+      new.isKind(entity.name, of: inverse.key.entityName) && isMadeByCustomStep(entity.name, inverse.key.name)
+    }
+  }
+
+  /// Makes sure that what relationships lead to leads back, where nothing else is known of them.
+  private mutating func compareInverses(of places: Set<Place>) throws {
+    for place in places.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
+    where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
+      guard
+        let found = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship }),
+        let inverse = new.mutualInverse(of: found.relationship, found.key)
+      else { continue }
+      let pairs = try result.pairs(of: place.relationship, entity: place.entity).map(\.pair)
+      try compareInverse(Set(pairs), place, inverse.key)
+    }
+  }
+
+  /// Adds what a relationship of the source leads to, and the way back where the new one has an inverse.
+  private func add(
+    _ name: String, of from: String, at place: Place, _ key: PropertyKey, _ relationship: Relationship,
+    to expected: inout [Place: Expected]
+  ) throws {
+    let inverse = new.mutualInverse(of: relationship, key)
+    let isOld = old.model.properties(of: from)[name]?.property.relationship?.isOrdered == true
+    expected[place, default: Expected()].isOrdered = relationship.isOrdered && isOld
+    for stored in try source.pairs(of: name, entity: from) {
+      // The other record must have arrived, as one that the relationship may lead to.
+      guard let image = images[stored.destinationNumber],
+        new.isKind(image, of: relationship.destinationEntityName)
+      else { continue }
+      if let inverse {
+        guard new.isKind(image, of: inverse.key.entityName),
+          new.isKind(place.entity, of: inverse.relationship.destinationEntityName)
+        else { continue }
+        let back = Place(entity: image, relationship: inverse.key.name)
+        expected[back, default: Expected()].pairs.insert(stored.pair.reversed)
+      }
+      expected[place, default: Expected()].pairs.insert(stored.pair)
+      expected[place, default: Expected()].sequence.append(stored.pair)
+    }
+  }
+
+  private mutating func compare(
+    _ expected: Expected, _ place: Place, _ key: PropertyKey, _ relationship: Relationship
+  ) throws {
+    let actual = try result.pairs(of: place.relationship, entity: place.entity)
+    let found = Set(actual.map(\.pair))
+    for stored in actual where !expected.pairs.contains(stored.pair) {
+      add(.extraDestination, stored.pair.own, place)
+    }
+    let inverse = new.mutualInverse(of: relationship, key)
+    let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
+    let owned = Set(found.map(\.own))
+    let missing = expected.pairs.subtracting(found)
+    // A record of another entity of the hierarchy may have taken what is missing.
+    let reached = missing.isEmpty || !isExclusive ? [] : try destinations(of: key)
+    for pair in missing.sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
+      let hasOther = !relationship.isToMany && owned.contains(pair.own)
+      let isTaken = isExclusive && reached.contains(pair.destination)
+      if hasOther || isTaken, let kind = permission(place) {
+        alter(kind, place.entity, place.relationship)
+      } else {
+        add(.missingDestination, pair.own, place)
+      }
+    }
+    if let inverse { try compareInverse(found, place, inverse.key) }
+    guard expected.isOrdered, expected.pairs == found, expected.sequence != actual.map(\.pair) else { return }
+    let sequences = Dictionary(grouping: actual.map(\.pair), by: \.own)
+    for (own, pairs) in Dictionary(grouping: expected.sequence, by: \.own).sorted(by: { $0.key < $1.key })
+    where sequences[own] != pairs {
+      add(.order, own, place)
+    }
+  }
+
+  /// Everything that a relationship leads to in the result, whichever entity of a hierarchy leads there.
+  private func destinations(of key: PropertyKey) throws -> Set<Int64> {
+    var reached: Set<Int64> = []
+    for entity in new.concreteEntities where new.isKind(entity.name, of: key.entityName) {
+      for stored in try result.pairs(of: key.name, entity: entity.name) { reached.insert(stored.pair.destination) }
+    }
+    return reached
+  }
+
+  private mutating func add(_ kind: StoreDifference.Kind, _ own: Int64, _ place: Place) {
+    list.add(StoreDifference(kind, entity: place.entity, primaryKey: own, property: place.relationship))
+  }
+
+  /// The condition that allows a pair to be cut, because only one of several can be kept.
+  private func permission(_ place: Place) -> MigrationCondition.Kind? {
+    let kinds: Set<MigrationCondition.Kind> = [.severalOwners, .newInverse]
+    guard
+      let relationship = new.relationships(of: place.entity).first(where: { $0.key.name == place.relationship })
+    else { return nil }
+    let inverse = new.mutualInverse(of: relationship.relationship, relationship.key)
+    return mapping.conditions.first { condition in
+      guard kinds.contains(condition.kind), let name = condition.destinationProperty?.name else { return false }
+      let isOwn = condition.destinationEntityName == place.entity && name == place.relationship
+      let isInverse =
+        name == inverse?.key.name
+        && (inverse.map { new.isKind(condition.destinationEntityName, of: $0.key.entityName) } ?? false)
+      return isOwn || isInverse
+    }?.kind
+  }
+
+  private mutating func compareInverse(_ found: Set<RelationshipPair>, _ place: Place, _ inverse: PropertyKey) throws {
+    var back: Set<RelationshipPair> = []
+    for entity in new.concreteEntities where new.isKind(entity.name, of: inverse.entityName) {
+      for stored in try result.pairs(of: inverse.name, entity: entity.name) { back.insert(stored.pair.reversed) }
+    }
+    for pair in found.subtracting(back).sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
+      add(.oneSided, pair.own, place)
+    }
+  }
+}

@@ -1,0 +1,306 @@
+internal import ManagedObjectModel
+public import PersistentStore
+internal import Platform
+
+/// The comparison of two stores, record by record.
+///
+/// Entities and properties belong together that have the same renaming identifier, which is the name unless the model
+/// says otherwise; so stores of two versions can be compared as well as two of the same. Records belong together that
+/// have the same primary key. Memory grows with the pairs of relationships, not with the records.
+public struct StoreComparison: Sendable {
+  /// How stores are compared.
+  public struct Options: Sendable, Hashable {
+    /// Whether the differences tell the values; records hold what people wrote, so they do not unless asked.
+    public var includesValues = false
+
+    /// The most differences that are kept; all are counted.
+    public var limit = 1000
+
+    /// Properties of the second store that are left out, as `Car.color`; entities as `Car`.
+    public var ignoring: Set<String> = []
+
+    /// Everything, a thousand differences, no values.
+    public init() {}
+  }
+
+  /// The differences, by entity, record and property.
+  public let differences: [StoreDifference]
+
+  /// How many differences there are, kept or not.
+  public let differenceCount: Int
+
+  /// How many records of the two stores were held against each other.
+  public let comparedRecords: Int
+
+  /// The entities that only one of the models has, by name.
+  public let unmatchedEntities: [String]
+
+  /// The properties that only one of the models has, as `Car.color`, of entities that both have.
+  public let unmatchedProperties: [String]
+
+  /// Whether no differences were found.
+  public var isEqual: Bool { differenceCount == 0 }
+
+  /// Compares two open stores, which must have been opened with their models.
+  ///
+  /// - Throws: `StoreTestingError` where one was opened without a model or cannot be read.
+  public init(
+    _ first: PersistentStore, _ second: PersistentStore, options: Options = Options()
+  ) throws(StoreTestingError) {
+    do {
+      guard let left = try first.layout(), let right = try second.layout() else {
+        throw StoreTestingError(
+          .noModel, operation: "compare two stores", path: first.path,
+          detail: "a store was opened without its model")
+      }
+      var work = ComparisonWork(first, second, left, right, options)
+      try work.run()
+      differences = work.list.differences
+      differenceCount = work.list.count
+      comparedRecords = work.records
+      unmatchedEntities = work.unmatchedEntities
+      unmatchedProperties = work.unmatchedProperties
+    } catch {
+      throw StoreTestingError(error, operation: "compare two stores", path: second.path)
+    }
+  }
+}
+
+private struct ComparisonWork {
+  let first: PersistentStore
+  let second: PersistentStore
+  let left: StoreLayout
+  let right: StoreLayout
+  let options: StoreComparison.Options
+  var list: DifferenceList
+  var records = 0
+  var unmatchedEntities: [String] = []
+  var unmatchedProperties: [String] = []
+
+  init(
+    _ first: PersistentStore, _ second: PersistentStore, _ left: StoreLayout, _ right: StoreLayout,
+    _ options: StoreComparison.Options
+  ) {
+    (self.first, self.second, self.left, self.right) = (first, second, left, right)
+    self.options = options
+    list = DifferenceList(limit: options.limit, includesValues: options.includesValues)
+  }
+
+  mutating func run() throws {
+    let byIdentifier = Dictionary(
+      left.concreteEntities.compactMap { entity in
+        left.model.entities[entity.name].map { ($0.renamingIdentifier, entity.name) }
+      }, uniquingKeysWith: { first, _ in first })
+    var matched: Set<String> = []
+    for entity in right.concreteEntities where !options.ignoring.contains(entity.name) {
+      let identifier = right.model.entities[entity.name]?.renamingIdentifier ?? entity.name
+      guard let old = byIdentifier[identifier] ?? left.concreteEntities.first(where: { $0.name == entity.name })?.name
+      else {
+        unmatchedEntities.append(entity.name)
+        continue
+      }
+      matched.insert(old)
+      try compare(old, entity.name)
+    }
+    unmatchedEntities += left.concreteEntities.map(\.name).filter {
+      !matched.contains($0) && !options.ignoring.contains($0)
+    }
+    unmatchedEntities.sort(by: precedesByCodeUnit)
+  }
+
+  private mutating func compare(_ old: String, _ new: String) throws {
+    let properties = pairs(old, new)
+    let attributes = properties.filter { $0.isAttribute }
+    try RecordStream.zip((first, old), (second, new)) { one, other in
+      guard let one, let other else {
+        let key = one?.primaryKey ?? other?.primaryKey ?? 0
+        list.add(StoreDifference(one == nil ? .extraRecord : .missingRecord, entity: new, primaryKey: key))
+        return
+      }
+      records += 1
+      for property in attributes {
+        compareValues(one, other, property.old, property.new, new)
+      }
+    }
+    for property in properties where !property.isAttribute {
+      try compareDestinations(old, property.old, new, property.new)
+    }
+  }
+
+  /// Composite attributes have a value for each leaf, by path.
+  private mutating func compareValues(_ one: Record, _ other: Record, _ old: String, _ new: String, _ entity: String) {
+    func check(_ oldPath: String, _ newPath: String) {
+      let (before, after) = (one.values[oldPath] ?? .null, other.values[newPath] ?? .null)
+      if !before.isEqual(to: after) {
+        list.add(.value, entity, other.primaryKey, newPath, first: before, second: after)
+      }
+    }
+    if one.values[old] != nil || other.values[new] != nil {
+      check(old, new)
+      return
+    }
+    let suffixes = one.values.keys.filter { $0.hasPrefix(old + ".") }.map { $0.dropFirst(old.count) }
+    for suffix in suffixes.sorted() where other.values[new + suffix] != nil { check(old + suffix, new + suffix) }
+  }
+
+  private mutating func compareDestinations(
+    _ old: String, _ oldName: String, _ new: String, _ newName: String
+  ) throws {
+    let before = try first.pairs(of: oldName, entity: old).map(\.pair)
+    let after = try second.pairs(of: newName, entity: new).map(\.pair)
+    guard before != after else { return }
+    let (olds, news) = (Set(before), Set(after))
+    for pair in before where !news.contains(pair) {
+      list.add(
+        StoreDifference(.missingDestination, entity: new, primaryKey: pair.own, property: newName))
+    }
+    for pair in after where !olds.contains(pair) {
+      list.add(StoreDifference(.extraDestination, entity: new, primaryKey: pair.own, property: newName))
+    }
+    let isOrdered = [left.model.properties(of: old)[oldName], right.model.properties(of: new)[newName]].allSatisfy {
+      $0?.property.relationship?.isOrdered == true
+    }
+    guard olds == news, isOrdered else { return }
+    let found = Dictionary(grouping: after, by: \.own)
+    for (key, pairs) in Dictionary(grouping: before, by: \.own).sorted(by: { $0.key < $1.key })
+    where pairs != found[key] {
+      list.add(StoreDifference(.order, entity: new, primaryKey: key, property: newName))
+    }
+  }
+
+  /// The stored properties of two entities that belong together.
+  private mutating func pairs(_ old: String, _ new: String) -> [(old: String, new: String, isAttribute: Bool)] {
+    func stored(_ layout: StoreLayout, _ entity: String) -> [(name: String, identifier: String, isAttribute: Bool)] {
+      layout.model.properties(of: entity).values.compactMap { inherited in
+        let traits = inherited.property.traits
+        if case .fetchedProperty = inherited.property { return nil }
+        guard !traits.isTransient else { return nil }
+        return (traits.name, traits.renamingIdentifier, inherited.property.attribute != nil)
+      }.sorted { precedesByCodeUnit($0.name, $1.name) }
+    }
+    let before = stored(left, old)
+    var used: Set<String> = []
+    var result: [(old: String, new: String, isAttribute: Bool)] = []
+    for property in stored(right, new) where !options.ignoring.contains("\(new).\(property.name)") {
+      let candidates = before.filter { $0.isAttribute == property.isAttribute && !used.contains($0.name) }
+      guard
+        let origin = candidates.first(where: { $0.identifier == property.identifier })
+          ?? candidates.first(where: { $0.name == property.name })
+      else {
+        unmatchedProperties.append("\(new).\(property.name)")
+        continue
+      }
+      used.insert(origin.name)
+      result.append((origin.name, property.name, property.isAttribute))
+    }
+    unmatchedProperties += before.filter { !used.contains($0.name) }.map { "\(old).\($0.name)" }.filter {
+      !options.ignoring.contains($0)
+    }
+    return result
+  }
+}
+
+/// The differences found so far, up to a limit; all are counted.
+struct DifferenceList {
+  private(set) var differences: [StoreDifference] = []
+  private(set) var count = 0
+  let limit: Int
+  let includesValues: Bool
+
+  init(limit: Int, includesValues: Bool) {
+    self.limit = max(0, limit)
+    self.includesValues = includesValues
+  }
+
+  mutating func add(_ difference: StoreDifference) {
+    count += 1
+    if differences.count < limit { differences.append(difference) }
+  }
+
+  mutating func add(
+    _ kind: StoreDifference.Kind, _ entity: String, _ key: Int64, _ property: String, first: RecordValue?,
+    second: RecordValue?
+  ) {
+    add(
+      StoreDifference(
+        kind, entity: entity, primaryKey: key, property: property,
+        first: includesValues ? first.map { "\($0)" } : nil, second: includesValues ? second.map { "\($0)" } : nil))
+  }
+}
+
+/// One difference between two stores, or between a migrated store and what its mapping implies.
+///
+/// It names entity, record and property, and no values unless they are asked for.
+public struct StoreDifference: Sendable, Hashable, Codable, CustomStringConvertible {
+  /// What differs.
+  public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+    /// A record of the first store is not in the second.
+    case missingRecord = "missing-record"
+
+    /// A record of the second store is not in the first.
+    case extraRecord = "extra-record"
+
+    /// An attribute has another value.
+    case value
+
+    /// A relationship does not lead to a record that it should lead to.
+    case missingDestination = "missing-destination"
+
+    /// A relationship leads to a record that it should not lead to.
+    case extraDestination = "extra-destination"
+
+    /// An ordered relationship leads to the same records in another order.
+    case order
+
+    /// A relationship leads to a record whose inverse does not lead back.
+    case oneSided = "one-sided"
+
+    /// A value lies in a file beside the store that is not there, or holds something else.
+    case externalFile = "external-file"
+
+    /// The store's identifier or its version hashes are not what they should be.
+    case metadata
+  }
+
+  /// What differs.
+  public var kind: Kind
+
+  /// The entity of the second store; that of the first where only that has the record.
+  ///
+  /// Empty for metadata.
+  public var entityName: String
+
+  /// The record; nil for metadata.
+  public var primaryKey: Int64?
+
+  /// The property, by its name in the second store; nil where it is about the whole record.
+  public var propertyName: String?
+
+  /// The value in the first store, or the one expected; nil unless values were asked for.
+  public var first: String?
+
+  /// The value in the second store; nil unless values were asked for.
+  public var second: String?
+
+  /// A difference.
+  public init(
+    _ kind: Kind, entity: String, primaryKey: Int64?, property: String? = nil, first: String? = nil,
+    second: String? = nil
+  ) {
+    self.kind = kind
+    entityName = entity
+    self.primaryKey = primaryKey
+    propertyName = property
+    self.first = first
+    self.second = second
+  }
+
+  /// The difference on one line, such as `value Car 7 color`.
+  public var description: String {
+    var words = [kind.rawValue, printable(entityName), primaryKey.map { String($0) } ?? ""]
+    words.append(propertyName.map { printable($0) } ?? "")
+    if let first { words.append("first: \(printable(first))") }
+    if let second { words.append("second: \(printable(second))") }
+    return words.filter { !$0.isEmpty }.joined(separator: " ")
+  }
+}

@@ -1,0 +1,174 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// The loss of one thing of a Core Data store's schema or bookkeeping, with every page left sound.
+///
+/// It is done by SQL on the copy, whose log goes into the file by that. The same store, kind and seed give the same bytes:
+/// nothing of it depends on the time, and SQLite leaves no log behind.
+struct SchemaDrift {
+  let kind: DamageKind
+  let files: StoreFileSet
+
+  /// Does it.
+  ///
+  /// - Throws: `nothing-to-damage` where the store has nothing of the kind, or SQLite cannot work with it.
+  func apply(drawing generator: inout SeededGenerator) throws {
+    var drawn = generator
+    do {
+      let queue = try EvidenceConnection.open(files.main, .copy, label: "Lazaret.Damage") { database in
+        // What a statement changes may be named in triggers that call functions only the framework has.
+        try database.execute(sql: "PRAGMA legacy_alter_table = ON")
+      }
+      try queue.writeWithoutTransaction { database in
+        try EvidenceConnection.limit(for: [files.main]).apply(to: database) {
+          try database.inTransaction {
+            try change(database, drawing: &drawn)
+            return .commit
+          }
+        }
+        try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+      }
+      try queue.close()
+    } catch let error as DatabaseError {
+      throw DamageError.nothing(kind, files.main, "SQLite cannot do it here (\(error.resultCode.rawValue))")
+    }
+    generator = drawn
+  }
+
+  private func change(_ database: GRDB.Database, drawing generator: inout SeededGenerator) throws {
+    switch kind.word {
+    case "column": try dropColumn(database, &generator)
+    case "table":
+      let table = try pick(Self.entityTables(database), "it has no table of an entity", &generator)
+      try database.execute(sql: "DROP TABLE \(Self.quoted(table))")
+    case "index", "trigger":
+      let names = try String.fetchAll(
+        database,
+        sql: "SELECT name FROM sqlite_master WHERE type = ? AND sql IS NOT NULL AND name LIKE 'Z%' ORDER BY name",
+        arguments: [kind.word])
+      let name = try pick(names, "it has no \(kind.word) of its model", &generator)
+      try database.execute(sql: "DROP \(kind.word) \(Self.quoted(name))")
+    case "key-row":
+      let number = try pick(Self.entityNumbers(database), "Z_PRIMARYKEY has no row of an entity", &generator)
+      try database.execute(sql: "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
+    case "key-maximum": try lowerMaximum(database, &generator)
+    case "entity-number": try renumber(database, &generator)
+    default:
+      guard try Bool.fetchOne(database, sql: "SELECT count(*) > 0 FROM Z_MODELCACHE") == true else {
+        throw nothing("it carries no model")
+      }
+      try database.execute(
+        sql: "UPDATE Z_MODELCACHE SET Z_CONTENT = ?", arguments: [Data(try Self.otherModel.modelCache())])
+    }
+  }
+
+  // MARK: Kinds
+
+  /// Drops a column of an attribute or relationship, with the indexes and triggers that name it.
+  private func dropColumn(_ database: GRDB.Database, _ generator: inout SeededGenerator) throws {
+    var columns: [(table: String, column: String)] = []
+    for table in try Self.entityTables(database) {
+      for column in try database.columns(in: table).map(\.name).sorted()
+      where column.uppercased().hasPrefix("Z") && !["Z_PK", "Z_ENT", "Z_OPT"].contains(column.uppercased()) {
+        columns.append((table, column))
+      }
+    }
+    guard let (table, column) = columns.randomElement(using: &generator) else {
+      throw nothing("no table of an entity has a column that can be spared")
+    }
+    let objects = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT type, name FROM sqlite_master WHERE type IN ('index', 'trigger') AND sql IS NOT NULL
+        AND instr(upper(sql), upper(?)) > 0 AND (type = 'trigger' OR tbl_name = ?) ORDER BY name
+        """, arguments: [column, table])
+    for object in objects {
+      let type: String = object[0]
+      let name: String = object[1]
+      try database.execute(sql: "DROP \(type) \(Self.quoted(name))")
+    }
+    try database.execute(sql: "ALTER TABLE \(Self.quoted(table)) DROP COLUMN \(Self.quoted(column))")
+  }
+
+  /// Sets the highest key noted of a hierarchy below that of its table.
+  private func lowerMaximum(_ database: GRDB.Database, _ generator: inout SeededGenerator) throws {
+    var entities: [(number: Int64, highest: Int64)] = []
+    for table in try Self.entityTables(database) {
+      let highest = try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(Self.quoted(table))") ?? 0
+      let number = try Int64.fetchOne(
+        database, sql: "SELECT Z_ENT FROM Z_PRIMARYKEY WHERE 'Z' || upper(Z_NAME) = upper(?) AND Z_SUPER = 0",
+        arguments: [table])
+      if let number, highest > 0 { entities.append((number, highest)) }
+    }
+    guard let (number, highest) = entities.randomElement(using: &generator) else {
+      throw nothing("no entity has records")
+    }
+    let maximum = Int64.random(in: 0..<highest, using: &generator)
+    try database.execute(
+      sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [maximum, number])
+  }
+
+  /// Gives an entity a number that the model has not, in its row and in its records.
+  private func renumber(_ database: GRDB.Database, _ generator: inout SeededGenerator) throws {
+    let numbers = try Self.entityNumbers(database)
+    let old = try pick(numbers, "Z_PRIMARYKEY has no row of an entity", &generator)
+    let new = (numbers.max() ?? 0) + Int64.random(in: 1...9, using: &generator)
+    let triggers = try Row.fetchAll(
+      database, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid")
+    for trigger in triggers { try database.execute(sql: "DROP TRIGGER \(Self.quoted(trigger[0] as String))") }
+    for table in try Self.entityTables(database) {
+      try database.execute(
+        sql: "UPDATE \(Self.quoted(table)) SET Z_ENT = ? WHERE Z_ENT = ?", arguments: [new, old])
+    }
+    for trigger in triggers { try database.execute(sql: trigger[1] as String) }
+    try database.execute(
+      sql: "UPDATE Z_PRIMARYKEY SET Z_ENT = ? WHERE Z_ENT = ?; ", arguments: [new, old])
+    try database.execute(
+      sql: "UPDATE Z_PRIMARYKEY SET Z_SUPER = ? WHERE Z_SUPER = ?", arguments: [new, old])
+  }
+
+  private static let otherModel = ManagedObjectModel(
+    entities: [
+      Entity(
+        name: "LazaretRehearsal",
+        properties: [
+          .attribute(Attribute(traits: PropertyTraits(name: "place", isOptional: true), type: .string))
+        ])
+    ])
+
+  // MARK: What is there
+
+  /// The tables of root entities: those with the three columns that every such table has.
+  private static func entityTables(_ database: GRDB.Database) throws -> [String] {
+    try String.fetchAll(
+      database,
+      sql: """
+        SELECT m.name FROM sqlite_master AS m WHERE m.type = 'table' AND m.name LIKE 'Z%' AND m.sql NOT LIKE '%VIRTUAL%'
+        AND EXISTS (SELECT 1 FROM Z_PRIMARYKEY AS p WHERE 'Z' || upper(p.Z_NAME) = upper(m.name) AND p.Z_ENT <= 16000)
+        AND (SELECT count(*) FROM pragma_table_info(m.name) WHERE name IN ('Z_PK', 'Z_ENT', 'Z_OPT')) = 3
+        ORDER BY m.name
+        """)
+  }
+
+  /// The numbers of the model's entities; Core Data's own begin at 16001.
+  private static func entityNumbers(_ database: GRDB.Database) throws -> [Int64] {
+    try Int64.fetchAll(database, sql: "SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_ENT <= 16000 ORDER BY Z_ENT")
+  }
+
+  private func pick<Value>(
+    _ values: [Value], _ otherwise: String, _ generator: inout SeededGenerator
+  ) throws(DamageError) -> Value {
+    guard let value = values.randomElement(using: &generator) else { throw nothing(otherwise) }
+    return value
+  }
+
+  private func nothing(_ detail: String) -> DamageError { DamageError.nothing(kind, files.main, detail) }
+
+  private static func quoted(_ name: String) -> String {
+    "\"\(name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\""))\""
+  }
+}

@@ -1,0 +1,293 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// The writing of one generated store.
+struct StoreWriting {
+  private let generator: StoreGenerator
+  private let set: StoreFileSet
+  private let fileSystem: FileSystem
+  private let unfinished: FilePath
+  private var externalFiles = 0
+
+  init(_ generator: StoreGenerator, _ set: StoreFileSet, _ fileSystem: FileSystem) {
+    self.generator = generator
+    self.set = set
+    self.fileSystem = fileSystem
+    unfinished = set.main.hiddenSibling(suffix: ".generating")
+  }
+
+  private var layout: StoreLayout { generator.layout }
+  private var plan: GenerationPlan { generator.plan }
+
+  mutating func run() throws -> GeneratedStore {
+    removeUnfinished()
+    let uuid = UniversalIdentifier(bytes: SeededNumbers(seed: plan.seed, "store").bytes(0, count: 16))
+    let creation = StoreCreation(
+      layout: layout, metadata: StoreMetadata(model: generator.model, uuid: uuid?.description ?? ""),
+      modelCache: try generator.model.modelCache())
+    let file = try fileSystem.create(unfinished)
+    try file.write(try creation.bytes())
+    try file.commit()
+    let queue = try open()
+    try queue.writeWithoutTransaction { database in
+      try database.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384")
+      let isLogged = generator.options.journal == .log
+      try transaction(database) { try fill(database, isLast: false, isWhole: !isLogged) }
+      // Both version bytes of the header say WAL unless told otherwise; this pushes the file to the disk.
+      let mode = generator.options.journal == .rollback ? "DELETE" : "WAL"
+      try database.execute(
+        sql: "PRAGMA synchronous = FULL; PRAGMA journal_mode = \(mode); PRAGMA wal_autocheckpoint = 0")
+      if isLogged {
+        try transaction(database) { try fill(database, isLast: true, isWhole: false) }
+        // Copied while the connection is open: when it closes, the log goes into the file.
+        _ = try fileSystem.copy(unfinished, to: set.main)
+        try LogCopy(fileSystem, salt: SeededNumbers(seed: plan.seed, "salt")[0])
+          .copy(unfinished.sibling(suffix: "-wal"), to: set.path(of: .wal))
+      } else if mode == "WAL" {
+        try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+      }
+    }
+    try queue.close()
+    if generator.options.journal != .log { try fileSystem.install(unfinished, at: set.main, replacing: false) }
+    removeUnfinished()
+    return GeneratedStore(
+      path: set.main, records: plan.counts.filter { $0.value > 0 }, externalFiles: externalFiles, notes: notes)
+  }
+
+  private func open() throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.foreignKeysEnabled = false
+    configuration.label = "Lazaret.StoreGenerator"
+    configuration.allowsUnsafeTransactions = true
+    configuration.prepareDatabase { database in
+      for function in CoreDataFunctions.all(now: { StoreGenerator.referenceDate }) { database.add(function: function) }
+    }
+    return try DatabaseQueue(
+      path: PersistentStore.address(of: unfinished, isReadOnly: false), configuration: configuration)
+  }
+
+  private func transaction(_ database: Database, _ body: () throws -> Void) throws {
+    try database.execute(sql: "BEGIN")
+    try body()
+    try database.execute(sql: "COMMIT")
+  }
+
+  // MARK: Records
+
+  /// Inserts the records: all of them, or the first three quarters, or the last quarter with everything that follows.
+  private mutating func fill(_ database: Database, isLast: Bool, isWhole: Bool) throws {
+    for table in layout.tables {
+      try fill(table, database) { count in
+        let cut = count - count / 4
+        return isWhole ? 0..<count : isLast ? cut..<count : 0..<cut
+      }
+    }
+    guard isWhole || isLast else { return }
+    for table in layout.joinTables {
+      guard let join = JoinPlan(table, plan) else { continue }
+      try fill(join, database)
+    }
+    for table in layout.tables {
+      guard let root = layout.entity(named: table.rootEntityName) else { continue }
+      // The last records may have been deleted since.
+      try database.execute(
+        sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = "
+          + "ifnull((SELECT max(Z_PK) + 3 FROM \(SQLText.identifier(table.name))), 0) WHERE Z_ENT = ?",
+        arguments: [root.number])
+    }
+  }
+
+  private mutating func fill(_ table: TableLayout, _ database: Database, _ range: (Int) -> Range<Int>) throws {
+    let members = plan.members(of: table)
+    let writers = members.map { EntityWriter($0, table, plan) }
+    let statements = try writers.map { try database.makeStatement(sql: $0.sql) }
+    let ranges = members.map { range($0.count) }
+    guard let first = ranges.map(\.lowerBound).min(), let last = ranges.map(\.upperBound).max() else { return }
+    for index in first..<max(first, last) {
+      for (place, writer) in writers.enumerated() where ranges[place].contains(index) {
+        let row = writer.row(index)
+        for (name, bytes) in row.files { try writeExternal(bytes, name) }
+        statements[place].setUncheckedArguments(StatementArguments(row.values))
+        try statements[place].execute()
+      }
+    }
+  }
+
+  private func fill(_ join: JoinPlan, _ database: Database) throws {
+    let table = join.table
+    let statement = try database.makeStatement(
+      sql: "INSERT OR IGNORE INTO \(SQLText.identifier(table.name)) "
+        + "(\(table.columns.map(SQLText.identifier).joined(separator: ", "))) "
+        + "VALUES (\(table.columns.map { _ in "?" }.joined(separator: ", ")))")
+    try join.forEachPair { pair in
+      var values = [pair.source, pair.destination]
+      if table.sourceOrderColumn != nil { values.append(pair.sourceOrder) }
+      if table.destinationOrderColumn != nil { values.append(pair.destinationOrder) }
+      statement.setUncheckedArguments(StatementArguments(values))
+      try statement.execute()
+    }
+  }
+
+  /// Writes a large value into its file beside the store (format section 3.7).
+  private mutating func writeExternal(_ bytes: [UInt8], _ name: String) throws(FileError) {
+    let folder = set.path(of: .externalData).appending("_EXTERNAL_DATA")
+    if externalFiles == 0 {
+      try fileSystem.makeDirectory(set.path(of: .externalData))
+      try fileSystem.makeDirectory(folder)
+    }
+    let file = try fileSystem.create(folder.appending(name), truncating: true)
+    try file.write(bytes)
+    try file.commit()
+    externalFiles += 1
+  }
+
+  // MARK: Notes
+
+  /// What the model asks for and the records do not keep.
+  private var notes: [GenerationNote] {
+    guard plan.counts.values.contains(where: { $0 > 0 }) else { return [] }
+    var result = plan.notes
+    for entity in layout.entities {
+      let properties = layout.model.entities[entity.name]?.properties ?? [:]
+      for name in properties.keys.sorted(by: precedesByCodeUnit) {
+        guard let property = properties[name], !property.traits.isTransient else { continue }
+        let key = PropertyKey(entityName: entity.name, name: name)
+        func add(_ kind: GenerationNote.Kind) {
+          result.append(GenerationNote(kind: kind, entityName: entity.name, propertyName: name))
+        }
+        if let attribute = property.attribute, !attribute.isDerived {
+          if attribute.regularExpression != nil { add(.pattern) }
+          if !attribute.validationPredicates.isEmpty { add(.predicate) }
+          if AttributeBounds(attribute).isImpossible { add(.bounds) }
+        } else if let relationship = property.relationship, !relationship.isToMany,
+          ReferencePlan(key, relationship, plan).isIncomplete
+        {
+          add(.relationship)
+        }
+      }
+    }
+    return result
+  }
+
+  // MARK: Tidying
+
+  private func removeUnfinished() {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+      // A name that is not there, or cannot be removed, is found again when the file is created.
+      try? fileSystem.unlink(unfinished.sibling(suffix: suffix))
+    }
+  }
+
+  /// Removes what a failed run has written; the first error is the one to report.
+  func removeEverything() {
+    removeUnfinished()
+    for part in StoreFileSet.Part.allCases where part != .externalData { try? fileSystem.unlink(set.path(of: part)) }
+    try? ScratchFolder.remove(set.path(of: .externalData), fileSystem)
+  }
+}
+
+/// Something that a model asks for and a generated store does not keep.
+///
+/// Records that break such a rule are still records that Core Data reads; only saving them would be refused.
+public struct GenerationNote: Sendable, Hashable {
+  /// What it is.
+  public enum Kind: String, Sendable {
+    /// Text need not match the attribute's pattern.
+    case pattern
+
+    /// Values need not obey the attribute's predicates.
+    case predicate
+
+    /// The bounds of a mandatory attribute exclude each other, or leave no room for the uniqueness asked for.
+    case bounds
+
+    /// A mandatory relationship leads nowhere for some records, because the model's counts cannot all be kept.
+    case relationship
+  }
+
+  /// What kind of rule is broken.
+  public let kind: Kind
+
+  /// The entity that declares the property.
+  public let entityName: String
+
+  /// The property.
+  public let propertyName: String
+}
+
+/// The copying of a write-ahead log under salts of our own: SQLite draws them at random, and generated stores are to have
+/// the same bytes each time.
+///
+/// The checksums of the header and of every frame are made anew (SQLite's file format, section 4.2).
+struct LogCopy {
+  private let fileSystem: FileSystem
+  private let salts: [UInt8]
+
+  init(_ fileSystem: FileSystem, salt: UInt64) {
+    self.fileSystem = fileSystem
+    salts = (0..<8).map { UInt8(truncatingIfNeeded: salt >> UInt64(8 * $0)) }
+  }
+
+  /// Copies a log that holds anything; memory is bounded by one page.
+  func copy(_ source: FilePath, to target: FilePath) throws {
+    // Where nothing was left to write, there is no log.
+    guard let status = try fileSystem.status(of: source), status.size > 0 else { return }
+    let original = try fileSystem.open(source)
+    let copy = try fileSystem.create(target)
+    var header = [UInt8](repeating: 0, count: 32)
+    guard try original.read(at: 0, length: 32, into: &header) == 32 else {
+      throw FileError(.other, operation: "copy the log", path: source, detail: "it has no header")
+    }
+    // The lowest bit of the magic number says in which order the checksums read their words.
+    let isBigEndian = header[3] & 1 == 1
+    let pageSize = Self.number(header[8..<12])
+    guard (512...65536).contains(pageSize) else {
+      throw FileError(.other, operation: "copy the log", path: source, detail: "its page size is not one of SQLite's")
+    }
+    header.replaceSubrange(16..<24, with: salts)
+    var sums = Sums()
+    sums.add(header[0..<24], isBigEndian: isBigEndian)
+    header.replaceSubrange(24..<32, with: sums.bytes)
+    try copy.write(header)
+    var frame = [UInt8](repeating: 0, count: 24 + pageSize)
+    var offset: Int64 = 32
+    while try original.read(at: offset, length: frame.count, into: &frame) == frame.count {
+      frame.replaceSubrange(8..<16, with: salts)
+      sums.add(frame[0..<8], isBigEndian: isBigEndian)
+      sums.add(frame[24...], isBigEndian: isBigEndian)
+      frame.replaceSubrange(16..<24, with: sums.bytes)
+      try copy.write(frame)
+      offset += Int64(frame.count)
+    }
+    try copy.commit()
+  }
+
+  private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+
+  private struct Sums {
+    var first: UInt32 = 0
+    var second: UInt32 = 0
+
+    var bytes: [UInt8] {
+      [first, second].flatMap { sum in (0..<4).map { UInt8(truncatingIfNeeded: sum >> UInt32(24 - 8 * $0)) } }
+    }
+
+    mutating func add(_ bytes: ArraySlice<UInt8>, isBigEndian: Bool) {
+      func word(_ index: Int) -> UInt32 {
+        (0..<4).reduce(0) { sum, place in
+          let byte = UInt32(bytes[index + place])
+          return sum | byte << UInt32(isBigEndian ? 24 - 8 * place : 8 * place)
+        }
+      }
+      var index = bytes.startIndex
+      while index + 8 <= bytes.endIndex {
+        first = first &+ word(index) &+ second
+        second = second &+ word(index + 4) &+ first
+        index += 8
+      }
+    }
+  }
+}

@@ -1,0 +1,237 @@
+internal import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// The check of one generated store.
+struct CaseCheck {
+  private let verifier: MigrationVerifier
+  private let piece: VerifiedRun
+  private let profile: StoreProfile
+  private let folder: FilePath
+  private let isCancelled: @Sendable () -> Bool
+
+  init(
+    _ verifier: MigrationVerifier, _ piece: VerifiedRun, _ profile: StoreProfile, in folder: FilePath,
+    isCancelled: @escaping @Sendable () -> Bool
+  ) {
+    self.verifier = verifier
+    self.piece = piece
+    self.profile = profile
+    self.folder = folder
+    self.isCancelled = isCancelled
+  }
+
+  private var surroundings: Surroundings { verifier.surroundings }
+  private var options: MigrationVerifier.Options { verifier.options }
+  private var steps: [MigrationStep] { piece.steps }
+
+  /// Where the records of a kind of store lie: migrations meet all three in the field.
+  static func journal(_ profile: StoreProfile) -> StoreGenerator.Journal {
+    switch profile {
+    case .typical: .log
+    case .sparse: .rollback
+    case .empty, .edge, .uniform: .none
+    }
+  }
+
+  /// What was found, and how much of what each step loses was in the store.
+  func run() throws -> (found: VerificationReport.Case, losses: [LossCount]) {
+    var losses = steps.map { LossCount($0) }
+    let begin = surroundings.now()
+    var report = VerificationReport.Case(
+      profile: profile, records: 0, outcome: .fine, comparedRecords: 0, alterations: [], differences: [],
+      differenceCount: 0, unchecked: [], notes: [], seconds: 0)
+    let generator = try StoreGenerator(
+      piece.version.model,
+      options: StoreGenerator.Options(
+        profile, seed: options.seed, records: options.records, journal: Self.journal(profile)))
+    let store = try generator.write(to: place("store"), in: surroundings.fileSystem)
+    report.records = store.recordCount
+    report.notes = store.notes.map { "\($0.kind.rawValue) \($0.entityName).\($0.propertyName)" }
+    do {
+      try migrate(store.path, &report, &losses)
+    } catch let error as MigrationError {
+      if error.isEnvironmental || error.kind == .cancelled { throw error }
+      fail(error, &report)
+    }
+    if report.differenceCount > 0 { report.outcome = .failed }
+    let end = surroundings.now()
+    report.seconds =
+      Double(end.secondsSince1970 - begin.secondsSince1970)
+      + Double(end.nanoseconds - begin.nanoseconds) / 1_000_000_000
+    return (report, losses)
+  }
+
+  /// A path for one of the stores; names are those of versions, with what a file name cannot hold replaced.
+  private func place(_ name: String) -> FilePath {
+    let whole = "\(piece.label)-\(profile.rawValue)-\(name).sqlite"
+    let safe = whole.unicodeScalars.map { scalar -> String in
+      let isSafe =
+        scalar.properties.isAlphabetic || scalar.properties.numericType != nil || " .-_".unicodeScalars.contains(scalar)
+      return isSafe ? String(scalar) : "_"
+    }
+    return folder.appending(safe.joined())
+  }
+
+  // MARK: Migrating
+
+  private func migrate(
+    _ store: FilePath, _ report: inout VerificationReport.Case, _ losses: inout [LossCount]
+  ) throws {
+    var source = store
+    var model = piece.version.model
+    for (number, step) in steps.enumerated() {
+      let target = place("step-\(number + 1)-to-\(step.destinationName)")
+      let before = try PersistentStore(opening: source, model: model, options: .init(isReadOnly: true))
+      try losses[number].count(in: before)
+      try before.close()
+      // Just this step, whatever else leads there.
+      try migrate(source, to: step.destinationName, target, isDirect: true)
+      try compare(step.mapping, source, target, &report)
+      source = target
+      model = step.mapping.destination
+    }
+    guard piece.isWay else { return }
+    // The whole way at once must end in the same records.
+    let target = place("whole")
+    try migrate(store, to: verifier.bundle.current.name, target, isDirect: false)
+    try compareWhole(source, target, model, &report)
+  }
+
+  private func migrate(
+    _ store: FilePath, to version: String, _ target: FilePath, isDirect: Bool
+  ) throws(MigrationError) {
+    var options = Migrator.Options()
+    options.version = version
+    options.isDirect = isDirect
+    options.output = target
+    options.mappings = self.options.mappings
+    options.isCancelled = isCancelled
+    _ = try Migrator(verifier.bundle, surroundings: surroundings).migrate(store, options: options)
+  }
+
+  private func compare(
+    _ mapping: MappingModel, _ source: FilePath, _ target: FilePath, _ report: inout VerificationReport.Case
+  ) throws {
+    let before = try PersistentStore(opening: source, model: mapping.source, options: .init(isReadOnly: true))
+    let after = try PersistentStore(opening: target, model: mapping.destination, options: .init(isReadOnly: true))
+    let comparison = try MigrationComparison(mapping, source: before, result: after, options: comparisonOptions)
+    try before.close()
+    try after.close()
+    report.comparedRecords += comparison.comparedRecords
+    report.alterations += comparison.alterations
+    report.unchecked += comparison.unchecked
+    add(comparison.differences, comparison.differenceCount, &report)
+  }
+
+  private func compareWhole(
+    _ first: FilePath, _ second: FilePath, _ model: ManagedObjectModel, _ report: inout VerificationReport.Case
+  ) throws {
+    let one = try PersistentStore(opening: first, model: model, options: .init(isReadOnly: true))
+    let other = try PersistentStore(opening: second, model: model, options: .init(isReadOnly: true))
+    var options = comparisonOptions
+    // The time of the save is that of each run.
+    options.ignoring = Set(
+      model.entities.values.flatMap { entity in
+        entity.properties.values.compactMap { property in
+          property.attribute?.derivationExpression?.hasPrefix("now") == true ? property.name : nil
+        }.flatMap { name in ([entity.name] + model.descendantNames(of: entity.name)).map { "\($0).\(name)" } }
+      })
+    let comparison = try StoreComparison(one, other, options: options)
+    try one.close()
+    try other.close()
+    add(comparison.differences, comparison.differenceCount, &report)
+  }
+
+  private var comparisonOptions: StoreComparison.Options {
+    var options = StoreComparison.Options()
+    options.limit = self.options.limit
+    return options
+  }
+
+  private func add(_ differences: [StoreDifference], _ count: Int, _ report: inout VerificationReport.Case) {
+    report.differences += differences.prefix(max(0, options.limit - report.differences.count))
+    report.differenceCount += count
+  }
+
+  // MARK: Failures
+
+  /// Tells a store whose records break a condition of the mapping from a migration that is broken.
+  private func fail(_ error: MigrationError, _ report: inout VerificationReport.Case) {
+    report.step = error.step
+    report.code = error.code
+    report.detail = error.detail
+    let mapping = steps.first { $0.name == error.step }?.mapping
+    let kinds: Set<MigrationError.Kind> = [.dataViolation, .constraintViolation]
+    let condition = mapping?.conditions.first { condition in
+      condition.effect == .fails && kinds.contains(error.kind) && condition.destinationEntityName == error.entityName
+        && (error.propertyName.map { name in
+          condition.destinationProperty?.description == name || condition.propertyNames.joined(separator: ",") == name
+            || condition.propertyNames.first == name
+        } ?? true)
+    }
+    report.condition = condition?.text
+    // Usual records must get through; others are a finding.
+    let isUsual = profile == .empty || profile == .typical
+    report.outcome = condition == nil || isUsual ? .failed : .conditional
+  }
+}
+
+/// How much of what a step loses was in the generated stores.
+struct LossCount: Sendable {
+  let step: MigrationStep
+  private var counts: [MigrationLoss: Int] = [:]
+
+  init(_ step: MigrationStep) { self.step = step }
+
+  /// Counts what a store of the step's source holds of it.
+  mutating func count(in store: PersistentStore) throws {
+    for loss in step.mapping.losses {
+      counts[loss, default: 0] += try Self.count(loss, store)
+    }
+    for found in try store.read({ try step.mapping.recordsLeftOut(in: $0) }) {
+      counts[MigrationLoss(.filteredRecords, source: found.entity), default: 0] += found.rows ?? 0
+    }
+  }
+
+  /// Adds what was counted elsewhere for the same step.
+  mutating func add(_ other: LossCount) { counts.merge(other.counts, uniquingKeysWith: +) }
+
+  private static func count(_ loss: MigrationLoss, _ store: PersistentStore) throws -> Int {
+    if let property = loss.property,
+      [.removedRelationship, .relationshipOrder, .unrelatedDestination].contains(loss.kind)
+        || store.model?.properties(of: loss.sourceEntityName)[property.name]?.property.relationship != nil
+    {
+      return try store.pairs(of: property.name, entity: loss.sourceEntityName).count
+    }
+    var count = 0
+    var stream = RecordStream(store, loss.sourceEntityName)
+    while let record = try stream.next() {
+      guard let property = loss.property else {
+        count += 1
+        continue
+      }
+      if let value = record.values[property.description], value != .null { count += 1 }
+    }
+    return count
+  }
+
+  /// The losses, those that an entity only inherits counted with the entity that declares them.
+  var losses: [VerificationReport.Loss] {
+    let filtered = counts.keys.filter { $0.kind == .filteredRecords }.sorted {
+      $0.sourceEntityName < $1.sourceEntityName
+    }
+    let kept = step.mapping.losses.withoutInherited() + filtered
+    return kept.map { loss in
+      let whole = (step.mapping.losses + filtered).filter { other in
+        other.kind == loss.kind && other.property == loss.property
+          && (other == loss || other.declaringEntityName == loss.sourceEntityName)
+      }
+      return VerificationReport.Loss(
+        step: step.name, kind: loss.kind, entity: loss.sourceEntityName, property: loss.property?.description,
+        text: loss.text, count: whole.reduce(0) { $0 + (counts[$1] ?? 0) })
+    }
+  }
+}

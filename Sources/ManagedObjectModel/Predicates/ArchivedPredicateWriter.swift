@@ -1,0 +1,167 @@
+package import Platform
+
+/// Adds expressions and predicates to an archive, in the form that Core Data archives them.
+///
+/// The forms of key paths, functions, constants and of `<`, `==` and `CONTAINS` comparisons were taken from real stores;
+/// those of the other operators follow the same pattern and are unverified.
+package enum ArchivedPredicateWriter {
+  private static let expressionClasses = ["NSExpression", "NSObject"]
+
+  /// Adds an expression; null for what was not read.
+  package static func add(_ expression: ModelExpression, to archive: inout KeyedArchiveWriter)
+    -> KeyedArchiveWriter.Reference
+  {
+    switch expression {
+    case .constant(let constant):
+      let value = add(constant, to: &archive)
+      return object("NSConstantValueExpression", 0, ["NSConstantValue": value.value], &archive)
+    case .selfObject: return object("NSSelfExpression", 1, [:], &archive)
+    case .variable(let name):
+      return object("NSVariableExpression", 2, ["NSVariable": archive.string(name).value], &archive)
+    case .keyPath(let path): return keyPath(path, of: .selfObject, type: 3, &archive)
+    case .keyPathOf(let base, let path): return keyPath(path, of: base, type: 4, &archive)
+    case .function(let selector, let arguments):
+      let className = archive.string("_NSPredicateUtilities")
+      let utilities = object(
+        "NSConstantValueExpression", 0, ["NSConstantValueClassName": className.value], &archive)
+      return function(selector, of: utilities, arguments, &archive)
+    case .method(let target, let selector, let arguments):
+      return function(selector, of: add(target, to: &archive), arguments, &archive)
+    case .aggregate(let elements):
+      var references: [KeyedArchiveWriter.Reference] = []
+      for element in elements { references.append(add(element, to: &archive)) }
+      let list = archive.array(references)
+      return object("NSAggregateExpression", 14, ["NSCollection": list.value], &archive)
+    case .conditional(let predicate, let first, let second):
+      let condition = add(predicate, to: &archive)
+      let (yes, no) = (add(first, to: &archive), add(second, to: &archive))
+      return object(
+        "NSTernaryExpression", 20,
+        ["NSPredicate": condition.value, "NSTrueExpression": yes.value, "NSFalseExpression": no.value], &archive)
+    case .fetch(let request, let context, let isCountOnly):
+      let (wanted, place) = (add(request, to: &archive), add(context, to: &archive))
+      return object(
+        "NSFetchRequestExpression", 50,
+        [
+          "NSFRExpression": wanted.value, "NSMOCExpression": place.value, "NSCountOnlyFlag": .boolean(isCountOnly),
+        ], &archive)
+    case .opaque: return .null
+    }
+  }
+
+  /// Adds a predicate; null for what was not read.
+  package static func add(_ predicate: ModelPredicate, to archive: inout KeyedArchiveWriter)
+    -> KeyedArchiveWriter.Reference
+  {
+    switch predicate {
+    case .comparison(let left, let comparison, let right, let modifier, let options):
+      let leftSide = add(left, to: &archive)
+      let rightSide = add(right, to: &archive)
+      let sign = add(comparison, modifier, options, to: &archive)
+      return archive.add(
+        classes: ["NSComparisonPredicate", "NSPredicate", "NSObject"],
+        [
+          "NSLeftExpression": leftSide.value, "NSRightExpression": rightSide.value, "NSPredicateOperator": sign.value,
+        ])
+    case .and(let parts): return compound(1, parts, &archive)
+    case .or(let parts): return compound(2, parts, &archive)
+    case .not(let part): return compound(0, [part], &archive)
+    case .always(let value):
+      return archive.add(classes: [value ? "NSTruePredicate" : "NSFalsePredicate", "NSPredicate", "NSObject"], [:])
+    case .opaque: return .null
+    }
+  }
+
+  private static func object(
+    _ name: String, _ type: Int64, _ fields: [String: PropertyList], _ archive: inout KeyedArchiveWriter
+  ) -> KeyedArchiveWriter.Reference {
+    var fields = fields
+    fields["NSExpressionType"] = .integer(type)
+    return archive.add(classes: [name] + expressionClasses, fields)
+  }
+
+  private static func keyPath(
+    _ path: String, of base: ModelExpression, type: Int64, _ archive: inout KeyedArchiveWriter
+  ) -> KeyedArchiveWriter.Reference {
+    let operand = add(base, to: &archive)
+    let specifier = object(
+      "NSKeyPathSpecifierExpression", 10, ["NSKeyPath": archive.string(path).value], &archive)
+    let arguments = archive.array([specifier], isMutable: true)
+    let isSingleKey = base == .selfObject && !path.contains(".")
+    let selector = archive.string(isSingleKey ? "valueForKey:" : "valueForKeyPath:")
+    return archive.add(
+      classes: ["NSKeyPathExpression", "NSFunctionExpression"] + expressionClasses,
+      [
+        "NSExpressionType": .integer(type), "NSOperand": operand.value, "NSSelectorName": selector.value,
+        "NSArguments": arguments.value,
+      ])
+  }
+
+  private static func function(
+    _ selector: String, of operand: KeyedArchiveWriter.Reference, _ arguments: [ModelExpression],
+    _ archive: inout KeyedArchiveWriter
+  ) -> KeyedArchiveWriter.Reference {
+    var references: [KeyedArchiveWriter.Reference] = []
+    for argument in arguments { references.append(add(argument, to: &archive)) }
+    let list = archive.array(references)
+    let name = archive.string(selector)
+    return object(
+      "NSFunctionExpression", 4,
+      ["NSOperand": operand.value, "NSSelectorName": name.value, "NSArguments": list.value], &archive)
+  }
+
+  private static func compound(
+    _ type: Int64, _ parts: [ModelPredicate], _ archive: inout KeyedArchiveWriter
+  ) -> KeyedArchiveWriter.Reference {
+    var references: [KeyedArchiveWriter.Reference] = []
+    for part in parts { references.append(add(part, to: &archive)) }
+    let list = archive.array(references)
+    return archive.add(
+      classes: ["NSCompoundPredicate", "NSPredicate", "NSObject"],
+      ["NSCompoundPredicateType": .integer(type), "NSSubpredicates": list.value])
+  }
+
+  private static func add(
+    _ constant: ModelExpression.Constant, to archive: inout KeyedArchiveWriter
+  ) -> KeyedArchiveWriter.Reference {
+    switch constant {
+    case .null, .opaque: .null
+    case .boolean(let value): archive.value(.boolean(value))
+    case .integer(let value): archive.value(.integer(value))
+    case .real(let value): archive.value(.real(value))
+    case .decimal(let digits): ArchivedValues.add(.decimal(digits), to: &archive)
+    case .string(let text): archive.string(text)
+    case .date(let seconds): ArchivedValues.add(.date(seconds), to: &archive)
+    }
+  }
+
+  private static func add(
+    _ comparison: ModelPredicate.Comparison, _ modifier: ModelPredicate.Modifier, _ options: Int,
+    to archive: inout KeyedArchiveWriter
+  ) -> KeyedArchiveWriter.Reference {
+    var fields: [String: PropertyList] = [
+      "NSOperatorType": .integer(Int64(comparison.rawValue)), "NSModifier": .integer(Int64(modifier.rawValue)),
+    ]
+    let name: String
+    switch comparison {
+    case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+      name = "NSComparisonPredicateOperator"
+      fields["NSOptions"] = .integer(Int64(options))
+      fields["NSVariant"] = .integer(Int64(comparison.rawValue))
+    case .equal, .notEqual:
+      name = "NSEqualityPredicateOperator"
+      fields["NSOptions"] = .integer(Int64(options))
+      fields["NSNegate"] = .boolean(comparison == .notEqual)
+    case .matches: name = "NSMatchingPredicateOperator"
+    case .like: name = "NSLikePredicateOperator"
+    case .beginsWith, .endsWith: name = "NSSubstringPredicateOperator"
+    case .isIn, .contains: name = "NSInPredicateOperator"
+    case .between: name = "NSBetweenPredicateOperator"
+    }
+    if fields["NSOptions"] == nil, comparison != .between { fields["NSFlags"] = .integer(Int64(options)) }
+    if comparison == .beginsWith || comparison == .endsWith {
+      fields["NSSubstringPosition"] = .integer(comparison == .beginsWith ? 0 : 1)
+    }
+    return archive.add(classes: [name, "NSPredicateOperator", "NSObject"], fields)
+  }
+}

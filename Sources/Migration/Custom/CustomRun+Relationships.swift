@@ -1,0 +1,291 @@
+internal import GRDB
+import ManagedObjectModel
+internal import PersistentStore
+
+/// The pairs of records that a relationship of the destination connects, as the parts of a query.
+struct CustomPairs {
+  /// The primary keys of the record that has the relationship and of the one that it leads to.
+  var own = "d1.Z_PK"
+  var target = "d2.Z_PK"
+
+  /// The entity numbers of both.
+  var ownEntity = "d1.Z_ENT"
+  var targetEntity = "d2.Z_ENT"
+
+  /// The place of the own record in the inverse, where the source has one.
+  var ownOrder: String?
+
+  /// The place of the other record in the relationship, where the source has one.
+  var targetOrder: String?
+
+  /// The tables, joined in the order in which they are to be read.
+  var from: String
+
+  var conditions: [String]
+
+  /// Whether each own record comes up once at most, so that no order is needed to choose one.
+  var isUnique = false
+
+  /// The same pairs, seen from the other side.
+  var reversed: CustomPairs {
+    CustomPairs(
+      own: target, target: own, ownEntity: targetEntity, targetEntity: ownEntity, ownOrder: targetOrder,
+      targetOrder: ownOrder, from: from, conditions: conditions)
+  }
+}
+
+extension CustomRun {
+  /// Connects the records of some routes, and those that their relationships lead to.
+  ///
+  /// What is connected already stays.
+  func fillRelationships(of owners: [CustomRoute]) throws {
+    for table in layout.destination.tables {
+      for column in table.columns {
+        switch column.role {
+        case .toOne(let key):
+          guard case .toOne(let name, let entityColumn, let orderColumn) = layout.destination.storage(of: key) else {
+            continue
+          }
+          var pairs = pairs(of: key, owners)
+          if let relationship = layout.relationship(key),
+            let inverse = layout.destinationSide.inverse(of: relationship)?.key, inverse != key
+          {
+            pairs += self.pairs(of: inverse, owners).map(\.reversed)
+          }
+          try fill(table.name, name, entityColumn, orderColumn, pairs)
+          try countDropped(pairs, of: key)
+        case .owner(let key):
+          guard case .toManyByColumn(_, let name, let orderColumn) = layout.destination.storage(of: key) else {
+            continue
+          }
+          try fill(table.name, name, nil, orderColumn, pairs(of: key, owners).map(\.reversed))
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
+          continue
+        }
+      }
+    }
+    for table in layout.destination.joinTables { try fill(table, owners) }
+  }
+
+  // MARK: Writing
+
+  /// A column that holds one record's key: each row gets the first pair it has, by the other's key.
+  private func fill(
+    _ table: String, _ column: String, _ entityColumn: String?, _ orderColumn: String?, _ pairs: [CustomPairs]
+  ) throws {
+    guard !pairs.isEmpty else { return }
+    try database.execute(sql: "DELETE FROM temp.LazaretPairs")
+    for pair in pairs {
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO temp.LazaretPairs (x, y, e, n) SELECT \(pair.own), \(pair.target), "
+          + "\(pair.targetEntity), \(pair.ownOrder ?? pair.own) FROM \(pair.from) "
+          + "WHERE \(pair.conditions.joined(separator: " AND "))\(pair.isUnique ? "" : " ORDER BY 1, 2")")
+    }
+    let name = SQLText.identifier(column)
+    let others = [(entityColumn, "p.e"), (orderColumn, "p.n")].compactMap { column, value in
+      column.map { ", \(SQLText.identifier($0)) = \(value)" }
+    }
+    try database.execute(
+      sql: "UPDATE main.\(SQLText.identifier(table)) AS t SET \(name) = p.y\(others.joined()) "
+        + "FROM temp.LazaretPairs AS p WHERE t.Z_PK = p.x AND t.\(name) IS NULL")
+  }
+
+  /// Counts the records that a relationship to one leads to no more, because another was chosen.
+  private func countDropped(_ pairs: [CustomPairs], of key: PropertyKey) throws {
+    // Both sides of a relationship have the same pairs.
+    let dropped =
+      try pairs.filter { !$0.isUnique }.map { pair in
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM (SELECT DISTINCT \(pair.own) AS own, \(pair.target) AS target FROM \(pair.from) "
+            + "WHERE \(pair.conditions.joined(separator: " AND "))) AS d JOIN temp.LazaretPairs AS p "
+            + "ON p.x = d.own AND p.y <> d.target") ?? 0
+      }.max() ?? 0
+    if dropped > 0 { droppedPairs[key] = dropped }
+  }
+
+  private func fill(_ table: JoinTableLayout, _ owners: [CustomRoute]) throws {
+    var pairs = pairs(of: table.relationship, owners)
+    if !table.isReflexive { pairs += self.pairs(of: table.inverse, owners).map(\.reversed) }
+    for pair in pairs {
+      var columns = [table.sourceColumn, table.destinationColumn]
+      var values = [pair.own, pair.target]
+      // A new order begins as that of the primary keys.
+      if let column = table.sourceOrderColumn {
+        columns.append(column)
+        values.append("coalesce(\(pair.ownOrder ?? "NULL"), \(pair.own))")
+      }
+      if let column = table.destinationOrderColumn {
+        columns.append(column)
+        values.append("coalesce(\(pair.targetOrder ?? "NULL"), \(pair.target))")
+      }
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO main.\(SQLText.identifier(table.name)) "
+          + "(\(columns.map(SQLText.identifier).joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) "
+          + "FROM \(pair.from) WHERE \(pair.conditions.joined(separator: " AND ")) ORDER BY 1, 2")
+    }
+  }
+
+  /// Of two to-one relationships that are each other's inverse, both must say the same.
+  func alignOneToOne() throws {
+    for table in layout.destination.tables {
+      for column in table.columns {
+        guard case .toOne(let key) = column.role, let relationship = layout.relationship(key),
+          let inverse = layout.destinationSide.inverse(of: relationship), !inverse.relationship.isToMany,
+          case .toOne(let back, _, _) = layout.destination.storage(of: inverse.key),
+          let target = layout.destination.entity(named: relationship.destinationEntityName),
+          case .toOne(let name, let entityColumn, _) = layout.destination.storage(of: key)
+        else { continue }
+        let own = SQLText.identifier(name)
+        let rest = entityColumn.map { ", \(SQLText.identifier($0)) = NULL" } ?? ""
+        try database.execute(
+          sql: "UPDATE main.\(SQLText.identifier(table.name)) AS t SET \(own) = NULL\(rest) WHERE t.\(own) IS NOT NULL "
+            + "AND NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(target.tableName)) AS q "
+            + "WHERE q.Z_PK = t.\(own) AND q.\(SQLText.identifier(back)) = t.Z_PK)")
+      }
+    }
+  }
+
+  // MARK: Pairs
+
+  /// The pairs that the mappings of some routes give a relationship of the destination.
+  private func pairs(of key: PropertyKey, _ owners: [CustomRoute]) -> [CustomPairs] {
+    guard let relationship = layout.relationship(key), let holder = layout.destination.entity(named: key.entityName),
+      let wanted = layout.destination.entity(named: relationship.destinationEntityName)
+    else { return [] }
+    var groups: [(routes: [CustomRoute], value: PropertyMapping.Value)] = []
+    for route in owners {
+      // A policy may make records of several entities.
+      guard route.destination.map({ holder.numbers.contains($0.number) }) ?? true,
+        let value = route.mapping.propertyMapping(of: PropertyPath(key.name))?.value
+      else { continue }
+      switch value {
+      case .relationship, .destinations: break
+      case .copy, .convert, .externalize, .defaultValue, .null, .recompute, .inverse, .expression: continue
+      }
+      if route.isSetBased,
+        let index = groups.firstIndex(where: { group in
+          group.value == value && group.routes[0].isSetBased && group.routes[0].range == route.range
+        })
+      {
+        groups[index].routes.append(route)
+      } else {
+        groups.append(([route], value))
+      }
+    }
+    return groups.flatMap { pairs($0.routes, $0.value, holder, wanted) }
+  }
+
+  private func pairs(
+    _ owners: [CustomRoute], _ value: PropertyMapping.Value, _ holder: EntityLayout, _ wanted: EntityLayout
+  ) -> [CustomPairs] {
+    guard let first = owners.first, let source = first.source else { return [] }
+    var query: (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)
+    var targets: [CustomRoute]
+    switch value {
+    case .destinations(let name, of: .record):
+      query = (
+        CustomPairs(from: "old.\(SQLText.identifier(source.tableName)) AS s1", conditions: []), "s1.Z_PK", source, true
+      )
+      targets = step.routes.filter { $0.mapping.name == name }
+    case .destinations(let name, of: .relationship(let relationship)):
+      guard let found = sourcePairs(relationship, source) else { return [] }
+      query = found
+      targets = step.routes.filter { $0.mapping.name == name }
+    case .relationship(let relationship):
+      guard let found = sourcePairs(relationship, source) else { return [] }
+      query = found
+      targets = step.routes
+    case .copy, .convert, .externalize, .defaultValue, .null, .recompute, .inverse, .expression: return []
+    }
+    targets = targets.filter { route in
+      route.source.map { query.family.numbers.contains($0.number) } ?? false
+        && (!route.isSetBased || route.destination.map { wanted.numbers.contains($0.number) } ?? false)
+    }
+    // Ranges of one hierarchy lie one above the other, so that the first pair is that with the lowest key.
+    targets.sort { ($0.range ?? .max, $0.number) < ($1.range ?? .max, $1.number) }
+    query.pairs.conditions.append("s1.Z_ENT IN \(owners.compactMap { $0.source?.number }.sqlList)")
+    join(&query.pairs, first, source: "s1", key: "s1.Z_PK", as: "1", holder)
+    if !first.isSetBased {
+      query.pairs.from +=
+        " CROSS JOIN temp.LazaretMapped AS m ON m.root = \(rootNumber(holder)) AND m.destination = d1.Z_PK"
+    }
+    var result: [CustomPairs] = []
+    var known: [Int?] = []
+    for route in targets {
+      var pairs = query.pairs
+      if route.isSetBased {
+        // Routes with the same range differ in nothing but the entity they read.
+        guard !known.contains(route.range), let table = route.source?.tableName else { continue }
+        known.append(route.range)
+        let same = targets.filter { $0.isSetBased && $0.range == route.range }.compactMap { $0.source?.number }
+        pairs.from += " CROSS JOIN old.\(SQLText.identifier(table)) AS s2 ON s2.Z_PK = \(query.key)"
+        pairs.conditions.append("s2.Z_ENT IN \(same.sqlList)")
+      }
+      join(&pairs, route, source: "s2", key: query.key, as: "2", wanted)
+      pairs.isUnique = first.isSetBased && route.isSetBased && query.isUnique
+      result.append(pairs)
+    }
+    return result
+  }
+
+  /// Adds what a route made of a record of the source, under the name `d1` or `d2`.
+  private func join(
+    _ pairs: inout CustomPairs, _ route: CustomRoute, source: String, key: String, as suffix: String,
+    _ entity: EntityLayout
+  ) {
+    let table = SQLText.identifier(entity.tableName)
+    if route.isSetBased {
+      let offset = offset(of: route)
+      pairs.from +=
+        " CROSS JOIN main.\(table) AS d\(suffix) ON d\(suffix).Z_PK = \(source).Z_PK\(offset == 0 ? "" : " + \(offset)")"
+    } else {
+      pairs.from +=
+        " CROSS JOIN temp.LazaretAssociation AS a\(suffix) ON a\(suffix).route = \(route.number) "
+        + "AND a\(suffix).source = \(key) AND a\(suffix).root = \(rootNumber(entity)) "
+        + "CROSS JOIN main.\(table) AS d\(suffix) ON d\(suffix).Z_PK = a\(suffix).destination"
+    }
+    pairs.conditions.append(
+      "d\(suffix).Z_ENT BETWEEN \(entity.numbers.lowerBound) AND \(entity.numbers.upperBound)")
+  }
+
+  private func rootNumber(_ entity: EntityLayout) -> Int {
+    layout.destination.entity(named: entity.rootName)?.number ?? entity.number
+  }
+
+  /// The pairs of a relationship of the source: the row `s1` that has it, and the primary key it leads to.
+  private func sourcePairs(
+    _ name: String, _ source: EntityLayout
+  ) -> (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)? {
+    guard
+      let target = layout.sourceSide.properties[source.name]?.first(where: { $0.path == PropertyPath(name) })?
+        .relationship?.destinationEntityName,
+      let family = layout.source.entity(named: target), let storage = layout.source.storage(of: name, in: source.name)
+    else { return nil }
+    let own = "old.\(SQLText.identifier(source.tableName)) AS s1"
+    switch storage {
+    case .attribute: return nil
+    case .toOne(let column, _, let orderColumn):
+      let pairs = CustomPairs(
+        ownOrder: orderColumn.map { "s1.\(SQLText.identifier($0))" }, from: own, conditions: [])
+      return (pairs, "s1.\(SQLText.identifier(column))", family, true)
+    case .toManyByColumn(let table, let column, let orderColumn):
+      let pairs = CustomPairs(
+        targetOrder: orderColumn.map { "p.\(SQLText.identifier($0))" },
+        from: "old.\(SQLText.identifier(table)) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(SQLText.identifier(column))",
+        conditions: [])
+      return (pairs, "p.Z_PK", family, false)
+    case .toManyByJoinTable(let table, let ownColumn, let destinationColumn, let orderColumn):
+      let join = layout.source.joinTable(named: table)
+      let inverseOrder = join.flatMap {
+        ownColumn == $0.sourceColumn ? $0.sourceOrderColumn : $0.destinationOrderColumn
+      }
+      let pairs = CustomPairs(
+        ownOrder: inverseOrder.map { "p.\(SQLText.identifier($0))" },
+        targetOrder: orderColumn.map { "p.\(SQLText.identifier($0))" },
+        from: "old.\(SQLText.identifier(table)) AS p CROSS JOIN \(own) ON s1.Z_PK = p.\(SQLText.identifier(ownColumn))",
+        conditions: [])
+      return (pairs, "p.\(SQLText.identifier(destinationColumn))", family, false)
+    }
+  }
+}

@@ -1,0 +1,111 @@
+internal import GRDB
+internal import PersistentStore
+internal import Platform
+
+/// Lets SQLite compile expressions on empty tables of a source's model, so that errors come before any store is touched.
+struct ExpressionCompilation {
+  /// What stands before the names of the source's tables.
+  private static let schema = "old."
+
+  /// The columns of the source by the names of its model.
+  let paths: MappingPathResolver
+
+  private let queue: DatabaseQueue
+
+  /// Makes the tables, in memory.
+  init(_ layout: StoreLayout) throws(MigrationError) {
+    paths = MappingPathResolver(layout: layout, schema: Self.schema)
+    do {
+      queue = try DatabaseQueue()
+      try queue.inDatabase { database in
+        try StepConnection.addFunctions(to: database, referenceDate: 0)
+        try database.execute(sql: "ATTACH DATABASE ':memory:' AS old")
+        for table in layout.tables { try database.execute(sql: Self.placed(table.statement)) }
+        for table in layout.joinTables { try database.execute(sql: Self.placed(table.statement)) }
+        try database.execute(sql: "CREATE TABLE old.Z_METADATA (Z_VERSION INTEGER, Z_UUID VARCHAR, Z_PLIST BLOB)")
+      }
+    } catch {
+      throw MigrationError(database: error, path: nil)
+    }
+  }
+
+  private static func placed(_ statement: String) -> String {
+    "CREATE TABLE \(schema)" + statement.dropFirst("CREATE TABLE ".count)
+  }
+
+  /// Binds an expression in SQL and compiles what has become of it.
+  ///
+  /// - Throws: the problem, with its place in the text where it has one.
+  func bind(_ text: String, of entityName: String, place: String) throws(ExpressionProblem) -> BoundExpression {
+    let bound = try paths.bind(text, of: entityName, place: place)
+    guard let table = paths.layout.entity(named: entityName)?.tableName else { return bound }
+    do {
+      try queue.inDatabase { database in
+        _ = try database.makeStatement(
+          sql: "SELECT \(bound.sql) FROM \(Self.schema)\(SQLText.identifier(table)) AS o WHERE o.Z_ENT = 1")
+      }
+    } catch {
+      let message = (error as? DatabaseError)?.message ?? "an unforeseen failure"
+      // SQLite has one code for all that is wrong, `SQLITE_ERROR`; only its words tell what.
+      let isSyntax = ["syntax error", "incomplete input", "unrecognized token"].contains { message.contains($0) }
+      throw .compilation(isSyntax ? "a syntax error" : printable(message), at: bound.position(named: message))
+    }
+    return bound
+  }
+}
+
+extension BoundExpression {
+  /// The place of what SQLite names: `near "x": syntax error`, `wrong number of arguments to function abs()`; 0 where it
+  /// is not known.
+  fileprivate func position(named message: String) -> Int {
+    let isFunction = message.hasSuffix("()")
+    let name =
+      isFunction
+      ? message.dropLast(2).split(separator: " ").last : message.split(separator: "\"").dropFirst().first
+    let found = tokens.filter { $0.text.lowercased() == name?.lowercased() }
+    return found.count == 1 ? found[0].position : 0
+  }
+}
+
+/// An expression over a source entity's properties, as one over the columns of its table.
+struct BoundExpression {
+  /// The expression over the row `o`.
+  var sql: String
+
+  /// The attribute, where the expression is nothing but its name.
+  var attribute: PropertyPath?
+
+  /// The properties of the source entity that it reads, by their names and by the paths that begin with them.
+  var properties: Set<String>
+
+  /// The pieces that it was written in.
+  var tokens: [ExpressionToken]
+}
+
+extension MappingPathResolver {
+  /// Binds an expression in SQL.
+  ///
+  /// - Parameter place: what the value is for, such as `PersonToAddress.identifier`: no two places get the same
+  ///   identifiers.
+  func bind(_ text: String, of entityName: String, place: String) throws(ExpressionProblem) -> BoundExpression {
+    var parser = try SQLExpressionParser(text) { hasProperty($0, of: entityName) }
+    let expression: TypedExpression
+    do throws(ExpressionProblem) {
+      expression = try parser.expression()
+    } catch {
+      // A name that is not there is told before what is wrong behind it.
+      for reading in parser.readings { _ = try sql(reading, of: entityName, for: place) }
+      throw error
+    }
+    let properties = Set(parser.readings.flatMap { $0.path.prefix(1) + [$0.path.joined(separator: ".")] })
+    if case .reading(let reading) = expression.form, reading.function == nil,
+      let (path, sql) = attribute(reading.path, of: entityName)
+    {
+      return BoundExpression(sql: sql, attribute: path, properties: properties, tokens: parser.tokens)
+    }
+    let sql = try expression.sql { reading throws(ExpressionProblem) in
+      try self.sql(reading, of: entityName, for: place)
+    }
+    return BoundExpression(sql: "(\(sql))", attribute: nil, properties: properties, tokens: parser.tokens)
+  }
+}

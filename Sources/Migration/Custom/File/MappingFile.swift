@@ -1,0 +1,225 @@
+public import ManagedObjectModel
+public import Platform
+public import SystemPackage
+
+/// A mapping file: a custom mapping as JSON, for people with no compiler at hand.
+///
+/// The format is described in `Documentation/MAPPING_FILE.md` and in the JSON Schema beside it. What the file does not
+/// mention is inferred as usual.
+public struct MappingFile: Sendable {
+  /// The largest file that is read, in bytes.
+  static let sizeLimit = 4 << 20
+
+  /// The most entity mappings in a file.
+  static let entityLimit = 2000
+
+  /// One of the two versions that a file is for.
+  struct Version: Sendable, Hashable {
+    var name: String?
+    var checksum: String?
+    var hashes: [String: VersionHash]?
+  }
+
+  /// What becomes of what is not mentioned.
+  enum Rest: String, Sendable, CaseIterable {
+    /// It is inferred as usual.
+    case infer
+
+    /// Properties get their defaults, entities are removed.
+    case none
+  }
+
+  struct Entity: Sendable {
+    var name: String?
+    var source: String
+    var destination: String
+    var filter: String?
+    var policyClassName: String?
+    var userInfo: [String: String]
+    var rest: Rest
+
+    /// The values by the destination's property, with where they stand in the file.
+    var attributes: [(name: String, value: AttributeContent, place: String)]
+    var relationships: [(name: String, value: RelationshipContent, place: String)]
+
+    /// Where it stands in the file.
+    var place: String
+  }
+
+  /// What the value of an attribute is made of.
+  enum AttributeContent: Sendable, Hashable {
+    case sql(String)
+    case copy(String)
+    case constant(JSONTree)
+    case defaultValue
+    case null
+  }
+
+  /// What a relationship leads to.
+  enum RelationshipContent: Sendable, Hashable {
+    case relationship(String)
+    case madeBy(String, through: String?)
+    case inverse
+    case null
+  }
+
+  /// The file; nil for one that is not on a disk.
+  public let path: FilePath?
+
+  /// The name of the mapping: as the file says, else that of the file.
+  public let name: String?
+
+  let source: Version
+  let destination: Version
+  let rest: Rest
+  let entities: [Entity]
+
+  /// Entities of the source that nothing becomes of, with where they stand in the file.
+  let removed: [(name: String, place: String)]
+
+  /// The text as it was read.
+  private(set) var tree: JSONTree
+
+  /// Reads a mapping file from its bytes.
+  ///
+  /// - Throws: `mapping-invalid` with the line, the place in the file, what is wrong and what is allowed.
+  public init(bytes: [UInt8], path: FilePath? = nil) throws(MigrationError) {
+    guard bytes.count <= Self.sizeLimit else {
+      throw Self.invalid(path, "$", 1, "the file is larger than \(Self.sizeLimit) bytes")
+    }
+    let tree: JSONTree
+    do throws(JSONTreeReader.Problem) {
+      tree = try JSONTreeReader.read(bytes)
+    } catch {
+      throw Self.invalid(path, nil, error.line, printable(error.detail))
+    }
+    var reader = MappingFileReader(path: path)
+    let content = try reader.content(of: tree)
+    self.path = path
+    self.tree = tree
+    name = content.name ?? path?.stem
+    source = content.source
+    destination = content.destination
+    rest = content.rest
+    entities = content.entities
+    removed = content.removed
+  }
+
+  /// Reads a mapping file.
+  public init(contentsOf path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(MigrationError) {
+    let bytes = try wrapping(MigrationError.init) { () throws(FileError) in
+      try fileSystem.contents(of: path, limit: Self.sizeLimit)
+    }
+    try self.init(bytes: bytes, path: path)
+  }
+
+  /// Reads a mapping file and makes the mapping models of it that it describes for the versions of a bundle.
+  ///
+  /// - Throws: a file error, `mapping-invalid`, `mapping-stale`, `mapping-not-inferable` for what the file leaves to be
+  ///   inferred and cannot be, or `expression-unsupported` for a function that is not there.
+  public static func load(
+    _ path: FilePath, in bundle: ModelBundle, fileSystem: FileSystem = FileSystem()
+  ) throws(MigrationError) -> [MappingModel] {
+    [try MappingFile(contentsOf: path, in: fileSystem).mappingModel(in: bundle)]
+  }
+
+  /// The file with the version hashes of both models in it, so that it is noticed when either is changed afterwards.
+  ///
+  /// - Throws: as `mappingModel(in:)` does for versions.
+  public func sealed(in bundle: ModelBundle) throws(MigrationError) -> MappingFile {
+    var copy = tree
+    for (key, version) in [
+      ("source", try version(source, "source", in: bundle)),
+      ("destination", try version(destination, "destination", in: bundle)),
+    ] {
+      let hashes = version.versionHashes.ordered { precedesByCodeUnit($0.key, $1.key) }
+        .map { JSONTree.Member(key: $0.key, value: .text($0.value.hex)) }
+      copy[key] = JSONTree(
+        value: .object([
+          .init(key: "version", value: .text(version.name)), .init(key: "checksum", value: .text(version.checksum)),
+          .init(key: "entities", value: JSONTree(value: .object(hashes))),
+        ]))
+    }
+    return try MappingFile(bytes: Array(copy.text().utf8), path: path)
+  }
+
+  /// The text of the file: keys in their order, two spaces a level, a line break at the end.
+  public var text: String { tree.text() + "\n" }
+
+  static func invalid(
+    _ path: FilePath?, _ place: String?, _ line: Int, _ detail: String, hint: String? = nil
+  ) -> MigrationError {
+    MigrationError(
+      .mappingInvalid, operation: "read the mapping file", path: path,
+      detail: "line \(line)\(place.map { ", \(printable($0))" } ?? ""): \(detail)",
+      hint: hint ?? "Correct the file; its format is described in MAPPING_FILE.md.")
+  }
+}
+
+extension MappingFile {
+  /// The mapping model that the file describes.
+  ///
+  /// - Throws: `mapping-invalid`, `mapping-stale` where the version hashes in the file are not those of the versions,
+  ///   `mapping-not-inferable` for what the file leaves to be inferred and cannot be.
+  public func mappingModel(in bundle: ModelBundle) throws(MigrationError) -> MappingModel {
+    let from = try version(source, "source", in: bundle)
+    let to = try version(destination, "destination", in: bundle)
+    var builder = MappingFileBuilder(file: self, source: from.model, destination: to.model)
+    do throws(MigrationError) {
+      return try builder.model()
+    } catch {
+      var told = error
+      told.path = told.path ?? path
+      throw told
+    }
+  }
+
+  /// The version that one side of the file is for.
+  func version(_ wanted: Version, _ word: String, in bundle: ModelBundle) throws(MigrationError) -> ModelVersion {
+    var found = bundle.versions.filter { version in
+      (wanted.hashes.map { $0 == version.versionHashes } ?? true)
+        && (wanted.checksum.map { $0 == version.checksum } ?? true)
+    }
+    // Two versions may have the same hashes; then the name decides.
+    if let name = wanted.name,
+      found.contains(where: { $0.name == name }) || wanted.checksum == nil && wanted.hashes == nil
+    {
+      found = found.filter { $0.name == name }
+    }
+    if let version = found.last { return version }
+    if let name = wanted.name, bundle.version(named: name) == nil, wanted.checksum == nil, wanted.hashes == nil {
+      throw Self.invalid(
+        path, "$.\(word)", tree[word]?.line ?? 1, "the model has no version \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: bundle.versions.map(\.name), "versions"))
+    }
+    throw stale(wanted, word, bundle)
+  }
+
+  private func stale(_ wanted: Version, _ word: String, _ bundle: ModelBundle) -> MigrationError {
+    let named = wanted.name.flatMap { bundle.version(named: $0) }
+    var detail = "the \(word) of mapping \"\(printable(name ?? "without a name"))\" is of no version of the model"
+    if let hashes = wanted.hashes {
+      let nearest =
+        named
+        ?? bundle.versions.min { first, second in
+          UnusedMapping.differing(hashes, first.versionHashes).count
+            < UnusedMapping.differing(hashes, second.versionHashes).count
+        }
+      if let nearest {
+        let names = UnusedMapping.differing(hashes, nearest.versionHashes)
+        let shown = names.prefix(10).map(printable).joined(separator: ", ")
+        detail +=
+          "; version \(printable(nearest.name)) has other version hashes of "
+          + (names.isEmpty ? "no entity, but another checksum" : shown)
+          + (names.count > 10 ? " and \(names.count - 10) more" : "")
+      }
+    } else if let named {
+      detail += "; version \(printable(named.name)) has another checksum"
+    }
+    return MigrationError(
+      .mappingStale, operation: "read the mapping file", path: path, detail: detail,
+      hint: "Look through the mapping and correct it for the versions as they are now. Then delete \"checksum\" and "
+        + "\"entities\" of both versions in the file, and run `lazaret model seal`.",
+      entityName: nil)
+  }
+}

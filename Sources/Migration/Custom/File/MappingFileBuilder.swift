@@ -1,0 +1,314 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// Puts a mapping model together from a file and from what is inferred.
+struct MappingFileBuilder {
+  let file: MappingFile
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+
+  var mappings: [EntityMapping] = []
+  var conditions: [MigrationCondition] = []
+  var losses: [String: [Set<MigrationLoss>]] = [:]
+  var refusals: [MigrationRefusal] = []
+
+  mutating func model() throws(MigrationError) -> MappingModel {
+    try checkNames()
+    let inference = MappingInference(from: source, to: destination)
+    let base = InferenceBuilder(from: source, to: destination)
+    let pairs = file.entities.map { (destination: $0.destination, source: $0.source) }
+    if file.rest == .infer { takeInferred(inference) }
+    for entity in file.entities { try add(entity, base, pairs) }
+    try nameDestinations()
+    removeWhatIsLeft(inference)
+    for index in mappings.indices where mappings[index].kind != .remove && mappings[index].kind != .add {
+      try inheritGivenValues(index)
+    }
+    let remaining = try remainingLosses()
+    try refuseWhatIsLeft(inference)
+    let model = MappingModel(
+      name: file.name, origin: file.path.map { .mappingFile($0) } ?? .code, source: source, destination: destination,
+      entityMappings: mappings, conditions: conditions, losses: remaining)
+    do throws(MigrationError) {
+      try CustomStepCheck(layout: StepLayout(model)).run()
+    } catch {
+      throw placed(error)
+    }
+    return model
+  }
+
+  /// The same error with the file, the line and the place of the entity mapping that it is about.
+  private func placed(_ error: MigrationError) -> MigrationError {
+    let place = mappings.lazy.compactMap { mapping -> String? in
+      let own = CustomStepCheck.place(mapping, error.propertyName)
+      guard error.detail.hasPrefix("\(own): ") else { return nil }
+      let fitting = file.entities.filter {
+        $0.source == mapping.sourceEntityName && $0.destination == mapping.destinationEntityName
+      }
+      // A sub-entity has it of the mapping whose values it takes over.
+      let heir = file.entities.first { entity in
+        (entity.relationships.map(\.name) + entity.attributes.map(\.name)).contains(error.propertyName ?? "")
+      }
+      guard let entity = fitting.first(where: { $0.name == mapping.name }) ?? fitting.first ?? heir else { return nil }
+      let property = error.propertyName.map { name in
+        entity.relationships.contains { $0.name == name } ? ".relationships.\(name)" : ".attributes.\(name)"
+      }
+      return entity.place + (property ?? "")
+    }.first
+    guard let place else { return error }
+    return invalid(place, error.detail, hint: error.hint)
+  }
+
+  /// The line of a place such as `$.entities[0].attributes.age`; that of the entity mapping where there is no such place.
+  private func line(_ place: String) -> Int {
+    let digits = place.drop { $0 != "[" }.dropFirst().prefix { $0.isNumber }
+    guard case .array(let items)? = file.tree["entities"]?.value, let index = Int(digits), items.indices.contains(index)
+    else { return 1 }
+    let keys = place.drop { $0 != "]" }.dropFirst(2).split(separator: ".", maxSplits: 1).map(String.init)
+    guard let key = keys.first, let found = items[index][key] else { return items[index].line }
+    // The names of leaves have points in them.
+    return keys.count > 1 ? found[keys[1]]?.line ?? found.line : found.line
+  }
+
+  func invalid(_ at: String, _ detail: String, hint: String? = nil) -> MigrationError {
+    MappingFile.invalid(file.path, at, line(at), detail, hint: hint)
+  }
+
+  private func checkNames() throws(MigrationError) {
+    for entity in file.entities {
+      guard source.entities[entity.source] != nil else {
+        throw invalid(
+          "\(entity.place).source", "the source has no entity \"\(printable(entity.source))\"",
+          hint: NameSuggestion.hint(for: entity.source, among: Array(source.entities.keys), "entities of the source"))
+      }
+      guard destination.entities[entity.destination] != nil else {
+        throw invalid(
+          "\(entity.place).destination", "the destination has no entity \"\(printable(entity.destination))\"",
+          hint: NameSuggestion.hint(
+            for: entity.destination, among: Array(destination.entities.keys), "entities of the destination"))
+      }
+    }
+    for entity in file.entities {
+      guard let name = entity.name, name != entity.destination, destination.entities[name] != nil else { continue }
+      throw invalid(
+        "\(entity.place).name", "\"\(printable(name))\" is the name of another entity of the destination",
+        hint: "Give it a name of its own, such as \(printable(entity.source))To\(printable(entity.destination)).")
+    }
+    for (name, place) in file.removed where source.entities[name] == nil {
+      throw invalid(
+        place, "the source has no entity \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: Array(source.entities.keys), "entities of the source"))
+    }
+  }
+
+  // MARK: What is inferred
+
+  private mutating func takeInferred(_ inference: MappingInference) {
+    let given = Set(file.entities.map { [$0.source, $0.destination] })
+    let destinations = Set(file.entities.map(\.destination))
+    let removed = Set(file.removed.map(\.name))
+    var kept: Set<String> = []
+    for mapping in inference.mapping.entityMappings {
+      switch (mapping.sourceEntityName, mapping.destinationEntityName) {
+      case (let from?, let to?):
+        guard !given.contains([from, to]), !removed.contains(from) else { continue }
+        kept.insert(to)
+        mappings.append(mapping)
+        losses[from, default: []].append(Set(inference.mapping.losses.filter { $0.sourceEntityName == from }))
+      case (nil, let to?):
+        guard !destinations.contains(to) else { continue }
+        mappings.append(mapping)
+      default: continue
+      }
+    }
+    conditions = inference.mapping.conditions.filter { kept.contains($0.destinationEntityName) }
+  }
+
+  private mutating func removeWhatIsLeft(_ inference: MappingInference) {
+    let read = Set(mappings.compactMap(\.sourceEntityName))
+    for name in source.entities.keys.inCodeUnitOrder() where !read.contains(name) {
+      mappings.append(EntityMapping(name: "IEM_Remove_\(name)", kind: .remove, source: name, destination: nil))
+      if source.entities[name]?.isAbstract == false {
+        losses[name] = [[MigrationLoss(.removedEntity, source: name)]]
+      }
+    }
+    let made = Set(mappings.compactMap(\.destinationEntityName))
+    for name in destination.entities.keys.inCodeUnitOrder() where !made.contains(name) {
+      mappings.append(EntityMapping(name: "IEM_Add_\(name)", kind: .add, source: nil, destination: name))
+    }
+  }
+
+  private func refuseWhatIsLeft(_ inference: MappingInference) throws(MigrationError) {
+    let inferred = Set(mappings.filter { !$0.isCustom }.compactMap(\.destinationEntityName))
+    let touched = Set(file.entities.map { destination.rootName(of: $0.destination) })
+    var left = refusals
+    for refusal in inference.refusals where file.rest == .infer {
+      switch refusal.kind {
+      case .mergedHierarchies:
+        if !touched.contains(destination.rootName(of: refusal.entityName)) { left.append(refusal) }
+      case .disagreeingIdentifiers where refusal.property == nil, .ambiguousEntity, .losesEntity, .foreignTable:
+        if !file.entities.contains(where: { $0.source == refusal.entityName || $0.destination == refusal.entityName }) {
+          left.append(refusal)
+        }
+      case .disagreeingIdentifiers, .ambiguousProperty, .incompatibleTypes, .externalStorageOff, .toManyToOne,
+        .unsupportedExpression:
+        guard inferred.contains(refusal.entityName), let property = refusal.property else { continue }
+        // A value that the file gives an ancestor holds for the entity too.
+        let isGiven = mappings.contains { mapping in
+          mapping.destinationEntityName == refusal.entityName
+            && givenNames(for: mapping).contains(property.description)
+        }
+        if !isGiven { left.append(refusal) }
+      }
+    }
+    guard left.isEmpty else { throw MigrationError(refusals: left) }
+  }
+
+  // MARK: Sub-entities
+
+  /// The entity mapping of the file whose values an inferred one takes over: that of its nearest ancestor.
+  private func model(for mapping: EntityMapping) -> MappingFile.Entity? {
+    guard mapping.kind == .copy || mapping.kind == .transform, let to = mapping.destinationEntityName,
+      let from = mapping.sourceEntityName
+    else { return nil }
+    for ancestor in destination.lineage(of: to).dropFirst() {
+      let found = file.entities.filter { $0.destination == ancestor.name }
+      guard !found.isEmpty else { continue }
+      let lineage = Set(source.lineage(of: from).map(\.name))
+      return found.count == 1 && lineage.contains(found[0].source) ? found[0] : nil
+    }
+    return nil
+  }
+
+  private func givenNames(for mapping: EntityMapping) -> Set<String> {
+    guard let entity = model(for: mapping) else { return [] }
+    return Set(entity.attributes.map(\.name) + entity.relationships.map(\.name))
+  }
+
+  private mutating func inheritGivenValues(_ index: Int) throws(MigrationError) {
+    guard let entity = model(for: mappings[index]),
+      let parent = mappings.first(where: {
+        $0.kind == .custom && $0.sourceEntityName == entity.source && $0.destinationEntityName == entity.destination
+      })
+    else { return }
+    let given = givenNames(for: mappings[index])
+    for place in mappings[index].propertyMappings.indices {
+      let path = mappings[index].propertyMappings[place].destination
+      guard given.contains(path.description), let value = parent.propertyMapping(of: path) else { continue }
+      // What another mapping made of this very record exists for the entity itself only.
+      if case .destinations(_, of: .record) = value.value { continue }
+      mappings[index].propertyMappings[place] = value
+      mappings[index].kind = .custom
+    }
+    let name = mappings[index].destinationEntityName
+    conditions.removeAll {
+      $0.destinationEntityName == name && $0.destinationProperty.map { given.contains($0.description) } ?? false
+    }
+  }
+
+}
+
+extension MappingFileBuilder {
+  /// The properties that an expression reads; SQLite compiles it, so that what is wrong with it is told with its place.
+  private func properties(
+    _ text: String, of name: String, _ mapping: EntityMapping, _ property: PropertyPath?,
+    _ compilation: ExpressionCompilation
+  ) throws(MigrationError) -> Set<String> {
+    do throws(ExpressionProblem) {
+      return try compilation.bind(text, of: name, place: "").properties
+    } catch {
+      let entity = file.entities.first { entity in
+        entity.source == name
+          && (property == nil ? entity.filter == text : entity.attributes.contains { $0.value == .sql(text) })
+      }
+      let end = property.map { "attributes.\(printable($0.description))" } ?? "filter"
+      let at = "\(entity?.place ?? "$.entities").\(end)"
+      var told = invalid(at, error.words, hint: error.hint ?? "Correct the expression.")
+      if error.isUnsupported { told.kind = .expressionUnsupported }
+      told.entityName = mapping.destinationEntityName
+      told.propertyName = property?.description
+      throw told
+    }
+  }
+
+  /// What the mappings read, by entity of the source: the names of properties, and the paths that begin with them.
+  private func usedProperties() throws(MigrationError) -> [String: Set<String>] {
+    let compilation: ExpressionCompilation
+    do { compilation = try ExpressionCompilation(StoreLayout(source)) } catch {
+      throw MigrationError(database: error, path: file.path)
+    }
+    var used: [String: Set<String>] = [:]
+    for mapping in mappings {
+      guard let name = mapping.sourceEntityName else { continue }
+      if case .sql(let text)? = mapping.sourceFilter {
+        used[name, default: []].formUnion(try properties(text, of: name, mapping, nil, compilation))
+      }
+      for property in mapping.propertyMappings {
+        if let source = property.source { used[name, default: []].insert(source.description) }
+        guard case .expression(.sql(let text)) = property.value else { continue }
+        used[name, default: []].formUnion(try properties(text, of: name, mapping, property.destination, compilation))
+      }
+    }
+    return used
+  }
+
+  /// What is lost of each entity of the source: what no mapping that reads it makes use of.
+  func remainingLosses() throws(MigrationError) -> [MigrationLoss] {
+    let used = try usedProperties()
+    let side = InferenceSide(source)
+    // What a policy reads cannot be known.
+    let custom = Set(mappings.filter { $0.kind == .custom }.compactMap(\.sourceEntityName))
+      .subtracting(mappings.filter(\.needsPolicy).compactMap(\.sourceEntityName))
+    var result: Set<MigrationLoss> = []
+    for (name, lists) in losses {
+      guard var common = lists.first else { continue }
+      for list in lists.dropFirst() { common.formIntersection(list) }
+      result.formUnion(
+        common.filter { loss in
+          guard let path = loss.property else { return true }
+          guard let property = side.properties[name]?.first(where: { $0.path == path }) else {
+            return used[name]?.contains(path.description) != true
+          }
+          // An order is kept by nothing but the relationship itself.
+          return loss.kind == .relationshipOrder
+            ? used[name]?.contains(path.description) != true : !isUsed(property, of: name, used, side)
+        })
+    }
+    for name in custom {
+      for property in side.properties[name] ?? [] {
+        guard !isUsed(property, of: name, used, side),
+          !result.contains(where: { $0.sourceEntityName == name && $0.property == property.path })
+        else { continue }
+        result.insert(
+          MigrationLoss(
+            property.relationship == nil ? .removedAttribute : .removedRelationship, source: name,
+            declaredBy: property.declaringEntityName, property: property.path))
+      }
+    }
+    return result.ordered { first, second in
+      if first.sourceEntityName != second.sourceEntityName {
+        return precedesByCodeUnit(first.sourceEntityName, second.sourceEntityName)
+      }
+      return precedesByCodeUnit(first.property?.description ?? "", second.property?.description ?? "")
+    }
+  }
+
+  /// Whether the values of a property of an entity, or the pairs of a relationship, are made use of.
+  private func isUsed(
+    _ property: StoredProperty, of name: String, _ used: [String: Set<String>], _ side: InferenceSide
+  ) -> Bool {
+    if used[name]?.contains(property.path.description) == true { return true }
+    switch property.content {
+    // What a derived attribute held can be computed again.
+    case .attribute(let attribute): return attribute.isDerived
+    case .relationship(let relationship):
+      // Pairs arrive from the other side as well.
+      guard let inverse = side.inverse(of: relationship) else { return false }
+      return used.contains { entity, names in
+        names.contains(inverse.key.name) && side.isKind(entity, of: inverse.key.entityName)
+      }
+    }
+  }
+}

@@ -1,0 +1,212 @@
+internal import ManagedObjectModel
+internal import Platform
+internal import SystemPackage
+
+/// Reads the tree of a mapping file; whatever it does not know is refused, so that a slip of the pen is not passed over.
+struct MappingFileReader {
+  struct Content {
+    var name: String?
+    var source: MappingFile.Version
+    var destination: MappingFile.Version
+    var rest: MappingFile.Rest
+    var entities: [MappingFile.Entity]
+    var removed: [(name: String, place: String)]
+  }
+
+  /// The version of the format.
+  static let formatVersion = "1"
+
+  let path: FilePath?
+
+  private func problem(_ node: JSONTree, _ place: String, _ detail: String, hint: String? = nil) -> MigrationError {
+    MappingFile.invalid(path, place, node.line, detail, hint: hint)
+  }
+
+  mutating func content(of tree: JSONTree) throws(MigrationError) -> Content {
+    let members = try object(
+      tree, "$", ["$schema", "format", "name", "comment", "source", "destination", "rest", "entities", "remove"])
+    guard let format = members["format"] else {
+      throw problem(tree, "$", "the key \"format\" is missing", hint: "Write \"format\": \(Self.formatVersion).")
+    }
+    guard case .number(Self.formatVersion) = format.value else {
+      throw problem(
+        format, "$.format", "this is no format that is known", hint: "Write \"format\": \(Self.formatVersion).")
+    }
+    var entities: [MappingFile.Entity] = []
+    let rest = try rest(members["rest"], "$.rest", or: .infer)
+    for (index, node) in try list(members["entities"], "$.entities").enumerated() {
+      entities.append(try entity(node, "$.entities[\(index)]", rest))
+    }
+    var removed: [(name: String, place: String)] = []
+    for (index, node) in try list(members["remove"], "$.remove").enumerated() {
+      removed.append((try text(node, "$.remove[\(index)]"), "$.remove[\(index)]"))
+    }
+    guard !entities.isEmpty || !removed.isEmpty else {
+      throw problem(tree, "$", "there is neither an entity mapping in \"entities\" nor an entity in \"remove\"")
+    }
+    return Content(
+      name: try members["name"].map { node throws(MigrationError) in try text(node, "$.name") },
+      source: try version(members["source"], "$.source", tree),
+      destination: try version(members["destination"], "$.destination", tree), rest: rest, entities: entities,
+      removed: removed)
+  }
+
+  // MARK: Versions
+
+  private func version(
+    _ node: JSONTree?, _ place: String, _ root: JSONTree
+  ) throws(MigrationError) -> MappingFile.Version {
+    guard let node else {
+      throw problem(root, place, "it is missing", hint: "Name the version, as in \"source\": \"V1\".")
+    }
+    if case .string(let name) = node.value { return MappingFile.Version(name: name) }
+    let members = try object(node, place, ["version", "checksum", "entities"])
+    var version = MappingFile.Version()
+    if let name = members["version"] { version.name = try text(name, "\(place).version") }
+    if let checksum = members["checksum"] { version.checksum = try text(checksum, "\(place).checksum") }
+    if let entities = members["entities"] {
+      var hashes: [String: VersionHash] = [:]
+      for (name, value) in try object(entities, "\(place).entities", nil) {
+        guard case .string(let digits) = value.value, let hash = VersionHash(hex: digits) else {
+          throw problem(value, "\(place).entities.\(name)", "this is no version hash of 64 hexadecimal digits")
+        }
+        hashes[name] = hash
+      }
+      version.hashes = hashes
+    }
+    guard version.name != nil || version.checksum != nil || version.hashes != nil else {
+      throw problem(node, place, "it names no version", hint: "Give \"version\", \"checksum\" or \"entities\".")
+    }
+    return version
+  }
+
+  // MARK: Entities
+
+  private func entity(
+    _ node: JSONTree, _ place: String, _ rest: MappingFile.Rest
+  ) throws(MigrationError) -> MappingFile.Entity {
+    let members = try object(
+      node, place,
+      [
+        "name", "comment", "source", "destination", "filter", "attributes", "relationships", "policy", "userInfo",
+        "rest",
+      ])
+    func required(_ key: String) throws(MigrationError) -> String {
+      guard let value = members[key] else { throw problem(node, place, "the key \"\(key)\" is missing") }
+      return try text(value, "\(place).\(key)")
+    }
+    func optional(_ key: String) throws(MigrationError) -> String? {
+      guard let value = members[key] else { return nil }
+      return try text(value, "\(place).\(key)")
+    }
+    var entity = MappingFile.Entity(
+      name: try optional("name"), source: try required("source"), destination: try required("destination"),
+      filter: try optional("filter"), policyClassName: try optional("policy"), userInfo: [:],
+      rest: try self.rest(members["rest"], "\(place).rest", or: rest), attributes: [], relationships: [], place: place)
+    if let info = members["userInfo"] {
+      for (key, value) in try object(info, "\(place).userInfo", nil) {
+        entity.userInfo[key] = try text(value, "\(place).userInfo.\(key)")
+      }
+    }
+    for member in try list(of: members["attributes"], "\(place).attributes") {
+      let place = "\(place).attributes.\(member.key)"
+      entity.attributes.append((member.key, try attribute(member.value, place), place))
+    }
+    for member in try list(of: members["relationships"], "\(place).relationships") {
+      let place = "\(place).relationships.\(member.key)"
+      entity.relationships.append((member.key, try relationship(member.value, place), place))
+    }
+    return entity
+  }
+
+  /// The members of an object in their order; none where it is missing.
+  private func list(of node: JSONTree?, _ place: String) throws(MigrationError) -> [JSONTree.Member] {
+    guard let node else { return [] }
+    guard case .object(let members) = node.value else {
+      throw problem(node, place, "\(node.kindName) stands where an object is expected")
+    }
+    return members
+  }
+
+  private func attribute(_ node: JSONTree, _ place: String) throws(MigrationError) -> MappingFile.AttributeContent {
+    if case .string(let sql) = node.value { return .sql(sql) }
+    let allowed =
+      "Write an SQL expression as a text, or one of {\"sql\": …}, {\"copy\": …}, {\"constant\": …}, "
+      + "{\"default\": true}, {\"null\": true}."
+    guard case .object(let list) = node.value, list.count == 1, let only = list.first else {
+      throw problem(node, place, "\(node.kindName) stands where the value of an attribute is expected", hint: allowed)
+    }
+    switch only.key {
+    case "sql": return .sql(try text(only.value, "\(place).sql"))
+    case "copy": return .copy(try text(only.value, "\(place).copy"))
+    case "constant": return .constant(only.value)
+    case "default" where only.value.value == .boolean(true): return .defaultValue
+    case "null" where only.value.value == .boolean(true): return .null
+    default: throw problem(node, place, "\"\(printable(only.key))\" is no value of an attribute", hint: allowed)
+    }
+  }
+
+  private func relationship(
+    _ node: JSONTree, _ place: String
+  ) throws(MigrationError) -> MappingFile.RelationshipContent {
+    let allowed =
+      "Write the name of a relationship of the source as a text, or one of {\"copy\": …}, "
+      + "{\"madeBy\": …, \"through\": …}, {\"inverse\": true}, {\"null\": true}."
+    if case .string(let name) = node.value { return .relationship(name) }
+    let members = try object(node, place, ["copy", "madeBy", "through", "inverse", "null"], hint: allowed)
+    if let mapping = members["madeBy"], members.keys.allSatisfy({ $0 == "madeBy" || $0 == "through" }) {
+      let through = try members["through"].map { node throws(MigrationError) in try text(node, "\(place).through") }
+      return .madeBy(try text(mapping, "\(place).madeBy"), through: through)
+    }
+    if members.count == 1 {
+      if let copy = members["copy"] { return .relationship(try text(copy, "\(place).copy")) }
+      if members["inverse"]?.value == .boolean(true) { return .inverse }
+      if members["null"]?.value == .boolean(true) { return .null }
+    }
+    throw problem(node, place, "these keys do not make the value of a relationship", hint: allowed)
+  }
+
+  // MARK: Pieces
+
+  private func rest(
+    _ node: JSONTree?, _ place: String, or usual: MappingFile.Rest
+  ) throws(MigrationError) -> MappingFile.Rest {
+    guard let node else { return usual }
+    if case .string(let word) = node.value, let rest = MappingFile.Rest(rawValue: word) { return rest }
+    throw problem(node, place, "it must be \"infer\" or \"none\"")
+  }
+
+  private func list(_ node: JSONTree?, _ place: String) throws(MigrationError) -> [JSONTree] {
+    guard let node else { return [] }
+    guard case .array(let items) = node.value else {
+      throw problem(node, place, "\(node.kindName) stands where a list is expected")
+    }
+    guard items.count <= MappingFile.entityLimit else {
+      throw problem(node, place, "it has more than \(MappingFile.entityLimit) items")
+    }
+    return items
+  }
+
+  private func text(_ node: JSONTree, _ place: String) throws(MigrationError) -> String {
+    guard case .string(let text) = node.value, !text.isEmpty else {
+      throw problem(node, place, "\(node.kindName) stands where a text is expected that is not empty")
+    }
+    return text
+  }
+
+  private func object(
+    _ node: JSONTree, _ place: String, _ known: [String]?, hint: String? = nil
+  ) throws(MigrationError) -> [String: JSONTree] {
+    guard case .object(let members) = node.value else {
+      throw problem(node, place, "\(node.kindName) stands where an object is expected", hint: hint)
+    }
+    if let known {
+      for member in members where !known.contains(member.key) {
+        throw problem(
+          member.value, place, "there is no key \"\(printable(member.key))\" here",
+          hint: hint ?? NameSuggestion.hint(for: member.key, among: known, "keys"))
+      }
+    }
+    return Dictionary(members.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
+  }
+}

@@ -1,0 +1,262 @@
+internal import GRDB
+internal import ManagedObjectModel
+public import PersistentStore
+internal import Platform
+
+/// A relationship of an entity, with where it is stored.
+struct FoundRelationship {
+  let storage: PropertyStorage
+  let relationship: Relationship
+  let target: EntityLayout
+
+  /// The inverse, and where it is stored, where it has one.
+  let inverse: (relationship: Relationship, storage: PropertyStorage)?
+}
+
+extension RecordAccess {
+  private typealias Found = FoundRelationship
+
+  private func find(_ name: String, of entityName: String) throws -> Found {
+    if let known = relationships[[entityName, name]] { return known }
+    guard
+      let relationship = side.properties[entityName]?.first(where: { $0.path == PropertyPath(name) })?.relationship,
+      let storage = layout.storage(of: name, in: entityName),
+      let target = layout.entity(named: relationship.destinationEntityName)
+    else {
+      let known = side.properties[entityName]?.filter { $0.relationship != nil }.map(\.path.description) ?? []
+      throw MigrationError(
+        .policyFailed, operation: "carry out a custom step",
+        detail: "\(printable(entityName)) has no relationship \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: known, "relationships"), entityName: entityName, propertyName: name)
+    }
+    let inverse = side.inverse(of: relationship).flatMap { inverse in
+      layout.storage(of: inverse.key).map { (relationship: inverse.relationship, storage: $0) }
+    }
+    let found = Found(storage: storage, relationship: relationship, target: target, inverse: inverse)
+    relationships[[entityName, name]] = found
+    return found
+  }
+
+  /// The primary keys that a relationship leads to: in its order where it has one, else by key.
+  func destinationKeys(of name: String, from record: MigrationRecord) throws -> [Int64] {
+    try flush()
+    let database = try openDatabase()
+    let found = try find(name, of: record.entityName)
+    let sql: String
+    switch found.storage {
+    case .attribute: return []
+    case .toOne(let column, _, _):
+      let name = SQLText.identifier(column)
+      sql =
+        "SELECT \(name) FROM \(table(record.entityName)) WHERE Z_PK = ? AND typeof(\(name)) = 'integer'"
+    case .toManyByColumn(let table, let column, let order):
+      sql =
+        "SELECT Z_PK FROM \(schema)\(SQLText.identifier(table)) WHERE \(SQLText.identifier(column)) = ? "
+        + "ORDER BY \((order.map { [SQLText.identifier($0)] } ?? []).joined())\(order == nil ? "" : ", ")Z_PK"
+    case .toManyByJoinTable(let table, let own, let destination, let order):
+      let key = SQLText.identifier(destination)
+      sql =
+        "SELECT \(key) FROM \(schema)\(SQLText.identifier(table)) WHERE \(SQLText.identifier(own)) = ? "
+        + "AND typeof(\(key)) = 'integer' ORDER BY \(order.map { "\(SQLText.identifier($0)), " } ?? "")\(key)"
+    }
+    return try Int64.fetchAll(database.cachedStatement(sql: sql), arguments: [record.primaryKey])
+  }
+
+  /// The records that a relationship leads to.
+  func destinations(of name: String, from record: MigrationRecord) throws -> [MigrationRecord] {
+    let found = try find(name, of: record.entityName)
+    return try destinationKeys(of: name, from: record).compactMap {
+      try self.record(in: found.target.name, primaryKey: $0)
+    }
+  }
+
+  /// Lets a relationship lead to these records and to no others; the inverse follows.
+  func setDestinations(of name: String, from record: MigrationRecord, to others: [MigrationRecord]) throws {
+    guard !isReadOnly else {
+      throw Self.failure("relationships cannot be changed at this stage", entity: record.entityName, property: name)
+    }
+    let found = try find(name, of: record.entityName)
+    let wanted = Set(others.map(\.primaryKey))
+    for key in try destinationKeys(of: name, from: record) where !wanted.contains(key) {
+      try disconnect(record.id, found, key)
+    }
+    try connect(name, from: record, to: others, at: 0)
+  }
+
+  /// Lets a relationship lead to these records as well; of a to-one relationship the last counts.
+  func connect(_ name: String, from record: MigrationRecord, to others: [MigrationRecord], at start: Int? = nil) throws
+  {
+    guard !isReadOnly else {
+      throw Self.failure("relationships cannot be changed at this stage", entity: record.entityName, property: name)
+    }
+    try flush()
+    let found = try find(name, of: record.entityName)
+    var place = start ?? 0
+    if start == nil, found.relationship.isOrdered { place = try destinationKeys(of: name, from: record).count }
+    for other in others {
+      guard let entity = layout.entity(named: other.entityName), found.target.numbers.contains(entity.number),
+        other.records === self
+      else {
+        throw Self.failure(
+          "\(printable(record.entityName)).\(printable(name)) leads to \(printable(found.target.name)), and a record of "
+            + "\(other.records === self ? "" : "the other side's ")\(printable(other.entityName)) was given",
+          entity: record.entityName, property: name)
+      }
+      place += 1
+      try connect(record.id, found, other.id, place)
+    }
+  }
+
+  private func table(_ entityName: String) -> String {
+    schema + SQLText.identifier(layout.entity(named: entityName)?.tableName ?? "")
+  }
+
+  private func connect(_ own: MigrationRecord.ID, _ found: Found, _ other: MigrationRecord.ID, _ place: Int) throws {
+    switch found.storage {
+    case .attribute: return
+    case .toOne:
+      if case .toOne = found.inverse?.storage {
+        // One to one: the record that had either of them has none now.
+        try cutPartner(of: own, found.storage, other.entityName, found.inverse?.storage)
+        if let inverse = found.inverse { try cutPartner(of: other, inverse.storage, own.entityName, found.storage) }
+        if let inverse = found.inverse { try set(other, inverse.storage, own, nil) }
+      }
+      try set(
+        own, found.storage, other, found.inverse?.relationship.isOrdered == true ? Int(clamping: own.primaryKey) : nil)
+    case .toManyByColumn(let table, let column, let orderColumn):
+      var entityColumn: String?
+      if case .toOne(_, let name, _) = found.inverse?.storage { entityColumn = name }
+      try assign(
+        schema + SQLText.identifier(table), other.primaryKey,
+        [(column, own.primaryKey), (entityColumn, number(own)), (orderColumn, Int64(place))])
+    case .toManyByJoinTable(let name, let ownColumn, let destinationColumn, let orderColumn):
+      let join = layout.joinTable(named: name)
+      let inverseOrder = join.flatMap {
+        ownColumn == $0.sourceColumn ? $0.sourceOrderColumn : $0.destinationOrderColumn
+      }
+      var columns = [ownColumn, destinationColumn]
+      var values = [own.primaryKey, other.primaryKey]
+      if let orderColumn {
+        columns.append(orderColumn)
+        values.append(Int64(place))
+      }
+      if let inverseOrder {
+        columns.append(inverseOrder)
+        values.append(own.primaryKey)
+      }
+      try openDatabase().cachedStatement(
+        sql: "INSERT OR REPLACE INTO \(schema)\(SQLText.identifier(name)) "
+          + "(\(columns.map(SQLText.identifier).joined(separator: ", "))) "
+          + "VALUES (\(Array(repeating: "?", count: columns.count).joined(separator: ", ")))"
+      ).execute(arguments: StatementArguments(values))
+    }
+  }
+
+  private func disconnect(_ own: MigrationRecord.ID, _ found: Found, _ other: Int64) throws {
+    switch found.storage {
+    case .attribute: return
+    case .toOne:
+      try set(own, found.storage, nil, nil)
+      if let inverse = found.inverse, case .toOne = inverse.storage {
+        try set(.init(entityName: found.target.name, primaryKey: other), inverse.storage, nil, nil)
+      }
+    case .toManyByColumn(let table, let column, let orderColumn):
+      var entityColumn: String?
+      if case .toOne(_, let name, _) = found.inverse?.storage { entityColumn = name }
+      try assign(
+        schema + SQLText.identifier(table), other, [(column, nil), (entityColumn, nil), (orderColumn, nil)])
+    case .toManyByJoinTable(let name, let ownColumn, let destinationColumn, _):
+      try openDatabase().cachedStatement(
+        sql: "DELETE FROM \(schema)\(SQLText.identifier(name)) WHERE \(SQLText.identifier(ownColumn)) = ? "
+          + "AND \(SQLText.identifier(destinationColumn)) = ?"
+      ).execute(arguments: [own.primaryKey, other])
+    }
+  }
+
+  private func set(
+    _ own: MigrationRecord.ID, _ storage: PropertyStorage, _ other: MigrationRecord.ID?, _ place: Int?
+  ) throws {
+    guard case .toOne(let column, let entityColumn, let orderColumn) = storage else { return }
+    try assign(
+      table(own.entityName), own.primaryKey,
+      [(column, other?.primaryKey), (entityColumn, other.flatMap(number)), (orderColumn, place.map { Int64($0) })])
+  }
+
+  /// Lets the present partner of a record in a one-to-one relationship go.
+  private func cutPartner(
+    of own: MigrationRecord.ID, _ storage: PropertyStorage, _ partnerEntity: String, _ back: PropertyStorage?
+  ) throws {
+    guard case .toOne(let column, _, _) = storage, let back else { return }
+    let sql = "SELECT \(SQLText.identifier(column)) FROM \(table(own.entityName)) WHERE Z_PK = ?"
+    guard
+      let key = try Int64.fetchOne(openDatabase().cachedStatement(sql: sql), arguments: [own.primaryKey])
+    else { return }
+    try set(.init(entityName: partnerEntity, primaryKey: key), back, nil, nil)
+  }
+
+  private func number(_ id: MigrationRecord.ID) -> Int64? {
+    layout.entity(named: id.entityName).map { Int64($0.number) }
+  }
+
+  private func assign(_ table: String, _ key: Int64, _ values: [(column: String?, value: Int64?)]) throws {
+    let known = values.compactMap { entry in entry.column.map { (column: $0, value: entry.value) } }
+    try openDatabase().cachedStatement(
+      sql: "UPDATE \(table) SET \(known.map { "\(SQLText.identifier($0.column)) = ?" }.joined(separator: ", ")) "
+        + "WHERE Z_PK = ?"
+    ).execute(arguments: StatementArguments(known.map { $0.value.databaseValue } + [key.databaseValue]))
+  }
+}
+
+/// A record in a custom step: its values by the names of the model, without any class of the app.
+///
+/// Records of the source are read only. What is changed in a record of the destination is written when the stage's call
+/// returns, or earlier.
+public final class MigrationRecord {
+  /// What tells a record from all others of its side.
+  public struct ID: Sendable, Hashable {
+    /// The entity it is of.
+    public let entityName: String
+
+    /// Its primary key, unique in its hierarchy of entities.
+    public let primaryKey: Int64
+  }
+
+  /// What tells it from all others.
+  public let id: ID
+
+  /// The values of its attributes by name; those of composites by path (`place.latitude`).
+  public internal(set) var values: [String: RecordValue]
+
+  let records: RecordAccess
+  var isNew: Bool
+  var isDirty = false
+
+  init(_ id: ID, values: [String: RecordValue], in records: RecordAccess, isNew: Bool = false) {
+    self.id = id
+    self.values = values
+    self.records = records
+    self.isNew = isNew
+  }
+
+  /// The entity it is of.
+  public var entityName: String { id.entityName }
+
+  /// Its primary key, unique in its hierarchy of entities.
+  public var primaryKey: Int64 { id.primaryKey }
+
+  /// The value of an attribute; `null` for nil.
+  ///
+  /// A name that the entity does not have, and a change of a record of the source, make the step fail.
+  public subscript(name: String) -> RecordValue {
+    get {
+      if let value = values[name] { return value }
+      records.noteUnknown(name, of: entityName)
+      return .null
+    }
+    set {
+      guard records.allowsChange(of: name, in: entityName) else { return }
+      values[name] = newValue
+      records.noteChange(of: self)
+    }
+  }
+}

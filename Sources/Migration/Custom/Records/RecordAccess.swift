@@ -1,0 +1,258 @@
+internal import GRDB
+import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+
+/// The reading and writing of one side's records by name.
+///
+/// Changes are collected and written in groups; whatever reads writes them first.
+final class RecordAccess {
+  private static let limit = 500
+
+  let layout: StoreLayout
+  let side: InferenceSide
+
+  /// What stands before the names of tables: `main.` or `old.`.
+  let schema: String
+
+  /// Whether records can be changed.
+  var isReadOnly: Bool
+
+  /// Called with each record that has been inserted.
+  var whenInserted: (MigrationRecord.ID) -> Void = { _ in }
+
+  private let database: Database
+  private var isOpen = true
+  private var shapes: [String: RecordShape] = [:]
+  private var statements: [String: RecordStatements] = [:]
+
+  /// The relationships that have been looked up, by entity and name.
+  var relationships: [[String]: FoundRelationship] = [:]
+  private var changed: [MigrationRecord] = []
+  private var problem: MigrationError?
+
+  init(_ database: Database, _ layout: StoreLayout, _ side: InferenceSide, schema: String, isReadOnly: Bool) {
+    self.database = database
+    self.layout = layout
+    self.side = side
+    self.schema = schema
+    self.isReadOnly = isReadOnly
+  }
+
+  /// Ends it: later calls are refused, because the connection is gone.
+  func close() {
+    isOpen = false
+    changed = []
+  }
+
+  /// The connection, as long as the stage lasts.
+  func openDatabase() throws -> Database {
+    guard isOpen else { throw Self.failure("the records of a migration are used after its end") }
+    return database
+  }
+
+  static func failure(_ detail: String, entity: String? = nil, property: String? = nil) -> MigrationError {
+    MigrationError(
+      .policyFailed, operation: "carry out a custom step", detail: detail, entityName: entity, propertyName: property)
+  }
+
+  /// The attributes of an entity.
+  func shape(of entityName: String) throws -> RecordShape {
+    if let known = shapes[entityName] { return known }
+    guard let entity = layout.entity(named: entityName) else {
+      throw Self.failure("there is no entity \"\(printable(entityName))\"", entity: entityName)
+    }
+    let shape = RecordShape(entity, layout, side)
+    shapes[entityName] = shape
+    return shape
+  }
+
+  private func statements(of entityName: String) throws -> RecordStatements {
+    if let known = statements[entityName] { return known }
+    let made = RecordStatements(try shape(of: entityName), schema: schema)
+    statements[entityName] = made
+    return made
+  }
+
+  // MARK: Notes of records
+
+  func noteUnknown(_ name: String, of entityName: String) {
+    let known = side.properties[entityName]?.filter { $0.attribute != nil }.map(\.path.description) ?? []
+    problem =
+      problem
+      ?? MigrationError(
+        .policyFailed, operation: "carry out a custom step",
+        detail: "\(printable(entityName)) has no attribute \"\(printable(name))\"",
+        hint: NameSuggestion.hint(for: name, among: known, "attributes"), entityName: entityName, propertyName: name)
+  }
+
+  func allowsChange(of name: String, in entityName: String) -> Bool {
+    guard !isReadOnly else {
+      problem =
+        problem
+        ?? Self.failure("a record of \(printable(entityName)) is changed where it can only be read", entity: entityName)
+      return false
+    }
+    if side.properties[entityName]?.contains(where: { $0.path.description == name && $0.attribute != nil }) != true {
+      noteUnknown(name, of: entityName)
+      return false
+    }
+    return true
+  }
+
+  func noteChange(of record: MigrationRecord) {
+    guard !record.isDirty else { return }
+    record.isDirty = true
+    changed.append(record)
+  }
+
+  // MARK: Writing
+
+  /// Writes what has been changed, or says what was wrong with it.
+  func flush() throws {
+    if let problem { throw problem }
+    guard !changed.isEmpty else { return }
+    let records = changed
+    changed = []
+    for record in records { try write(record) }
+  }
+
+  /// Writes where many records wait.
+  func flushIfFull() throws {
+    if changed.count >= Self.limit || problem != nil { try flush() }
+  }
+
+  private func write(_ record: MigrationRecord) throws {
+    let database = try openDatabase()
+    let shape = try shape(of: record.entityName)
+    var values: [DatabaseValue] = []
+    for attribute in shape.attributes {
+      let value = record.values[attribute.name] ?? .null
+      guard let stored = attribute.stored(value) else {
+        throw Self.failure(
+          "a value that is no \(attribute.type.sourceName) was given to "
+            + "\(printable(record.entityName)).\(printable(attribute.name)); primary key: \(record.primaryKey)",
+          entity: record.entityName, property: attribute.name)
+      }
+      values.append(stored)
+    }
+    let statements = try statements(of: record.entityName)
+    if record.isNew {
+      try database.cachedStatement(sql: statements.insertion).executeWhole(
+        [record.primaryKey.databaseValue, shape.entity.number.databaseValue, 1.databaseValue] + values)
+      record.isNew = false
+      whenInserted(record.id)
+    } else if !values.isEmpty {
+      try database.cachedStatement(sql: statements.update).executeWhole(
+        values + [record.primaryKey.databaseValue])
+    }
+    record.isDirty = false
+  }
+
+  /// A new record with the defaults of its entity; it is written with the next changes.
+  func create(_ entityName: String, primaryKey: Int64, values: [String: RecordValue]? = nil) throws -> MigrationRecord {
+    guard !isReadOnly else { throw Self.failure("records cannot be made at this stage", entity: entityName) }
+    let shape = try shape(of: entityName)
+    guard side.entity(entityName)?.isAbstract == false else {
+      throw Self.failure("\(printable(entityName)) is abstract", entity: entityName)
+    }
+    let record = MigrationRecord(
+      .init(entityName: entityName, primaryKey: primaryKey), values: values ?? shape.defaults, in: self, isNew: true)
+    noteChange(of: record)
+    try flushIfFull()
+    return record
+  }
+
+  /// Deletes a record; whatever led to it leads nowhere.
+  func delete(_ record: MigrationRecord) throws {
+    guard !isReadOnly else { throw Self.failure("records cannot be deleted at this stage", entity: record.entityName) }
+    try flush()
+    let database = try openDatabase()
+    let shape = try shape(of: record.entityName)
+    for property in side.properties[record.entityName] ?? [] where property.relationship != nil {
+      try setDestinations(of: property.path.name, from: record, to: [])
+    }
+    try cutOneWayReferences(to: record, shape.entity, database)
+    try database.execute(
+      sql: "DELETE FROM \(schema)\(SQLText.identifier(shape.entity.tableName)) WHERE Z_PK = ?",
+      arguments: [record.primaryKey])
+  }
+
+  /// Relationships without an inverse that lead to a record.
+  private func cutOneWayReferences(to record: MigrationRecord, _ entity: EntityLayout, _ database: Database) throws {
+    for table in layout.tables {
+      for column in table.columns {
+        guard case .toOne(let key) = column.role,
+          let relationship = layout.model.entities[key.entityName]?.properties[key.name]?.relationship,
+          let target = layout.entity(named: relationship.destinationEntityName), target.numbers.contains(entity.number),
+          case .toOne(_, let entityColumn, _) = layout.storage(of: key)
+        else { continue }
+        let rest = entityColumn.map { ", \(SQLText.identifier($0)) = NULL" } ?? ""
+        try database.execute(
+          sql: "UPDATE \(schema)\(SQLText.identifier(table.name)) SET \(column.sqlName) = NULL\(rest) "
+            + "WHERE \(column.sqlName) = ?", arguments: [record.primaryKey])
+      }
+    }
+  }
+
+  // MARK: Reading
+
+  /// The record of an entity's hierarchy with a primary key.
+  func record(in entityName: String, primaryKey: Int64) throws -> MigrationRecord? {
+    try flush()
+    let shape = try shape(of: entityName)
+    guard
+      let row = try Row.fetchOne(
+        openDatabase().cachedStatement(sql: try statements(of: entityName).entityNumber), arguments: [primaryKey]),
+      let number = Int.fromDatabaseValue(row[0]), let entity = layout.entity(numbered: number),
+      entity.rootName == shape.entity.rootName
+    else { return nil }
+    return try records(of: entity.name, where: "o.Z_PK = ?", [primaryKey.databaseValue], limit: 1).first
+  }
+
+  /// The records of one entity, without those of its sub-entities, in the order of their primary keys.
+  func records(
+    of entityName: String, where condition: String, _ arguments: [DatabaseValue], limit: Int
+  ) throws -> [MigrationRecord] {
+    try flush()
+    let shape = try shape(of: entityName)
+    let statement = try openDatabase().cachedStatement(
+      sql: "\(try statements(of: entityName).selection) AND \(condition) ORDER BY o.Z_PK LIMIT \(limit)")
+    let rows = try Row.fetchCursor(statement, arguments: StatementArguments(arguments))
+    var result: [MigrationRecord] = []
+    while let row = try rows.next() {
+      let key: Int64 = row[0]
+      result.append(
+        MigrationRecord(.init(entityName: entityName, primaryKey: key), values: shape.values(row, from: 1), in: self))
+    }
+    return result
+  }
+}
+
+/// The SQL for the records of an entity, put together once.
+struct RecordStatements {
+  /// Inserts key, entity number, save count and all attributes.
+  let insertion: String
+
+  /// Sets all attributes of the record with the key that comes last.
+  let update: String
+
+  /// Selects key and attributes of the row `o`; more conditions can follow.
+  let selection: String
+
+  /// Selects the entity number by key.
+  let entityNumber: String
+
+  init(_ shape: RecordShape, schema: String) {
+    let table = schema + SQLText.identifier(shape.entity.tableName)
+    let columns = shape.attributes.map(\.column.sqlName)
+    insertion =
+      "INSERT INTO \(table) (\((["Z_PK", "Z_ENT", "Z_OPT"] + columns).joined(separator: ", "))) "
+      + "VALUES (\(Array(repeating: "?", count: columns.count + 3).joined(separator: ", ")))"
+    update = "UPDATE \(table) SET \(columns.map { "\($0) = ?" }.joined(separator: ", ")) WHERE Z_PK = ?"
+    selection =
+      "SELECT \((["o.Z_PK"] + columns.map { "o.\($0)" }).joined(separator: ", ")) FROM \(table) AS o "
+      + "WHERE o.Z_ENT = \(shape.entity.number)"
+    entityNumber = "SELECT Z_ENT FROM \(table) WHERE Z_PK = ?"
+  }
+}

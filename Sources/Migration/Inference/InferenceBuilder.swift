@@ -1,0 +1,308 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+
+/// Infers a mapping: first which entities and properties belong together, then what becomes of each.
+struct InferenceBuilder {
+  /// An entity of both models, with the properties of the source by what they become.
+  struct Pair {
+    let source: Entity
+    let destination: Entity
+
+    /// Whether the version hashes are equal, so that nothing of the records changes.
+    let isCopy: Bool
+
+    /// The property of the source for each property of the destination that has one.
+    var sources: [PropertyPath: StoredProperty]
+
+    /// The mapping's records exist at all, and may go on doing so.
+    var hasRecords: Bool { !source.isAbstract && !destination.isAbstract }
+  }
+
+  let source: InferenceSide
+  let destination: InferenceSide
+
+  /// The version hashes of both models.
+  let hashes: Hashes
+
+  /// The version hashes of the entities of two models.
+  struct Hashes {
+    let source: [String: VersionHash]
+    let destination: [String: VersionHash]
+  }
+
+  /// The entity of the destination that each entity of the source becomes.
+  var images: [String: String] = [:]
+
+  /// The entity of the source that each entity of the destination was.
+  var origins: [String: String] = [:]
+
+  /// The pairs by the name of the destination's entity.
+  private(set) var pairs: [String: Pair] = [:]
+
+  /// The relationship that a declared relationship of the destination was.
+  var relationshipSources: [PropertyKey: PropertyKey] = [:]
+
+  /// The declared relationships of the destination that a custom mapping fills from anything else.
+  var filledRelationships: Set<PropertyKey> = []
+
+  /// The declared relationships of the source that go on.
+  var continuedRelationships: Set<PropertyKey> = []
+
+  /// For each entity of the source: the places in the destination of what its concrete family becomes, sorted.
+  var familyImages: [String: (places: [Int], hasFamily: Bool)] = [:]
+
+  var mappings: [EntityMapping] = []
+  var conditions: [MigrationCondition] = []
+  var losses: [MigrationLoss] = []
+  private(set) var refusals: [MigrationRefusal] = []
+  private var refused: Set<[String]> = []
+
+  /// The versions between, through which renames are carried.
+  let chain: RenameChain
+
+  /// The renames that were carried on through versions between.
+  var carried: [CarriedRename] = []
+
+  /// The versions after the destination.
+  let later: [ManagedObjectModel]
+
+  /// What becomes of names that stand on both sides under different renaming identifiers.
+  let disagreement: NameDisagreement
+
+  /// Which renames are carried on.
+  var carrying: Carrying
+
+  /// What is carried on of renames from version to version.
+  enum Carrying {
+    case all, properties, nothing
+  }
+
+  init(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, through between: [ManagedObjectModel] = [],
+    before later: [ManagedObjectModel] = [], disagreement: NameDisagreement = .refuse,
+    carrying: Carrying = .nothing, hashes: Hashes? = nil
+  ) {
+    self.source = InferenceSide(source)
+    self.destination = InferenceSide(destination)
+    self.hashes = hashes ?? Hashes(source: source.versionHashes(), destination: destination.versionHashes())
+    chain = RenameChain(from: source, through: between, to: destination)
+    self.later = later
+    self.disagreement = disagreement
+    self.carrying = carrying
+  }
+
+  mutating func build() {
+    matchEntities()
+    if carrying == .all { carryEntities() }
+    settleDisagreeingEntities()
+    refuseMergedHierarchies()
+    for name in destination.names { matchProperties(of: name) }
+    for name in destination.names {
+      if let pair = pairs[name] { mapPair(pair) } else { mapAddition(name) }
+    }
+    for name in source.names where images[name] == nil {
+      mappings.append(EntityMapping(name: "IEM_Remove_\(name)", kind: .remove, source: name, destination: nil))
+      if source.entity(name)?.isAbstract == false { losses.append(MigrationLoss(.removedEntity, source: name)) }
+    }
+  }
+
+  /// Maps one entity of the destination from any entity of the source, as a mapping file says; all else is as inferred.
+  ///
+  /// - Parameter others: what else the file maps, for finding out where relationships lead.
+  mutating func map(
+    _ destinationName: String, from sourceName: String, others: [(destination: String, source: String)]
+  ) -> EntityMapping? {
+    matchEntities()
+    for other in others {
+      if origins[other.destination] == nil { origins[other.destination] = other.source }
+      if images[other.source] == nil { images[other.source] = other.destination }
+    }
+    origins[destinationName] = sourceName
+    if images[sourceName] == nil { images[sourceName] = destinationName }
+    for name in destination.names { matchProperties(of: name) }
+    // What other entities are refused for is none of this one's business.
+    refusals = refusals.filter { $0.entityName == destinationName && $0.property != nil }
+    guard let pair = pairs[destinationName] else { return nil }
+    mapPair(pair)
+    return mappings.first { $0.destinationEntityName == destinationName }
+  }
+
+  /// Notes a reason against the mapping, once for a property and not again for every entity that inherits it.
+  mutating func refuse(_ refusal: MigrationRefusal, source: StoredProperty? = nil, destination: StoredProperty? = nil) {
+    let key = [
+      refusal.kind.rawValue, source?.declaringEntityName ?? "", source?.path.description ?? "",
+      destination?.declaringEntityName ?? "", destination?.path.description ?? "",
+      source == nil && destination == nil ? refusal.entityName + "." + refusal.reason : "",
+    ]
+    guard refused.insert(key).inserted else { return }
+    refusals.append(refusal)
+  }
+
+  /// What has been noted against the mapping since the last time; it is forgotten.
+  mutating func takeRefusals() -> [MigrationRefusal] {
+    defer {
+      refusals = []
+      refused = []
+    }
+    return refusals
+  }
+
+  // MARK: Matching
+
+  private mutating func matchEntities() {
+    if hashes.source == hashes.destination {
+      // Nothing differs but what is not stored; whatever the identifiers say, every entity goes on as itself.
+      for name in source.names {
+        origins[name] = name
+        images[name] = name
+      }
+      return
+    }
+    let before = identified(source, "source")
+    let after = identified(destination, "destination")
+    for (identifier, name) in after {
+      guard let origin = before[identifier] else { continue }
+      origins[name] = origin
+      images[origin] = name
+    }
+  }
+
+  private mutating func identified(_ side: InferenceSide, _ word: String) -> [String: String] {
+    var result: [String: String] = [:]
+    for name in side.names.inCodeUnitOrder() {
+      guard let entity = side.entity(name) else { continue }
+      guard let other = result[entity.renamingIdentifier] else {
+        result[entity.renamingIdentifier] = name
+        continue
+      }
+      refuse(
+        MigrationRefusal(
+          .ambiguousEntity, entity: name,
+          reason: "Each \(word) entity must have a unique renaming identifier",
+          detail: """
+            entities "\(printable(other))" and "\(printable(name))" of the \(word) model both have the renaming \
+            identifier "\(printable(entity.renamingIdentifier))"
+            """,
+          wayRound: "Give one of them another renaming identifier."))
+    }
+    return result
+  }
+
+  private mutating func matchProperties(of name: String) {
+    guard let origin = origins[name], let before = source.entity(origin), let after = destination.entity(name) else {
+      return
+    }
+    let isCopy = hashes.source[origin] == hashes.destination[name]
+    var pair = Pair(source: before, destination: after, isCopy: isCopy, sources: [:])
+    var rest = source.properties[origin] ?? []
+    var wanted = destination.properties[name] ?? []
+    if isCopy {
+      // Equal hashes mean equal names; renaming identifiers do not count then, or swapped ones would swap the values.
+      let byName = Dictionary(
+        rest.map { ([$0.identity.isRelationship ? "r" : "a", $0.path.description], $0) },
+        uniquingKeysWith: { first, _ in first })
+      var taken: Set<PropertyPath> = []
+      for property in wanted {
+        let key = [property.identity.isRelationship ? "r" : "a", property.path.description]
+        if let found = byName[key] {
+          pair.sources[property.path] = found
+          taken.insert(found.path)
+        }
+      }
+      rest.removeAll { taken.contains($0.path) }
+      wanted.removeAll { pair.sources[$0.path] != nil }
+    }
+    let byIdentity = identified(rest, of: origin, "source", isChecked: !isCopy)
+    _ = identified(wanted, of: name, "destination", isChecked: !isCopy)
+    var taken: Set<PropertyPath> = []
+    for property in wanted {
+      guard let found = byIdentity[property.identity], taken.insert(found.path).inserted else { continue }
+      pair.sources[property.path] = found
+    }
+    if !isCopy {
+      carryProperties(&pair, rest.filter { !taken.contains($0.path) })
+      settleDisagreeingProperties(&pair)
+    }
+    for property in destination.properties[name] ?? [] where property.relationship != nil {
+      guard let found = pair.sources[property.path] else { continue }
+      if relationshipSources[property.key] == nil { relationshipSources[property.key] = found.key }
+      continuedRelationships.insert(found.key)
+    }
+    pairs[name] = pair
+  }
+
+  private mutating func identified(
+    _ properties: [StoredProperty], of entity: String, _ word: String, isChecked: Bool
+  ) -> [StoredProperty.Identity: StoredProperty] {
+    var result: [StoredProperty.Identity: StoredProperty] = [:]
+    var seen: [[String]: StoredProperty] = [:]
+    for property in properties {
+      if result[property.identity] == nil { result[property.identity] = property }
+      guard let other = seen[property.identity.identifiers] else {
+        seen[property.identity.identifiers] = property
+        continue
+      }
+      guard isChecked else { continue }
+      refuse(
+        MigrationRefusal(
+          .ambiguousProperty, entity: entity, property: property.path,
+          reason: "Each property must have a unique renaming identifier",
+          detail: """
+            properties "\(printable(other.path.description))" and "\(printable(property.path.description))" of entity \
+            "\(printable(entity))" of the \(word) model both have the renaming identifier \
+            "\(printable(property.identity.identifiers.joined(separator: ".")))"
+            """,
+          wayRound: "Give one of them another renaming identifier."),
+        source: other, destination: property)
+    }
+    return result
+  }
+
+  // MARK: Hierarchies
+
+  /// Entities without a common ancestor must not get one (section 5.2).
+  private mutating func refuseMergedHierarchies() {
+    var groups: [String: [String: String]] = [:]
+    for name in destination.names {
+      guard let origin = origins[name], let before = source.roots[origin], let after = destination.roots[name] else {
+        continue
+      }
+      // The first of a group is its topmost, because ancestors come first.
+      if groups[after]?[before] == nil { groups[after, default: [:]][before] = name }
+    }
+    for root in groups.keys.inCodeUnitOrder() {
+      guard let group = groups[root], group.count > 1 else { continue }
+      let home = origins[root].flatMap { source.roots[$0] } ?? group.keys.min(by: precedesByCodeUnit) ?? ""
+      let keeper = group[home] ?? root
+      for other in group.keys.inCodeUnitOrder() where other != home {
+        guard let moved = group[other] else { continue }
+        refuse(
+          MigrationRefusal(
+            .mergedHierarchies, entity: moved,
+            reason: "Entities that do not share a common parent in the source cannot share one in the destination",
+            detail: """
+              entities "\(printable(keeper))" and "\(printable(moved))" have no common ancestor in the source and get \
+              one in the destination, "\(printable(root))"
+              """,
+            wayRound: """
+              Put a version between the two that has a new entity below "\(printable(root))" beside \
+              "\(printable(moved))", copy the records over in a custom step, and remove the old entity in the version \
+              after it.
+              """))
+      }
+    }
+  }
+}
+
+/// What becomes of an entity or a property that is in both models under one name, while only its renaming identifiers
+/// disagree.
+enum NameDisagreement {
+  case refuse
+
+  /// It is removed and added anew, as Core Data does.
+  case remove
+
+  /// The name decides: for salvages, which keep what is there.
+  case match
+}

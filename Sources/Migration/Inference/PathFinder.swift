@@ -1,0 +1,344 @@
+internal import ManagedObjectModel
+internal import Platform
+
+/// Looks for the way from a store's model to a version.
+struct PathFinder {
+  /// Where a way begins, or has come to.
+  struct Place {
+    /// The version; nil for a model that is in no bundle.
+    let name: String?
+
+    let model: ManagedObjectModel
+    let hashes: [String: VersionHash]
+
+    /// The model that the store carries, where that is another one of the same hashes.
+    var carried: ManagedObjectModel?
+
+    init(_ version: ModelVersion, carried: ManagedObjectModel? = nil) {
+      name = version.name
+      model = version.model
+      hashes = version.versionHashes
+      self.carried = carried == version.model ? nil : carried
+    }
+
+    init(_ model: ManagedObjectModel, _ hashes: [String: VersionHash]) {
+      name = nil
+      self.model = model
+      self.hashes = hashes
+    }
+  }
+
+  let bundle: ModelBundle
+  let options: MigrationPath.Options
+
+  /// Whether versions between are walked where a step cannot be inferred.
+  private var mayWalk = true
+
+  /// Where the way goes through versions between.
+  private(set) var detours: [MigrationPath.Detour] = []
+
+  init(bundle: ModelBundle, options: MigrationPath.Options) {
+    self.bundle = bundle
+    self.options = options
+  }
+
+  func version(_ name: String) throws(MigrationError) -> ModelVersion {
+    guard let version = bundle.version(named: name) else {
+      throw MigrationError(
+        .unknownVersion, operation: "plan the migration", path: bundle.path,
+        detail: """
+          the model has no version "\(printable(name))"; it has \
+          \(bundle.versions.map { printable($0.name) }.joined(separator: ", "))
+          """)
+    }
+    return version
+  }
+
+  func start(_ source: MigrationPath.Source) throws(MigrationError) -> Place {
+    switch source {
+    case .version(let name): return Place(try version(name))
+    case .stored(let name, let model): return Place(try version(name), carried: model)
+    case .model(let model):
+      let hashes = model.versionHashes()
+      guard
+        let known = bundle.version(matching: hashes, identifiers: model.versionIdentifiers, cached: model)
+      else { return Place(model, hashes) }
+      return Place(known, carried: model)
+    }
+  }
+
+  /// Stops where the store is newer than the app.
+  func refuseNewer(_ version: ModelVersion) throws(MigrationError) {
+    guard bundle.isNewer(version, than: bundle.current) else { return }
+    let isKnown = bundle.order.relation(version.name, to: bundle.current.name) == .after
+    let surplus = version.model.surplus(over: [bundle.current.model]).prefix(5).map(printable).joined(separator: ", ")
+    if bundle.isUnlisted(version) {
+      throw MigrationError(
+        .newerModel, operation: "plan the migration", path: bundle.path,
+        detail: """
+          the store is of version "\(printable(version.name))", which is not among the versions whose order was given, \
+          and has what "\(printable(bundle.current.name))" lacks: \(surplus)
+          """,
+        hint: "Name that version where it belongs in the order; the store is left as it is.")
+    }
+    throw MigrationError(
+      isKnown ? .backwards : .newerModel, operation: "plan the migration", path: bundle.path,
+      detail: """
+        the store is of version "\(printable(version.name))", which is newer than "\(printable(bundle.current.name))"\
+        \(surplus.isEmpty ? "" : " and has what that lacks: \(surplus)")
+        """)
+  }
+
+  // MARK: The way
+
+  mutating func steps(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+    let stops = try options.via.map { name throws(MigrationError) in try version(name) }
+    // A store that is of the version already goes nowhere.
+    guard start.hashes != target.versionHashes else { return [] }
+    var steps: [MigrationStep] = []
+    var place = start
+    for stop in stops {
+      // A store that is past it already does not go back, unless the way leads back.
+      if let here = place.name, bundle.order.comes(here, after: stop.name),
+        !bundle.order.comes(here, after: target.name)
+      {
+        continue
+      }
+      steps += try part(from: place, to: stop)
+      if place.hashes != stop.versionHashes { place = Place(stop) }
+    }
+    return steps + (try part(from: place, to: target))
+  }
+
+  /// The way between two places that it has to come to.
+  private mutating func part(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+    // Core Data tells versions apart by nothing but their hashes.
+    guard start.hashes != target.versionHashes else { return [] }
+    if options.isDirect {
+      if let custom = custom(from: start.hashes, to: target) { return [step(from: start.name, to: target, custom)] }
+      return [try single(start, target)]
+    }
+    guard start.name != nil else { return try unknown(start, target) }
+    var steps: [MigrationStep] = []
+    var place = start
+    // Names and mappings may contradict each other; no version is come to twice.
+    var seen = [start.hashes]
+    while place.hashes != target.versionHashes {
+      let between = versions(from: place, to: target).filter { !seen.contains($0.versionHashes) }
+      if let (next, mapping) = customStep(from: place, between, target) {
+        steps.append(step(from: place.name, to: next, mapping))
+        place = Place(next)
+        seen.append(place.hashes)
+        continue
+      }
+      let stop = stageEnd(from: place, between + [target]) ?? nextStop(from: place, between, target)
+      steps += try inferred(place, stop)
+      place = Place(stop)
+      seen.append(place.hashes)
+    }
+    return steps
+  }
+
+  /// The versions between, oldest first, without those that a store is of already.
+  private func versions(from place: Place, to target: ModelVersion) -> [ModelVersion] {
+    guard let name = place.name else { return [] }
+    return bundle.order.names(from: name, to: target.name).compactMap { bundle.version(named: $0) }
+      .filter { $0.versionHashes != place.hashes && $0.versionHashes != target.versionHashes }
+  }
+
+  // MARK: Mappings and stages
+
+  private func custom(from hashes: [String: VersionHash], to version: ModelVersion) -> MappingModel? {
+    options.mappings.first { $0.fits(source: hashes, destination: version.versionHashes) }
+  }
+
+  /// The custom mapping from a version: the one to the next version, else the one that leads furthest.
+  private func customStep(
+    from place: Place, _ between: [ModelVersion], _ target: ModelVersion
+  ) -> (ModelVersion, MappingModel)? {
+    let all = between + [target]
+    for version in all.prefix(1) + all.dropFirst().reversed() {
+      if let found = custom(from: place.hashes, to: version) { return (version, found) }
+    }
+    return nil
+  }
+
+  /// The version that a stage leads to from just here.
+  private func stageEnd(from place: Place, _ versions: [ModelVersion]) -> ModelVersion? {
+    for stage in options.stages {
+      guard let source = stage.source, let destination = stage.destination, isNamed(place, source),
+        let found = versions.first(where: { $0.isNamed(destination) })
+      else { continue }
+      return found
+    }
+    return nil
+  }
+
+  private func isNamed(_ place: Place, _ text: String) -> Bool {
+    place.name == text || ManagedObjectModel.versionChecksum(of: place.hashes) == text
+  }
+
+  /// The first version between from which a mapping or a stage leads on, or that one leads to; else the target.
+  private func nextStop(from place: Place, _ between: [ModelVersion], _ target: ModelVersion) -> ModelVersion {
+    guard !options.mappings.isEmpty || !options.stages.isEmpty else { return target }
+    for version in between {
+      let later = versions(from: Place(version), to: target)
+      if customStep(from: Place(version), later, target) != nil { return version }
+      let isStage = options.stages.contains { stage in
+        [stage.source, stage.destination].contains { $0.map(version.isNamed) ?? false }
+      }
+      if isStage { return version }
+    }
+    return target
+  }
+
+  /// A step by a custom mapping, with the others that would do.
+  private func step(from source: String?, to destination: ModelVersion, _ custom: MappingModel) -> MigrationStep {
+    let others = options.mappings.filter {
+      $0 != custom && $0.fits(source: custom.sourceHashes, destination: custom.destinationHashes)
+    }
+    return MigrationStep(from: source, to: destination.name, mapping: custom, alternatives: others)
+  }
+
+  // MARK: Inferred steps
+
+  private var disagreement: NameDisagreement {
+    options.matchesNames ? .match : options.acceptsLosses ? .remove : .refuse
+  }
+
+  /// One inferred step with everything that stands in its way.
+  func inference(_ place: Place, _ target: ModelVersion, carried: Bool = false) -> InferredStep {
+    // A model that is in no bundle may be of any version before the target. Versions of equal hashes may differ in renaming
+    // identifiers.
+    let between = bundle.order.names(from: place.name, to: target.name).compactMap { bundle.version(named: $0)?.model }
+    let inference = MappingInference(
+      InferenceBuilder(
+        from: (carried ? place.carried : nil) ?? place.model, to: target.model, through: between,
+        before: bundle.versions(after: target).map(\.model), disagreement: disagreement, carrying: .all,
+        hashes: .init(source: place.hashes, destination: target.versionHashes)))
+    let step = MigrationStep(from: place.name, to: target.name, mapping: inference.mapping)
+    return InferredStep(
+      step: step,
+      refusals: inference.refusals.map { refusal in
+        var copy = refusal
+        copy.step = step.name
+        return copy
+      })
+  }
+
+  /// One step, by the version's own renaming identifiers, else by those of the model that the store carries.
+  private func settled(_ place: Place, _ target: ModelVersion) -> InferredStep {
+    let direct = inference(place, target)
+    guard place.carried != nil, direct.refusals.contains(where: \.preventsLoss) else { return direct }
+    let carried = inference(place, target, carried: true)
+    return carried.refusals.isEmpty ? carried : direct
+  }
+
+  private func single(_ place: Place, _ target: ModelVersion) throws(MigrationError) -> MigrationStep {
+    let direct = settled(place, target)
+    try refuse(direct.refusals)
+    return direct.step
+  }
+
+  /// One step where it can be inferred, else the way through versions between that loses least.
+  private mutating func inferred(_ place: Place, _ target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+    let direct = settled(place, target)
+    guard !direct.refusals.isEmpty else { return [direct.step] }
+    let walk = VersionWalk(
+      self, from: place, through: versions(from: place, to: target), to: target,
+      mayLose: direct.step.mapping.losses)
+    guard mayWalk, let found = walk.best() else {
+      try refuse(direct.refusals)
+      return [direct.step]
+    }
+    // A way on which more is lost is no way round a refusal that is to prevent a loss.
+    if direct.refusals.contains(where: \.preventsLoss), found.losses > 0 { try refuse(direct.refusals) }
+    detours.append(
+      MigrationPath.Detour(
+        step: direct.step.name, refusals: direct.refusals, losses: direct.step.mapping.losses.withoutInherited()))
+    return found.steps
+  }
+
+  /// The way from a model that the bundle lacks.
+  private mutating func unknown(_ start: Place, _ target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
+    if let custom = custom(from: start.hashes, to: target) { return [step(from: nil, to: target, custom)] }
+    let direct = inference(start, target)
+    if direct.refusals.isEmpty { return [direct.step] }
+    guard !options.isDirect else {
+      try refuse(direct.refusals)
+      return [direct.step]
+    }
+    let earlier = bundle.order.names(from: nil, to: target.name).compactMap { bundle.version(named: $0) }
+    mayWalk = false
+    defer { mayWalk = true }
+    for version in earlier.suffix(VersionWalk.limit).reversed() {
+      let first: MigrationStep
+      if let custom = custom(from: start.hashes, to: version) {
+        first = step(from: nil, to: version, custom)
+      } else {
+        let found = inference(start, version)
+        // A detour by which something is lost is no way round a refusal.
+        guard found.refusals.isEmpty, found.step.mapping.losses.isEmpty else { continue }
+        first = found.step
+      }
+      do throws(MigrationError) {
+        let steps = [first] + (try part(from: Place(version), to: target))
+        detours.append(
+          MigrationPath.Detour(
+            step: direct.step.name, refusals: direct.refusals, losses: direct.step.mapping.losses.withoutInherited()))
+        return steps
+      } catch {
+        // An older version may have a way that this one has not; if none has, the direct way's reasons are told.
+        continue
+      }
+    }
+    try refuse(direct.refusals)
+    return [direct.step]
+  }
+
+  private func refuse(_ refusals: [MigrationRefusal]) throws(MigrationError) {
+    guard let first = refusals.first else { return }
+    var error = MigrationError(refusals: refusals)
+    if error.path == nil { error.path = bundle.path }
+    throw first.step.map { error.told(step: $0) } ?? error
+  }
+}
+
+/// An inferred step and what stands in its way.
+struct InferredStep {
+  let step: MigrationStep
+  let refusals: [MigrationRefusal]
+}
+
+/// One step of a migration: from one version of a model to another.
+public struct MigrationStep: Sendable, Hashable {
+  /// The name of the version it starts from; nil for a model that is in no bundle, known from a store's cache.
+  public let sourceName: String?
+
+  /// The name of the version it leads to.
+  public let destinationName: String
+
+  /// The mapping: a custom one where one was given, else an inferred one.
+  public let mapping: MappingModel
+
+  /// Custom mappings between the same versions that were given as well and not chosen, in the order of their names.
+  public let alternatives: [MappingModel]
+
+  /// A step.
+  public init(
+    from sourceName: String?, to destinationName: String, mapping: MappingModel, alternatives: [MappingModel] = []
+  ) {
+    self.sourceName = sourceName
+    self.destinationName = destinationName
+    self.mapping = mapping
+    self.alternatives = alternatives
+  }
+
+  /// The step in words, such as `V1 → V2`.
+  public var name: String { Self.name(from: sourceName, to: destinationName) }
+
+  /// The name of a step between two versions.
+  static func name(from source: String?, to destination: String) -> String {
+    "\(source ?? "the store's model") → \(destination)"
+  }
+}

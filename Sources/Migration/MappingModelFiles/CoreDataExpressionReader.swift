@@ -1,0 +1,328 @@
+internal import ManagedObjectModel
+internal import Platform
+
+/// Reads Core Data's expressions over the properties of the source.
+///
+/// What SQL would do otherwise than `NSExpression` is refused: `lowercase:` beyond ASCII, diacritics, regular
+/// expressions, methods of the app's own classes.
+struct CoreDataExpressionReader {
+  let side: InferenceSide
+
+  /// The entity whose records the expression is about.
+  let entityName: String
+
+  /// Whether a key path without a variable is one of the record, as in filters.
+  var selfIsRecord = false
+
+  /// The properties that have been met.
+  private(set) var used: Set<PropertyPath> = []
+
+  init(_ side: InferenceSide, entity: String, selfIsRecord: Bool = false) {
+    self.side = side
+    entityName = entity
+    self.selfIsRecord = selfIsRecord
+  }
+
+  // MARK: Expressions
+
+  /// What an expression is in SQL's terms.
+  mutating func value(_ expression: ModelExpression) throws(ExpressionObstacle) -> TypedExpression {
+    let result = try unbounded(expression)
+    // Some functions write their argument several times; one inside of the other, they multiply.
+    guard result.sql.utf8.count <= Self.maximumLength else {
+      throw ExpressionObstacle("it becomes longer than \(Self.maximumLength) bytes")
+    }
+    return result
+  }
+
+  private static let maximumLength = 65_536
+
+  private mutating func unbounded(_ expression: ModelExpression) throws(ExpressionObstacle) -> TypedExpression {
+    if let path = path(of: expression) { return try attribute(path) }
+    switch expression {
+    case .constant(let constant): return try Self.constant(constant)
+    case .keyPath(let path): throw ExpressionObstacle("the key path \(printable(path)) does not begin with $source")
+    case .keyPathOf(let base, _):
+      throw ExpressionObstacle("it reads a property of \(printable(base.format))", in: base.format)
+    case .function(let selector, let arguments): return try function(selector, arguments)
+    case .method(let target, let selector, let arguments): return try method(target, selector, arguments)
+    case .conditional(let predicate, let first, let second):
+      let condition = try condition(predicate)
+      let (yes, no) = (try value(first), try value(second))
+      guard yes.type.agrees(with: no.type) else {
+        throw ExpressionObstacle("it gives now \(yes.type.word), now \(no.type.word)", in: "TERNARY")
+      }
+      return .series("CASE", "WHEN", condition, "THEN", yes, "ELSE", no, "END", type: yes.type.joined(with: no.type))
+    case .selfObject, .variable:
+      throw ExpressionObstacle("it stands for a whole record, not for a value", in: expression.format)
+    case .aggregate: throw ExpressionObstacle("a list stands where a value is needed", in: "{…}")
+    case .fetch: throw ExpressionObstacle("it fetches records", in: "FETCH")
+    case .opaque(let className): throw ExpressionObstacle("it is of the class \(printable(className))", in: className)
+    }
+  }
+
+  /// The key path from the record that an expression is; nil for every other expression.
+  func path(of expression: ModelExpression) -> String? {
+    switch expression {
+    case .keyPathOf(.variable("source"), let path): path
+    case .keyPath(let path) where selfIsRecord: path
+    case .keyPathOf(.selfObject, let path) where selfIsRecord: path
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      nil
+    }
+  }
+
+  static func constant(_ constant: ModelExpression.Constant) throws(ExpressionObstacle) -> TypedExpression {
+    let (value, type): (AttributeValue?, ValueType)
+    switch constant {
+    case .null: (value, type) = (nil, .null)
+    case .boolean(let flag): (value, type) = (.boolean(flag), .boolean)
+    case .integer(let number): (value, type) = (.integer(number), .integer)
+    case .real(let number):
+      guard number.isFinite else { throw ExpressionObstacle("it holds a number that is not finite") }
+      (value, type) = (.real(number), .real)
+    case .decimal(let digits): (value, type) = (.decimal(digits), .real)
+    case .string(let text): (value, type) = (.string(text), .text)
+    case .date(let seconds): (value, type) = (.date(seconds), .date)
+    case .opaque(let className):
+      throw ExpressionObstacle("it holds a constant of the class \(printable(className))", in: className)
+    }
+    return TypedExpression(.sign(value?.literal(isMarked: false) ?? "NULL"), type)
+  }
+
+  // MARK: Paths
+
+  /// A property at the end of a path.
+  struct Place {
+    var property: StoredProperty
+
+    /// The names on the way to it.
+    var names: [String]
+
+    /// The name of the to-many relationship that it leads through; nil for none.
+    var toMany: String?
+
+    /// What is read there, or what a function makes of it.
+    func reading(_ type: ValueType, by function: String? = nil) -> TypedExpression {
+      TypedExpression(.reading(.init(function: function, path: names)), type)
+    }
+  }
+
+  /// Follows a path; each but the last name must be that of a relationship or of a composite attribute.
+  ///
+  /// - Parameter isMany: whether one of the relationships before the last name may lead to many records.
+  mutating func place(_ path: String, isMany: Bool = false) throws(ExpressionObstacle) -> Place {
+    let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    guard names.count <= 8, !names.contains("") else {
+      throw ExpressionObstacle("the key path \(printable(path)) is damaged or has more than eight names")
+    }
+    var entity = entityName
+    var toMany: String?
+    for (index, name) in names.enumerated() {
+      guard !name.hasPrefix("@") else {
+        throw ExpressionObstacle("it uses the collection operator \(printable(name))", in: name)
+      }
+      let rest = Array(names[(index + 1)...])
+      let stored = side.properties[entity] ?? []
+      if let leaf = stored.first(where: { $0.path == PropertyPath(name, leaf: rest) }) {
+        if index == 0 { used.insert(leaf.path) }
+        return Place(property: leaf, names: names, toMany: toMany)
+      }
+      guard let next = stored.first(where: { $0.path == PropertyPath(name) })?.relationship else {
+        throw missing(name, of: entity)
+      }
+      if next.isToMany {
+        guard isMany, toMany == nil else {
+          throw ExpressionObstacle(
+            "the key path \(printable(path)) leads through the to-many relationship \(printable(name))")
+        }
+        toMany = name
+      }
+      if index == 0 { used.insert(PropertyPath(name)) }
+      entity = next.destinationEntityName
+    }
+    throw missing(names.last ?? "", of: entity)
+  }
+
+  private func missing(_ name: String, of entity: String) -> ExpressionObstacle {
+    let property = side.model.properties(of: entity)[name]?.property
+    let place = "\(printable(entity)).\(printable(name))"
+    if property == nil { return ExpressionObstacle("the source has no property \(place)") }
+    return ExpressionObstacle("the source does not store \(place)")
+  }
+
+  /// The value at the end of a path, or what a collection operator in it makes of many.
+  private mutating func attribute(_ path: String) throws(ExpressionObstacle) -> TypedExpression {
+    let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    if let index = names.firstIndex(where: { $0.hasPrefix("@") }) {
+      let before = names[..<index].joined(separator: ".")
+      let after = names[(index + 1)...].joined(separator: ".")
+      return try collected(names[index], before, after)
+    }
+    let place = try place(path)
+    guard let attribute = place.property.attribute else {
+      throw ExpressionObstacle("\(printable(path)) is a relationship, and a value is needed")
+    }
+    guard let type = ValueType(attribute.type), !place.property.isMarked else {
+      throw ExpressionObstacle("the values of \(printable(path)) can only be copied as they are")
+    }
+    return place.reading(type)
+  }
+
+  /// `cars.@count`, `cars.@sum.price`; the sum and the average of nothing are zero, as with Core Data.
+  private mutating func collected(
+    _ name: String, _ before: String, _ after: String
+  ) throws(ExpressionObstacle) -> TypedExpression {
+    if name == "@count", after.isEmpty { return try count(before) }
+    guard ["@sum", "@avg", "@min", "@max"].contains(name), !before.isEmpty, !after.isEmpty else {
+      throw ExpressionObstacle("it uses the collection operator \(printable(name))", in: name)
+    }
+    return try collected(String(name.dropFirst()), "\(before).\(after)")
+  }
+
+  /// What a function makes of the values at the end of a path through a to-many relationship.
+  mutating func collected(_ function: String, _ path: String) throws(ExpressionObstacle) -> TypedExpression {
+    let place = try place(path, isMany: true)
+    guard place.toMany != nil, let type = place.property.attribute.flatMap({ ValueType($0.type) }),
+      type.isNumber || type == .date
+    else {
+      throw ExpressionObstacle("\(printable(path)) does not lead to the numbers of many records", in: function)
+    }
+    let value = place.reading(type, by: function)
+    switch function {
+    case "sum": return .call("ifnull", value, "0", type: type == .boolean ? .integer : type)
+    case "avg": return .call("ifnull", value, "0.0", type: .real)
+    default: return value
+    }
+  }
+
+  /// How many records a to-many relationship leads to.
+  mutating func count(_ path: String) throws(ExpressionObstacle) -> TypedExpression {
+    let place = try place(path)
+    guard place.property.relationship?.isToMany == true else {
+      throw ExpressionObstacle("it counts something else than a to-many relationship", in: "count:")
+    }
+    return place.reading(.integer, by: "count")
+  }
+}
+
+extension CoreDataExpressionReader {
+  /// A predicate as a condition.
+  mutating func condition(_ predicate: ModelPredicate) throws(ExpressionObstacle) -> TypedExpression {
+    switch predicate {
+    case .always(let value): return value ? "1" : "0"
+    case .not(let part): return .series("NOT", .call("ifnull", try condition(part), "0"))
+    case .and(let parts): return try joined(parts, "AND", empty: "1")
+    case .or(let parts): return try joined(parts, "OR", empty: "0")
+    case .comparison(let left, let comparison, let right, let modifier, let options):
+      guard modifier == .direct else {
+        throw ExpressionObstacle("it compares the records of a relationship", in: modifier == .any ? "ANY" : "ALL")
+      }
+      return try self.comparison(left, comparison, right, options)
+    case .opaque(let className):
+      throw ExpressionObstacle("it holds a predicate of the class \(printable(className))", in: className)
+    }
+  }
+
+  private mutating func joined(
+    _ parts: [ModelPredicate], _ word: TypedExpression, empty: TypedExpression
+  ) throws(ExpressionObstacle) -> TypedExpression {
+    var conditions: [TypedExpression] = []
+    for part in parts { conditions += [word, try condition(part)] }
+    return conditions.isEmpty ? empty : .call("", TypedExpression(.series(Array(conditions.dropFirst()))))
+  }
+
+  private mutating func comparison(
+    _ left: ModelExpression, _ comparison: ModelPredicate.Comparison, _ right: ModelExpression, _ options: Int
+  ) throws(ExpressionObstacle) -> TypedExpression {
+    guard options & ~12 == 0 else {
+      throw ExpressionObstacle("it compares without regard to case or diacritics", in: "\(comparison.format)[cd]")
+    }
+    switch comparison {
+    case .equal: return try pair(left, "IS", right, comparison)
+    // A value that is nil is another one than every value that is not.
+    case .notEqual: return try pair(left, "IS NOT", right, comparison)
+    case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
+      return try pair(left, comparison.format, right, comparison)
+    case .beginsWith:
+      let (value, part) = (try text(left, comparison.format), try text(right, comparison.format))
+      return .series(.call("substr", value, "1", .call("length", part)), "=", part)
+    case .endsWith:
+      let (value, part) = (try text(left, comparison.format), try text(right, comparison.format))
+      let (whole, length) = (TypedExpression.call("length", value), TypedExpression.call("length", part))
+      let end = TypedExpression.call("substr", value, .series(whole, "-", length, "+", "1"))
+      return .call("", .series(whole, ">=", length, "AND", end, "=", part))
+    case .contains:
+      return .series(
+        .call("instr", try text(left, comparison.format), try text(right, comparison.format)), ">", "0")
+    case .like:
+      guard case .constant(.string(let pattern)) = right else {
+        throw ExpressionObstacle("its pattern is not written into it", in: "LIKE")
+      }
+      let value = try text(left, comparison.format)
+      return .series(value, "GLOB", try Self.constant(.string(pattern.replacing("[", with: "[[]"))))
+    case .isIn:
+      guard case .aggregate(let elements) = right else {
+        throw ExpressionObstacle("what it looks in is not a list", in: "IN")
+      }
+      let value = try value(left)
+      var list: [TypedExpression] = []
+      for element in elements { list.append(try agreeing(value, element, comparison)) }
+      return list.isEmpty ? "0" : .series(value, "IN", TypedExpression(.call("", list)))
+    case .between:
+      guard case .aggregate(let ends) = right, ends.count == 2 else {
+        throw ExpressionObstacle("it has not two ends", in: "BETWEEN")
+      }
+      let value = try value(left)
+      let (low, high) = (try agreeing(value, ends[0], comparison), try agreeing(value, ends[1], comparison))
+      return .series(value, "BETWEEN", low, "AND", high)
+    case .matches: throw ExpressionObstacle("it compares with a regular expression", in: "MATCHES")
+    }
+  }
+
+  private mutating func pair(
+    _ left: ModelExpression, _ sign: String, _ right: ModelExpression, _ comparison: ModelPredicate.Comparison
+  ) throws(ExpressionObstacle) -> TypedExpression {
+    if let known = try isNil(left, sign, right) { return known }
+    if let known = try isNil(right, sign, left) { return known }
+    let first = try value(left)
+    let second = try agreeing(first, right, comparison)
+    return .series(first, TypedExpression(.sign(sign)), second)
+  }
+
+  /// Whether an attribute is nil or a relationship leads nowhere; nil where it is not asked for.
+  private mutating func isNil(
+    _ side: ModelExpression, _ sign: String, _ other: ModelExpression
+  ) throws(ExpressionObstacle) -> TypedExpression? {
+    guard other == .constant(.null), sign.hasPrefix("IS"), let path = path(of: side), !path.contains("@") else {
+      return nil
+    }
+    let place = try place(path)
+    guard place.property.relationship?.isToMany == true else {
+      return .series(place.reading(.unknown), TypedExpression(.sign(sign)), "NULL")
+    }
+    return .series(place.reading(.integer, by: "count"), sign == "IS" ? "=" : ">", "0")
+  }
+
+  private mutating func agreeing(
+    _ first: TypedExpression, _ expression: ModelExpression, _ comparison: ModelPredicate.Comparison
+  ) throws(ExpressionObstacle) -> TypedExpression {
+    let second = try value(expression)
+    guard first.type.agrees(with: second.type) else {
+      throw ExpressionObstacle("it compares \(first.type.word) with \(second.type.word)", in: comparison.format)
+    }
+    return second
+  }
+}
+
+/// Why an expression of a mapping model cannot be written in SQL.
+struct ExpressionObstacle: Error {
+  /// The function, method or class that stands in the way; nil where it is a matter of types or names.
+  let function: String?
+
+  /// What exactly, in a plain phrase without a full stop.
+  let reason: String
+
+  init(_ reason: String, in function: String? = nil) { (self.function, self.reason) = (function, reason) }
+}

@@ -1,0 +1,236 @@
+internal import ManagedObjectModel
+internal import Platform
+
+extension MappingTranslation {
+  /// What the expression of a relationship asks the migration manager for.
+  private enum Request {
+    case nothing
+
+    /// The destinations of the records that a relationship of the source leads to.
+    case relationship(StoredProperty)
+
+    /// What a mapping made of the record itself, or of the records that a relationship leads to.
+    case destinations(EntityRecord, StoredProperty?)
+  }
+
+  /// Where a relationship gets its records from.
+  mutating func relationshipMapping(
+    _ property: StoredProperty, _ found: MappingModelFile.PropertyRecord?, _ record: EntityRecord,
+    _ pair: InferenceBuilder.Pair?
+  ) -> PropertyMapping {
+    guard let pair, let relationship = property.relationship else { return builder.newMapping(property) }
+    do throws(ExpressionObstacle) {
+      switch try request(property, found, record) {
+      case .nothing:
+        if !record.hasPolicy, pair.hasRecords { builder.addConditions(ofNew: property, pair) }
+        return builder.newMapping(property)
+      case .relationship(let origin): return take(origin, property, relationship, record, pair)
+      case .destinations(let other, let origin):
+        return try destinations(of: other, origin, property, relationship, record)
+      }
+    } catch {
+      return refused(property, error, Self.text(found), record)
+    }
+  }
+
+  private mutating func take(
+    _ origin: StoredProperty, _ property: StoredProperty, _ relationship: Relationship, _ record: EntityRecord,
+    _ pair: InferenceBuilder.Pair
+  ) -> PropertyMapping {
+    guard let old = origin.relationship else { return builder.newMapping(property) }
+    let mapping = builder.mapRelationship(origin, old, property, relationship, pair)
+    let refused = builder.takeRefusals()
+    guard !refused.isEmpty else { return mapping }
+    used[pair.source.name, default: []].insert(origin.path)
+    // Of several records the first is kept, and what is left out is counted when it has been made.
+    if !record.hasPolicy {
+      refusals += refused.filter { $0.kind != .toManyToOne }
+      return mapping
+    }
+    return PropertyMapping(property.path, .expression(.coreData("$source.\(origin.path)")))
+  }
+
+  private func destinations(
+    of other: EntityRecord, _ origin: StoredProperty?, _ property: StoredProperty, _ relationship: Relationship,
+    _ record: EntityRecord
+  ) throws(ExpressionObstacle) -> PropertyMapping {
+    guard let made = other.destinationName,
+      builder.destination.isKind(made, of: relationship.destinationEntityName)
+    else {
+      throw ExpressionObstacle(
+        """
+        mapping "\(printable(other.name))" makes no records of entity \
+        "\(printable(relationship.destinationEntityName))"
+        """)
+    }
+    let reference = origin.map { PropertyMapping.SourceReference.relationship($0.path.name) } ?? .record
+    return PropertyMapping(property.path, .destinations(mapping: other.name, of: reference))
+  }
+
+  // MARK: What is asked for
+
+  /// Notes which relationships of the destination are filled, so that their inverses are filled by them.
+  mutating func noteFilledRelationships(of record: EntityRecord) {
+    guard let source = record.sourceName, let destination = record.destinationName,
+      builder.source.entity(source) != nil
+    else { return }
+    for property in builder.destination.properties[destination] ?? [] where property.relationship != nil {
+      let found = record.relationships.first { $0.name == property.path.name }
+      // What is wrong with it is said when it is translated.
+      guard let request = try? request(property, found, record) else { continue }
+      switch request {
+      case .nothing: continue
+      case .relationship(let origin):
+        if builder.relationshipSources[property.key] == nil { builder.relationshipSources[property.key] = origin.key }
+        builder.continuedRelationships.insert(origin.key)
+      case .destinations(_, let origin):
+        builder.filledRelationships.insert(property.key)
+        if let origin { builder.continuedRelationships.insert(origin.key) }
+      }
+    }
+  }
+
+  private func request(
+    _ property: StoredProperty, _ found: MappingModelFile.PropertyRecord?, _ record: EntityRecord
+  ) throws(ExpressionObstacle) -> Request {
+    switch found?.value ?? .nothing {
+    case .nothing: return .nothing
+    case .unreadable(let what): throw ExpressionObstacle("it is \(what)")
+    case .generated:
+      guard let origin = sourceRelationship(property.path.name, record) else { return .nothing }
+      return generated(origin, property)
+    case .through(let mapping, let keyPath):
+      let origin = try sourceRelationship(ofKeyPath: keyPath ?? property.path.name, record)
+      guard let mapping else { return origin.map { generated($0, property) } ?? .nothing }
+      return try self.destinations(named: mapping, origin)
+    case .expression(let expression): return try request(expression, record)
+    }
+  }
+
+  private func request(
+    _ expression: ModelExpression, _ record: EntityRecord
+  ) throws(ExpressionObstacle) -> Request {
+    switch expression {
+    case .constant(.null): return .nothing
+    case .method(.variable("manager"), let selector, let arguments):
+      guard arguments.count == 2, case .constant(.string(let name)) = arguments[0] else { break }
+      switch selector {
+      case "destinationInstancesForEntityMappingNamed:sourceInstances:":
+        return try destinations(named: name, try reference(arguments[1], record))
+      case "destinationInstancesForSourceRelationshipNamed:sourceInstances:":
+        // The name is only looked at for the entity; the records come from the second argument.
+        guard let origin = try reference(arguments[1], record) else {
+          throw ExpressionObstacle("it names a relationship and gives the record itself", in: selector)
+        }
+        return .relationship(origin)
+      default: break
+      }
+    case .keyPathOf(.variable("source"), let path):
+      throw ExpressionObstacle("\(printable(path)) leads to records of the source, not to what has become of them")
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      break
+    }
+    throw ExpressionObstacle("it asks for records in a way not known", in: Self.function(of: expression))
+  }
+
+  private func destinations(named name: String, _ origin: StoredProperty?) throws(ExpressionObstacle) -> Request {
+    guard let other = records[name] else {
+      throw ExpressionObstacle("there is no mapping called \"\(printable(name))\"")
+    }
+    guard let origin, let relationship = origin.relationship else { return .destinations(other, nil) }
+    // Where no other mapping has a part in it, it is the plain way of a relationship.
+    let readers = readers(of: relationship.destinationEntityName)
+    let isPlain = readers.allSatisfy { $0.name == name } && concreteFamily(of: relationship) == [other.sourceName]
+    return isPlain ? .relationship(origin) : .destinations(other, origin)
+  }
+
+  /// What Xcode's compiler makes of a relationship for which the author wrote nothing.
+  ///
+  /// It asks for what the mappings made of the entity that the relationship leads to, and names the mapping where there
+  /// is only one; seen in a compiled mapping model and its source. Where records become several others, the mapping that
+  /// makes what the destination's relationship leads to is meant.
+  private func generated(_ origin: StoredProperty, _ property: StoredProperty) -> Request {
+    guard let old = origin.relationship, let new = property.relationship else { return .nothing }
+    let readers = readers(of: old.destinationEntityName)
+    let sources = readers.compactMap(\.sourceName)
+    guard Set(sources).count < sources.count else { return .relationship(origin) }
+    let fitting = readers.filter { reader in
+      reader.destinationName.map { builder.destination.isKind($0, of: new.destinationEntityName) } ?? false
+    }
+    guard fitting.count == 1, let only = fitting.first else { return .relationship(origin) }
+    return .destinations(only, origin)
+  }
+
+  /// The mappings that read records which an entity of the source stands for.
+  private func readers(of entity: String) -> [EntityRecord] {
+    builder.source.family(of: entity).flatMap { readers[$0] ?? [] }
+  }
+
+  private func concreteFamily(of relationship: Relationship) -> [String] {
+    builder.source.family(of: relationship.destinationEntityName)
+      .filter { builder.source.entity($0)?.isAbstract == false }
+  }
+
+  // MARK: Looking
+
+  private func reference(
+    _ expression: ModelExpression, _ record: EntityRecord
+  ) throws(ExpressionObstacle) -> StoredProperty? {
+    switch expression {
+    case .variable("source"): return nil
+    case .keyPathOf(.variable("source"), let path): return try sourceRelationship(ofKeyPath: path, record)
+    // Xcode's editor also writes an array of the source alone.
+    case .aggregate(let elements) where elements == [.variable("source")]: return nil
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .function, .method, .aggregate, .conditional, .fetch,
+      .opaque:
+      throw ExpressionObstacle(
+        "the records that it starts from are not those of $source", in: Self.function(of: expression))
+    }
+  }
+
+  /// The relationship at the end of a key path, which may begin with `$source`; nil for the record itself.
+  private func sourceRelationship(
+    ofKeyPath keyPath: String, _ record: EntityRecord
+  ) throws(ExpressionObstacle) -> StoredProperty? {
+    if keyPath == "$source" { return nil }
+    let name = keyPath.hasPrefix("$source.") ? String(keyPath.dropFirst(8)) : keyPath
+    guard !name.contains(".") else {
+      throw ExpressionObstacle("it follows the key path \(printable(name)) over more than one relationship")
+    }
+    guard let found = sourceRelationship(name, record) else {
+      throw ExpressionObstacle(
+        "the source stores no relationship \(printable(record.sourceName ?? "")).\(printable(name))")
+    }
+    return found
+  }
+
+  private func sourceRelationship(_ name: String, _ record: EntityRecord) -> StoredProperty? {
+    guard let source = record.sourceName else { return nil }
+    return builder.source.properties[source]?.first { $0.path == PropertyPath(name) && $0.relationship != nil }
+  }
+
+  /// The function or class that an expression is made with, for an error.
+  static func function(of expression: ModelExpression) -> String {
+    switch expression {
+    case .function(let selector, _), .method(_, let selector, _): selector
+    case .conditional: "TERNARY"
+    case .fetch: "FETCH"
+    case .opaque(let className): className
+    case .constant, .selfObject, .variable, .keyPath, .keyPathOf, .aggregate: expression.format
+    }
+  }
+
+  private static func text(_ found: MappingModelFile.PropertyRecord?) -> String {
+    switch found?.value ?? .nothing {
+    case .expression(let expression): expression.format
+    case .through(let mapping, let keyPath):
+      """
+      FUNCTION($manager, "destinationInstancesForEntityMappingNamed:sourceInstances:", "\(mapping ?? "")", \
+      \(keyPath ?? ""))
+      """
+    case .unreadable(let what): what
+    case .generated, .nothing: ""
+    }
+  }
+}

@@ -1,0 +1,354 @@
+internal import ManagedObjectModel
+internal import Platform
+internal import SystemPackage
+
+/// Fits a mapping model's file to two versions: what it says becomes a mapping that can be carried out.
+///
+/// The values of attributes follow the rules of inference, so that the same pair of attributes is copied in the same
+/// way; what is no plain copy becomes SQL. Where an entity has a policy of its own, expressions that SQL cannot say are
+/// kept as they are for the policy; elsewhere they are refused, all of them at once.
+struct MappingTranslation {
+  typealias EntityRecord = MappingModelFile.EntityRecord
+
+  let file: MappingModelFile
+
+  /// What the rules of inference are taken from, and where conditions and losses are gathered.
+  var builder: InferenceBuilder
+
+  let records: [String: EntityRecord]
+
+  /// The mappings that make records of those of an entity of the source, by its name.
+  let readers: [String: [EntityRecord]]
+
+  /// Everything that cannot be carried out.
+  var refusals: [MigrationRefusal] = []
+
+  /// The properties of each entity of the source that some mapping reads.
+  var used: [String: Set<PropertyPath>] = [:]
+
+  init(_ file: MappingModelFile, from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+    self.file = file
+    builder = InferenceBuilder(from: source, to: destination)
+    readers = Dictionary(
+      grouping: file.entityMappings.filter { $0.sourceName != nil && $0.destinationName != nil },
+      by: { $0.sourceName ?? "" })
+    records = Dictionary(file.entityMappings.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The mapping model.
+  ///
+  /// - Throws: `mapping-stale` where an entity is not in the versions, `expression-unsupported` with every expression
+  ///   that cannot be carried out, or `mapping-invalid` where a value cannot go where it should.
+  mutating func mappingModel() throws(MigrationError) -> MappingModel {
+    for record in file.entityMappings { try require(record) }
+    for record in file.entityMappings { noteImage(of: record) }
+    for record in file.entityMappings { noteFilledRelationships(of: record) }
+    var mappings: [EntityMapping] = []
+    for record in file.entityMappings { mappings.append(entityMapping(record)) }
+    guard refusals.isEmpty else { throw MigrationError(mappingModel: file.path, refusals: refusals) }
+    addLosses()
+    return MappingModel(
+      name: file.name, origin: file.origin, source: builder.source.model, destination: builder.destination.model,
+      entityMappings: mappings, conditions: builder.conditions, losses: builder.losses)
+  }
+
+  private func require(_ record: EntityRecord) throws(MigrationError) {
+    for (name, side, word) in [
+      (record.sourceName, builder.source, "source"), (record.destinationName, builder.destination, "destination"),
+    ] {
+      guard let name, side.entity(name) == nil else { continue }
+      throw MigrationError(
+        .mappingStale, operation: MappingModelFile.operation, path: file.path,
+        detail: "it maps the entity \"\(printable(name))\", which the \(word) model has not", entityName: name)
+    }
+  }
+
+  /// Which entity the records of another become; where they become several, that of the same name counts.
+  private mutating func noteImage(of record: EntityRecord) {
+    guard let source = record.sourceName, let destination = record.destinationName else { return }
+    if builder.images[source] == nil || source == destination { builder.images[source] = destination }
+    if builder.origins[destination] == nil || source == destination { builder.origins[destination] = source }
+  }
+
+  // MARK: Entities
+
+  private mutating func entityMapping(_ record: EntityRecord) -> EntityMapping {
+    let known = builder.conditions.count
+    var mapping = EntityMapping(
+      name: record.name, kind: .remove, source: record.sourceName, destination: record.destinationName,
+      policyClassName: record.policyClassName, userInfo: record.userInfo)
+    guard let destination = record.destinationName, let after = builder.destination.entity(destination) else {
+      return mapping
+    }
+    var pair: InferenceBuilder.Pair?
+    if let source = record.sourceName, let before = builder.source.entity(source) {
+      pair = InferenceBuilder.Pair(
+        source: before, destination: after,
+        isCopy: builder.hashes.source[source] == builder.hashes.destination[destination], sources: [:])
+      mapping.sourceFilter = filter(record)
+    }
+    for property in builder.destination.properties[destination] ?? [] {
+      let value = propertyMapping(property, record, pair)
+      if let path = value.source, let source = record.sourceName {
+        used[source, default: []].insert(path)
+        let origin = builder.source.properties[source]?.first { $0.path == path }
+        if let origin { pair?.sources[property.path] = origin }
+      }
+      mapping.propertyMappings.append(value)
+    }
+    mapping.kind = kind(record, mapping, pair)
+    if let pair, !pair.source.isAbstract, pair.destination.isAbstract {
+      builder.conditions.append(
+        MigrationCondition(.recordsOfAbstractEntity, source: pair.source.name, destination: destination))
+    }
+    builder.addUniquenessConditions(destination, pair)
+    // Conditions are counted over all records of the source, and by what the mapping alone makes of them.
+    if record.hasPolicy || mapping.sourceFilter != nil {
+      builder.conditions.removeLast(builder.conditions.count - known)
+    }
+    return mapping
+  }
+
+  /// The kind: what the file says of it is Xcode's, whose compiler calls every mapping from one entity to another a copy.
+  private func kind(
+    _ record: EntityRecord, _ mapping: EntityMapping, _ pair: InferenceBuilder.Pair?
+  ) -> EntityMapping.Kind {
+    guard let pair else { return .add }
+    if record.hasPolicy || mapping.propertyMappings.contains(where: { choosesOne($0, pair) }) { return .custom }
+    let isCopy =
+      pair.isCopy && pair.source.name == pair.destination.name && mapping.sourceFilter == nil
+      && mapping.propertyMappings.allSatisfy(\.isIdentity)
+    return isCopy ? .copy : .transform
+  }
+
+  /// Whether a relationship to one gets its record of one to many, which no inferred step does.
+  private func choosesOne(_ property: PropertyMapping, _ pair: InferenceBuilder.Pair) -> Bool {
+    guard case .relationship = property.value,
+      pair.sources[property.destination]?.relationship?.isToMany == true
+    else { return false }
+    let known = builder.destination.properties[pair.destination.name] ?? []
+    return known.first { $0.path == property.destination }?.relationship?.isToMany == false
+  }
+
+  private mutating func filter(_ record: EntityRecord) -> MappingExpression? {
+    guard let source = record.sourceName else { return nil }
+    let text: String
+    let predicate: ModelPredicate?
+    switch record.filter {
+    case .all: return nil
+    case .predicate(let format): (text, predicate) = (format, FormatParser.predicate(format))
+    case .expression(let expression): (text, predicate) = (expression.format, nil)
+    }
+    if predicate == .always(true) { return nil }
+    var reader = CoreDataExpressionReader(builder.source, entity: source, selfIsRecord: true)
+    let obstacle: ExpressionObstacle
+    do throws(ExpressionObstacle) {
+      guard let predicate else { throw ExpressionObstacle("it is none that can be read") }
+      let condition = try reader.condition(predicate)
+      used[source, default: []].formUnion(reader.used)
+      return .sql(condition.sql)
+    } catch {
+      obstacle = error
+    }
+    if !record.hasPolicy { refuse(obstacle, "the filter", record, nil) }
+    return .coreData(text)
+  }
+
+  // MARK: Losses
+
+  /// What no mapping reads is lost; of an entity with a policy it is unknown what the policy reads.
+  private mutating func addLosses() {
+    for name in builder.source.names {
+      guard let before = builder.source.entity(name), !before.isAbstract else { continue }
+      guard let mappings = readers[name], let destination = builder.images[name],
+        let after = builder.destination.entity(destination)
+      else {
+        builder.losses.append(MigrationLoss(.removedEntity, source: name))
+        continue
+      }
+      guard !mappings.contains(where: \.hasPolicy) else { continue }
+      let pair = InferenceBuilder.Pair(source: before, destination: after, isCopy: false, sources: [:])
+      for property in builder.source.properties[name] ?? [] {
+        guard used[name]?.contains(property.path) != true else { continue }
+        builder.addLoss(of: property, pair)
+      }
+    }
+  }
+}
+
+extension MappingTranslation {
+  /// Notes an expression that cannot be carried out.
+  mutating func refuse(
+    _ obstacle: ExpressionObstacle, _ what: String, _ record: EntityRecord, _ property: PropertyPath?
+  ) {
+    let function = obstacle.function.map { " (\(printable(String($0.prefix(200)))))" } ?? ""
+    refusals.append(
+      MigrationRefusal(
+        .unsupportedExpression, entity: record.destinationName ?? record.sourceName ?? "", property: property,
+        reason: "The expression could not be evaluated",
+        detail: """
+          \(what) of mapping "\(printable(record.name))" cannot be carried out: \(obstacle.reason)\(function)
+          """,
+        wayRound: """
+          Write the expression in a mapping file as SQL, or give the mapping a policy and register it under its class \
+          name.
+          """))
+  }
+
+  /// What a property's expression is called in an error.
+  static func expression(of property: PropertyPath) -> String {
+    "the value expression for \(printable(property.description))"
+  }
+}
+
+extension MigrationError {
+  /// The error of a mapping model that cannot be carried out as it is; the first reason speaks for all.
+  init(mappingModel path: FilePath, refusals: [MigrationRefusal]) {
+    let first = refusals.first { $0.kind == .unsupportedExpression } ?? refusals.first
+    let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
+    self.init(
+      first?.kind == .unsupportedExpression ? .expressionUnsupported : .mappingInvalid,
+      operation: MappingModelFile.operation, path: path, detail: (first?.detail ?? "it does not fit") + more,
+      hint: first?.wayRound, entityName: first?.entityName, propertyName: first?.property?.description,
+      reason: first?.reason)
+    self.refusals = refusals
+  }
+}
+
+extension MappingTranslation {
+  /// Where one property of the destination gets its value from.
+  mutating func propertyMapping(
+    _ property: StoredProperty, _ record: EntityRecord, _ pair: InferenceBuilder.Pair?
+  ) -> PropertyMapping {
+    let list = property.attribute == nil ? record.relationships : record.attributes
+    // A composite attribute may be mapped as a whole.
+    let found =
+      list.first { $0.name == property.path.description } ?? list.first { $0.name == property.path.name }
+    var mapping: PropertyMapping
+    if let attribute = property.attribute {
+      mapping = attributeMapping(property, attribute, found, record, pair)
+    } else {
+      mapping = relationshipMapping(property, found, record, pair)
+    }
+    mapping.userInfo = found?.userInfo ?? [:]
+    return mapping
+  }
+
+  private mutating func attributeMapping(
+    _ property: StoredProperty, _ attribute: Attribute, _ found: MappingModelFile.PropertyRecord?,
+    _ record: EntityRecord, _ pair: InferenceBuilder.Pair?
+  ) -> PropertyMapping {
+    if attribute.isDerived { return PropertyMapping(property.path, .recompute) }
+    guard let pair else { return builder.newMapping(property) }
+    switch found?.value ?? .nothing {
+    case .nothing, .through: return new(property, record, pair)
+    case .generated:
+      guard let origin = source(property.path, of: pair) else { return new(property, record, pair) }
+      return copy(origin, property, attribute, "$source.\(property.path)", record, pair)
+    case .unreadable(let what): return refused(property, ExpressionObstacle("it is \(what)"), what, record)
+    case .expression(.constant(.null)): return PropertyMapping(property.path, .null)
+    case .expression(let expression):
+      if case .keyPathOf(.variable("source"), let path) = expression,
+        let origin = source(Self.path(path, appending: property.path.leaf), of: pair)
+          ?? source(Self.path(path), of: pair)
+      {
+        return copy(origin, property, attribute, expression.format, record, pair)
+      }
+      return computed(property, attribute, expression, record, pair)
+    }
+  }
+
+  /// A value that no expression gives: the default, which may be lacking where a value is needed.
+  private mutating func new(
+    _ property: StoredProperty, _ record: EntityRecord, _ pair: InferenceBuilder.Pair
+  ) -> PropertyMapping {
+    // A policy may give the value yet.
+    if !record.hasPolicy, pair.hasRecords { builder.addConditions(ofNew: property, pair) }
+    return builder.newMapping(property)
+  }
+
+  /// A plain copy of an attribute of the source, by the rules of inference.
+  private mutating func copy(
+    _ origin: StoredProperty, _ property: StoredProperty, _ attribute: Attribute, _ text: String,
+    _ record: EntityRecord, _ pair: InferenceBuilder.Pair
+  ) -> PropertyMapping {
+    guard let old = origin.attribute else { return new(property, record, pair) }
+    let mapping = builder.mapAttribute(origin, old, property, attribute, pair)
+    let refused = builder.takeRefusals()
+    guard !refused.isEmpty else { return mapping }
+    if !record.hasPolicy {
+      refusals += refused.map { refusal in
+        var copy = refusal
+        copy.detail = "mapping \"\(printable(record.name))\": \(refusal.detail)"
+        return copy
+      }
+    } else {
+      used[pair.source.name, default: []].insert(origin.path)
+    }
+    return PropertyMapping(property.path, .expression(.coreData(text)))
+  }
+
+  /// A value that is computed, as SQL in the form that the destination's type has.
+  private mutating func computed(
+    _ property: StoredProperty, _ attribute: Attribute, _ expression: ModelExpression, _ record: EntityRecord,
+    _ pair: InferenceBuilder.Pair
+  ) -> PropertyMapping {
+    var reader = CoreDataExpressionReader(builder.source, entity: pair.source.name)
+    do throws(ExpressionObstacle) {
+      let value = try reader.value(expression)
+      let fitting = try Self.value(value, for: attribute, isMarked: property.isMarked)
+      used[pair.source.name, default: []].formUnion(reader.used)
+      return PropertyMapping(
+        property.path, .expression(.sql(fitting.sql)),
+        replacesNilWithDefault: !property.isOptional && attribute.hasReadableDefault)
+    } catch {
+      used[pair.source.name, default: []].formUnion(reader.used)
+      return refused(property, error, expression.format, record)
+    }
+  }
+
+  /// The value as the destination's attribute holds it; a fraction is cut off where a whole number is wanted.
+  private static func value(
+    _ value: TypedExpression, for attribute: Attribute, isMarked: Bool
+  ) throws(ExpressionObstacle) -> TypedExpression {
+    guard let wanted = ValueType(attribute.type), !isMarked else {
+      throw ExpressionObstacle("values of type \(attribute.type.sourceName) can only be copied as they are")
+    }
+    switch (wanted, value.type) {
+    case (_, .null), (.integer, .boolean): return value
+    case (.integer, .real): return value.cast(to: "INTEGER", .integer)
+    case (.boolean, .integer), (.boolean, .real): return .call("", .series(value, "<>", "0"), type: .boolean)
+    case (.real, .integer), (.real, .boolean):
+      return attribute.type == .decimal ? value : value.cast(to: "REAL", .real)
+    default:
+      guard wanted == value.type else {
+        throw ExpressionObstacle(
+          "it gives \(value.type.word), and the attribute is of type \(attribute.type.sourceName)")
+      }
+      return value
+    }
+  }
+
+  /// What a policy has to make; an error where there is none.
+  mutating func refused(
+    _ property: StoredProperty, _ obstacle: ExpressionObstacle, _ text: String, _ record: EntityRecord
+  ) -> PropertyMapping {
+    if !record.hasPolicy {
+      refuse(obstacle, Self.expression(of: property.path), record, property.path)
+    }
+    return PropertyMapping(property.path, .expression(.coreData(text)))
+  }
+
+  // MARK: Looking
+
+  /// The stored attribute of the source under a path.
+  private func source(_ path: PropertyPath, of pair: InferenceBuilder.Pair) -> StoredProperty? {
+    builder.source.properties[pair.source.name]?.first { $0.path == path && $0.attribute != nil }
+  }
+
+  /// A key path as that of an attribute or of a leaf of a composite one.
+  private static func path(_ text: String, appending leaf: [String] = []) -> PropertyPath {
+    let names = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    return PropertyPath(names.first ?? "", leaf: Array(names.dropFirst()) + leaf)
+  }
+}

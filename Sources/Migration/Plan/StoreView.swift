@@ -1,0 +1,83 @@
+internal import GRDB
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// A look at a store with SQLite that changes nothing of it and leaves nothing beside it.
+///
+/// SQLite writes beside a store with a log even when it only reads (https://sqlite.org/wal.html, "Read-Only Databases"),
+/// so such a one is copied into the folder for temporary files first.
+struct StoreView {
+  private let original: StoreFileSet
+  private let surroundings: Surroundings
+
+  init(of original: StoreFileSet, surroundings: Surroundings) {
+    self.original = original
+    self.surroundings = surroundings
+  }
+
+  /// Reads the store as it is at one moment.
+  ///
+  /// - Throws: `locked` where a writer has it, `changed` where another process keeps writing to it, or what the body throws.
+  func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    for _ in 0..<4 {
+      let before = MigrationJournal.members(try members())
+      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
+      let isAlone = before.allSatisfy { $0.part == .main || $0.size == 0 }
+      let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
+      let isUnchanged = MigrationJournal.members(try members()) == before
+      _ = consume lock
+      // What was read while another process wrote may be neither the old nor the new.
+      if isUnchanged { return try result.get() }
+    }
+    throw busy
+  }
+
+  private var busy: FileError {
+    FileError(
+      .changed, operation: "look at the store", path: original.main, detail: "another process keeps writing to it",
+      hint: "Quit the app that uses it, then look again.")
+  }
+
+  /// Works on a private copy of the store as it is at one moment, with its log in its main file; the copy is thrown away.
+  ///
+  /// - Throws: what `read` throws.
+  func onCopy<Value>(_ body: (FilePath) throws -> Value) throws -> Value {
+    for _ in 0..<4 {
+      let before = MigrationJournal.members(try members())
+      let lock = try SharedStoreLock(on: original, in: surroundings.fileSystem)
+      let copy = try PrivateCopy(of: original, surroundings: surroundings)
+      let isUnchanged = MigrationJournal.members(try members()) == before
+      _ = consume lock
+      guard isUnchanged else { continue }
+      let connection = try StepConnection(copy.files.main, .copy)
+      try connection.run { database in
+        try database.bringLogIntoMainFile()
+        try database.execute(sql: "PRAGMA journal_mode = DELETE")
+      }
+      try connection.close()
+      let value = try body(copy.files.main)
+      _ = consume copy
+      return value
+    }
+    throw busy
+  }
+
+  private func members() throws(FileError) -> [StoreFileSet.Member] {
+    try original.members(in: surroundings.fileSystem)
+  }
+
+  private func readCopy<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    let copy = try PrivateCopy(of: original, surroundings: surroundings)
+    return try Self.read(copy.files.main, .copy, body)
+  }
+
+  private static func read<Value>(
+    _ path: FilePath, _ mode: WorkingConnection.Mode, _ body: (Database) throws -> Value
+  ) throws -> Value {
+    let connection = try StepConnection(path, mode)
+    let value = try connection.read(body)
+    try connection.close()
+    return value
+  }
+}

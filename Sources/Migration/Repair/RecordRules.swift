@@ -1,0 +1,203 @@
+import ManagedObjectModel
+internal import PersistentStore
+
+/// What a model asks of references and of values that must be unique, as SQL that finds the rows which break it.
+///
+/// `DataCheck` counts such rows and a repair of records puts them right, by the same words. Every condition is about a row
+/// `o` of a table of the schema `main`.
+struct RecordRules {
+  let layout: StoreLayout
+
+  /// The columns that hold a primary key of another record.
+  let references: [Reference]
+
+  init(_ layout: StoreLayout) {
+    self.layout = layout
+    references = Self.references(layout)
+  }
+
+  // MARK: References
+
+  /// A reference of a table: its column, the columns that go with it, and the table that it leads to.
+  struct Reference: Hashable {
+    let table: String
+    let key: PropertyKey
+    let column: String
+    let companions: [String]
+    let target: String
+
+    /// The column that holds the number of the entity that it leads to; nil where only one entity can be meant.
+    var entityColumn: String?
+
+    /// The column, as that of a row `o`.
+    var place: String { "o.\(SQLText.identifier(column))" }
+
+    /// That it leads to a record of another entity than the number beside it says; nil where there is no such number.
+    var hasWrongEntity: String? {
+      entityColumn.map { column in
+        "(\(place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(SQLText.identifier(target)) AS q "
+          + "WHERE q.Z_PK = \(place) AND q.Z_ENT IS NOT o.\(SQLText.identifier(column))))"
+      }
+    }
+
+    /// That it leads to no record.
+    var leadsNowhere: String { "(\(place) IS NOT NULL AND \(RecordRules.hasNone(target, with: place)))" }
+  }
+
+  /// A table whose rows nothing keeps from having one key.
+  struct LooseKey {
+    let table: String
+    let columns: [String]
+
+    /// The entity or the relationship.
+    let words: String
+
+    private var list: String { columns.map(SQLText.identifier).joined(separator: ", ") }
+
+    /// That a row has no key, or one that another row has too.
+    var isShared: String {
+      "(\(isMissing) OR (\(columns.map { "o.\(SQLText.identifier($0))" }.joined(separator: ", "))) IN "
+        + "(SELECT \(list) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list) HAVING count(*) > 1))"
+    }
+
+    /// The same without the first row of each key.
+    var isRepeated: String {
+      "(\(isMissing) OR o.rowid NOT IN "
+        + "(SELECT min(rowid) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list)))"
+    }
+
+    private var isMissing: String {
+      "(\(columns.map { "o.\(SQLText.identifier($0)) IS NULL" }.joined(separator: " OR ")))"
+    }
+  }
+
+  /// The tables of records and pairs that have rowids, and not the primary key of the model.
+  func looseKeys(in schema: SQLSchema) -> [LooseKey] {
+    let keys =
+      layout.tables.map { LooseKey(table: $0.name, columns: ["Z_PK"], words: $0.rootEntityName) }
+      + layout.joinTables.map {
+        LooseKey(
+          table: $0.name, columns: [$0.sourceColumn, $0.destinationColumn], words: $0.relationship.description)
+      }
+    return keys.filter { key in
+      guard let table = schema.tables.values.first(where: { $0.name.uppercased() == key.table.uppercased() }),
+        !table.isVirtual
+      else { return false }
+      let names = Set(table.columns.map { $0.name.uppercased() })
+      let wanted = Set(key.columns.map { $0.uppercased() })
+      let unique = schema.indexes.values.filter {
+        $0.isUnique && !$0.isPartial && $0.tableName.uppercased() == table.name.uppercased()
+      }
+      return wanted.isSubset(of: names)
+        && Set(table.columns.filter { $0.primaryKeyPosition > 0 }.map { $0.name.uppercased() }) != wanted
+        && !unique.contains { Set($0.columns.map { $0.uppercased() }) == wanted }
+    }
+  }
+
+  private static func references(_ layout: StoreLayout) -> [Reference] {
+    layout.tables.flatMap { table in
+      table.columns.compactMap { column -> Reference? in
+        switch (column.role, column.role.property.flatMap { layout.storage(of: $0) }) {
+        case (.toOne(let key), .toOne(_, let entity, let order)):
+          let name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName
+          return name.flatMap { layout.entity(named: $0) }.map {
+            Reference(
+              table: table.name, key: key, column: column.name, companions: [entity, order].compactMap(\.self),
+              target: $0.tableName, entityColumn: entity)
+          }
+        case (.owner(let key), .toManyByColumn(_, _, let order)):
+          return layout.entity(named: key.entityName).map {
+            Reference(
+              table: table.name, key: key, column: column.name, companions: [order].compactMap(\.self),
+              target: $0.tableName)
+          }
+        default: return nil
+        }
+      }
+    }
+  }
+
+  /// A to-one relationship whose inverse is one too, which must lead back.
+  struct Mutual {
+    let one: Reference
+    let other: Reference
+
+    /// That the one leads to a record that does not lead back.
+    var isOneSided: String {
+      let (target, back) = (SQLText.identifier(other.table), SQLText.identifier(other.column))
+      return "(\(one.place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(target) AS q WHERE q.Z_PK = \(one.place) "
+        + "AND q.\(back) IS NOT o.Z_PK))"
+    }
+  }
+
+  /// The to-one relationships that must lead back, each from both sides.
+  var mutuals: [Mutual] {
+    references.compactMap { one in
+      guard let relationship = layout.model.entities[one.key.entityName]?.properties[one.key.name]?.relationship,
+        let inverse = relationship.inverseName,
+        case .toOne(let back, _, _)? = layout.storage(of: inverse, in: relationship.destinationEntityName)
+      else { return nil }
+      return references.first { $0.table == one.target && $0.column == back && $0.target == one.table }
+        .map { Mutual(one: one, other: $0) }
+    }
+  }
+
+  // MARK: Join tables
+
+  /// A join table and the tables that its two columns lead to.
+  struct Pairs {
+    let join: JoinTableLayout
+    let tables: [String]
+
+    /// That a pair lacks one of its records.
+    var leadNowhere: String {
+      let lacking = zip([join.sourceColumn, join.destinationColumn], tables).map { column, table in
+        RecordRules.hasNone(table, with: "o.\(SQLText.identifier(column))")
+      }
+      return "(\(lacking.joined(separator: " OR ")))"
+    }
+  }
+
+  var pairs: [Pairs] {
+    layout.joinTables.compactMap { join in
+      guard let own = layout.entity(named: join.relationship.entityName)?.tableName,
+        let other = layout.entity(named: join.inverse.entityName)?.tableName
+      else { return nil }
+      return Pairs(join: join, tables: [own, other])
+    }
+  }
+
+  // MARK: Constraints
+
+  /// Values that one record alone may have.
+  struct Constraint {
+    let index: IndexLayout
+    let entity: String
+    let properties: [String]
+
+    /// That another record with a lower key has the same values; NULL is no value that another could have too.
+    var isRepeated: String {
+      let columns = index.columns.map { SQLText.identifier($0.name) }
+      let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
+      let rows =
+        "FROM main.\(SQLText.identifier(index.tableName)) NOT INDEXED WHERE \(conditions.joined(separator: " AND "))"
+      // One pass over the table, whatever indexes there are.
+      return "o.Z_PK IN (SELECT Z_PK \(rows)) AND o.Z_PK NOT IN "
+        + "(SELECT min(Z_PK) \(rows) GROUP BY \(columns.joined(separator: ", ")))"
+    }
+  }
+
+  /// The uniqueness constraints of the model.
+  var constraints: [Constraint] {
+    layout.indexes.compactMap { index in
+      guard case .uniqueness(let entity, let properties) = index.purpose, layout.table(named: index.tableName) != nil
+      else { return nil }
+      return Constraint(index: index, entity: entity, properties: properties)
+    }
+  }
+
+  /// That a table has no record with a key; none has the key NULL.
+  private static func hasNone(_ table: String, with key: String) -> String {
+    "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = \(key))"
+  }
+}

@@ -1,0 +1,269 @@
+internal import GRDB
+internal import PersistentStore
+internal import Platform
+
+extension RepairRun {
+  /// Gives the tables that every Core Data store has the columns and primary keys that they lack.
+  ///
+  /// - Throws: `repair-refused` where what a table holds could not be kept, or cannot be told.
+  mutating func completeBookkeeping() throws {
+    for difference in drift.differences {
+      switch difference {
+      case .missingBookkeepingColumn(let table, let column, _):
+        guard let statement = difference.statement else { continue }
+        try database.execute(sql: statement)
+        note(.column, in: table, column, "column \(column) of table \(table) is added")
+      case .otherBookkeepingTable(let table, let statement): try remake(table, statement)
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingColumn, .missingJoinColumn,
+        .missingIndex, .missingSpatialIndex, .missingTrigger, .missingKeyRow, .otherEntityNumber, .otherParentNumber,
+        .otherEntityName, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows, .otherModelCached:
+        continue
+      }
+    }
+    let columns = drift.differences.compactMap { difference in
+      if case .missingBookkeepingColumn("Z_PRIMARYKEY", let column, _) = difference { column } else { nil }
+    }
+    let isRemade = drift.differences.contains { difference in
+      if case .otherBookkeepingTable("Z_PRIMARYKEY", _) = difference { true } else { false }
+    }
+    if isRemade || !columns.isEmpty { try completeFrameworkRows(lacking: Set(columns)) }
+  }
+
+  /// The most rows of a bookkeeping table that is made anew; a model has far fewer entities.
+  private static let rowLimit = 65536
+
+  /// Makes a table anew as the framework declares it, with what it holds.
+  private mutating func remake(_ name: String, _ statement: String) throws {
+    try requireNothingElse(in: name)
+    guard try rows(of: name) <= Self.rowLimit else {
+      throw Self.refused("table \(name) has more rows than a model can have entities")
+    }
+    let columns = try columnNames(of: name)
+    let list = columns.map(SQLText.identifier).joined(separator: ", ")
+    let values = try Row.fetchAll(database, sql: "SELECT \(list) FROM \(name)").map { Array($0.databaseValues) }
+    let records = values.map { Dictionary(zip(columns.map { $0.uppercased() }, $0), uniquingKeysWith: { $1 }) }
+    try database.execute(sql: "DROP TABLE \(name)")
+    try database.execute(sql: statement)
+    if name == "Z_PRIMARYKEY" {
+      try insertKeyRows(records)
+    } else if let first = records.first {
+      guard records.count == 1 else {
+        throw Self.refused("table \(name) has \(records.count) rows in the place of one")
+      }
+      try database.execute(
+        sql: "INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (?, ?, ?)",
+        arguments: [Int64.fromDatabaseValue(first["Z_VERSION"] ?? .null) ?? 1, first["Z_UUID"], first["Z_PLIST"]])
+    }
+    note(.remadeTable, in: name, name, "table \(name) is made anew as the framework declares it, with its rows")
+  }
+
+  /// Makes a join table anew that is empty and lacks a column of its primary key, with its indexes; false where it stays.
+  ///
+  /// A column that is added is in no primary key, and the framework relies on that for pairs to be there once.
+  mutating func remakeEmpty(_ table: JoinTableLayout) throws -> Bool {
+    if account.changes.contains(where: { $0.kind == .remadeTable && $0.table == table.name }) { return true }
+    let expected = Set(table.columns.map { $0.uppercased() })
+    guard let found = foundTable(table.name), try rows(of: table.name) == 0,
+      found.columns.allSatisfy({ expected.contains($0.name.uppercased()) })
+    else { return false }
+    let indexes = try String.fetchAll(
+      database, sql: "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL",
+      arguments: [found.name])
+    try database.execute(sql: "DROP TABLE \(SQLText.quotedIdentifier(found.name))")
+    try database.execute(sql: table.statement)
+    // One statement alone: a file may hold more in the place of one.
+    for index in indexes { try database.makeStatement(sql: index).execute() }
+    note(
+      .remadeTable, in: table.name, table.name,
+      "join table \(printable(table.name)), which is empty, is made anew as the model has it")
+    return true
+  }
+
+  private func columnNames(of table: String) throws -> [String] {
+    try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_info(?) ORDER BY cid", arguments: [table])
+  }
+
+  /// Refuses where a table has columns or indexes of the app's, which would go with it.
+  private func requireNothingElse(in name: String) throws {
+    let own = Set(["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX", "Z_VERSION", "Z_UUID", "Z_PLIST"])
+    let all = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_xinfo(?)", arguments: [name])
+    let others = all.filter { !own.contains($0.uppercased()) }
+    let indexes = try Int.fetchOne(
+      database,
+      sql: "SELECT count(*) FROM sqlite_master WHERE type = 'index' AND upper(tbl_name) = ? AND sql IS NOT NULL",
+      arguments: [name])
+    guard others.isEmpty, indexes == 0 else {
+      throw Self.refused(
+        "table \(name) is not declared as the framework does it, and has columns or indexes of the app's",
+        hint: "Drop what is the app's in a copy of the store, then repair that; this store is as it was.")
+    }
+  }
+
+  // MARK: Z_PRIMARYKEY
+
+  /// Inserts the rows that `Z_PRIMARYKEY` had, under their numbers, or where they have none under those of their names.
+  private func insertKeyRows(_ records: [[String: DatabaseValue]]) throws {
+    var found: [Int64: KeyRow] = [:]
+    for record in records {
+      let name = String.fromDatabaseValue(record["Z_NAME"] ?? .null)
+      guard let number = integer(record["Z_ENT"]) ?? self.number(ofEntity: name) else {
+        throw Self.refused("a row of Z_PRIMARYKEY has no entity number, and its name is none of the model's")
+      }
+      var row = KeyRow(name: name, parent: integer(record["Z_SUPER"]), highest: integer(record["Z_MAX"]) ?? 0)
+      if let other = found[number] {
+        guard other.name == row.name, other.parent == row.parent else {
+          throw Self.refused("Z_PRIMARYKEY has two rows of entity number \(number), and they differ")
+        }
+        row.highest = max(row.highest, other.highest)
+      }
+      found[number] = row
+    }
+    for (number, row) in found.ordered(by: { $0.key < $1.key }) {
+      try database.execute(
+        sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+        arguments: [number, row.name, row.parent, row.highest])
+    }
+  }
+
+  /// An integer, or a text or real that is one.
+  private func integer(_ value: DatabaseValue?) -> Int64? {
+    switch value?.storage {
+    case .int64(let number): number
+    case .double(let number): Int64(exactly: number)
+    case .string(let text): Int64(text)
+    case .blob, .null, nil: nil
+    }
+  }
+
+  /// The names of the entities of persistent history, under their numbers (format section 3.3).
+  private static let historyNames = [16001: "CHANGE", 16002: "TRANSACTION", 16003: "TRANSACTIONSTRING"]
+
+  private func number(ofEntity name: String?) -> Int64? {
+    guard let name else { return nil }
+    let number = layout.entity(named: name)?.number ?? Self.historyNames.first { $0.value == name }?.key
+    return number.map(Int64.init)
+  }
+
+  /// Gives the rows of the framework's own entities what new columns have no value for; those of the model's come after.
+  private func completeFrameworkRows(lacking columns: Set<String>) throws {
+    let reserved = "Z_ENT > \(StoreRebuild.firstReservedNumber)"
+    let numbers = try Int64.fetchAll(database, sql: "SELECT Z_ENT FROM Z_PRIMARYKEY WHERE \(reserved) ORDER BY Z_ENT")
+    for number in numbers {
+      if columns.contains("Z_NAME") || columns.contains("Z_SUPER") {
+        guard let name = Self.historyNames[Int(number)] else {
+          throw Self.refused(
+            "Z_PRIMARYKEY lacks \(columns.sorted().joined(separator: " and ")), and row \(number) of it is of an entity "
+              + "of the framework's whose name or parent cannot be told")
+        }
+        try database.execute(
+          sql: "UPDATE Z_PRIMARYKEY SET Z_NAME = ifnull(Z_NAME, ?), Z_SUPER = ifnull(Z_SUPER, 0) WHERE Z_ENT = ?",
+          arguments: [name, number])
+      }
+      guard columns.contains("Z_MAX"),
+        let name = try String.fetchOne(
+          database, sql: "SELECT Z_NAME FROM Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number]),
+        let table = foundTable("A" + name), hadColumn("Z_PK", in: table.name)
+      else { continue }
+      try database.execute(
+        sql:
+          "UPDATE Z_PRIMARYKEY SET Z_MAX = (SELECT ifnull(max(Z_PK), 0) FROM \(SQLText.quotedIdentifier(table.name))) "
+          + "WHERE Z_ENT = ?", arguments: [number])
+    }
+    guard columns.contains("Z_MAX") else { return }
+    try database.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 0 WHERE Z_MAX IS NULL")
+  }
+}
+
+extension RepairRun {
+  /// Adds the indexes that tables lack; a unique one whose rows collide is left out and told.
+  mutating func addIndexes() throws {
+    for difference in drift.differences {
+      switch difference {
+      case .missingIndex(let index): try add(index)
+      case .missingSpatialIndex(let index):
+        try layout.make(index, on: database)
+        note(
+          .spatialIndex, in: index.tableName, index.name,
+          "R-tree index \(printable(index.name)) of table \(printable(index.tableName)) is added and filled")
+      case .missingTable, .missingJoinTable, .missingBookkeepingTable, .missingBookkeepingColumn,
+        .otherBookkeepingTable, .missingColumn, .missingJoinColumn, .missingTrigger, .missingKeyRow, .otherEntityNumber,
+        .otherParentNumber, .otherEntityName, .lowKeyMaximum, .otherNumbersInRows, .missingNumbersInRows,
+        .otherModelCached:
+        continue
+      }
+    }
+  }
+
+  private mutating func add(_ index: IndexLayout) throws {
+    guard try !isTaken(index) else { return leaveOutTaken(index) }
+    do {
+      try database.execute(sql: index.statement)
+      note(kind(of: index), in: index.tableName, index.name, "\(place(of: index)) is added")
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      let (rows, examples) = try collisions(index)
+      leaveOutColliding(index, rows, examples)
+    }
+  }
+
+  /// Whether nothing can be added: nothing is missing, or only indexes that have to be left out.
+  ///
+  /// What stays as it is is told in either case; nothing is changed.
+  mutating func hasNothingToAdd() throws -> Bool {
+    for difference in drift.differences {
+      guard case .missingIndex(let index) = difference else { return false }
+      if try isTaken(index) {
+        leaveOutTaken(index)
+        continue
+      }
+      guard index.isUnique else { return false }
+      let (rows, examples) = try collisions(index)
+      guard rows > 0 else { return false }
+      leaveOutColliding(index, rows, examples)
+    }
+    tellRemarks()
+    guard try !hasRecordsToRepair() else { return false }
+    try tellMissingValues()
+    return true
+  }
+
+  private func kind(of index: IndexLayout) -> RepairAccount.Kind { index.isUnique ? .uniqueIndex : .index }
+
+  private func place(of index: IndexLayout) -> String {
+    "\(index.isUnique ? "unique index" : "index") \(printable(index.name)) of table \(printable(index.tableName))"
+  }
+
+  private mutating func leaveOutTaken(_ index: IndexLayout) {
+    leaveOut(
+      kind(of: index), in: index.tableName, index.name,
+      "\(place(of: index)) is left out: something else has its name")
+  }
+
+  private mutating func leaveOutColliding(_ index: IndexLayout, _ rows: Int, _ examples: [Int64]) {
+    leaveOut(
+      kind(of: index), in: index.tableName, index.name, rows: rows, examples: examples,
+      "\(place(of: index)) is left out: \(counted(rows, "record")) have values that others have too")
+  }
+
+  private func isTaken(_ index: IndexLayout) throws -> Bool {
+    try Bool.fetchOne(
+      database, sql: "SELECT count(*) > 0 FROM sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
+      arguments: [index.name]) ?? false
+  }
+
+  /// The records that are not unique in the columns of an index, and the keys of the first ten.
+  func collisions(_ index: IndexLayout) throws -> (rows: Int, examples: [Int64]) {
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let list = columns.joined(separator: ", ")
+    let table = SQLText.identifier(index.tableName)
+    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
+    let condition = conditions.joined(separator: " AND ")
+    let groups = "SELECT \(list) FROM \(table) WHERE \(condition) GROUP BY \(list) HAVING count(*) > 1"
+    let place = "FROM \(table) WHERE \(condition) AND (\(list)) IN (\(groups))"
+    let key = layout.table(named: index.tableName) == nil ? "rowid" : "Z_PK"
+    return (
+      try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0,
+      try Int64.fetchAll(database, sql: "SELECT \(key) \(place) ORDER BY \(key) LIMIT 10")
+    )
+  }
+}

@@ -1,0 +1,329 @@
+internal import GRDB
+import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+
+/// The repair of records and references that break the model's rules.
+///
+/// Everything that it takes out of a table is noted first, in a database of its own, attached as `aside`: records and pairs
+/// in `lazaret_set_aside_T`, with the reason and their key, and every value that changes in `lazaret_values_changed`, with
+/// table, column, row, and what it was before and is now.
+extension RepairRun {
+  /// Puts records and references right; what a model without a default lacks is only told.
+  mutating func repairRecords() throws {
+    guard account.scope == .data else { return }
+    try requirePrimaryKeys()
+    try setRepeatedKeysAside()
+    try setDuplicatesAside()
+    try cutDanglingReferences()
+    try correctEntityNumbers()
+    try removeDanglingPairs()
+    try joinOneSidedRelationships()
+    try giveMandatoryValues()
+    if account.setAsideRows > 0 || account.changedValues > 0 { try renewDerivedValues() }
+  }
+
+  /// Refuses where records cannot be told apart: what is noted of a record is noted under its primary key.
+  private func requirePrimaryKeys() throws {
+    for name in layout.tables.map(\.name) + layout.joinTables.map(\.name) {
+      guard let table = foundTable(name), try rows(of: name) > 0 else { continue }
+      let key = table.columns.filter { $0.name.uppercased() == "Z_PK" }.map { $0.declaredType.uppercased() }
+      let hasRowids = try Bool.fetchOne(
+        database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'main'", arguments: [table.name])
+      let isInteger = layout.table(named: name) == nil || key.contains { $0.contains("INT") }
+      guard hasRowids != true || !isInteger else { continue }
+      throw Self.refused(
+        "table \(printable(name)) is without the primary key of the model, so that its records cannot be told apart")
+    }
+  }
+
+  /// Makes the tables that everything taken out goes to.
+  func prepareAside() throws {
+    guard account.scope == .data else { return }
+    try database.execute(
+      sql: """
+        CREATE TABLE aside.lazaret_values_changed ("table" TEXT, "column" TEXT, "row" INTEGER, "before", "after");
+        CREATE INDEX aside.lazaret_by_row ON lazaret_values_changed ("table", "column", "row")
+        """)
+  }
+
+  // MARK: Taking out
+
+  /// Gives a column of some rows another value, and notes both.
+  ///
+  /// - Parameters:
+  ///   - value: the new value, as SQL over the row `o`.
+  ///   - condition: which rows, as SQL over the row `o`.
+  /// - Returns: how many rows.
+  private mutating func change(
+    _ column: String, of table: String, to value: String, where condition: String
+  ) throws -> Int {
+    let (name, key) = (SQLText.identifier(table), SQLText.identifier(column))
+    let rows = "\(condition) AND o.\(key) IS NOT (\(value))"
+    let earlier = try Int64.fetchOne(database, sql: "SELECT max(rowid) FROM aside.lazaret_values_changed") ?? 0
+    try database.execute(
+      sql: "INSERT INTO aside.lazaret_values_changed SELECT ?, ?, o.Z_PK, o.\(key), (\(value)) "
+        + "FROM main.\(name) AS o NOT INDEXED WHERE \(rows)", arguments: [table, column])
+    // What is looked up while rows change must not see the change: the noted values are taken.
+    try database.execute(
+      sql: "UPDATE main.\(name) AS o NOT INDEXED SET \(key) = (SELECT c.\"after\" "
+        + "FROM aside.lazaret_values_changed AS c "
+        + "WHERE c.\"table\" = ? AND c.\"column\" = ? AND c.\"row\" = o.Z_PK ORDER BY c.rowid DESC LIMIT 1) WHERE \(rows)",
+      arguments: [table, column])
+    let changed = database.changesCount
+    account.changedValues += changed
+    // A column may take a value as another: 0.0 as the integer 0. What is noted is what the row has now.
+    try database.execute(
+      sql: "UPDATE aside.lazaret_values_changed AS c SET \"after\" = "
+        + "(SELECT o.\(key) FROM main.\(name) AS o WHERE o.Z_PK = c.\"row\") WHERE c.rowid > ?", arguments: [earlier])
+    return changed
+  }
+
+  /// Takes rows out of a table, and keeps them.
+  private mutating func setAside(
+    _ table: String, _ reason: RepairAccount.Kind, where condition: String
+  ) throws -> Int {
+    let (name, kept) = (SQLText.identifier(table), SQLText.quotedIdentifier("lazaret_set_aside_\(table)"))
+    let rows =
+      "SELECT '\(reason.rawValue)' AS lazaret_reason, o.rowid AS lazaret_key, o.* FROM main.\(name) AS o NOT INDEXED"
+    let isThere = try Bool.fetchOne(
+      database, sql: "SELECT count(*) > 0 FROM aside.sqlite_master WHERE name = ?",
+      arguments: ["lazaret_set_aside_\(table)"])
+    if isThere != true {
+      try database.execute(sql: "CREATE TABLE aside.\(kept) AS \(rows) WHERE 0")
+    }
+    try database.execute(sql: "INSERT INTO aside.\(kept) \(rows) WHERE \(condition)")
+    try database.execute(
+      sql: "DELETE FROM main.\(name) WHERE rowid IN (SELECT lazaret_key FROM aside.\(kept))")
+    let removed = database.changesCount
+    account.setAsideRows += removed
+    return removed
+  }
+
+  // MARK: Duplicates
+
+  /// Of rows with one primary key the first stays: references can lead to one alone.
+  private mutating func setRepeatedKeysAside() throws {
+    for key in rules.looseKeys(in: found) {
+      let removed = try setAside(key.table, .duplicate, where: key.isRepeated)
+      guard removed > 0 else { continue }
+      note(
+        .duplicate, in: key.table, key.table, rows: removed,
+        "\(counted(removed, "row")) of table \(printable(key.table)) (\(printable(key.words))) "
+          + "\(removed == 1 ? "is" : "are") set aside: without a primary key, or with that of another row")
+    }
+  }
+
+  /// Of records that must be unique and are not, the one with the lowest key stays.
+  private mutating func setDuplicatesAside() throws {
+    for constraint in rules.constraints {
+      let index = constraint.index
+      let removed = try setAside(index.tableName, .duplicate, where: constraint.isRepeated)
+      guard removed > 0 else { continue }
+      note(
+        .duplicate, in: index.tableName, index.name, rows: removed,
+        "\(counted(removed, "record")) of \(printable(constraint.entity)) are set aside: others have the same "
+          + constraint.properties.map(printable).joined(separator: ", "))
+    }
+  }
+
+  // MARK: References
+
+  private mutating func cutDanglingReferences() throws {
+    for reference in rules.references {
+      let cut = try self.cut(reference, where: reference.leadsNowhere)
+      guard cut > 0 else { continue }
+      note(
+        .danglingReference, in: reference.table, reference.column, rows: cut,
+        "\(counted(cut, "reference")) of \(printable(reference.key.description)) that lead to no record are cut")
+    }
+  }
+
+  /// Gives references the number of the entity that they lead to.
+  private mutating func correctEntityNumbers() throws {
+    for reference in rules.references {
+      guard let column = reference.entityColumn, let condition = reference.hasWrongEntity,
+        hadColumn(column, in: reference.table)
+      else { continue }
+      let number =
+        "(SELECT q.Z_ENT FROM main.\(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = \(reference.place))"
+      let changed = try change(column, of: reference.table, to: number, where: condition)
+      guard changed > 0 else { continue }
+      note(
+        .entityNumbers, in: reference.table, column, rows: changed,
+        "\(counted(changed, "reference")) of \(printable(reference.key.description)) "
+          + "\(changed == 1 ? "gets" : "get") the number of the entity that \(changed == 1 ? "it leads" : "they lead") to"
+      )
+    }
+  }
+
+  private mutating func cut(_ reference: RecordRules.Reference, where condition: String) throws -> Int {
+    // What goes with the reference first: the condition is about the reference itself.
+    for companion in reference.companions {
+      _ = try change(companion, of: reference.table, to: "NULL", where: condition)
+    }
+    return try change(reference.column, of: reference.table, to: "NULL", where: condition)
+  }
+
+  private mutating func removeDanglingPairs() throws {
+    for pairs in rules.pairs {
+      let join = pairs.join
+      let removed = try setAside(join.name, .danglingPair, where: pairs.leadNowhere)
+      guard removed > 0 else { continue }
+      note(
+        .danglingPair, in: join.name, join.name, rows: removed,
+        "\(counted(removed, "pair")) of \(printable(join.relationship.description)) that lead to no record are set aside"
+      )
+    }
+  }
+
+  /// Where one of two records leads to the other and that leads nowhere, it leads back; where it leads elsewhere, the one is
+  /// cut.
+  private mutating func joinOneSidedRelationships() throws {
+    var joined: [String: Int] = [:]
+    let mutuals = rules.mutuals
+    for mutual in mutuals {
+      let (one, other) = (mutual.one, mutual.other)
+      // A companion of the filled side would have to be made up.
+      guard other.companions.isEmpty else { continue }
+      let source =
+        "(SELECT min(q.Z_PK) FROM main.\(SQLText.identifier(one.table)) AS q "
+        + "WHERE q.\(SQLText.identifier(one.column)) = o.Z_PK)"
+      joined[other.column + "." + other.table, default: 0] += try change(
+        other.column, of: other.table, to: source,
+        where: "o.\(SQLText.identifier(other.column)) IS NULL AND \(source) IS NOT NULL")
+    }
+    for mutual in mutuals {
+      let one = mutual.one
+      let cut = try self.cut(one, where: mutual.isOneSided)
+      let total = cut + (joined[one.column + "." + one.table] ?? 0)
+      guard total > 0 else { continue }
+      note(
+        .oneSidedRelationship, in: one.table, one.column, rows: total,
+        "\(counted(total, "reference")) of \(printable(one.key.description)) that only one of two records had are put right"
+      )
+    }
+  }
+
+  // MARK: Values
+
+  /// A mandatory attribute of an entity, and the column that it is in.
+  private struct MandatoryAttribute {
+    let column: ColumnLayout
+    let table: TableLayout
+    let entity: EntityLayout
+    let property: StoredProperty
+
+    /// The default of the model, as SQL; nil where it has none, or where no other record may have the same value.
+    let literal: String?
+
+    /// Why it gets no value, in words.
+    let obstacle: String
+
+    /// Which rows have no value, as SQL over the row `o`.
+    var condition: String { "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL" }
+
+    var words: String { "\(printable(entity.name)).\(printable(property.path.description))" }
+  }
+
+  private var mandatoryAttributes: [MandatoryAttribute] {
+    layout.tables.flatMap { table in
+      table.columns.flatMap { column -> [MandatoryAttribute] in
+        guard hadColumn(column.name, in: table.name), let (path, key) = path(of: column) else { return [] }
+        return holders(of: path, key).compactMap { entity, property in
+          guard !property.isOptional, let attribute = property.attribute, !attribute.isDerived else { return nil }
+          let literal = attribute.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL"
+          let isUnique = mustBeUnique(column.name, in: table.name)
+          return MandatoryAttribute(
+            column: column, table: table, entity: entity, property: property,
+            literal: literal == "NULL" || isUnique ? nil : literal,
+            obstacle: literal == "NULL" ? Self.noDefault : Self.noSharedDefault)
+        }
+      }
+    }
+  }
+
+  /// Why a mandatory attribute gets no value, in words.
+  static let noDefault = "has no default"
+
+  /// Why a mandatory attribute that has a default does not get it, in words.
+  static let noSharedDefault = "must be unique, which its default is not"
+
+  /// Whether a constraint of the model's, or a unique index of the app's, is about a column: a default would break it.
+  func mustBeUnique(_ column: String, in table: String) -> Bool {
+    let isOfModel = layout.indexes.contains { index in
+      index.isUnique && index.tableName == table && index.columns.contains { $0.name == column }
+    }
+    return isOfModel
+      || found.indexes.values.contains { index in
+        index.isUnique && index.tableName.uppercased() == table.uppercased()
+          && index.columns.contains { $0.uppercased() == column.uppercased() }
+      }
+  }
+
+  /// Gives mandatory attributes without a value the default of the model, and tells those that have none.
+  private mutating func giveMandatoryValues() throws {
+    for attribute in mandatoryAttributes {
+      guard let literal = attribute.literal else {
+        try tellMissingValue(attribute)
+        continue
+      }
+      let changed = try change(
+        attribute.column.name, of: attribute.table.name, to: literal, where: attribute.condition)
+      guard changed > 0 else { continue }
+      note(
+        .missingValue, in: attribute.table.name, attribute.column.name, rows: changed,
+        "\(counted(changed, "record")) without the mandatory \(attribute.words) get its default")
+    }
+  }
+
+  /// Tells the mandatory attributes without a value and a default, where records are repaired; nothing is changed.
+  mutating func tellMissingValues() throws {
+    guard account.scope == .data else { return }
+    for attribute in mandatoryAttributes where attribute.literal == nil { try tellMissingValue(attribute) }
+  }
+
+  private mutating func tellMissingValue(_ attribute: MandatoryAttribute) throws {
+    let (table, column) = (attribute.table.name, attribute.column.name)
+    let place = "FROM main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(attribute.condition)"
+    try leaveOut(.missingValue, in: table, column, rowsOf: place) { rows in
+      "\(attribute.words) is mandatory and \(attribute.obstacle): \(counted(rows, "record")) have no value"
+    }
+  }
+
+  /// Computes derived attributes anew, since triggers did not run while records changed.
+  private mutating func renewDerivedValues() throws {
+    for table in layout.tables {
+      for column in table.columns where hadColumn(column.name, in: table.name) {
+        guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),
+          let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute, attribute.isDerived,
+          let value = layout.derivedValue(of: attribute, entity, isTimeWanted: false)
+        else { continue }
+        _ = try change(
+          column.name, of: table.name, to: value, where: "o.Z_ENT IN \(Array(entity.numbers).sqlList)")
+      }
+    }
+  }
+
+  // MARK: Looking
+
+  /// Whether any record or reference breaks a rule that a repair of records puts right; nothing is changed.
+  func hasRecordsToRepair() throws -> Bool {
+    guard account.scope == .data else { return false }
+    let conditions =
+      rules.looseKeys(in: found).map { ($0.table, $0.isRepeated) }
+      + rules.constraints.map { ($0.index.tableName, $0.isRepeated) }
+      + rules.references.compactMap { reference in reference.hasWrongEntity.map { (reference.table, $0) } }
+      + rules.references.map { ($0.table, $0.leadsNowhere) }
+      + rules.mutuals.map { ($0.one.table, $0.isOneSided) }
+      + rules.pairs.map { ($0.join.name, $0.leadNowhere) }
+      + mandatoryAttributes.filter { $0.literal != nil }.map { ($0.table.name, $0.condition) }
+    for (table, condition) in conditions {
+      let found = try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS o NOT INDEXED WHERE \(condition))")
+      if found == true { return true }
+    }
+    return false
+  }
+}

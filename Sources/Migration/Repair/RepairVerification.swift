@@ -1,0 +1,257 @@
+internal import GRDB
+import ManagedObjectModel
+package import PersistentStore
+internal import Platform
+package import SystemPackage
+
+/// The checks that a repaired copy must pass before it may take the place of its original.
+///
+/// Nothing of what the repair did counts here: both files are looked at anew, through connections that change neither.
+package struct RepairVerification {
+  let layout: StoreLayout
+
+  /// What the repair says of itself: only what it tells may differ.
+  let account: RepairAccount
+
+  /// Whether records got the numbers of the model, and which ones, by table.
+  let renumberings: [String: Renumbering]
+
+  /// What a repair of records has taken out; nil where records were not repaired.
+  let aside: FilePath?
+
+  /// The checks of a repair.
+  ///
+  /// - Parameters:
+  ///   - layout: that of the store's own model.
+  ///   - account: what the repair says of itself.
+  ///   - renumberings: the numbers that records have got, by table.
+  ///   - aside: what a repair of records has taken out; nil where records were not repaired.
+  package init(
+    layout: StoreLayout, account: RepairAccount, renumberings: [String: Renumbering] = [:], aside: FilePath?
+  ) {
+    self.layout = layout
+    self.account = account
+    self.renumberings = renumberings
+    self.aside = aside
+  }
+
+  /// Checks the copy.
+  ///
+  /// - Parameters:
+  ///   - target: the repaired copy.
+  ///   - source: what it is a copy of.
+  /// - Throws: `migration-verification-failed`.
+  package func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
+    let connection = try StepConnection(target, .immutable, attaching: [source] + (aside.map { [$0] } ?? []))
+    try connection.read { database in
+      try database.execute(
+        sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])
+      if let aside {
+        try database.execute(
+          sql: "ATTACH DATABASE ? AS aside", arguments: [WorkingConnection.address(aside, .immutable)])
+      }
+      try checkDrift(database)
+      try checkObjects(database)
+      try checkMetadata(database)
+      try checkNumbers(database)
+      try checkAside(database)
+      let tables = try String.fetchAll(
+        database,
+        sql: """
+          SELECT name FROM old.sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT IN
+          ('Z_PRIMARYKEY', 'Z_METADATA', 'Z_MODELCACHE') ORDER BY name
+          """)
+      for table in tables { try checkRows(of: table, database) }
+    }
+    try connection.close()
+  }
+
+  func failed(_ detail: String) -> MigrationError {
+    MigrationError(.verificationFailed, operation: "verify the repaired store", detail: detail)
+  }
+
+  // MARK: What must be there
+
+  /// Everything that the model wants is there, apart from what was told as left out.
+  private func checkDrift(_ database: Database) throws {
+    let leftOut = Set(account.leftOut.map(\.name))
+    let rest = try StoreDrift(in: database, of: layout).differences.filter { difference in
+      guard case .missingIndex(let index) = difference, leftOut.contains(index.name) else { return true }
+      return try !cannotBeAdded(index, database)
+    }
+    guard let first = rest.first else { return }
+    throw failed("it still lacks something: \(first.words)" + (rest.count > 1 ? " (and \(rest.count - 1) more)" : ""))
+  }
+
+  /// Whether an index that was told as left out has to be: its name is taken, or rows of its table have the same values.
+  private func cannotBeAdded(_ index: IndexLayout, _ database: Database) throws -> Bool {
+    let isTaken = try Bool.fetchOne(
+      database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
+      arguments: [index.name])
+    if isTaken == true { return true }
+    guard index.isUnique else { return false }
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
+    return try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(index.tableName)) "
+        + "WHERE \(conditions.joined(separator: " AND ")) GROUP BY \(columns.joined(separator: ", ")) "
+        + "HAVING count(*) > 1)") ?? false
+  }
+
+  /// Records have got the number of the entity that the original's `Z_PRIMARYKEY` calls by the old one, or of the only
+  /// one whose records the table can hold.
+  private func checkNumbers(_ database: Database) throws {
+    for (table, renumbering) in renumberings {
+      guard let root = layout.entities.first(where: { $0.isRoot && $0.tableName == table }) else {
+        throw failed("table \(printable(table)) holds no entity")
+      }
+      if let sole = renumbering.sole {
+        guard sole == layout.soleNumber(ofRoot: root.name) else {
+          throw failed("records of table \(printable(table)) have got the number of another entity")
+        }
+        continue
+      }
+      for (before, after) in renumbering.numbers {
+        let name = try String.fetchOne(
+          database, sql: "SELECT Z_NAME FROM old.Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [before])
+        let entity = layout.entity(numbered: after)
+        let former = entity.flatMap { layout.model.entities[$0.name]?.renamingIdentifier }
+        guard let entity, root.numbers.contains(after), let name, name == entity.name || name == former else {
+          throw failed("records of table \(printable(table)) have got the number of another entity")
+        }
+      }
+    }
+  }
+
+  /// The tables that may be declared anew: of the bookkeeping, and join tables, which have to be empty for it.
+  private var remadeTables: String {
+    let names = account.changes.filter { $0.kind == .remadeTable }.map(\.table).filter { name in
+      StoreLayout.bookkeepingTableNames.contains(name) || layout.joinTables.contains { $0.name == name }
+    }
+    return "(" + names.map(SQLText.literal).joined(separator: ", ") + ")"
+  }
+
+  /// Every table, index, trigger and view that was there is there as it was; tables may have got columns.
+  private func checkObjects(_ database: Database) throws {
+    let remade = remadeTables
+    let lost = try Row.fetchAll(
+      database,
+      sql: """
+        SELECT o.type, o.name FROM old.sqlite_master AS o WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_master AS n
+        WHERE n.type = o.type AND n.name = o.name AND n.tbl_name = o.tbl_name AND (n.sql IS o.sql OR o.type = 'table'))
+        AND NOT (o.sql IS NULL AND o.tbl_name IN \(remade))
+        """)
+    if let first = lost.first {
+      let values = Array(first.databaseValues).map { String.fromDatabaseValue($0) ?? "" }
+      throw failed("\(printable(values[0])) \(printable(values[1])) is not as it was")
+    }
+    let columns = try Int.fetchOne(
+      database,
+      sql: """
+        SELECT count(*) FROM old.sqlite_master AS t, pragma_table_xinfo(t.name, 'old') AS o WHERE t.rootpage > 0
+        AND t.type = 'table' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') AS n WHERE n.name = o.name
+        AND (t.name IN \(remade) OR n.cid = o.cid AND n.type = o.type AND n."notnull" = o."notnull"
+        AND n.dflt_value IS o.dflt_value AND n.pk = o.pk))
+        """)
+    guard columns == 0 else { throw failed("\(columns ?? 0) columns are not as they were") }
+  }
+
+  /// The metadata is the same to the byte; rows of `Z_PRIMARYKEY` that are the framework's own stay, and no highest key falls.
+  private func checkMetadata(_ database: Database) throws {
+    let metadata = try list(["Z_UUID", "Z_PLIST"], of: "Z_METADATA", database).joined(separator: ", ")
+    let differing = try Int.fetchOne(
+      database,
+      sql: """
+        SELECT (SELECT count(*) FROM (SELECT \(metadata) FROM old.Z_METADATA EXCEPT SELECT \(metadata) FROM main.Z_METADATA))
+        + (SELECT count(*) FROM (SELECT \(metadata) FROM main.Z_METADATA EXCEPT SELECT \(metadata) FROM old.Z_METADATA))
+        + abs((SELECT count(*) FROM old.Z_METADATA) - (SELECT count(*) FROM main.Z_METADATA))
+        """)
+    guard differing == 0 else { throw failed("its metadata is not as it was") }
+    let keys = try list(["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"], of: "Z_PRIMARYKEY", database)
+    guard !keys.isEmpty else { return }
+    let values = keys.map { $0 == "Z_NAME" ? $0 : "ifnull(CAST(\($0) AS INTEGER), 0)" }.joined(separator: ", ")
+    var fallen = 0
+    if keys.contains("Z_ENT") {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM (SELECT \(values) FROM old.Z_PRIMARYKEY WHERE CAST(Z_ENT AS INTEGER) > "
+            + "\(StoreRebuild.firstReservedNumber) EXCEPT SELECT \(values) FROM main.Z_PRIMARYKEY)") ?? 0
+    } else {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY WHERE Z_NAME NOT IN (SELECT Z_NAME FROM main.Z_PRIMARYKEY)") ?? 0
+    }
+    if keys.contains("Z_NAME"), keys.contains("Z_MAX") {
+      fallen +=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM old.Z_PRIMARYKEY AS o JOIN main.Z_PRIMARYKEY AS n ON n.Z_NAME = o.Z_NAME "
+            + "WHERE n.Z_MAX < CAST(o.Z_MAX AS INTEGER)") ?? 0
+    }
+    guard fallen == 0 else { throw failed("rows of Z_PRIMARYKEY have gone, or their highest keys have fallen") }
+  }
+
+  /// Those of some columns that a table of the original had; none where it had no such table.
+  private func list(_ columns: [String], of table: String, _ database: Database) throws -> [String] {
+    let found = try String.fetchAll(
+      database,
+      sql: "SELECT upper(c.name) FROM old.sqlite_master AS t, pragma_table_info(t.name, 'old') AS c WHERE t.name = ? "
+        + "AND t.type = 'table'", arguments: [table])
+    return columns.filter(found.contains)
+  }
+
+  // MARK: Rows
+
+  /// Every row of a table of the original is there with every value.
+  private func checkRows(of table: String, _ database: Database) throws {
+    let name = SQLText.quotedIdentifier(table)
+    let columns = try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_xinfo(?, 'old') WHERE hidden = 0 ORDER BY cid", arguments: [table])
+    let hasRowids =
+      try Bool.fetchOne(
+        database, sql: "SELECT wr = 0 FROM pragma_table_list(?) WHERE schema = 'old'", arguments: [table])
+      ?? false
+    let taken = Set(columns.map { $0.lowercased() })
+    let noted = try notedColumns(of: table, database)
+    let before = try Int.fetchOne(database, sql: "SELECT count(*) FROM old.\(name)") ?? 0
+    let after = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.\(name)") ?? 0
+    guard hasRowids, let rowid = ["rowid", "_rowid_", "oid"].first(where: { !taken.contains($0) }) else {
+      let list = columns.map(SQLText.quotedIdentifier).joined(separator: ", ")
+      let lost =
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM (SELECT \(list) FROM old.\(name) EXCEPT SELECT \(list) FROM main.\(name))") ?? 0
+      guard before == after, lost == 0 else { throw differs(table, before - after + lost) }
+      return
+    }
+    let kept =
+      try Int.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM old.\(name) AS o CROSS JOIN main.\(name) AS n ON n.\(rowid) = o.\(rowid) "
+          + "WHERE \(SQLText.all(columns.map { condition($0, table, isNoted: noted.contains($0)) }))") ?? 0
+    let removed = try setAsideRows(of: table, columns, rowid, database)
+    guard kept == after, kept + removed == before else { throw differs(table, before - kept - removed) }
+  }
+
+  private func differs(_ table: String, _ rows: Int) -> MigrationError {
+    failed("\(rows) rows of table \(printable(table)) are not as they were")
+  }
+
+  /// The number that a record's entity has now; nil for other columns.
+  func renumbered(_ column: String, _ table: String) -> String? {
+    guard !renumberings.isEmpty, let role = layout.role(ofColumn: column, table: table) else { return nil }
+    var hierarchy: String?
+    switch role {
+    case .entityNumber: hierarchy = table
+    case .toOneEntity(let key):
+      hierarchy = layout.model.entities[key.entityName]?.properties[key.name]?.relationship
+        .flatMap { layout.entity(named: $0.destinationEntityName)?.tableName }
+    case .primaryKey, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneOrder, .owner, .ownerOrder: return nil
+    }
+    return hierarchy.flatMap { renumberings[$0] }?
+      .sql(of: "o.\(SQLText.quotedIdentifier(column))", isOwn: role == .entityNumber)
+  }
+}

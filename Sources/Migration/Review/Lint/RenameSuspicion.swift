@@ -1,0 +1,162 @@
+internal import ManagedObjectModel
+internal import Platform
+
+/// Finds removals and additions that are probably one rename.
+enum RenameSuspicion {
+  /// No real step removes or adds more of one kind; of more, the rest is not compared.
+  private static let limit = 200
+
+  static func findings(in mapping: MappingModel, place: String) -> [LintFinding] {
+    var findings = entityFindings(mapping, place)
+    let images = mapping.mappingsBySource.compactMapValues(\.destinationEntityName)
+    for entity in mapping.entityMappings {
+      guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }
+      findings += propertyFindings(mapping, entity, source, destination, images, place)
+    }
+    return findings
+  }
+
+  // MARK: Entities
+
+  private static func entityFindings(_ mapping: MappingModel, _ place: String) -> [LintFinding] {
+    let removed = mapping.entityMappings.filter { $0.kind == .remove }
+      .compactMap { $0.sourceEntityName.flatMap { mapping.source.entities[$0] } }.prefix(limit)
+    let added = mapping.entityMappings.filter { $0.kind == .add }
+      .compactMap { $0.destinationEntityName.flatMap { mapping.destination.entities[$0] } }.prefix(limit)
+    let pairs = pair(Array(removed), Array(added)) { old, new in
+      // The same name on both sides is a refusal of its own.
+      if old.name == new.name { return nil }
+      if isBroken(old.name, new.explicitRenamingIdentifier) { return 3 }
+      let (before, after) = (Set(old.properties.keys), Set(new.properties.keys))
+      let common = before.intersection(after).filter { name in
+        old.properties[name]?.attribute?.type == new.properties[name]?.attribute?.type
+      }
+      let all = before.union(after).count
+      let share = all == 0 ? 0 : Double(common.count) / Double(all)
+      return share >= 0.5 || (share >= 0.3 && similarity(old.name, new.name) >= 0.5)
+        ? share + similarity(old.name, new.name) : nil
+    }
+    return pairs.map { old, new in
+      finding(
+        entity: new.name, property: nil, what: "entity", old.name, new.name, identifier: old.renamingIdentifier,
+        explicit: new.explicitRenamingIdentifier, place)
+    }
+  }
+
+  // MARK: Properties
+
+  private static func propertyFindings(
+    _ mapping: MappingModel, _ entity: EntityMapping, _ source: String, _ destination: String,
+    _ images: [String: String],
+    _ place: String
+  ) -> [LintFinding] {
+    let used = Set(entity.propertyMappings.compactMap(\.source?.name))
+    var added: [Property] = []
+    for property in entity.propertyMappings where property.destination.leaf.isEmpty {
+      switch property.value {
+      case .null, .defaultValue:
+        if let found = mapping.destination.entities[destination]?.properties[property.destination.name] {
+          added.append(found)
+        }
+      case .copy, .convert, .externalize, .recompute, .relationship, .inverse, .destinations, .expression: break
+      }
+    }
+    guard !added.isEmpty, let before = mapping.source.entities[source] else { return [] }
+    let removed = before.properties.values.filter { property in
+      if case .fetchedProperty = property { return false }
+      return !property.traits.isTransient && !used.contains(property.name) && property.attribute?.isDerived != true
+    }.sorted { precedesByCodeUnit($0.name, $1.name) }
+    guard !removed.isEmpty else { return [] }
+    let pairs = pair(Array(removed.prefix(limit)), Array(added.prefix(limit))) { old, new in
+      // The same name on both sides is a refusal of its own, or another kind of property.
+      if old.name == new.name { return nil }
+      if isBroken(old.name, new.traits.explicitRenamingIdentifier) { return 3 }
+      guard isAlike(old, new, images) else { return nil }
+      let likeness = similarity(old.name, new.name)
+      // A lone removal and a lone addition of one type are suspicious whatever their names.
+      let isLone =
+        removed.filter { isAlike($0, new, images) }.count == 1 && added.filter { isAlike(old, $0, images) }.count == 1
+      return likeness >= 0.4 || isLone ? likeness : nil
+    }
+    return pairs.map { old, new in
+      finding(
+        entity: destination, property: new.name, what: old.relationship == nil ? "attribute" : "relationship",
+        "\(source).\(old.name)", "\(destination).\(new.name)", identifier: old.traits.renamingIdentifier,
+        explicit: new.traits.explicitRenamingIdentifier, place)
+    }
+  }
+
+  private static func isAlike(_ old: Property, _ new: Property, _ images: [String: String]) -> Bool {
+    switch (old, new) {
+    case (.attribute(let old), .attribute(let new)): return old.type == new.type
+    case (.relationship(let old), .relationship(let new)):
+      return old.isToMany == new.isToMany && images[old.destinationEntityName] == new.destinationEntityName
+    default: return false
+    }
+  }
+
+  // MARK: Judging
+
+  /// A new one that names the old one as what it was, and was not matched with it all the same.
+  private static func isBroken(_ old: String, _ explicit: String?) -> Bool { explicit == old }
+
+  /// Pairs each old one with the new one that scores best with it; each is used once, and nil pairs nothing.
+  private static func pair<Item>(
+    _ removed: [Item], _ added: [Item], _ score: (Item, Item) -> Double?
+  ) -> [(Item, Item)] {
+    var scores: [(score: Double, old: Int, new: Int)] = []
+    for (old, one) in removed.enumerated() {
+      for (new, other) in added.enumerated() {
+        if let value = score(one, other) { scores.append((value, old, new)) }
+      }
+    }
+    scores.sort { first, second in
+      first.score != second.score
+        ? first.score > second.score : (first.old, first.new) < (second.old, second.new)
+    }
+    var (takenOld, takenNew): (Set<Int>, Set<Int>) = ([], [])
+    var pairs: [(Item, Item)] = []
+    for entry in scores where !takenOld.contains(entry.old) && !takenNew.contains(entry.new) {
+      takenOld.insert(entry.old)
+      takenNew.insert(entry.new)
+      pairs.append((removed[entry.old], added[entry.new]))
+    }
+    return pairs
+  }
+
+  private static func finding(
+    entity: String, property: String?, what: String, _ old: String, _ new: String, identifier: String,
+    explicit: String?, _ place: String
+  ) -> LintFinding {
+    let oldName = old.split(separator: ".").last.map(String.init) ?? old
+    let isBroken = isBroken(oldName, explicit)
+    let detail =
+      isBroken
+      ? """
+      \(what) \(printable(new)) names \(printable(old)) as what it was, whose renaming identifier is \
+      "\(printable(identifier))", not "\(printable(oldName))": its data is lost
+      """
+      : "\(what) \(printable(old)) is removed and \(printable(new)) is added, which looks like a rename"
+    return LintFinding(
+      isBroken ? .brokenRename : .possibleRename, in: place, entity: entity, property: property, detail: detail,
+      hint: "If it is the same, set the renaming identifier of \(printable(new)) to \"\(printable(identifier))\".")
+  }
+
+  /// How alike two names are, from 0 to 1: one minus the share of letters that must be changed.
+  static func similarity(_ first: String, _ second: String) -> Double {
+    let (left, right) = (Array(first.lowercased().utf16.prefix(64)), Array(second.lowercased().utf16.prefix(64)))
+    let longest = max(left.count, right.count)
+    guard longest > 0 else { return 1 }
+    var row = Array(0...right.count)
+    for (i, one) in left.enumerated() {
+      var diagonal = row[0]
+      row[0] = i + 1
+      for (j, other) in right.enumerated() {
+        let above = row[j + 1]
+        row[j + 1] = min(above + 1, row[j] + 1, diagonal + (one == other ? 0 : 1))
+        diagonal = above
+      }
+    }
+    return 1 - Double(row[right.count]) / Double(longest)
+  }
+}

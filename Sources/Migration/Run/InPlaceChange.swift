@@ -1,0 +1,213 @@
+import ManagedObjectModel
+internal import PersistentStore
+
+/// A step that only adds and renames, as what has to be done to a copy of the store: no record is written anew, apart
+/// from those that get a default.
+struct InPlaceChange: Sendable {
+  /// A column or table and its new name.
+  struct Renaming: Sendable, Hashable {
+    let old: String
+    let new: String
+  }
+
+  /// Values for records that are there already.
+  struct Filling: Sendable, Hashable {
+    /// The column, by its new name.
+    let column: String
+
+    /// The value, as a literal.
+    let literal: String
+
+    /// The numbers of the entities whose records get it.
+    let numbers: [Int]
+
+    /// Whether only records with nil there get it.
+    let replacesNil: Bool
+  }
+
+  /// What becomes of a table that stays.
+  struct TableChange: Sendable {
+    let name: Renaming
+    var columns: [Renaming] = []
+    var added: [ColumnLayout] = []
+    var fillings: [Filling] = []
+  }
+
+  /// The entities' tables and the join tables that stay.
+  private(set) var tables: [TableChange] = []
+
+  /// The statements of the tables that are new.
+  private(set) var newTables: [(name: String, statement: String)] = []
+
+  /// The indexes of the source that the destination has not.
+  private(set) var droppedIndexes: [IndexLayout] = []
+
+  /// Looks what the step needs.
+  ///
+  /// - Throws: the first reason why records would have to be written anew.
+  init(_ layout: StepLayout) throws(InPlaceObstacle) {
+    try Self.checkEntities(layout)
+    for table in layout.destination.tables { try add(table, layout) }
+    for table in layout.destination.joinTables { try add(table, layout) }
+    let kept = Set(tables.map(\.name.old))
+    for name in layout.source.tables.map(\.name) + layout.source.joinTables.map(\.name) where !kept.contains(name) {
+      throw InPlaceObstacle("table \(name) goes")
+    }
+    try compareIndexes(layout)
+  }
+
+  /// Whether records get values, so that the way depends on how many there are.
+  var fillsRecords: Bool { tables.contains { !$0.fillings.isEmpty } }
+
+  /// The change of a table, by its old name.
+  func change(of oldName: String) -> TableChange? { tables.first { $0.name.old == oldName } }
+
+  private static func checkEntities(_ layout: StepLayout) throws(InPlaceObstacle) {
+    for entity in layout.source.entities {
+      guard let number = layout.numbers[entity.number] else {
+        throw InPlaceObstacle("entity \(entity.name) goes")
+      }
+      guard number == entity.number else { throw InPlaceObstacle("entity \(entity.name) gets another number") }
+    }
+    for condition in layout.mapping.conditions {
+      switch condition.kind {
+      case .newInverse, .severalOwners, .destinationOfOtherEntity:
+        throw InPlaceObstacle("the pairs of relationship \(condition.destinationProperty?.description ?? "") change")
+      case .missingAttributeValue, .newMandatoryAttribute, .missingRelationship, .newMandatoryRelationship,
+        .tooFewDestinations, .tooManyDestinations, .duplicateValues, .recordsOfAbstractEntity, .valueOutOfRange,
+        .unreadableDefault:
+        continue
+      }
+    }
+  }
+
+  // MARK: Tables of entities
+
+  private mutating func add(_ table: TableLayout, _ layout: StepLayout) throws(InPlaceObstacle) {
+    let routes = layout.routes(to: table)
+    guard let first = routes.first else {
+      newTables.append((table.name, table.statement))
+      return
+    }
+    guard let old = layout.source.table(named: first.source.tableName),
+      layout.routes.allSatisfy({ ($0.source.tableName == old.name) == ($0.destination.tableName == table.name) })
+    else { throw InPlaceObstacle("records of \(first.destination.name) move to another table") }
+    var change = TableChange(name: Renaming(old: old.name, new: table.name))
+    var taken: Set<String> = []
+    for column in table.columns {
+      let origin = try ColumnOrigin(column, routes, layout)
+      if let name = origin.column {
+        guard let found = old.column(named: name), found.type == column.type, taken.insert(found.name).inserted else {
+          throw InPlaceObstacle("column \(column.name) of table \(table.name) holds other values")
+        }
+        if found.name != column.name { change.columns.append(Renaming(old: found.name, new: column.name)) }
+      } else {
+        change.added.append(column)
+      }
+      change.fillings += origin.fillings
+    }
+    if let left = old.columns.first(where: { !taken.contains($0.name) }) {
+      throw InPlaceObstacle("column \(left.name) of table \(old.name) goes")
+    }
+    tables.append(change)
+  }
+
+  // MARK: Join tables
+
+  private mutating func add(_ table: JoinTableLayout, _ layout: StepLayout) throws(InPlaceObstacle) {
+    let own = layout.pairSources(of: table.relationship)
+    let other = table.isReflexive ? [] : layout.pairSources(of: table.inverse)
+    guard let first = own.first ?? other.first else {
+      newTables.append((table.name, table.statement))
+      return
+    }
+    func differs() -> InPlaceObstacle { InPlaceObstacle("the pairs of table \(table.name) come from elsewhere") }
+    guard case .toManyByJoinTable(let name, _, _, _) = first.source.storage,
+      let old = layout.source.joinTable(named: name), old.isReflexive == table.isReflexive,
+      (old.sourceOrderColumn == nil) == (table.sourceOrderColumn == nil),
+      (old.destinationOrderColumn == nil) == (table.destinationOrderColumn == nil),
+      !tables.contains(where: { $0.name.old == name })
+    else { throw differs() }
+    for (sources, key, columns) in [
+      (own, table.relationship, (old.sourceColumn, old.destinationColumn)),
+      (other, table.inverse, (old.destinationColumn, old.sourceColumn)),
+    ] {
+      for (pairs, numbers) in sources {
+        guard case .toManyByJoinTable(name, columns.0, columns.1, _) = pairs.storage,
+          let destination = layout.relationship(key)?.destinationEntityName,
+          layout.fit(oldDestination: pairs.oldDestination, newDestination: destination)?.isComplete == true,
+          let owner = old.sourceColumn == columns.0 ? old.relationship.entityName : old.inverse.entityName as String?,
+          layout.source.entity(named: owner).map({ Set($0.numbers) }) == Set(numbers)
+        else { throw differs() }
+      }
+    }
+    var change = TableChange(name: Renaming(old: old.name, new: table.name))
+    for (before, after) in zip(old.columns, table.columns) where before != after {
+      change.columns.append(Renaming(old: before, new: after))
+    }
+    tables.append(change)
+  }
+
+  // MARK: Indexes
+
+  /// An index by what it covers, in the destination's names.
+  private struct IndexShape: Hashable {
+    let table: String
+    let columns: [String]
+    let isUnique: Bool
+    let condition: String?
+
+    init(_ index: IndexLayout, table: String, names: [String: String] = [:]) {
+      self.table = table
+      columns = index.columns.map { column in
+        (names[column.name] ?? column.name) + (column.isAscending.map { $0 ? " ASC" : " DESC" } ?? "")
+      }
+      isUnique = index.isUnique
+      condition = index.condition
+    }
+  }
+
+  private mutating func compareIndexes(_ layout: StepLayout) throws(InPlaceObstacle) {
+    guard layout.source.spatialIndexes == layout.destination.spatialIndexes else {
+      throw InPlaceObstacle("the R-tree indexes change")
+    }
+    let wanted = Set(layout.destination.indexes.map { IndexShape($0, table: $0.tableName) })
+    for index in layout.source.indexes {
+      let change = change(of: index.tableName)
+      let names = Dictionary(
+        (change?.columns ?? []).map { ($0.old, $0.new) }, uniquingKeysWith: { first, _ in first })
+      let shape = IndexShape(index, table: change?.name.new ?? index.tableName, names: names)
+      // The condition of a partial index names columns too; where any name changes, the index is made anew.
+      if !wanted.contains(shape) || (index.condition != nil && !names.isEmpty) { droppedIndexes.append(index) }
+    }
+  }
+
+  // MARK: What is in the store
+
+  /// Why the step cannot be carried out in place on this store, though the models would allow it; nil if it can.
+  func obstacle(in contents: SourceContents, _ layout: StepLayout) -> InPlaceObstacle? {
+    if let difference = contents.unexpectedColumn { return InPlaceObstacle(difference) }
+    if let table = contents.looseTable { return InPlaceObstacle("table \(table) is without its primary key") }
+    for name in newTables.map(\.name) + tables.filter({ $0.name.old != $0.name.new }).map(\.name.new)
+    where contents.schema.hasTable(name) && change(of: name) == nil {
+      return InPlaceObstacle("the app has a table \(name) of its own")
+    }
+    for index in layout.source.spatialIndexes where contents.schema.tables[index.name] == nil {
+      return InPlaceObstacle("the R-tree index \(index.name) is lacking")
+    }
+    guard fillsRecords else { return nil }
+    // Measured: giving every record of a table a value costs as much as writing the table anew.
+    let filled = tables.filter { !$0.fillings.isEmpty }.reduce(0) { $0 + contents.rowCount(of: $1.name.old) }
+    let all = tables.reduce(0) { $0 + contents.rowCount(of: $1.name.old) }
+    if filled > 1000, filled > all / 4 { return InPlaceObstacle("\(filled) of \(all) records get a default") }
+    return nil
+  }
+}
+
+/// Why a step cannot be carried out by adding and renaming alone.
+struct InPlaceObstacle: Error, Sendable, Hashable {
+  /// The reason, in one plain sentence without a full stop.
+  let detail: String
+
+  init(_ detail: String) { self.detail = detail }
+}

@@ -1,0 +1,260 @@
+internal import GRDB
+internal import PersistentStore
+import Platform
+internal import SystemPackage
+
+/// One step of a migration that only adds and renames, carried out on a copy of the store in one transaction
+/// (``InPlaceCopy``).
+struct InPlaceStep {
+  let change: InPlaceChange
+  let contents: SourceContents
+
+  /// Metadata and history are written here in a rebuild.
+  let rebuild: StoreRebuild
+
+  var layout: StepLayout { rebuild.layout }
+
+  /// What a step has done.
+  struct Outcome {
+    /// The records are not counted yet.
+    var account: StepAccount
+
+    /// The tables whose pages, or those of their indexes, have changed; of the others the schema at most has.
+    var changedTables: Set<String>
+
+    /// The schema of the store as it is now.
+    var schema: SQLSchema
+  }
+
+  /// The same tables after this step.
+  func renamed(_ tables: Set<String>) -> Set<String> {
+    Set(tables.map { name in change.tables.first { $0.name.old == name }?.name.new ?? name })
+  }
+
+  /// Changes the store, altogether or not at all; nothing is pushed to the disk.
+  ///
+  /// - Parameter database: a connection that writes to a log, and has the file to itself.
+  /// - Returns: what was done; nil where the store turned out to need a rebuild.
+  func run(in database: Database) throws -> Outcome? {
+    try ConditionCount(layout).refuseViolations(database)
+    var outcome = Outcome(
+      account: StepAccount(step: rebuild.name, way: .inPlace), changedTables: [], schema: contents.schema)
+    outcome.account.losses = try StepForecast(of: layout, made: rebuild.made).losses(database)
+    try database.execute(sql: "BEGIN")
+    do {
+      try apply(database, &outcome)
+      outcome.schema = try StepVerification(layout: layout).checkChanged(database, before: contents.schema)
+    } catch is InPlaceObstacle {
+      try database.execute(sql: "ROLLBACK")
+      return nil
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+      // SQLite refuses to rename where the app's own objects do not let it; a rebuild leaves those behind.
+      try database.execute(sql: "ROLLBACK")
+      return nil
+    }
+    try database.execute(sql: "COMMIT")
+    try database.bringLogIntoMainFile()
+    return outcome
+  }
+
+  private func apply(_ database: Database, _ outcome: inout Outcome) throws {
+    for name in contents.schema.triggers.keys.sorted() {
+      try database.execute(sql: "DROP TRIGGER \(SQLText.quotedIdentifier(name))")
+    }
+    for name in contents.schema.views.keys.sorted() {
+      try database.execute(sql: "DROP VIEW \(SQLText.quotedIdentifier(name))")
+    }
+    for index in change.droppedIndexes { try drop(index, database) }
+    try rename(database)
+    for table in change.tables {
+      for column in table.added {
+        try database.execute(
+          sql: "ALTER TABLE \(SQLText.identifier(table.name.new)) ADD COLUMN \(column.sqlName) \(column.type.rawValue)")
+      }
+    }
+    for table in change.newTables { try database.execute(sql: table.statement) }
+    for table in change.tables { try fill(table, database) }
+    try updatePrimaryKeys(database)
+    if contents.schema.tables["Z_MODELCACHE"] == nil {
+      try database.execute(sql: "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
+    }
+    try rebuild.writeMetadata(database, from: "main")
+    if contents.schema.hasTable("ACHANGE") {
+      try rebuild.renumberHistory(database, &outcome.account)
+      outcome.changedTables.insert("ACHANGE")
+    }
+    outcome.changedTables.formUnion(try createMissingIndexes(database))
+    outcome.changedTables.formUnion(StoreLayout.bookkeepingTableNames + change.newTables.map(\.name))
+    outcome.changedTables.formUnion(change.tables.filter { !$0.fillings.isEmpty }.map(\.name.new))
+    try rebuild.computeDerivedValues(database)
+    try layout.destination.makeTriggers(on: database)
+    // The app's own triggers and views, where they still fit.
+    try StoreRebuild.make(contents.schema.appObjects, database, &outcome.account)
+  }
+
+  // MARK: Names
+
+  /// Gives tables and columns their new names; where a name is still taken, by way of one that nothing has.
+  private func rename(_ database: Database) throws {
+    let tables = change.tables.map(\.name).filter { $0.old != $0.new }
+    try rename(tables) { from, to in
+      "ALTER TABLE \(SQLText.identifier(from)) RENAME TO \(SQLText.identifier(to))"
+    } execute: {
+      try database.execute(sql: $0)
+    }
+    for table in change.tables where !table.columns.isEmpty {
+      try rename(table.columns) { from, to in
+        "ALTER TABLE \(SQLText.identifier(table.name.new)) RENAME COLUMN \(SQLText.identifier(from)) "
+          + "TO \(SQLText.identifier(to))"
+      } execute: {
+        try database.execute(sql: $0)
+      }
+    }
+  }
+
+  private func rename(
+    _ renamings: [InPlaceChange.Renaming], _ statement: (String, String) -> String, execute: (String) throws -> Void
+  ) throws {
+    let old = Set(renamings.map { $0.old.uppercased() })
+    // The new name may be the old one of another, also where they differ in case alone.
+    guard renamings.contains(where: { old.contains($0.new.uppercased()) }) else {
+      for renaming in renamings { try execute(statement(renaming.old, renaming.new)) }
+      return
+    }
+    for (index, renaming) in renamings.enumerated() { try execute(statement(renaming.old, "lazaret_renamed_\(index)")) }
+    for (index, renaming) in renamings.enumerated() { try execute(statement("lazaret_renamed_\(index)", renaming.new)) }
+  }
+
+  // MARK: Values
+
+  private func fill(_ table: InPlaceChange.TableChange, _ database: Database) throws {
+    let name = SQLText.identifier(table.name.new)
+    // All new columns of an entity in one go, because every record is rewritten.
+    let together = Dictionary(grouping: table.fillings.filter { !$0.replacesNil }, by: \.numbers)
+    for (numbers, fillings) in together.ordered(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+      let values = fillings.map { "\(SQLText.identifier($0.column)) = \($0.literal)" }.joined(separator: ", ")
+      try database.execute(sql: "UPDATE \(name) SET \(values) WHERE Z_ENT IN \(numbers.sqlList)")
+    }
+    for filling in table.fillings where filling.replacesNil {
+      let column = SQLText.identifier(filling.column)
+      try database.execute(
+        sql: "UPDATE \(name) SET \(column) = \(filling.literal) WHERE \(column) IS NULL "
+          + "AND Z_ENT IN \(filling.numbers.sqlList)")
+    }
+  }
+
+  /// Names and parents are those of the new model; the highest keys stay, unless records have higher ones (format section
+  /// 3.3), as in a store that was filled by other means than Core Data's.
+  private func updatePrimaryKeys(_ database: Database) throws {
+    for entity in layout.destination.entities {
+      try database.execute(
+        sql: "UPDATE Z_PRIMARYKEY SET Z_NAME = ?, Z_SUPER = ? WHERE Z_ENT = ?",
+        arguments: [entity.name, entity.parentNumber, entity.number])
+      guard database.changesCount == 0 else { continue }
+      try database.execute(
+        sql: "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, 0)",
+        arguments: [entity.number, entity.name, entity.parentNumber])
+    }
+    for root in layout.destination.entities where root.isRoot {
+      try database.execute(
+        sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = max(ifnull(Z_MAX, 0), "
+          + "ifnull((SELECT max(Z_PK) FROM \(SQLText.identifier(root.tableName))), 0)) WHERE Z_ENT = ?",
+        arguments: [root.number])
+    }
+  }
+
+  // MARK: Indexes
+
+  /// Drops an index of the old model, whatever name an earlier migration left it; the app's own stay.
+  private func drop(_ index: IndexLayout, _ database: Database) throws {
+    let columns = index.columns.map { $0.name.uppercased() }
+    for found in contents.schema.indexes.values
+    where found.tableName.uppercased() == index.tableName.uppercased() && found.isUnique == index.isUnique
+      && found.columns.map({ $0.uppercased() }) == columns && found.name.hasPrefix("Z")
+    {
+      try database.execute(sql: "DROP INDEX \(SQLText.quotedIdentifier(found.name))")
+    }
+  }
+
+  /// Makes the indexes that the new model asks for and that are not there.
+  ///
+  /// - Returns: the tables that got any.
+  private func createMissingIndexes(_ database: Database) throws -> Set<String> {
+    let found = try SQLSchema.indexes(of: database)
+    var tables: Set<String> = []
+    for index in layout.destination.indexes {
+      let columns = index.columns.map { $0.name.uppercased() }
+      let isThere = found.values.contains { other in
+        other.tableName.uppercased() == index.tableName.uppercased() && other.isUnique == index.isUnique
+          && other.columns.map { $0.uppercased() } == columns && other.name.hasPrefix("Z")
+          && (!other.isPartial || !index.isUnique)
+      }
+      if isThere { continue }
+      guard found[index.name] == nil else {
+        throw InPlaceObstacle("an older index has the name \(index.name)")
+      }
+      do {
+        try database.execute(sql: index.statement)
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+        throw try rebuild.duplicates(index, database)
+      }
+      tables.insert(index.tableName)
+    }
+    return tables
+  }
+}
+
+/// A copy of the store that consecutive steps change in place, one after the other on one connection.
+///
+/// What one step leaves as the schema is what the next one finds, so that it is read once.
+struct InPlaceCopy {
+  private let connection: StepConnection
+
+  /// The schema after the last step that was carried out; nil before the first.
+  private var schema: SQLSchema?
+
+  /// Opens a copy without a log, which no other connection has open.
+  init(_ path: FilePath, referenceDate: Double) throws(MigrationError) {
+    connection = try StepConnection(path, .write, referenceDate: referenceDate)
+    // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
+    try connection.run { database in
+      try database.execute(
+        sql: """
+          PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
+          PRAGMA wal_autocheckpoint = 0
+          """)
+    }
+  }
+
+  /// What a step finds in the copy as it is now.
+  func contents(for change: InPlaceChange, _ layout: StepLayout) throws(MigrationError) -> SourceContents {
+    let schema = schema
+    return try connection.read { try SourceContents(for: change, schema: schema, $0, layout) }
+  }
+
+  /// Carries a step out.
+  ///
+  /// - Returns: what was done; nil where the store turned out to need a rebuild, and is as it was before the step.
+  /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
+  mutating func carryOut(_ step: InPlaceStep) throws(MigrationError) -> InPlaceStep.Outcome? {
+    do throws(MigrationError) {
+      let outcome = try connection.run { try step.run(in: $0) }
+      if let outcome { schema = outcome.schema }
+      return outcome
+    } catch {
+      throw error.told(step: step.rebuild.name)
+    }
+  }
+
+  /// Closes it; all changes are in the main file then.
+  func close() throws(MigrationError) { try connection.close() }
+}
+
+extension SourceContents {
+  /// What a step in place needs to know of its source.
+  init(for change: InPlaceChange, schema: SQLSchema?, _ database: Database, _ layout: StepLayout) throws {
+    try self.init(schema: schema ?? SQLSchema(database), database, layout)
+    guard change.fillsRecords else { return }
+    for table in change.tables { try countRows(of: table.name.old, database) }
+  }
+}

@@ -1,0 +1,390 @@
+internal import GRDB
+import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+extension Migrator {
+  /// Carries the steps out, each from the file that the one before it finished.
+  ///
+  /// Consecutive steps that only add and rename share one copy, because copying is nearly all that they cost. What a kill
+  /// interrupts is thrown away and begun again from the last finished file, so that a resumed migration ends in the same
+  /// bytes as an undisturbed one.
+  func carryOut(_ work: Work, _ folder: WorkingFolder, _ options: Options) throws(MigrationError) -> MigrationJournal {
+    var run = StepRun(journal: work.journal, source: work.source, folder: folder, options: options)
+    if let repair = work.repair {
+      do throws(MigrationError) {
+        try carryOut(repair, &run)
+        // Only now all tables are there whose records may be lost.
+        try refuseLosses(work.path, run.source.path, options)
+      } catch {
+        let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
+        try? folder.removeUnfinished(run.number)
+        throw told(reason, run)
+      }
+    }
+    var remaining = work.path.steps[...]
+    while let step = remaining.first {
+      do throws(MigrationError) {
+        let done = try next(remaining, &run)
+        remaining = remaining.dropFirst(done)
+      } catch {
+        // Whether the disk is full must be asked while it is.
+        let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
+        // A half made file serves no run, and its room may be what is lacking; the first error is the one to report.
+        try? folder.removeUnfinished(run.number)
+        throw told(reason, run).told(step: step.name)
+      }
+    }
+    return run.journal
+  }
+
+  /// A disk that became full on the way is told with the number of bytes that the rest of the way needs.
+  private func told(_ error: MigrationError, _ run: StepRun) -> MigrationError {
+    // An error while looking at the size would hide the one that matters.
+    guard error.lacksNeededBytes else { return error }
+    let needed = wholeSpace(run)
+    var error = error
+    error.detail += "; the migration needs up to \(needed) bytes beside the store"
+    error.neededBytes = needed
+    return error
+  }
+
+  /// Where a run of steps is.
+  struct StepRun {
+    var journal: MigrationJournal
+    var source: StepSource
+    let folder: WorkingFolder
+    let options: Options
+
+    /// The tables of the models of this step and the next.
+    let layouts = LayoutCache()
+
+    /// What the finished steps have put in of their own.
+    var made: MadeValues { journal.made ?? MadeValues() }
+
+    /// The number of the next step.
+    var number: Int { journal.finished + 1 }
+  }
+
+  /// Carries out the first of the steps, and those after it that can share its copy.
+  ///
+  /// - Returns: how many.
+  private func next(_ steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws(MigrationError) -> Int {
+    guard let step = steps.first else { return 0 }
+    try announce(step, run.number, run)
+    MigrationTrace.current?.begin(step, number: run.number)
+    try wrapping(MigrationError.init) { () throws(FileError) in try run.folder.removeUnfinished(run.number) }
+    let attempt = try noteAttempt(run.number, step, &run.journal, run.folder, run.options)
+    let members = run.journal.members
+    let (source, current) = (run.source, run)
+    var accounts = try reading(source, members) { () throws(MigrationError) in
+      try inPlace(steps, current)
+    }
+    if accounts.isEmpty {
+      accounts = [
+        try reading(source, members) { () throws(MigrationError) in try rebuild(step, current, attempt: attempt) }
+      ]
+    }
+    try record(accounts, of: steps, &run)
+    return accounts.count
+  }
+
+  private func announce(_ step: MigrationStep, _ number: Int, _ run: StepRun) throws(MigrationError) {
+    guard run.options.progress(step.name, number, run.journal.steps.count) else {
+      throw MigrationError(.cancelled, detail: "it was cancelled before step \(printable(step.name))")
+    }
+  }
+
+  /// Names the finished file after the last of its steps, and writes down that they are done.
+  func record(
+    _ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun
+  ) throws(MigrationError) {
+    let (first, last) = (run.number, run.number + accounts.count - 1)
+    let folder = run.folder
+    try finish(first, as: last, folder)
+    let status = try wrapping(MigrationError.init) { () throws(FileError) in
+      try fileSystem.status(of: folder.step(last), followingLinks: false)
+    }
+    guard let status else { throw MigrationError(FileError(.notFound, operation: "migrate the store", path: nil)) }
+    for (index, account) in accounts.enumerated() {
+      run.journal.steps[first - 1 + index].account = account
+      run.journal.steps[first - 1 + index].file = MigrationJournal.FileStamp(status)
+    }
+    run.journal.made = run.made.following(steps.prefix(accounts.count))
+    try folder.write(run.journal)
+    for (index, pair) in zip(steps, accounts).enumerated() {
+      MigrationTrace.current?.finish(named: pair.0.name, number: first + index, pair.1)
+    }
+    try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeUnfinished(first) }
+    if run.source.original == nil {
+      let old = run.source.path
+      try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.unlink(old) }
+    }
+    run.source = StepSource(path: folder.step(last))
+  }
+
+  // MARK: In place
+
+  /// Carries out as many steps as only add and rename, on one copy.
+  ///
+  /// The pages of the source are checked meanwhile: those of the copy are the same, apart from those of the tables that
+  /// have changed, which are checked in the copy.
+  ///
+  /// - Returns: what they did; empty where the first needs a rebuild.
+  private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws(MigrationError) -> [StepAccount] {
+    let (source, fileSystem) = (run.source.path, fileSystem)
+    let start = try steps.first.flatMap { step throws(MigrationError) in
+      try part(step, after: [], of: run) { change, layout throws(MigrationError) in
+        try contents(of: source, for: change, layout)
+      }
+    }
+    guard let start else { return [] }
+    try requireSpace(for: run, .inPlace)
+    let layout = start.layout.source
+    let (records, done) = try concurrently { () throws(MigrationError) in
+      try FileIntegrity.countRecords(of: layout, source, in: fileSystem)
+    } _: { () throws(MigrationError) in
+      try inPlace(start, steps, run)
+    }
+    guard let last = done.last else { return [] }
+    let entities = records.entities(last.layout)
+    return done.map { step in
+      var account = step.account
+      account.entities = entities
+      return account
+    }
+  }
+
+  /// A step in place with all that is known of it; nil for a rebuild.
+  ///
+  /// - Parameters:
+  ///   - earlier: the steps that have been carried out on the same copy.
+  ///   - contents: looks into the store; only asked where the models alone allow the step in place.
+  private func part(
+    _ step: MigrationStep, after earlier: ArraySlice<MigrationStep>, of run: StepRun,
+    contents: (InPlaceChange, StepLayout) throws(MigrationError) -> SourceContents
+  ) throws(MigrationError) -> InPlaceStep? {
+    // Code of the app has a file of its own to work on.
+    guard !run.options.alwaysRebuilds, !step.mapping.isCustom, !hasCode(step, run.options) else { return nil }
+    do throws(MigrationError) {
+      var rebuild = try StoreRebuild(
+        step.mapping, name: step.name, referenceDate: run.journal.referenceDate, layouts: run.layouts)
+      rebuild.made = run.made.following(earlier)
+      rebuild.isLast = run.number + earlier.count == run.journal.steps.count
+      guard let change = StepDecision(rebuild.layout).change else { return nil }
+      let contents = try contents(change, rebuild.layout)
+      guard change.obstacle(in: contents, rebuild.layout) == nil else { return nil }
+      return InPlaceStep(change: change, contents: contents, rebuild: rebuild)
+    } catch {
+      throw error.told(step: step.name)
+    }
+  }
+
+  private func inPlace(
+    _ first: InPlaceStep, _ steps: ArraySlice<MigrationStep>, _ run: StepRun
+  ) throws(MigrationError) -> [(account: StepAccount, layout: StepLayout)] {
+    let (source, target) = (run.source.path, run.folder.unfinished(run.number))
+    try wrapping(MigrationError.init) { () throws(FileError) in try fileSystem.duplicate(source, to: target) }
+    var copy = try InPlaceCopy(target, referenceDate: run.journal.referenceDate)
+    var done: [(account: StepAccount, layout: StepLayout)] = []
+    var changed: Set<String> = []
+    var part: InPlaceStep? = first
+    while let next = part, let outcome = try copy.carryOut(next) {
+      done.append((outcome.account, next.layout))
+      changed = next.renamed(changed).union(outcome.changedTables)
+      guard let step = steps.dropFirst(done.count).first else { break }
+      part = try self.part(step, after: steps.prefix(done.count), of: run, contents: copy.contents)
+      guard part != nil else { break }
+      try announce(step, run.number + done.count, run)
+      MigrationTrace.current?.begin(step, number: run.number + done.count)
+    }
+    try copy.close()
+    guard !done.isEmpty else {
+      let (folder, number) = (run.folder, run.number)
+      try wrapping(MigrationError.init) { () throws(FileError) in try folder.removeUnfinished(number) }
+      return []
+    }
+    try verify(target, changed)
+    return done
+  }
+
+  private func contents(
+    of file: FilePath, for change: InPlaceChange, _ layout: StepLayout
+  ) throws(MigrationError) -> SourceContents {
+    let connection = try StepConnection(file, .immutable)
+    let contents = try connection.read { try SourceContents(for: change, schema: nil, $0, layout) }
+    try connection.close()
+    return contents
+  }
+
+  /// Checks the tables that have changed, and pushes the copy to the disk.
+  private func verify(_ target: FilePath, _ changed: Set<String>) throws(MigrationError) {
+    let fileSystem = fileSystem
+    _ = try concurrently { () throws(MigrationError) in
+      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
+    } _: { () throws(MigrationError) in
+      let connection = try StepConnection(target, .immutable)
+      try connection.read { database in
+        for table in changed.sorted() { try StepVerification.checkIntegrity(of: table, database) }
+      }
+      try connection.close()
+    }
+  }
+
+  // MARK: Anew
+
+  private func rebuild(
+    _ step: MigrationStep, _ run: StepRun, attempt: Int
+  ) throws(MigrationError) -> StepAccount {
+    let target = run.folder.unfinished(run.number)
+    try requireSpace(for: run, .rebuild)
+    let date = run.journal.referenceDate
+    let source = try sourceFile(
+      from: run.source.path, run.number, step, run.folder, run.options, attempt: attempt, referenceDate: date)
+    var rebuild = try StoreRebuild(
+      step.mapping, name: step.name, referenceDate: date, policies: run.options.policies, attempt: attempt,
+      userInfo: run.options.userInfo, layouts: run.layouts)
+    rebuild.made = run.made
+    rebuild.isLast = run.number == run.journal.steps.count
+    let built = try rebuild.run(from: source, to: target)
+    let before = built.before
+    var account = built.account
+    try finishStage(step, rebuild, target, run.options, &account)
+    let made = account
+    let fileSystem = fileSystem
+    let layout = rebuild.layout
+    // Two cores check while the disk is at work.
+    _ = try concurrently { () throws(MigrationError) in
+      do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
+    } _: { () throws(MigrationError) in
+      try concurrently { () throws(MigrationError) in
+        try StepVerification(layout: layout).check(target, against: source, before: before, made)
+      } _: { () throws(MigrationError) in
+        try FileIntegrity.check(target, in: fileSystem)
+      }
+    }
+    return account
+  }
+
+  // MARK: Space
+
+  /// Stops before a step that the disk has no room for.
+  ///
+  /// A copy is as large as its source. A rebuild can be, and sorts its indexes in files beside that; a quarter of the store
+  /// is more than all indexes of any store that was measured need at once.
+  func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
+    let (source, folder) = (run.source.path, run.folder.path)
+    let whole = wholeSpace(run)
+    try wrapping(MigrationError.init) { () throws(FileError) in
+      let size = try fileSystem.status(of: source)?.occupiedSize ?? 0
+      try requireSpace(way == .inPlace ? size : size + size / 4, of: whole, at: folder)
+    }
+  }
+
+  /// What the rest of the way may need at once: the file of a step, what a rebuild sorts beside it, and where another step
+  /// follows on one that is made of the original, the file of that too.
+  private func wholeSpace(_ run: StepRun) -> Int64 {
+    // Where not even the size can be had, the error of the step is the one to tell.
+    let size = (try? fileSystem.status(of: run.source.path)?.occupiedSize) ?? 0
+    let isFirstOfSeveral = run.source.original != nil && run.journal.steps.count - run.journal.finished > 1
+    return size + size / 4 + (isFirstOfSeveral ? size : 0)
+  }
+}
+
+/// What a step of a migration did, in numbers.
+public struct StepAccount: Sendable, Hashable, Codable {
+  /// The records of one entity of the destination.
+  public struct EntityRows: Sendable, Hashable, Codable {
+    /// The entity of the destination.
+    public var entity: String
+
+    /// The entity of the source that they were records of; nil for a new entity.
+    public var source: String?
+
+    /// How many there are.
+    public var rows: Int
+  }
+
+  /// The step, such as `V1 → V2`.
+  public var step: String
+
+  /// How it was carried out.
+  public var way: MigrationWay
+
+  /// The records of each entity of the destination, by number.
+  public var entities: [EntityRows] = []
+
+  /// The records that were deleted with their entity, by entity of the source.
+  public var removedRows: [String: Int] = [:]
+
+  /// What was lost, with the number of records concerned.
+  public var losses: [MigrationPlan.Finding] = []
+
+  /// The records that a custom mapping left out, by filter or policy, by entity of the source.
+  public var filteredRows: [String: Int] = [:]
+
+  /// Changes of removed entities that were left out of the persistent history.
+  public var removedChanges = 0
+
+  /// What else was left behind: indexes and triggers of the app that no longer fit, by name.
+  public var leftBehind: [String] = []
+
+  /// What was made good, where the step is a repair of the store to its own model.
+  public var repair: RepairAccount?
+}
+
+/// How a step is carried out.
+public enum MigrationWay: String, Sendable, Hashable, Codable {
+  /// Columns are added and renamed in a copy of the store.
+  case inPlace = "in-place"
+
+  /// A new store is filled from the old one.
+  case rebuild
+
+  /// What the store lacks of its own model is added in a copy of it.
+  case repair
+}
+
+/// The attributes whose values a migration itself has put in on the way: losing them again is no loss.
+struct MadeValues: Codable, Sendable, Hashable {
+  /// `Entity.attribute` of the version that was reached last, in order.
+  private(set) var names: [String] = []
+
+  private static func name(_ entity: String, _ path: PropertyPath) -> String { "\(entity).\(path)" }
+
+  /// Notes an attribute whose values were put in.
+  mutating func add(_ entity: String, _ path: PropertyPath) {
+    names = Set(names).union([Self.name(entity, path)]).sorted()
+  }
+
+  /// Whether all values of an attribute were put in.
+  func contains(_ entity: String, _ path: PropertyPath) -> Bool { names.contains(Self.name(entity, path)) }
+
+  /// What was put in once some more steps have been taken.
+  func following(_ steps: some Sequence<MigrationStep>) -> MadeValues {
+    var result = self
+    for step in steps { result.follow(step.mapping) }
+    return result
+  }
+
+  /// Goes on to the version that a mapping leads to.
+  mutating func follow(_ mapping: MappingModel) {
+    let before = Set(names)
+    var after: Set<String> = []
+    var taken: Set<String> = []
+    for entity in mapping.entityMappings {
+      guard let source = entity.sourceEntityName, let destination = entity.destinationEntityName else { continue }
+      for property in entity.propertyMappings {
+        let isMade =
+          switch property.value {
+          case .defaultValue: true
+          case .copy, .convert, .externalize, .null, .recompute, .relationship, .inverse, .destinations, .expression:
+            property.source.map { before.contains(Self.name(source, $0)) } ?? false
+          }
+        let name = Self.name(destination, property.destination)
+        if isMade { after.insert(name) } else { taken.insert(name) }
+      }
+    }
+    names = after.subtracting(taken).sorted()
+  }
+}

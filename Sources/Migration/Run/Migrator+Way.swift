@@ -1,0 +1,312 @@
+internal import GRDB
+internal import ManagedObjectModel
+import PersistentStore
+internal import Platform
+package import SystemPackage
+
+/// Which steps lead from a store to the wanted version.
+extension Migrator {
+  /// The steps that are left; nil where the model or the options have changed since.
+  func rest(
+    of journal: MigrationJournal, _ file: FilePath, _ options: Options
+  ) throws(MigrationError) -> MigrationPath? {
+    let expected = journal.steps.dropFirst(journal.finished)
+    // The file may be of a draft that the way goes through; where it goes from there has been decided.
+    var options = options
+    options.version = expected.last?.destination ?? options.version ?? bundle.current.name
+    options.via = expected.dropLast().map(\.destination)
+    let rest = try way(from: try storeFacts(file), options)
+    let found = rest.steps.map { ManagedObjectModel.versionChecksum(of: $0.mapping.destinationHashes) }
+    return found == expected.map(\.destinationChecksum) ? rest : nil
+  }
+
+  /// The steps that lead from a store to the wanted version.
+  ///
+  /// The version is found by the hashes in the metadata; where the bundle lacks it, the store's own model is taken.
+  func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
+    let source = try source(facts)
+    if options.onlyRepairs {
+      // A newer store is repaired by the app that made it.
+      if case .model(let model) = source { try refuseForeign(model, Options()) }
+      return MigrationPath(stayingAt: version(of: facts)?.name ?? "")
+    }
+    return try way(from: source, options)
+  }
+
+  /// The steps that lead from a model to the wanted version, as the options have them.
+  ///
+  /// - Throws: `MigrationError` where no way leads there: also `newerModel`, `backwards` and `otherModel`.
+  package func way(from source: MigrationPath.Source, _ options: Options) throws(MigrationError) -> MigrationPath {
+    if case .model(let model) = source { try refuseForeign(model, options) }
+    var choice = MigrationPath.Options(
+      isDirect: options.isDirect, via: options.via, mappings: options.mappings, stages: options.stages,
+      acceptsLosses: options.whenMigrationLoses == .migrate)
+    choice.matchesNames = options.matchesNames
+    let path = try MigrationPath(in: bundle, from: source, to: options.version, options: choice)
+    try checkCustomSteps(path, options)
+    return path
+  }
+
+  /// The steps that lead from a file to the wanted version, and the repair that it needs first.
+  func wayAndRepair(
+    _ file: FilePath, _ options: Options
+  ) throws(MigrationError) -> (path: MigrationPath, repair: RepairStep?, nothing: RepairAccount) {
+    let connection = try StepConnection(file, .immutable)
+    let found = try connection.read { database in
+      let facts = try StoreFacts(database)
+      let repair = try repairStep(facts, database, options)
+      return (path: try way(from: facts, options), repair: repair.step, nothing: repair.nothing)
+    }
+    try connection.close()
+    return found
+  }
+
+  /// The model that a store was written with: a version of the bundle, or the one that it carries.
+  func source(_ facts: StoreFacts) throws(MigrationError) -> MigrationPath.Source {
+    let hashes = facts.metadata.versionHashes
+    let carried = facts.model.flatMap { $0.versionHashes() == hashes ? $0 : nil }
+    if let known = version(of: facts) {
+      return carried.map { .stored(version: known.name, model: $0) } ?? .version(known.name)
+    }
+    if let carried { return .model(carried) }
+    throw MigrationError(
+      .sourceModelMissing, operation: "plan the migration", path: bundle.path,
+      detail: "no version of the model has the store's version hashes, and the store carries no model of its own"
+        + (bundle.unreadableVersions.first.map { "; version \"\(printable($0.name))\" cannot be read" } ?? ""))
+  }
+
+  /// Stops where records would go although the version still has something of their entity's name or identifier.
+  func refuseLosses(
+    _ path: MigrationPath, _ file: FilePath, _ options: Options
+  ) throws(MigrationError) {
+    guard options.whenMigrationLoses == .refuse else { return }
+    let contested = ContestedEntity.all(on: path)
+    guard !contested.isEmpty else { return }
+    let connection = try StepConnection(file, .immutable)
+    let refusals = try connection.read { try path.refusals(for: contested, $0) }
+    try connection.close()
+    guard let first = refusals.first else { return }
+    var error = MigrationError(refusals: refusals)
+    error.operation = "plan the migration"
+    throw first.step.map { error.told(step: $0) } ?? error
+  }
+
+  /// The version of the bundle that a store was written with; nil for none.
+  func version(of facts: StoreFacts) -> ModelVersion? {
+    bundle.version(
+      matching: facts.metadata.versionHashes, identifiers: facts.metadata.versionIdentifiers, cached: facts.model)
+  }
+
+  /// Stops where the store is of a model that is newer than the app's, or of another app's.
+  ///
+  /// Migrating would delete what only that model knows. Who names the version to go to has decided.
+  private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws(MigrationError) {
+    let target = options.version.flatMap { bundle.version(named: $0) } ?? bundle.current
+    let known = bundle.versions(upTo: target)
+    let names = Set(known.flatMap(\.model.entities.keys))
+    guard !names.isDisjoint(with: model.entities.keys) else {
+      throw MigrationError(
+        .otherModel, operation: "plan the migration", path: bundle.path,
+        detail: "the store has no entity in common with the model")
+    }
+    let surplus = options.version == nil ? model.surplus(over: known.map(\.model)) : []
+    guard surplus.isEmpty else {
+      let list = surplus.prefix(10).map(printable).joined(separator: ", ")
+      throw MigrationError(
+        .newerModel, operation: "plan the migration", path: bundle.path,
+        detail:
+          "the store's model has something that \"\(printable(target.name))\" and the versions before it lack: \(list)"
+          + (surplus.count > 10 ? " and \(surplus.count - 10) more" : ""))
+    }
+  }
+}
+
+extension Migrator {
+  /// Brings the original back from where the migration has kept it, because the migrated store does not open.
+  ///
+  /// Only for a store that has not been written to since it was migrated: the migrated one is thrown away. A kill at any
+  /// moment leaves a journal by which `finishInterrupted` goes on.
+  ///
+  /// - Parameters:
+  ///   - path: the migrated store in its place.
+  ///   - backup: the original, as `Result.backup` names it.
+  package func takeBack(_ path: FilePath, from backup: FilePath) throws(MigrationError) {
+    do {
+      let original = try StoreFileSet.locate(path, in: fileSystem)
+      let folder = WorkingFolder(for: original, in: fileSystem)
+      let lock = try takeLock(folder)
+      var journal = MigrationJournal(
+        request: "", store: PathText(original.main),
+        members: MigrationJournal.members(try StoreFileSet(main: backup).members(in: fileSystem)),
+        begun: surroundings.now().rfc3339, steps: [])
+      journal.backup = PathText(backup)
+      journal.result = try fileSystem.status(of: original.main, followingLinks: false)?.identity
+      journal.placed = MigrationJournal.content(try original.members(in: fileSystem))
+      let place = try FolderLock(original.folder, in: fileSystem)
+      let isBack = try revert(original, folder, journal)
+      try folder.removeEnded()
+      guard isBack else { throw changed(original) }
+      _ = consume place
+      _ = consume lock
+    } catch {
+      throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// Writes down that the original comes back, and brings it back.
+  ///
+  /// The caller holds the locks of the working folder and of the store's.
+  ///
+  /// - Returns: false where another process has written to the migrated store at this moment; then that stays.
+  func revert(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws -> Bool {
+    var journal = journal
+    let files = try original.members(in: fileSystem)
+    // The look at it may have changed it, or another process: that cannot be told apart, and so it is kept.
+    journal.keepsResult = !journal.isUntouched(files)
+    journal.placed = MigrationJournal.content(files)
+    journal.phase = .reverting
+    try folder.write(journal)
+    return try bringBack(original, folder, journal)
+  }
+
+  /// Goes on with bringing the original back; the caller holds the lock of the working folder.
+  ///
+  /// - Returns: the backup where the migrated store stays, because another process has written to it since.
+  func finishReverting(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> FilePath? {
+    let place = try FolderLock(original.folder, in: fileSystem)
+    let saved = try backup(journal, original, folder)
+    let isBack = try bringBack(original, folder, journal)
+    if isBack { try folder.clearEnded() } else { try folder.removeEnded() }
+    _ = consume place
+    return isBack ? nil : saved
+  }
+
+  /// Does whatever of it has not been done, from whatever moment it was interrupted at; the working folder stays.
+  ///
+  /// - Returns: whether the original is back.
+  private func bringBack(
+    _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
+  ) throws -> Bool {
+    try finishMove(original, folder, journal)
+    let saved = StoreFileSet(main: try backup(journal, original, folder))
+    let now = try fileSystem.status(of: original.main, followingLinks: false)
+    // As long as its main file is there, so is all of the original.
+    guard try fileSystem.status(of: saved.main, followingLinks: false) != nil else {
+      if now != nil { return true }
+      throw FileError(.notFound, operation: "bring the original back", path: saved.main)
+    }
+    guard now == nil || journal.isResult(now) else { throw placeTaken(original, saved, "bring the original back") }
+    if now != nil {
+      guard journal.isUntouched(try original.members(in: fileSystem)) else { return false }
+      let lock = try StoreLock(on: original, in: fileSystem)
+      if journal.keepsResult == true {
+        try move(original, to: try unopenedPlace(saved), folder)
+      } else {
+        try removeResult(original)
+      }
+      _ = consume lock
+    }
+    try move(saved, to: original, folder)
+    // Its records are in its place again.
+    try fileSystem.unlink(OnlyHereNote.path(beside: saved.main))
+    try fileSystem.unlink(saved.main.sibling(suffix: RepairAccount.asideSuffix))
+    return true
+  }
+
+  /// A free name beside the backup for the migrated store that did not open.
+  private func unopenedPlace(_ saved: StoreFileSet) throws(FileError) -> StoreFileSet {
+    let name = (saved.main.stem ?? "Store") + "-unopened"
+    var number = 1
+    while true {
+      let path = saved.folder.appending(number == 1 ? "\(name).sqlite" : "\(name)-\(number).sqlite")
+      if try fileSystem.status(of: path, followingLinks: false) == nil { return StoreFileSet(main: path) }
+      number &+= 1
+    }
+  }
+
+  private func move(_ store: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder) throws {
+    var relocation = try Relocation(of: store, to: place, note: "migration", in: fileSystem)
+    try relocation.run(
+      journal: folder.movePath, in: fileSystem, progress: { _, _ in }, whenArrived: { _ in }, whenMoved: {},
+      whenTakenBack: {})
+  }
+
+  /// Removes the migrated store; its main file last, by which the next process knows what lies there.
+  private func removeResult(_ place: StoreFileSet) throws(FileError) {
+    try removeExternalData(place)
+    for part in [StoreFileSet.Part.wal, .sharedMemory, .journal, .main] {
+      try fileSystem.unlink(place.path(of: part))
+    }
+    try fileSystem.synchronizeDirectory(place.folder)
+  }
+}
+
+/// An entity of the store that goes, although the version in the end still has something of its name or identifier.
+struct ContestedEntity {
+  /// The step that removes it, such as `V1 → V2`.
+  let step: String
+
+  /// The entity as the store calls it.
+  let name: String
+
+  /// What the version in the end has of it.
+  let namesake: String
+
+  /// Those of a way; an entity that is simply absent from the last version is none.
+  static func all(on path: MigrationPath) -> [ContestedEntity] {
+    guard let last = path.steps.last?.mapping.destination, let first = path.steps.first?.mapping.source else {
+      return []
+    }
+    var result: [ContestedEntity] = []
+    for (number, step) in path.steps.enumerated() {
+      // A custom mapping says itself what is removed.
+      guard case .inferred = step.mapping.origin else { continue }
+      let trace = PropertyTrace(earlier: path.steps[..<number].map(\.mapping))
+      for loss in step.mapping.losses where loss.kind == .removedEntity {
+        guard case .entity(let name) = trace.records(of: loss.sourceEntityName), let entity = first.entities[name]
+        else {
+          continue
+        }
+        let names = [name, loss.sourceEntityName, entity.renamingIdentifier]
+        let namesake = last.entities.values.map(\.name).inCodeUnitOrder().first { other in
+          names.contains(other) || last.entities[other].map { names.contains($0.renamingIdentifier) } == true
+        }
+        if let namesake { result.append(ContestedEntity(step: step.name, name: name, namesake: namesake)) }
+      }
+    }
+    return result
+  }
+
+  /// What stands against deleting its records; nil where it has none.
+  func refusal(_ database: Database, _ layout: StoreLayout) throws -> MigrationRefusal? {
+    guard let entity = layout.entity(named: name) else { return nil }
+    let rows =
+      try Int.fetchOne(
+        database,
+        sql: "SELECT count(*) FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number)") ?? 0
+    guard rows > 0 else { return nil }
+    var refusal = MigrationRefusal(
+      .losesEntity, entity: name, reason: "The entity is removed although the destination has one of its name",
+      detail: """
+        \(rows) record\(rows == 1 ? "" : "s") of entity "\(printable(name))" would be deleted, although the version has an \
+        entity "\(printable(namesake))" that has its name or names it
+        """,
+      wayRound: """
+        Give a mapping for the step that says what becomes of them. If they are meant to go, accept the loss \
+        (--on-migration-loss migrate).
+        """)
+    refusal.step = step
+    return refusal
+  }
+}
+
+extension MigrationPath {
+  /// What stands against deleting records of contested entities of this way.
+  func refusals(for contested: [ContestedEntity], _ database: Database) throws -> [MigrationRefusal] {
+    guard !contested.isEmpty, let model = steps.first?.mapping.source else { return [] }
+    let layout = try StoreLayout(model)
+    return try contested.compactMap { try $0.refusal(database, layout) }
+  }
+}

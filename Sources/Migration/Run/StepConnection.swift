@@ -1,0 +1,88 @@
+internal import GRDB
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// A connection of SQLite's to a file of the working folder.
+///
+/// Its cache has 4 MB unless told otherwise: a larger one was not faster.
+struct StepConnection {
+  private let connection: WorkingConnection
+  private let path: FilePath
+
+  /// Opens a file.
+  ///
+  /// - Parameters:
+  ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
+  ///   - cacheKilobytes: the size of the cache of pages.
+  ///   - others: the files that a connection to evidence attaches.
+  init(
+    _ path: FilePath, _ mode: WorkingConnection.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096,
+    attaching others: [FilePath] = []
+  ) throws(MigrationError) {
+    self.path = path
+    do {
+      connection = try WorkingConnection(
+        path, mode, label: "Lazaret.Migration", cacheKilobytes: cacheKilobytes, attaching: others,
+        isCancelled: MigrationTrace.current?.isCancelled
+      ) { database in
+        MigrationTrace.current?.watch(database)
+        try Self.addFunctions(to: database, referenceDate: referenceDate)
+      }
+    } catch {
+      throw MigrationError(database: error, path: path)
+    }
+  }
+
+  /// Adds the functions that triggers of Core Data and expressions of mappings call.
+  static func addFunctions(to database: Database, referenceDate: Double) throws {
+    for function in CoreDataFunctions.all(now: { referenceDate }) + MappingFunctions.additional {
+      database.add(function: function)
+    }
+  }
+
+  /// Runs statements outside any transaction.
+  func run<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
+    try wrapping(failure) { try connection.run(body) }
+  }
+
+  func read<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
+    try wrapping(failure) { try connection.read(body) }
+  }
+
+  func close() throws(MigrationError) {
+    try wrapping(failure) { try connection.close() }
+  }
+
+  private func failure(_ error: any Error) -> MigrationError { MigrationError(database: error, path: path) }
+}
+
+extension MigrationError {
+  /// The error of the environment that another one stands for; nil where it is about records or models.
+  init?(environmental error: any Error) {
+    guard let cause = DatabaseFailure(error, operation: "migrate the store", path: nil).environmentalError else {
+      return nil
+    }
+    self.init(cause)
+  }
+
+  /// What SQLite reported; neither SQL nor values of records get into it.
+  init(database error: any Error, path: FilePath?) {
+    if let error = error as? MigrationError {
+      self = error
+      return
+    }
+    switch DatabaseFailure(error, operation: "migrate the store", path: path) {
+    case .file(let error): self.init(error)
+    case .interrupted: self.init(.cancelled, path: path, detail: "it was cancelled")
+    case .reported(let error):
+      self.init(.sqlite, because: error, operation: Kind.usualOperation, path: error.path ?? path)
+    case .sqlite(let code, let name)
+    where [ResultCode.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(ResultCode(rawValue: code & 0xff)):
+      // Whatever a step reads or writes comes out of the store.
+      self.init(.sourceDamaged, path: path, detail: "SQLite met damage in it: \(name) (code \(code))")
+    case .sqlite(let code, let name): self.init(.sqlite, path: path, detail: "SQLite reported \(name) (code \(code))")
+    case .unforeseen: self.init(.sqlite, path: path, detail: "an unforeseen failure")
+    }
+  }
+}

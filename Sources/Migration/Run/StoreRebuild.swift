@@ -1,0 +1,363 @@
+internal import Foundation
+internal import GRDB
+internal import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// One step of a migration: a new store of the destination's model, filled from one of the source's by SQL on whole
+/// tables, so that memory does not grow with the records.
+struct StoreRebuild {
+  let layout: StepLayout
+
+  /// What the step is called.
+  let name: String
+
+  /// When the migration began, in seconds since 2001-01-01T00:00:00Z.
+  let referenceDate: Double
+
+  /// What earlier steps have put in of their own, which is no loss.
+  var made = MadeValues()
+
+  /// Whether it ends the migration, so that its file is the one that apps open.
+  var isLast = true
+
+  /// What goes beyond an inferred mapping; nil where nothing does.
+  let custom: CustomStep?
+
+  /// What policies are told about the step.
+  let stage: PolicyRun.Stage
+
+  init(
+    _ mapping: MappingModel, name: String, referenceDate: Double, policies: MigrationPolicies = MigrationPolicies(),
+    attempt: Int = 1, userInfo: [String: String] = [:], layouts: LayoutCache = LayoutCache()
+  ) throws(MigrationError) {
+    layout = try StepLayout(mapping, layouts: layouts)
+    let isCustom = layout.isCustom || mapping.entityMappings.contains { policies.isNamed($0) }
+    custom = isCustom ? try CustomStep(layout, policies: policies) : nil
+    stage = PolicyRun.Stage(stepName: name, attempt: attempt, userInfo: userInfo)
+    self.name = name
+    self.referenceDate = referenceDate
+  }
+
+  /// Makes the new store.
+  ///
+  /// - Parameters:
+  ///   - source: a store of the source's model that no other process opens, without a log.
+  ///   - target: the new file; what a killed run left there must be gone.
+  /// - Returns: what was done, and the schema of the source.
+  /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
+  func run(
+    from source: FilePath, to target: FilePath
+  ) throws(MigrationError) -> (account: StepAccount, before: SQLSchema) {
+    let old = try StepConnection(source, .immutable, cacheKilobytes: 2048)
+    // Where whole tables are copied, the records can be counted meanwhile; else it matters beforehand which there are.
+    let hasAllEntities =
+      custom == nil && layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
+    let contents = try old.read { database in
+      hasAllEntities ? try SourceContents(outlineOf: database, layout) : try SourceContents(database, layout)
+    }
+    let (counted, built) = try concurrently { () throws(MigrationError) in
+      try old.read { database in
+        try ConditionCount(layout).refuseViolations(database)
+        let losses =
+          try StepForecast(of: layout, made: made).losses(database) + contents.unexpectedColumnLosses(database, layout)
+        let counted = hasAllEntities ? try SourceContents(database, layout) : contents
+        // What a damaged page hides would be missing in the new file without a word.
+        try FileIntegrity.checkSource(source, in: FileSystem())
+        return (counted, losses)
+      }
+    } _: { () throws(MigrationError) in
+      try build(from: source, to: target, contents)
+    }
+    try old.close()
+    var account = built
+    account.losses = counted.1 + built.losses
+    if custom == nil { count(counted.0, &account) }
+    return (account, contents.schema)
+  }
+
+  private func build(
+    from source: FilePath, to target: FilePath, _ contents: SourceContents
+  ) throws(MigrationError) -> StepAccount {
+    let new = try StepConnection(target, .create, referenceDate: referenceDate)
+    let account = try new.run { database in
+      var account = StepAccount(step: name, way: .rebuild)
+      try database.execute(
+        sql: """
+          PRAGMA page_size = 4096; PRAGMA auto_vacuum = 2; PRAGMA encoding = '\(contents.encoding)';
+          PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE
+          """)
+      try database.execute(
+        sql: "ATTACH DATABASE ? AS old", arguments: [WorkingConnection.address(source, .immutable)])
+      try database.execute(sql: "BEGIN")
+      try layout.destination.makeTables(on: database)
+      let custom = try custom.map { try CustomRun($0, database, contents, stage) }
+      defer { custom?.close() }
+      if let custom { try custom.fill() } else { try fillTables(database, contents) }
+      try fillBookkeeping(database)
+      try custom?.notePrimaryKeys()
+      try copyForeign(database, contents, custom, &account)
+      try createIndexes(database)
+      if custom == nil { try joinNewInverses(database) }
+      try computeDerivedValues(database)
+      try custom?.validate()
+      try custom?.count(&account)
+      try layout.destination.makeTriggers(on: database)
+      try recreateAppObjects(database, contents, &account)
+      for pragma in ["user_version", "application_id"] {
+        let value = try Int64.fetchOne(database, sql: "PRAGMA old.\(pragma)") ?? 0
+        if value != 0 { try database.execute(sql: "PRAGMA main.\(pragma) = \(value)") }
+      }
+      try database.execute(sql: "COMMIT")
+      try database.execute(sql: "DETACH DATABASE old")
+      // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
+      // The caller pushes the whole file to the disk, once, while it is being verified.
+      try database.execute(sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL")
+      try database.bringLogIntoMainFile()
+      return account
+    }
+    try new.close()
+    return account
+  }
+
+  // MARK: Tables
+
+  private func fillTables(_ database: Database, _ contents: SourceContents) throws {
+    for table in layout.destination.tables {
+      let routes = layout.routes(to: table)
+      var names: [String] = []
+      for route in routes where !names.contains(route.source.tableName) { names.append(route.source.tableName) }
+      for name in names {
+        try fill(table, from: name, routes.filter { $0.source.tableName == name }, database, contents)
+      }
+    }
+    for table in layout.destination.joinTables {
+      for statement in layout.statements(filling: table, schema: contents.schema) {
+        try database.execute(sql: statement)
+      }
+    }
+  }
+
+  private func fill(
+    _ table: TableLayout, from oldName: String, _ routes: [StepLayout.Route], _ database: Database,
+    _ contents: SourceContents
+  ) throws {
+    let expressions = table.columns.map { column in
+      Self.choice(routes.map { ($0.source.number, layout.expression(column, $0)) })
+    }
+    let isWhole =
+      Set(layout.source.entities.filter { $0.tableName == oldName }.map(\.number))
+      .isSubset(of: routes.map(\.source.number))
+      || contents.rows[oldName]?.allSatisfy { number, rows in
+        rows == 0 || routes.contains { $0.source.number == number }
+      } ?? false
+    let target = "main.\(SQLText.identifier(table.name))"
+    let origin = "old.\(SQLText.identifier(oldName))"
+    let isSame =
+      contents.schema.tables[oldName]?.columns.map { StepLayout.column($0.name) }
+      == zip(table.columns, expressions).map { column, expression in
+        // A number that stays the same is the column itself.
+        column.role == .entityNumber && routes.allSatisfy({ $0.source.number == $0.destination.number })
+          ? StepLayout.column("Z_ENT") : expression
+      }
+    if isWhole, isSame, contents.hasSameTypes(oldName, table) {
+      // SQLite copies whole records where both tables have the same shape.
+      try database.execute(sql: "INSERT INTO \(target) SELECT * FROM \(origin)")
+      return
+    }
+    let condition = isWhole ? "" : " WHERE \(StepLayout.row).Z_ENT IN \(routes.map(\.source.number).sqlList)"
+    try database.execute(
+      sql: "INSERT INTO \(target) (\(table.columns.map(\.sqlName).joined(separator: ", "))) "
+        + "SELECT \(expressions.joined(separator: ", ")) FROM \(origin) AS \(StepLayout.row)\(condition)")
+  }
+
+  /// The expression of a column, by the entity of the row where entities differ.
+  private static func choice(_ expressions: [(number: Int, sql: String)]) -> String {
+    guard let first = expressions.first else { return "NULL" }
+    if expressions.allSatisfy({ $0.sql == first.sql }) { return first.sql }
+    let cases = expressions.filter { $0.sql != "NULL" }.map { "WHEN \($0.number) THEN \($0.sql)" }
+    return "CASE \(StepLayout.column("Z_ENT")) \(cases.joined(separator: " ")) END"
+  }
+
+  // MARK: Indexes
+
+  private func createIndexes(_ database: Database) throws {
+    for index in layout.destination.indexes {
+      do {
+        try database.execute(sql: index.statement)
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+        throw try duplicates(index, database)
+      }
+    }
+    try layout.destination.makeSpatialIndexes(on: database)
+  }
+
+  func duplicates(_ index: IndexLayout, _ database: Database) throws -> MigrationError {
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let table = SQLText.identifier(index.tableName)
+    let filled = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let groups =
+      "SELECT \(columns.joined(separator: ", ")) FROM \(table) WHERE \(filled) "
+      + "GROUP BY \(columns.joined(separator: ", ")) HAVING count(*) > 1"
+    let sql = "FROM \(table) WHERE (\(columns.joined(separator: ", "))) IN (\(groups))"
+    let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(sql)") ?? 0
+    let keys = try Int64.fetchAll(database, sql: "SELECT Z_PK \(sql) ORDER BY Z_PK LIMIT 10")
+    var entity: String?
+    var properties: [String] = []
+    if case .uniqueness(let name, let names) = index.purpose { (entity, properties) = (name, names) }
+    return MigrationError(
+      .constraintViolation,
+      detail: "\(grouped(rows)) records of \(printable(entity ?? index.tableName)) are not unique in "
+        + "\(printable(properties.joined(separator: ", "))), for instance those with the primary keys \(keys.sqlList)",
+      entityName: entity, propertyName: properties.joined(separator: ","))
+  }
+
+  private func count(_ contents: SourceContents, _ account: inout StepAccount) {
+    for route in layout.routes {
+      let rows = contents.rows[route.source.tableName]?[route.source.number] ?? 0
+      account.entities.append(
+        .init(entity: route.destination.name, source: route.source.name, rows: rows))
+    }
+    for entity in layout.source.entities where layout.numbers[entity.number] == nil {
+      let rows = contents.rows[entity.tableName]?[entity.number] ?? 0
+      if rows > 0 { account.removedRows[entity.name] = rows }
+    }
+  }
+}
+
+extension Sequence<Int64> {
+  /// The numbers as a list of SQL.
+  var sqlList: String { "(" + map { String($0) }.joined(separator: ", ") + ")" }
+}
+
+extension StoreRebuild {
+  /// Gives the changes in the history the new numbers of their entities, and the bits of their changed properties their
+  /// new places; the changes of removed entities go.
+  func renumberHistory(_ database: Database, _ account: inout StepAccount) throws {
+    let known = layout.numbers
+    let removed = layout.source.entities.map(\.number).filter { known[$0] == nil }
+    let condition = "WHERE ZENTITY IN \(removed.sqlList)"
+    account.removedChanges = try Int.fetchOne(database, sql: "SELECT count(*) FROM main.ACHANGE \(condition)") ?? 0
+    try database.execute(sql: "DELETE FROM main.ACHANGE \(condition)")
+    if try database.columns(in: "ACHANGE").contains(where: { $0.name == "ZCOLUMNS" }) {
+      try moveChangedProperties(database)
+    }
+    let moved = layout.routes.filter { $0.source.number != $0.destination.number }
+    guard !moved.isEmpty else { return }
+    let cases = moved.map { "WHEN \($0.source.number) THEN \($0.destination.number)" }.joined(separator: " ")
+    try database.execute(
+      sql: "UPDATE main.ACHANGE SET ZENTITY = CASE ZENTITY \(cases) ELSE ZENTITY END "
+        + "WHERE ZENTITY IN \(moved.map(\.source.number).sqlList)")
+  }
+
+  private func moveChangedProperties(_ database: Database) throws {
+    var moves: [Int64: ChangedProperties] = [:]
+    for route in layout.routes {
+      let move = ChangedProperties(route, layout)
+      if !move.isIdentity { moves[Int64(route.source.number)] = move }
+    }
+    guard !moves.isEmpty else { return }
+    let known = moves
+    database.add(
+      function: DatabaseFunction("lazaret_changed_properties", argumentCount: 2, pure: true) { values in
+        guard let number = Int64.fromDatabaseValue(values[0]), let bits = Data.fromDatabaseValue(values[1]),
+          let moved = known[number]?.moved([UInt8](bits))
+        else { return nil }
+        return Data(moved)
+      })
+    try database.execute(
+      sql: "UPDATE main.ACHANGE SET ZCOLUMNS = lazaret_changed_properties(ZENTITY, ZCOLUMNS) "
+        + "WHERE ZCOLUMNS IS NOT NULL AND ZENTITY IN \(moves.keys.sorted().sqlList)")
+  }
+}
+
+/// Where the bits for the changed properties of an entity's records go.
+///
+/// A change in the history has a bit for each property, by its place in the alphabet, the highest bit of the first byte
+/// first, in a byte more than whole bytes are full (format section 3.10).
+struct ChangedProperties: Sendable {
+  private let oldCount: Int
+  private let newCount: Int
+
+  private let places: [[Int]]
+
+  init(_ route: StepLayout.Route, _ layout: StepLayout) {
+    func names(_ model: ManagedObjectModel, _ entity: String) -> [String] {
+      model.properties(of: entity).keys.inCodeUnitOrder()
+    }
+    let old = names(layout.source.model, route.source.name)
+    let new = names(layout.destination.model, route.destination.name)
+    var sources: [String: Set<String>] = [:]
+    for mapping in route.mapping.propertyMappings {
+      if let source = mapping.source { sources[mapping.destination.name, default: []].insert(source.name) }
+    }
+    oldCount = old.count
+    newCount = new.count
+    // Transient properties have no mapping; they keep their name.
+    places = old.map { name in
+      new.indices.filter { sources[new[$0]]?.contains(name) ?? (new[$0] == name) }
+    }
+  }
+
+  /// Whether every bit stays where it is.
+  var isIdentity: Bool { oldCount == newCount && places.enumerated().allSatisfy { $0.element == [$0.offset] } }
+
+  /// The same changes by the new places; nil for bits that are not as the format says.
+  func moved(_ bits: [UInt8]) -> [UInt8]? {
+    guard bits.count == oldCount / 8 + 1 else { return nil }
+    var result = [UInt8](repeating: 0, count: newCount / 8 + 1)
+    for place in 0..<(bits.count * 8) where bits[place / 8] & (0x80 >> UInt8(place % 8)) != 0 {
+      guard place < oldCount else { return nil }
+      for new in places[place] { result[new / 8] |= 0x80 >> UInt8(new % 8) }
+    }
+    return result
+  }
+}
+
+/// The tables of models, laid out once for several steps: consecutive ones have a model in common.
+final class LayoutCache: Sendable {
+  /// A model with its tables.
+  final class Entry: Sendable {
+    let layout: StoreLayout
+    let side: InferenceSide
+    private let schema = Mutex<SQLSchema?>(nil)
+
+    fileprivate init(_ model: ManagedObjectModel) throws {
+      layout = try StoreLayout(model)
+      side = InferenceSide(model)
+    }
+
+    /// The schema of a new store, as SQLite reads it.
+    func newSchema() throws(PersistentStoreError) -> SQLSchema {
+      if let known = schema.withLock({ $0 }) { return known }
+      let made = try SQLSchema(layout)
+      schema.withLock { $0 = made }
+      return made
+    }
+  }
+
+  private let entries = Mutex<[Entry]>([])
+
+  /// A step needs two, the next one of them again.
+  private static let capacity = 3
+
+  /// The tables of a model.
+  ///
+  /// - Throws: what the layout of a model refuses.
+  func entry(for model: ManagedObjectModel) throws(MigrationError) -> Entry {
+    // Models of one bundle share their storage, so that comparing them costs next to nothing.
+    if let known = entries.withLock({ entries in entries.first { $0.layout.model == model } }) { return known }
+    let made: Entry
+    do {
+      made = try Entry(model)
+    } catch {
+      throw MigrationError(database: error, path: nil)
+    }
+    entries.withLock { entries in
+      entries.append(made)
+      if entries.count > Self.capacity { entries.removeFirst() }
+    }
+    return made
+  }
+}

@@ -1,0 +1,317 @@
+internal import Foundation
+package import GRDB
+import ManagedObjectModel
+package import PersistentStore
+package import Platform
+internal import SystemPackage
+
+/// What in the records of a store contradicts its own model: references that lead nowhere, one-sided relationships, rows
+/// that break a constraint, values that are missing; and the files of large values that are missing.
+///
+/// SQL on whole tables, and never through an index, which may say otherwise than the rows do. What leads to a table that the
+/// store lacks leads nowhere; what else a table or column that it lacks keeps from being checked is told.
+package struct DataCheck: Sendable, Encodable {
+  /// What is wrong with rows.
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// A row has the primary key of another one, or none.
+    case duplicateKey = "duplicate-key"
+
+    /// A to-one relationship leads to a record that is not there.
+    case danglingReference = "dangling-reference"
+
+    /// The entity number beside a reference is not that of the record that it leads to.
+    case wrongEntityNumber = "wrong-entity-number"
+
+    /// Of two to-one relationships that are each other's inverse, one leads here and the other does not lead back.
+    case oneSidedRelationship = "one-sided-relationship"
+
+    /// A row of a join table leads to a record that is not there.
+    case danglingJoinRow = "dangling-join-row"
+
+    /// A row has the values of an earlier one that only one row may have.
+    case duplicate
+
+    /// A mandatory attribute has no value.
+    case missingValue = "missing-value"
+
+    /// A large value lies in a file of its own, which is not there.
+    case missingFile = "missing-file"
+  }
+
+  /// The rows of a table with which one thing is wrong.
+  package struct Finding: Sendable, Hashable, Encodable {
+    /// What is wrong.
+    package var kind: Kind
+
+    /// The table the rows are in.
+    package var table: String
+
+    /// The columns that are concerned.
+    package var columns: [String]
+
+    /// The property, or the properties of a constraint, after their entity and a point.
+    package var property: String
+
+    /// How many rows.
+    package var count: Int
+
+    /// The primary keys of the first of them, ascending; both columns of a join table's rows.
+    package var keys: [[Int64]]
+
+    /// Writes the finding with its words; no value of a record is in it.
+    package func encode(to encoder: any Encoder) throws {
+      try encoder.encode([
+        "code": kind.rawValue, "words": words, "table": table, "columns": columns, "property": property,
+        "count": count, "keys": keys,
+      ])
+    }
+  }
+
+  /// The most keys that a finding lists.
+  package static let listLimit = 100
+
+  /// Everything that was found, kind by kind.
+  package internal(set) var findings: [Finding] = []
+
+  /// What could not be checked because the store lacks it, each as a sentence without a full stop, sorted.
+  package internal(set) var notChecked: [String] = []
+
+  /// Whether everything was checked and nothing was found.
+  package var isClean: Bool { findings.isEmpty && notChecked.isEmpty }
+
+  /// Whether records contradict the model, which a repair of records puts right as far as it can be.
+  package var hasContradictions: Bool { findings.contains { $0.kind != .missingFile } }
+
+  /// Whether files of large values are missing, which no repair makes again.
+  package var lacksFiles: Bool { findings.contains { $0.kind == .missingFile } }
+
+  private let columns: [String: Set<String>]
+
+  private enum CodingKeys: CodingKey { case findings, notChecked }
+
+  /// Checks the records of an open store.
+  ///
+  /// - Parameter layout: that of the store's own model.
+  package init(_ database: Database, _ layout: StoreLayout) throws {
+    columns = Dictionary(
+      try SQLSchema(database).tables.values.map { table in
+        (StoreOutline.key(table.name), Set(table.columns.map { StoreOutline.key($0.name) }))
+      }, uniquingKeysWith: { first, _ in first })
+    let rules = RecordRules(layout)
+    for key in try rules.looseKeys(in: SQLSchema(database)) {
+      try find(
+        .duplicateKey, key.table, key.columns, key.words, keys: key.columns.map { "o.\(Self.name($0))" },
+        from: "\(Self.rows(key.table)) WHERE \(key.isShared)", database)
+    }
+    try checkReferences(database, rules)
+    try checkJoinTables(database, rules)
+    try checkConstraints(database, rules)
+    try checkValues(database, layout)
+    sortFindings()
+  }
+
+  /// Puts the findings in order: by kind, table and property.
+  mutating func sortFindings() {
+    findings.sort { ($0.kind.place, $0.table, $0.property) < ($1.kind.place, $1.table, $1.property) }
+  }
+
+  /// Checks the records of a store, and whether the files are there that they refer to, without changing anything of it or beside it.
+  ///
+  /// - Throws: a file error, or `MigrationError` where SQLite cannot read it.
+  package init(of store: StoreFileSet, layout: StoreLayout, surroundings: Surroundings = .machine) throws {
+    self = try StoreView(of: store, surroundings: surroundings).read { database in
+      var check = try DataCheck(database, layout)
+      try check.checkFiles(database, layout, in: store.path(of: .externalData), surroundings.fileSystem)
+      return check
+    }
+  }
+
+  // MARK: Checks
+
+  private mutating func checkReferences(_ database: Database, _ rules: RecordRules) throws {
+    for reference in rules.references {
+      let isThere = columns[StoreOutline.key(reference.target)] != nil
+      guard hasToCheck(reference.table, ["Z_PK", reference.column]),
+        !isThere || hasToCheck(reference.target, ["Z_PK"])
+      else { continue }
+      let condition = isThere ? reference.leadsNowhere : "\(reference.place) IS NOT NULL"
+      try find(
+        .danglingReference, reference.table, [reference.column], reference.key.description, keys: ["o.Z_PK"],
+        from: "\(Self.rows(reference.table)) WHERE \(condition)", database)
+    }
+    for reference in rules.references {
+      guard let column = reference.entityColumn, let condition = reference.hasWrongEntity,
+        has(reference.table, ["Z_PK", reference.column, column]), has(reference.target, ["Z_PK", "Z_ENT"])
+      else { continue }
+      try find(
+        .wrongEntityNumber, reference.table, [column], reference.key.description, keys: ["o.Z_PK"],
+        from: "\(Self.rows(reference.table)) WHERE \(condition)", database)
+    }
+    for mutual in rules.mutuals {
+      let (one, other) = (mutual.one, mutual.other)
+      guard has(one.table, ["Z_PK", one.column]), has(other.table, ["Z_PK", other.column]) else { continue }
+      try find(
+        .oneSidedRelationship, one.table, [one.column], one.key.description, keys: ["o.Z_PK"],
+        from: "\(Self.rows(one.table)) WHERE \(mutual.isOneSided)", database)
+    }
+  }
+
+  private mutating func checkJoinTables(_ database: Database, _ rules: RecordRules) throws {
+    for pairs in rules.pairs {
+      let columns = [pairs.join.sourceColumn, pairs.join.destinationColumn]
+      let missing = pairs.tables.filter { self.columns[StoreOutline.key($0)] == nil }
+      guard hasToCheck(pairs.join.name, columns),
+        pairs.tables.allSatisfy({ missing.contains($0) || hasToCheck($0, ["Z_PK"]) })
+      else { continue }
+      try find(
+        .danglingJoinRow, pairs.join.name, columns, pairs.join.relationship.description,
+        keys: columns.map { "o.\(Self.name($0))" },
+        from: "\(Self.rows(pairs.join.name)) WHERE \(missing.isEmpty ? pairs.leadNowhere : "1")", database)
+    }
+  }
+
+  private mutating func checkConstraints(_ database: Database, _ rules: RecordRules) throws {
+    for constraint in rules.constraints {
+      let (table, columns) = (constraint.index.tableName, constraint.index.columns.map(\.name))
+      guard hasToCheck(table, ["Z_PK"] + columns) else { continue }
+      try find(
+        .duplicate, table, columns, "\(constraint.entity).\(constraint.properties.joined(separator: "+"))",
+        keys: ["o.Z_PK"], from: "\(Self.rows(table)) WHERE \(constraint.isRepeated)", database)
+    }
+  }
+
+  private mutating func checkValues(_ database: Database, _ layout: StoreLayout) throws {
+    for table in layout.tables {
+      for column in table.columns {
+        guard case .attribute(let key, _) = column.role,
+          let property = layout.model.entities[key.entityName]?.properties[key.name], !property.traits.isOptional,
+          property.attribute?.isDerived == false, let numbers = layout.entity(named: key.entityName)?.numbers,
+          hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])
+        else { continue }
+        try find(
+          .missingValue, table.name, [column.name], key.description, keys: ["o.Z_PK"],
+          from: "\(Self.rows(table.name)) WHERE o.\(column.sqlName) IS NULL "
+            + "AND o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound)", database)
+      }
+    }
+  }
+
+  // MARK: Counting
+
+  private mutating func find(
+    _ kind: Kind, _ table: String, _ columns: [String], _ property: String, keys: [String], from source: String,
+    _ database: Database
+  ) throws {
+    guard let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM \(source)"), count > 0 else { return }
+    let list = keys.joined(separator: ", ")
+    let rows = try Row.fetchAll(
+      database, sql: "SELECT \(list) FROM \(source) ORDER BY \(list) LIMIT \(Self.listLimit)")
+    findings.append(
+      Finding(
+        kind: kind, table: table, columns: columns, property: property, count: count,
+        keys: rows.map { row in row.databaseValues.map { Int64.fromDatabaseValue($0) ?? 0 } }))
+  }
+
+  func has(_ table: String, _ names: [String]) -> Bool {
+    guard let found = columns[StoreOutline.key(table)] else { return false }
+    return names.allSatisfy { found.contains(StoreOutline.key($0)) }
+  }
+
+  /// The same for what has to be checked: what is missing is noted.
+  mutating func hasToCheck(_ table: String, _ names: [String]) -> Bool {
+    let found = columns[StoreOutline.key(table)]
+    let missing = names.filter { found?.contains(StoreOutline.key($0)) != true }
+    guard !missing.isEmpty else { return true }
+    let place = "table \(printable(table))"
+    let words =
+      found == nil ? ["\(place) is not there"] : missing.map { "\(place) has no column \(printable($0))" }
+    notChecked = Set(notChecked).union(words).sorted()
+    return false
+  }
+
+  /// The rows `o` of a table; not as an index has them.
+  static func rows(_ table: String) -> String { "\(name(table)) AS o NOT INDEXED" }
+
+  private static func name(_ name: String) -> String { SQLText.identifier(name) }
+}
+
+extension DataCheck.Kind {
+  fileprivate var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+extension DataCheck.Finding {
+  /// What is wrong, in one sentence without a full stop; no value of a record is in it.
+  package var words: String {
+    let rows = count == 1 ? "1 row" : "\(count) rows"
+    let place = "of table \(printable(table))"
+    let property = printable(property)
+    let (refer, have) = count == 1 ? ("refers", "has") : ("refer", "have")
+    return switch kind {
+    case .duplicateKey: "\(rows) \(place) \(have) no primary key of \(count == 1 ? "its" : "their") own (\(property))"
+    case .wrongEntityNumber:
+      "\(rows) \(place) \(have) beside \(property) the number of another entity than that of the record it leads to"
+    case .danglingReference: "\(rows) \(place) \(refer) through \(property) to records that are not there"
+    case .oneSidedRelationship: "\(rows) \(place) \(refer) through \(property) to records that do not refer back"
+    case .danglingJoinRow:
+      "\(rows) \(place) \(count == 1 ? "connects" : "connect") through \(property) records that are not there"
+    case .duplicate: "\(rows) \(place) \(count == 1 ? "repeats" : "repeat") values that \(property) allows once"
+    case .missingValue: "\(rows) \(place) \(have) no value for \(property), which is mandatory"
+    case .missingFile: "\(rows) \(place) \(refer) through \(property) to files of large values that are not there"
+    }
+  }
+}
+
+extension DataCheck {
+  /// The longest name of a file of a large value: a marker and a UUID, with room for what other versions write.
+  private static let longestName = 80
+
+  /// Looks for the files of the large values that records refer to (format section 3.7).
+  ///
+  /// - Parameter folder: the folder beside the store that holds the files.
+  mutating func checkFiles(
+    _ database: Database, _ layout: StoreLayout, in folder: FilePath, _ fileSystem: FileSystem
+  ) throws {
+    for table in layout.tables {
+      for column in table.columns {
+        guard case .attribute(let key, _) = column.role,
+          let attribute = layout.model.entities[key.entityName]?.properties[key.name]?.attribute,
+          attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
+          let numbers = layout.entity(named: key.entityName)?.numbers,
+          hasToCheck(table.name, ["Z_PK", "Z_ENT", column.name])
+        else { continue }
+        let rows = try Row.fetchCursor(
+          database,
+          sql: """
+            SELECT o.Z_PK, o.\(column.sqlName) FROM \(Self.rows(table.name))
+            WHERE o.Z_ENT BETWEEN \(numbers.lowerBound) AND \(numbers.upperBound) AND typeof(o.\(column.sqlName)) = 'blob'
+            AND length(o.\(column.sqlName)) BETWEEN 2 AND \(Self.longestName) AND substr(o.\(column.sqlName), 1, 1) = x'02'
+            ORDER BY o.Z_PK
+            """)
+        var (count, keys): (Int, [[Int64]]) = (0, [])
+        while let row = try rows.next() {
+          let values = Array(row.databaseValues)
+          guard let name = Data.fromDatabaseValue(values[1]),
+            try !Self.isThere(name.dropFirst(), in: folder, fileSystem)
+          else { continue }
+          count += 1
+          if keys.count < Self.listLimit { keys.append([Int64.fromDatabaseValue(values[0]) ?? 0]) }
+        }
+        guard count > 0 else { continue }
+        findings.append(
+          Finding(
+            kind: .missingFile, table: table.name, columns: [column.name], property: key.description, count: count,
+            keys: keys))
+      }
+    }
+    sortFindings()
+  }
+
+  /// Whether the file of a name is there; a name that leads elsewhere is none.
+  private static func isThere(_ name: Data, in folder: FilePath, _ fileSystem: FileSystem) throws -> Bool {
+    let text = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+    guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {
+      return false
+    }
+    return try fileSystem.status(of: folder.appending("_EXTERNAL_DATA").appending(file)) != nil
+  }
+}

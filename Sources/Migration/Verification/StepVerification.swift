@@ -1,0 +1,279 @@
+package import GRDB
+import ManagedObjectModel
+package import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// The checks that a migrated store must pass before it may take the place of the old one.
+struct StepVerification {
+  let layout: StepLayout
+
+  /// Checks the file of a rebuild against the one it was made from.
+  ///
+  /// - Parameter before: the schema of the source.
+  /// - Throws: `migration-verification-failed`, or `migration-data-violation` where records lack what is mandatory.
+  func check(
+    _ target: FilePath, against source: FilePath, before: SQLSchema, _ account: StepAccount
+  ) throws(MigrationError) {
+    let new = try StepConnection(target, .immutable)
+    let old = try StepConnection(source, .immutable)
+    try new.read { database in
+      try check(SQLSchema(database), before: before)
+      try checkMetadata(database)
+      try checkCounts(database, account)
+      try checkConditions(database)
+    }
+    // Pairs that led nowhere before may do so afterwards, but there must be no more of them.
+    let hasDangling = try new.read { try Dangling.exist($0, layout.destination) }
+    if hasDangling {
+      let before = try old.read { try Dangling.count($0, layout.source) }
+      let after = try new.read { try Dangling.count($0, layout.destination) }
+      guard after <= before else {
+        throw Self.failed("\(after - before) references lead to records that are not there")
+      }
+    }
+    try old.close()
+    try new.close()
+  }
+
+  /// Checks what a step has changed in place, before it is committed.
+  ///
+  /// Records stay where they are, and what they lead to does too, so neither is looked at; the records are counted, and
+  /// the pages checked, when the last of the steps in place is done.
+  ///
+  /// - Returns: the schema as it is now.
+  func checkChanged(_ database: Database, before: SQLSchema) throws -> SQLSchema {
+    let schema = try SQLSchema(database)
+    try check(schema, before: before)
+    try checkMetadata(database)
+    try checkPrimaryKeys(database)
+    try checkConditions(database)
+    return schema
+  }
+
+  /// SQLite's own check of a table and its indexes.
+  static func checkIntegrity(of table: String, _ database: Database) throws {
+    guard try IntegrityCheck.lines(of: database, table: table) == ["ok"] else {
+      throw failed("SQLite's integrity check fails for table \(printable(table))")
+    }
+  }
+
+  static func failed(_ detail: String, entity: String? = nil) -> MigrationError {
+    MigrationError(.verificationFailed, operation: "verify the migrated store", detail: detail, entityName: entity)
+  }
+
+  /// The tables, columns and indexes must be those of a store that was freshly created.
+  private func check(_ found: SQLSchema, before: SQLSchema) throws {
+    let expected = try layout.destinationSchema()
+    let serious = expected.differences(to: found).filter { difference in
+      switch difference {
+      case .unexpectedTable(let name): before.tables[name] == nil
+      case .unexpectedIndex(let table, let columns, _):
+        !found.indexes.values.contains { index in
+          index.tableName == table && index.columns == columns && before.indexes[index.name] != nil
+        }
+      case .missingTable, .missingColumn, .unexpectedColumn, .otherType, .missingIndex: true
+      }
+    }
+    if let first = serious.first {
+      throw Self.failed(
+        "it differs from a new store of the version: \(first.text)"
+          + (serious.count > 1 ? " (and \(serious.count - 1) more)" : ""))
+    }
+    let missing = layout.destination.triggers.filter { found.triggers[$0.name] == nil }
+    if let first = missing.first {
+      throw Self.failed(
+        "trigger \(printable(first.name)) of table \(printable(first.tableName)) is missing"
+          + (missing.count > 1 ? " (and \(missing.count - 1) more)" : ""))
+    }
+  }
+
+  private func checkMetadata(_ database: Database) throws {
+    guard let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA") else {
+      throw Self.failed("it has no metadata")
+    }
+    let list: DatabaseValue = row[1]
+    guard case .blob(let data) = list.storage else { throw Self.failed("its metadata cannot be read") }
+    let metadata = try StoreMetadata(uuid: "", propertyList: [UInt8](data))
+    guard metadata.versionHashes == layout.mapping.destinationHashes else {
+      throw Self.failed("its version hashes are not those of the model")
+    }
+  }
+
+  /// The records of a table by the numbers of their entities.
+  static func records(of table: String, _ database: Database, _ layout: StoreLayout) throws -> [Int: Int] {
+    let numbers = layout.entities.filter { $0.tableName == table }.map(\.number)
+    let name = SQLText.identifier(table)
+    var found: [Int: Int] = [:]
+    // Tables of hierarchies have an index of the numbers; without one, grouping would sort all records.
+    if numbers.count == 1, let number = numbers.first {
+      guard let row = try Row.fetchOne(database, sql: "SELECT count(*), total(Z_ENT = \(number)) FROM \(name)") else {
+        return [:]
+      }
+      let (all, own): (Int, Double) = (row[0], row[1])
+      found[number] = Int(own)
+      if all > Int(own) { found[0] = all - Int(own) }
+      return found
+    }
+    let cursor = try Row.fetchCursor(database, sql: "SELECT Z_ENT, count(*) FROM \(name) GROUP BY Z_ENT")
+    while let row = try cursor.next() {
+      let number: DatabaseValue = row[0]
+      found[Int.fromDatabaseValue(number) ?? 0, default: 0] += row[1]
+    }
+    return found
+  }
+
+  /// The records of each entity must be as many as they were.
+  func checkCounts(_ database: Database, _ account: StepAccount) throws {
+    for table in layout.destination.tables {
+      var found = try Self.records(of: table.name, database, layout.destination)
+      for entity in layout.destination.entities where entity.tableName == table.name {
+        let expected = account.entities.filter { $0.entity == entity.name }.reduce(0) { $0 + $1.rows }
+        let rows = found.removeValue(forKey: entity.number) ?? 0
+        guard rows == expected else {
+          throw Self.failed(
+            "\(printable(entity.name)) has \(counted(rows, "record")) and should have \(expected)", entity: entity.name)
+        }
+        if rows > 0, layout.destinationSide.entity(entity.name)?.isAbstract == true {
+          throw Self.failed(
+            "\(counted(rows, "record")) of \(printable(entity.name)), which is abstract, \(rows == 1 ? "is" : "are") there",
+            entity: entity.name)
+        }
+      }
+      guard found.isEmpty else {
+        throw Self.failed("\(found.count) numbers of records are of no entity", entity: table.rootEntityName)
+      }
+    }
+    try checkPrimaryKeys(database)
+  }
+
+  private func checkPrimaryKeys(_ database: Database) throws {
+    for root in layout.destination.entities where root.isRoot {
+      let table = SQLText.identifier(root.tableName)
+      let isFit = try Bool.fetchOne(
+        database,
+        sql:
+          "SELECT ifnull((SELECT max(Z_PK) FROM \(table)), 0) <= (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(root.number))"
+      )
+      guard isFit == true else {
+        throw Self.failed("the next primary key of \(printable(root.name)) is taken already", entity: root.name)
+      }
+    }
+  }
+
+  /// What the mapping made mandatory must be there, and as many destinations as the model allows (Core Data's 134110).
+  private func checkConditions(_ database: Database) throws {
+    for condition in layout.mapping.conditions {
+      guard let path = condition.destinationProperty,
+        let entity = layout.destination.entity(named: condition.destinationEntityName)
+      else { continue }
+      let isUnfit: String
+      switch condition.kind {
+      case .missingAttributeValue, .newMandatoryAttribute:
+        guard case .attribute(let columns) = layout.destination.storage(of: path.name, in: entity.name),
+          let column = columns.first, columns.count == 1
+        else { continue }
+        isUnfit = "\(column.sqlName) IS NULL"
+      case .missingRelationship, .newMandatoryRelationship:
+        switch layout.destination.storage(of: path.name, in: entity.name) {
+        case .toOne(let column, _, _):
+          // A key that leads to no record leads nowhere.
+          let key = SQLText.identifier(column)
+          let target = layout.destinationSide.properties[entity.name]?.first { $0.path == path }?.relationship
+          let table = target.flatMap { layout.destination.entity(named: $0.destinationEntityName)?.tableName }
+          isUnfit =
+            table.map { table in
+              "(o.\(key) IS NULL OR NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)) AS q WHERE q.Z_PK = o.\(key)))"
+            } ?? "o.\(key) IS NULL"
+        case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
+          isUnfit =
+            "NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+        case .attribute, nil: continue
+        }
+      case .tooFewDestinations, .tooManyDestinations:
+        let count: String
+        switch layout.destination.storage(of: path.name, in: entity.name) {
+        case .toManyByColumn(let table, let column, _), .toManyByJoinTable(let table, let column, _, _):
+          count =
+            "(SELECT count(*) FROM \(SQLText.identifier(table)) AS p WHERE p.\(SQLText.identifier(column)) = o.Z_PK)"
+        case .toOne, .attribute, nil: continue
+        }
+        let limit = condition.limit ?? 0
+        isUnfit = condition.kind == .tooManyDestinations ? "\(count) > \(limit)" : "\(count) BETWEEN 1 AND \(limit - 1)"
+      case .duplicateValues, .recordsOfAbstractEntity, .valueOutOfRange, .severalOwners, .destinationOfOtherEntity,
+        .newInverse, .unreadableDefault:
+        continue
+      }
+      let place = "FROM \(SQLText.identifier(entity.tableName)) AS o WHERE o.Z_ENT = \(entity.number) AND \(isUnfit)"
+      let rows = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
+      guard rows == 0 else {
+        let keys = try Int64.fetchAll(database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
+        throw ConditionCount.violation(condition, rows: rows, examples: keys)
+      }
+    }
+  }
+}
+
+/// The references of a store that lead to no record: to-one columns, hidden columns and both sides of join tables.
+package enum Dangling {
+  /// A column with primary keys, and the table that they are keys of.
+  private struct Reference {
+    let table: String
+    let column: String
+    let target: String
+  }
+
+  /// Whether there are any; each key is looked up once, in order, so that this takes little more than reading the tables.
+  package static func exist(_ database: Database, _ layout: StoreLayout) throws -> Bool {
+    for reference in references(of: layout) {
+      let column = SQLText.identifier(reference.column)
+      let table = SQLText.identifier(reference.table)
+      let found = try Bool.fetchOne(
+        database,
+        sql: "SELECT EXISTS (SELECT 1 FROM (SELECT DISTINCT \(column) AS k FROM \(table) WHERE \(column) IS NOT NULL) "
+          + "AS o WHERE NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = o.k))")
+      if found == true { return true }
+    }
+    return false
+  }
+
+  static func count(_ database: Database, _ layout: StoreLayout) throws -> Int {
+    var total = 0
+    for reference in references(of: layout) {
+      let column = SQLText.identifier(reference.column)
+      total &+=
+        try Int.fetchOne(
+          database,
+          sql: "SELECT count(*) FROM \(SQLText.identifier(reference.table)) AS o WHERE o.\(column) IS NOT NULL "
+            + "AND NOT EXISTS (SELECT 1 FROM \(SQLText.identifier(reference.target)) AS q WHERE q.Z_PK = o.\(column))")
+        ?? 0
+    }
+    return total
+  }
+
+  private static func references(of layout: StoreLayout) -> [Reference] {
+    var result: [Reference] = []
+    for table in layout.tables {
+      for column in table.columns {
+        let name: String?
+        switch column.role {
+        case .toOne(let key):
+          name = layout.model.entities[key.entityName]?.properties[key.name]?.relationship?.destinationEntityName
+        case .owner(let key): name = key.entityName
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder:
+          name = nil
+        }
+        guard let target = name.flatMap({ layout.entity(named: $0) }) else { continue }
+        result.append(Reference(table: table.name, column: column.name, target: target.tableName))
+      }
+    }
+    for join in layout.joinTables {
+      guard let own = layout.entity(named: join.relationship.entityName),
+        let other = layout.entity(named: join.inverse.entityName)
+      else { continue }
+      result.append(Reference(table: join.name, column: join.sourceColumn, target: own.tableName))
+      result.append(Reference(table: join.name, column: join.destinationColumn, target: other.tableName))
+    }
+    return result
+  }
+}

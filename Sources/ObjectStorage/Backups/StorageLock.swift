@@ -1,0 +1,150 @@
+import Backup
+import Foundation
+import Platform
+
+/// The lock of a place in object storage: an object of a name of its own, which is written again now and then.
+///
+/// Whoever writes one looks for others afterwards, and takes its own back where there is one: of two that do so at once
+/// at least one sees the other, since listings show what was written before. One that was not written again for a while
+/// is of a process that is gone; one that is empty was released where nothing can be removed.
+final class StorageLock: BackupPlaceLock {
+  /// The seconds after which a lock that was not written again holds no more, by the server's clock.
+  private static let lease: Int64 = 900
+
+  private static let renewal = 120
+
+  /// The milliseconds for which a process waits for another one, and the longest pause between two looks.
+  private static let patience = 60_000
+  private static let longestPause = 4000
+
+  private let key: String
+  private let place: ObjectStoragePlace
+  private let isReleased = Mutex(false)
+
+  init(of place: ObjectStoragePlace) throws(BackupError) {
+    self.place = place
+    let name = "\(UniversalIdentifier.random())"
+    key = place.address.key(StorageContents.locks + name)
+    let (client, key) = (place.client, key)
+    var waited = 0
+    while true {
+      let isFree = try wrapping(BackupError.init) { () throws(S3Error) in
+        try client.put(key, [1])
+        let contents = StorageContents(
+          try client.list(place.address.key(StorageContents.locks)), of: place.address)
+        let others = contents.locks.filter { $0.key != StorageContents.locks + name }
+        guard others.allSatisfy({ Self.isOver($0, at: contents.date) }) else { return false }
+        // What is over does no harm where it stays.
+        for lock in others where !Self.isChecking(lock, at: contents.date) {
+          try? client.delete(place.address.key(lock.key))
+        }
+        return true
+      }
+      if isFree { break }
+      try wrapping(BackupError.init) { () throws(S3Error) in try Self.release(key, client) }
+      guard waited < Self.patience else { throw Self.taken(place) }
+      let pause = max(200, client.pause(upTo: Self.longestPause))
+      waited += pause
+    }
+    let state = place.state
+    state.holds(until: .now + .seconds(Self.lease / 2))
+    let isReleased = isReleased
+    WorkThread.start(named: "lock of the backups", stackSize: 1 << 20) {
+      var seconds = 0
+      while !isReleased.withLock({ $0 }) {
+        Thread.sleep(forTimeInterval: 1)
+        seconds += 1
+        guard seconds.isMultiple(of: Self.renewal) else { continue }
+        do throws(S3Error) {
+          // Under the same lock as the release, which must come last.
+          try isReleased.withLock { (isReleased) throws(S3Error) in
+            // A lock that was lost stays lost: another process may have had it meanwhile.
+            guard !isReleased, !state.hasLostLock else { return }
+            try client.put(key, [1])
+            if !state.hasLostLock { state.holds(until: .now + .seconds(Self.lease / 2)) }
+          }
+        } catch {
+          // It is tried again; where that does not help in time, the lock counts as lost, and nothing is given its name.
+        }
+      }
+    }
+  }
+
+  deinit {
+    isReleased.withLock { $0 = true }
+    place.state.holds(until: nil)
+    // Where it stays it is over after its time.
+    try? Self.release(key, place.client)
+  }
+
+  /// Removes a lock, or empties it where nothing can be removed.
+  private static func release(_ key: String, _ client: S3Client) throws(S3Error) {
+    do throws(S3Error) {
+      try client.delete(key)
+    } catch {
+      guard error.kind == .access else { throw error }
+      try client.put(key, [])
+    }
+  }
+
+  /// Whether it is what another process looks at the server with, in this moment.
+  private static func isChecking(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool {
+    guard lock.key.hasPrefix("\(StorageContents.locks)check-"), let date, let modified = lock.modified else {
+      return false
+    }
+    return date.secondsSince1970 &- modified.secondsSince1970 <= lease
+  }
+
+  private static func isOver(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool {
+    if lock.bytes == 0 { return true }
+    guard let date, let modified = lock.modified else { return false }
+    return date.secondsSince1970 &- modified.secondsSince1970 > lease
+  }
+
+  /// Whether the server keeps to conditions.
+  ///
+  /// In a bucket that keeps versions it need not: what is replaced there is not gone. (Ceph's gateway, version 16, passes over
+  /// conditions there.)
+  ///
+  /// - Throws: `s3-unsupported` where it does not, and the bucket keeps nothing.
+  static func keepsToConditions(_ client: S3Client, _ address: S3Address) throws(S3Error) -> Bool {
+    let key = address.key("\(StorageContents.locks)check-\(UniversalIdentifier.random())")
+    try client.put(key, [], when: .absent)
+    var isKept = false
+    do throws(S3Error) {
+      try client.put(key, [], when: .absent)
+    } catch {
+      guard error.kind == .precondition else { throw error }
+      isKept = true
+    }
+    do throws(S3Error) {
+      try client.delete(key)
+    } catch {
+      // It is empty, and counts as no lock.
+      guard error.kind == .access else { throw error }
+    }
+    if isKept { return true }
+    switch try client.keeping() {
+    case .versions, .locked: return false
+    case .nothing, .unknown:
+      throw S3Error(
+        .unsupported, operation: "write to the object storage",
+        detail: "the server replaces an object that it was told to write only where there is none")
+    }
+  }
+
+  private static func taken(_ place: ObjectStoragePlace) -> BackupError {
+    BackupError(
+      FileError(
+        .locked, operation: "lock the backups", detail: "another process works on \(place.location)",
+        hint: "Run it again when that is done; what a process left that is gone holds for \(lease / 60) minutes."))
+  }
+
+  /// The lock could not be written again in time: another process may have had it, and changed what was looked at.
+  static func lost(_ place: ObjectStoragePlace) -> BackupError {
+    BackupError(
+      FileError(
+        .locked, operation: "write the backup", detail: "the lock of \(place.location) could not be kept",
+        hint: "Run the same command again when the connection is stable."))
+  }
+}

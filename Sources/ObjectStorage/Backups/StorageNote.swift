@@ -1,0 +1,79 @@
+package import Backup
+import Foundation
+package import Platform
+package import SystemPackage
+
+/// The note of which store the backups of a place are, so that no other one's get among them.
+struct StorageNote: Codable {
+  static let formatName = "lazaret-storage-place"
+  static let limit = 64 << 10
+
+  var format = formatName
+  var version = 1
+
+  /// The path of the store from the root on.
+  var path: PathText
+
+  /// The identifier in its metadata; nil where it has none.
+  var uuid: String?
+}
+
+extension ObjectStoragePlace {
+  /// Notes of which store the place is; nothing is written for backups that are encrypted, so that the note tells nothing.
+  ///
+  /// - Parameter store: the store's main file.
+  /// - Throws: `backup-of-other-store` where it is the place of another one.
+  package func claim(
+    for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem = FileSystem()
+  ) throws(BackupError) {
+    let own = try own(store, fileSystem)
+    if let note = try note() { return try compare(note, own) }
+    if isEncrypted { return }
+    let bytes = try BackupError.json(own, to: "note the store of the backups")
+    do throws(S3Error) {
+      try client.put(address.key(StorageContents.note), bytes[...], when: .absent)
+    } catch {
+      // Another process was faster.
+      guard error.kind == .precondition, let note = try note() else { throw BackupError(error) }
+      try compare(note, own)
+    }
+  }
+
+  /// Refuses a store that the place is not of; one of which nothing is noted is not refused.
+  ///
+  /// - Throws: `backup-of-other-store`.
+  package func requireOwn(_ store: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
+    guard let note = try note() else { return }
+    try compare(note, try own(store, fileSystem))
+  }
+
+  private func own(_ store: FilePath, _ fileSystem: FileSystem) throws(BackupError) -> StorageNote {
+    let path = try wrapping(BackupError.init) { () throws(FileError) in PathText(try fileSystem.resolved(store)) }
+    return StorageNote(path: path, uuid: StoreUUID.read(store, fileSystem))
+  }
+
+  private func note() throws(BackupError) -> StorageNote? {
+    let bytes: [UInt8]
+    do throws(S3Error) {
+      bytes = try client.get(address.key(StorageContents.note), at: 0, length: StorageNote.limit)
+    } catch {
+      guard error.kind == .notFound else { throw BackupError(error) }
+      return nil
+    }
+    // One that cannot be read counts as none.
+    guard let note = try? JSONDecoder().decode(StorageNote.self, from: Data(bytes)),
+      note.format == StorageNote.formatName, note.version == 1
+    else { return nil }
+    return note
+  }
+
+  private func compare(_ note: StorageNote, _ own: StorageNote) throws(BackupError) {
+    // A store that moved has its identifier still, and one that was made anew its path.
+    let isSame = note.path == own.path || note.uuid != nil && note.uuid == own.uuid
+    guard !isSame else { return }
+    throw BackupError(
+      .otherStore, operation: "back up the store",
+      detail: "\(location) has the backups of another store",
+      hint: "Give each store a prefix of its own, such as \(address.bucket)/…/App.")
+  }
+}

@@ -1,0 +1,408 @@
+import Foundation
+import Platform
+
+/// A client of the S3 protocol for one bucket.
+///
+/// All its functions can be called from several threads at once, and wait for the answer. Requests that failed for a
+/// reason that may pass are sent again, after pauses of random lengths that become longer.
+package final class S3Client: Sendable {
+  /// The bucket.
+  package let bucket: String
+
+  /// How the server is reached.
+  package let settings: S3Settings
+
+  let waiting: S3Waiting
+  private let signer: Mutex<RequestSigner>
+  private let renewal: (@Sendable () -> S3Credentials?)?
+  private let pool = CurlPool()
+
+  /// A client; nothing is sent yet.
+  ///
+  /// - Parameter renewal: reads the credentials anew, as where those that were read ended meanwhile; nil where they stay.
+  package init(
+    _ bucket: String, _ settings: S3Settings, waiting: S3Waiting = .machine,
+    renewal: (@Sendable () -> S3Credentials?)? = nil
+  ) {
+    self.renewal = renewal
+    self.bucket = bucket
+    self.settings = settings
+    self.waiting = waiting
+    signer = Mutex(RequestSigner(credentials: settings.credentials, region: settings.region))
+  }
+
+  /// Reads the credentials anew.
+  ///
+  /// - Returns: whether they are others now.
+  private func renewCredentials() -> Bool {
+    guard let new = renewal?() else { return false }
+    return signer.withLock { signer in
+      guard signer.credentials != new else { return false }
+      signer = RequestSigner(credentials: new, region: settings.region)
+      return true
+    }
+  }
+
+  /// How many connections were made so far.
+  package var connections: Int { pool.connections }
+
+  /// A request, apart from where it goes.
+  struct Call {
+    var method: HTTPRequest.Method
+
+    /// The key of the object; nil for the bucket itself.
+    var key: String?
+
+    var query: [(name: String, value: String)] = []
+    var fields: [(name: String, value: String)] = []
+    var body: ArraySlice<UInt8> = []
+
+    /// The bytes that the body of the answer may have.
+    var limit = 8 << 20
+
+    /// Whether the server may need long for the answer.
+    var isWork = false
+
+    /// What is being done, as an infinitive phrase.
+    var operation: String
+  }
+
+  /// Sends a request until an answer comes that is final.
+  ///
+  /// - Parameter accepted: the refusals that are given back, and not thrown, by their status.
+  func send(_ call: Call, accepting accepted: Set<Int> = []) throws(S3Error) -> HTTPAnswer {
+    for attempt in 1... {
+      let result = try once(call)
+      let failure: S3Error
+      var asked = 0
+      switch result {
+      case .success(let answer):
+        if answer.isSuccess || accepted.contains(answer.status) {
+          return answer
+        }
+        failure = refusal(answer, call)
+        if attempt < settings.patience.attempts, Self.mayBeOfCredentials(failure, call), renewCredentials() { continue }
+        guard Self.mayPass(answer) else { throw failure }
+        asked = answer.fields["retry-after"].flatMap { Int($0) } ?? 0
+      case .failure(let error):
+        failure = self.failure(error, call)
+        guard error.kind == .unreachable || error.kind == .timeOut else { throw failure }
+      }
+      guard attempt < settings.patience.attempts else { throw failure }
+      let pause = waiting.random(settings.patience.pause(after: attempt))
+      waiting.pause(max(pause, min(max(asked, 0), settings.patience.longestPauseAsked) * 1000))
+    }
+    // The loop ends by itself only after more attempts than there are numbers.
+    throw S3Error(.server, operation: call.operation, detail: "it was tried too often")
+  }
+
+  private func once(_ call: Call) throws(S3Error) -> Result<HTTPAnswer, TransportFailure> {
+    let request = request(call)
+    let fields = signer.withLock { $0 }.fields(of: request, at: waiting.now())
+    let query = request.encodedQuery
+    let url =
+      "\(settings.endpoint.scheme)://\(request.authority)\(request.path)" + (query.isEmpty ? "" : "?\(query)")
+    let options = CurlHandle.Options(
+      patience: settings.patience, authorities: settings.authorities, limit: call.limit, isWork: call.isWork)
+    do throws(TransportFailure) {
+      return .success(
+        try pool.withHandle { handle throws(TransportFailure) in
+          let hasBody = request.method == .put || request.method == .post
+          return try handle.perform(
+            request.method.rawValue, url: url, fields: fields, body: hasBody ? .bytes(request.body) : .none, options)
+        })
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private func request(_ call: Call) -> HTTPRequest {
+    let key = call.key.map { PercentEncoding.encode($0, keepsSlashes: true) } ?? ""
+    let endpoint = settings.endpoint
+    var request = HTTPRequest(
+      method: call.method, authority: endpoint.authority(bucket: settings.usesPathStyle ? nil : bucket),
+      path: endpoint.path + (settings.usesPathStyle ? "/\(bucket)" : "") + "/\(key)")
+    if call.key == nil, settings.usesPathStyle { request.path.removeLast() }
+    request.query = call.query
+    request.fields = call.fields
+    request.body = call.body
+    // Amazon's buckets that lock what is written want the digest of an empty object too.
+    if call.method == .put || !call.body.isEmpty {
+      request.fields.append(("content-md5", ContentDigest.md5(call.body)))
+    }
+    return request
+  }
+
+  /// Whether other credentials may help; of an answer without a body the status alone tells.
+  private static func mayBeOfCredentials(_ failure: S3Error, _ call: Call) -> Bool {
+    failure.kind == .credentials || failure.kind == .access || call.method == .head && failure.status == 400
+  }
+
+  private static func mayPass(_ answer: HTTPAnswer) -> Bool {
+    switch answer.status {
+    case 501, 505: false
+    case 429, 500...599: true
+    // Amazon's word for a connection through which nothing came; and for two conditional writes at once.
+    case 400: answer.word == "RequestTimeout"
+    case 409: answer.word == "ConditionalRequestConflict" || answer.word == "OperationAborted"
+    default: false
+    }
+  }
+
+  /// Where a request goes, for people.
+  func location(_ key: String?) -> String {
+    "\(S3Address.scheme)\(bucket)" + (key.map { "/" + printable($0) } ?? "")
+  }
+}
+
+extension S3Client {
+  /// What the bucket does with what is removed.
+  package func keeping() throws(S3Error) -> S3Keeping {
+    if let lock = try configuration("object-lock"), lock.name == "ObjectLockConfiguration",
+      lock.text("ObjectLockEnabled") == "Enabled"
+    {
+      return .locked(days: Self.days(lock))
+    }
+    guard let versioning = try configuration("versioning"), versioning.name == "VersioningConfiguration" else {
+      return .unknown
+    }
+    // Where it was only suspended, what is removed from then on is gone.
+    return versioning.text("Status") == "Enabled" ? .versions : .nothing
+  }
+
+  /// For how long the bucket locks an object that says nothing else (Amazon S3 API Reference, "DefaultRetention").
+  private static func days(_ lock: XMLElement) -> Int? {
+    guard let rule = lock.all("Rule").first?.all("DefaultRetention").first else { return nil }
+    let days = rule.text("Days").flatMap { Int($0) } ?? rule.text("Years").flatMap { Int($0) }.map { $0 &* 365 }
+    return days.flatMap { (1...36_500).contains($0) ? $0 : nil }
+  }
+
+  /// A part of the bucket's configuration; nil where there is none, or it is not told.
+  private func configuration(_ name: String) throws(S3Error) -> XMLElement? {
+    let call = Call(method: .get, query: [(name, "")], operation: "look at the bucket")
+    do throws(S3Error) {
+      let answer = try send(call, accepting: [403, 404, 405])
+      return answer.isSuccess ? XMLElement(answer.body) : nil
+    } catch {
+      guard error.kind == .unsupported || error.status == 400 else { throw error }
+      return nil
+    }
+  }
+}
+
+/// What refusals and failures of the transport are told as.
+extension S3Client {
+  /// What an answer that is no success says.
+  func refusal(_ answer: HTTPAnswer, _ call: Call) -> S3Error {
+    let word = answer.word
+    let kind = Self.kind(answer, word)
+    var detail = "the server answered \(answer.status)"
+    if let word { detail += " \(word)" }
+    detail += " for \(location(call.key))"
+    var hint: String?
+    if kind == .region, let region = answer.fields["x-amz-bucket-region"], region.utf8.count <= 64 {
+      hint = "Set AWS_REGION=\(printable(region)): that is where the bucket is."
+    }
+    return S3Error(
+      kind, operation: call.operation, detail: detail, hint: hint, details: .init(status: answer.status, word: word))
+  }
+
+  private static func kind(_ answer: HTTPAnswer, _ word: String?) -> S3ErrorKind {
+    switch word {
+    case "SignatureDoesNotMatch", "InvalidAccessKeyId", "ExpiredToken", "InvalidToken", "InvalidTokenId",
+      "TokenRefreshRequired":
+      return .credentials
+    case "RequestTimeTooSkewed": return .clock
+    case "NoSuchBucket": return .noBucket
+    case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+      return .region
+    case "BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest", "XAmzContentChecksumMismatch": return .checksum
+    case "NotImplemented": return .unsupported
+    case "RequestTimeout": return .timeOut
+    default: break
+    }
+    switch answer.status {
+    case 301, 307, 308: return .region
+    case 401: return .credentials
+    case 403: return .access
+    case 404: return .notFound
+    case 409, 412: return .precondition
+    case 501: return .unsupported
+    case 429, 500...599: return .server
+    default: return .answer
+    }
+  }
+
+  /// What a request says to which no answer came.
+  func failure(_ failure: TransportFailure, _ call: Call) -> S3Error {
+    let server = "\(settings.endpoint.scheme)://\(settings.endpoint.authority())"
+    let (kind, detail): (S3ErrorKind, String) =
+      switch failure.kind {
+      case .unreachable: (.unreachable, "the connection to \(server) could not be made, or broke")
+      case .timeOut: (.timeOut, "\(server) did not answer in time")
+      case .certificate: (.certificate, "the certificate of \(server) is not trusted")
+      case .tooMuch: (.answer, "\(server) sent more than it was asked for")
+      case .unusable, .file: (.answer, "the answer of \(server) cannot be read")
+      }
+    return S3Error(kind, operation: call.operation, detail: "\(detail) (libcurl \(failure.code))")
+  }
+
+  /// An answer that the protocol does not allow.
+  func odd(_ detail: String, _ call: Call) -> S3Error {
+    S3Error(.answer, operation: call.operation, detail: "\(detail), for \(location(call.key))")
+  }
+}
+
+/// Listing by pages.
+extension S3Client {
+  /// The most pages of a thousand objects that are read.
+  private static let mostPages = 1000
+
+  /// The size of an object that cannot be: Amazon's largest has 50 TB.
+  private static let largestObject: Int64 = 1 << 50
+
+  /// The objects whose keys begin with a text.
+  ///
+  /// - Throws: `s3-answer` where a page is none, goes on without end, or lists keys that were not asked for.
+  package func list(_ prefix: String) throws(S3Error) -> S3Listing {
+    var listing = S3Listing()
+    var token: String?
+    for _ in 1...Self.mostPages {
+      var call = Call(method: .get, operation: "list the object storage")
+      call.query = [("list-type", "2"), ("encoding-type", "url"), ("prefix", prefix)]
+      if let token { call.query.append(("continuation-token", token)) }
+      let answer = try send(call)
+      listing.date = answer.fields["date"].flatMap { HTTPDate.parse($0) }
+      guard let page = XMLElement(answer.body), page.name == "ListBucketResult" else {
+        throw odd("the answer is no listing", call)
+      }
+      let isEncoded = page.text("EncodingType") == "url"
+      for element in page.all("Contents") {
+        guard let text = element.text("Key"), let key = isEncoded ? PercentEncoding.decode(text) : text,
+          key.hasPrefix(prefix), key.utf8.count <= 1024, let bytes = element.text("Size").flatMap({ Int64($0) }),
+          (0...Self.largestObject).contains(bytes)
+        else { throw odd("the listing has an entry that cannot be", call) }
+        listing.objects.append(
+          S3ObjectFacts(key: key, bytes: bytes, modified: element.text("LastModified").flatMap(Self.date)))
+      }
+      guard page.text("IsTruncated") == "true" else { return listing }
+      let next = page.text("NextContinuationToken")
+      guard let next, !next.isEmpty, next.utf8.count <= 4096, next != token else {
+        throw odd("the listing does not say where it goes on", call)
+      }
+      token = next
+    }
+    throw S3Error(
+      .answer, operation: "list the object storage",
+      detail: "more than \(Self.mostPages) pages lie under \(location(prefix))",
+      hint: "Use a prefix of its own for each store.")
+  }
+
+  /// A moment as listings have it: `2009-10-12T17:50:30.000Z`.
+  static func date(_ text: String) -> Timestamp? {
+    let digits = text.prefix(19)
+    return digits.count == 19 && text.hasSuffix("Z") ? Timestamp(digits + "Z") : nil
+  }
+}
+
+/// Single objects.
+extension S3Client {
+  /// The field by which a writer knows its own object again.
+  private static let writerField = "x-amz-meta-lazaret-write"
+
+  /// The most bytes that are written with one request (Amazon S3 User Guide, "Uploading objects": 5 GB).
+  package static let longestWrite = 5_000_000_000
+
+  /// Writes an object with one request.
+  ///
+  /// - Throws: `s3-precondition` where the condition is not met; `s3-unsupported` where the server knows no conditions.
+  package func put(
+    _ key: String, _ bytes: ArraySlice<UInt8>, when condition: S3WriteCondition = .none
+  ) throws(S3Error) {
+    var call = Call(method: .put, key: key, body: bytes, operation: "write to the object storage")
+    guard condition == .absent else {
+      _ = try send(call)
+      return
+    }
+    let writer = UniversalIdentifier.random().description
+    call.fields = [("if-none-match", "*"), (Self.writerField, writer)]
+    do throws(S3Error) {
+      let answer = try send(call, accepting: [412])
+      guard answer.status == 412 else { return }
+      // The answer to an earlier attempt may be what was lost, and not the request; libcurl sends again by itself, too, on a
+      // connection that it kept and that the server has closed.
+      if try self.writer(of: key) == writer { return }
+      throw refusal(answer, call)
+    } catch {
+      guard error.kind == .unsupported else { throw error }
+      var error = error
+      error.detail += "; the server does not write conditionally"
+      throw error
+    }
+  }
+
+  /// What a writer gave an object to know it by; nil where there is no object, or it has nothing of the kind.
+  private func writer(of key: String) throws(S3Error) -> String? {
+    let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
+    let answer = try send(call, accepting: [404])
+    return answer.status == 404 ? nil : answer.fields[Self.writerField]
+  }
+
+  /// The bytes of a range, cut off at the end of the object; empty where the range begins behind it.
+  ///
+  /// - Throws: `s3-not-found`, `s3-answer` where other bytes came than were asked for.
+  package func get(_ key: String, at offset: Int64, length: Int) throws(S3Error) -> [UInt8] {
+    guard offset >= 0, length > 0 else { return [] }
+    let last = offset.addingReportingOverflow(Int64(length) - 1)
+    let end = last.overflow ? Int64.max : last.partialValue
+    let call = Call(
+      method: .get, key: key, fields: [("range", "bytes=\(offset)-\(end)")], limit: length,
+      operation: "read from the object storage")
+    for attempt in 1... {
+      let answer = try send(call, accepting: [416])
+      if answer.status == 416 { return [] }
+      if let bytes = Self.range(answer, offset, length) { return bytes }
+      // A body that is shorter than what stands above it is one that was cut off.
+      guard attempt < settings.patience.attempts else {
+        throw odd("other bytes came than were asked for", call)
+      }
+      waiting.pause(waiting.random(settings.patience.pause(after: attempt)))
+    }
+    return []
+  }
+
+  /// The bytes that an answer has of a range; nil where it has others.
+  private static func range(_ answer: HTTPAnswer, _ offset: Int64, _ length: Int) -> [UInt8]? {
+    // A whole object is what was asked for only where the range has all of it.
+    if answer.status == 200 { return offset == 0 && answer.body.count <= length ? answer.body : nil }
+    guard answer.status == 206, let field = answer.fields["content-range"], field.hasPrefix("bytes ") else {
+      return nil
+    }
+    let numbers = field.dropFirst("bytes ".count).split(whereSeparator: { $0 == "-" || $0 == "/" }).map { Int64($0) }
+    guard numbers.count == 3, let first = numbers[0], let last = numbers[1], let whole = numbers[2] else { return nil }
+    guard first == offset, last >= first, last < whole, last - first + 1 == Int64(answer.body.count),
+      last - first + 1 == min(Int64(length), whole - offset)
+    else { return nil }
+    return answer.body
+  }
+
+  /// What the server says of an object; nil where there is none.
+  package func head(_ key: String) throws(S3Error) -> S3ObjectFacts? {
+    let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
+    let answer = try send(call, accepting: [404])
+    if answer.status == 404 { return nil }
+    guard let length = answer.fields["content-length"].flatMap({ Int64($0) }), length >= 0 else {
+      throw odd("the answer has no length", call)
+    }
+    return S3ObjectFacts(
+      key: key, bytes: length, modified: answer.fields["last-modified"].flatMap { HTTPDate.parse($0) })
+  }
+
+  /// Removes an object; no error where there is none.
+  ///
+  /// In a bucket that keeps versions the object is only hidden.
+  package func delete(_ key: String) throws(S3Error) {
+    let call = Call(method: .delete, key: key, operation: "remove from the object storage")
+    _ = try send(call, accepting: [404])
+  }
+}

@@ -1,0 +1,94 @@
+package import ManagedObjectModel
+package import Platform
+internal import SQLiteFormat
+package import SystemPackage
+
+/// What an app expects of its store: the versions of a managed object model, or the schema of a plain SQLite store.
+package enum AppModel: Sendable {
+  case coreData(ModelBundle)
+
+  /// A plain SQLite store; the name is that of the schema file.
+  case sqlite(SchemaScript, name: String)
+
+  /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, or a `.sql` schema file.
+  ///
+  /// - Parameters:
+  ///   - path: the file or folder.
+  ///   - order: the names of all versions, oldest first; nil for their natural order with the current one last.
+  /// - Throws: `ModelError`, `PersistentStoreError` or `FileError`.
+  package static func load(_ path: FilePath, order: [String]? = nil) throws -> AppModel {
+    guard try isScript(path) else {
+      return .coreData(try ModelBundle.load(path: path, order: order))
+    }
+    let bytes = try FileSystem().contents(of: path, limit: SchemaScript.maximumLength)
+    do {
+      return .sqlite(try SchemaScript(bytes: bytes), name: path.stem ?? "")
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  /// Whether a file is the text of a schema, by its name or by what it begins with.
+  package static func isScript(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(FileError) -> Bool {
+    if path.extension?.lowercased() == "sql" { return true }
+    guard path.extension?.lowercased() != "swift", try fileSystem.status(of: path)?.kind == .regular else {
+      return false
+    }
+    let start = try fileSystem.open(path).bytes(at: 0, length: 4096)
+    return SchemaScript.isLikely(String(decoding: start, as: UTF8.self))
+  }
+
+  /// The schema that a plain store lists; nil where Core Data wrote it, or it is no database.
+  ///
+  /// - Throws: `PersistentStoreError` where its list of tables is damaged or empty, or `FileError`.
+  package static func schema(ofStore path: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> AppModel? {
+    let files = StoreFileSet(main: path)
+    func part(_ part: StoreFileSet.Part) throws(FileError) -> (any ByteSource)? {
+      guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
+      return try fileSystem.open(files.path(of: part))
+    }
+    let schema: Schema
+    do {
+      let database = try Database.withOwnParts(
+        main: fileSystem.open(path), writeAheadLog: part(.wal), rollbackJournal: part(.journal))
+      schema = try database.schema()
+    } catch let error as FormatError {
+      if let fileError = error.fileError { throw fileError }
+      return nil
+    }
+    guard schema.table(named: "Z_METADATA") == nil, schema.table(named: "Z_PRIMARYKEY") == nil else { return nil }
+    guard !schema.findings.hasDamage, !schema.entries.isEmpty else {
+      throw PersistentStoreError(
+        .schemaScriptRefused, operation: "read the schema of the store", path: path,
+        detail: schema.entries.isEmpty ? "it has no tables" : "its list of tables is damaged",
+        hint: "Give the schema as a .sql file, or another store that is sound.")
+    }
+    do {
+      return .sqlite(try SchemaScript(of: schema.entries.compactMap(\.sql)), name: path.stem ?? "")
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  /// Whether its stores are Core Data's, not plain ones.
+  package var isCoreData: Bool {
+    if case .coreData = self { true } else { false }
+  }
+
+  /// The name that stores in it are reported under: the current version's, or the schema file's.
+  package var currentVersionName: String {
+    switch self {
+    case .coreData(let bundle): bundle.current.name
+    case .sqlite(_, let name): name
+    }
+  }
+}
+
+extension PersistentStoreError {
+  /// The same error, with the file it is about.
+  fileprivate func at(_ path: FilePath) -> PersistentStoreError {
+    var error = self
+    error.path = path
+    return error
+  }
+}

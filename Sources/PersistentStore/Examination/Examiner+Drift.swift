@@ -1,0 +1,202 @@
+import ManagedObjectModel
+import SQLiteFormat
+
+extension Examiner {
+  /// Compares the store with the model that its metadata names: schema and bookkeeping, and of each table its first and
+  /// last row.
+  ///
+  /// Where the list of tables is damaged, or SQLite refuses it, nothing is said: what is missing may be there.
+  ///
+  /// - Parameter cached: the model that the store carries, whether or not it is the one that its metadata names.
+  func compare(
+    _ database: Database, _ schema: Schema, cached: ManagedObjectModel?, _ examination: inout Examination
+  ) throws(FormatError) {
+    guard !schema.findings.hasDamage, !examination.isSchemaRefused, let model = examination.storeModel,
+      let layout = Self.layout(of: model),
+      let hashes = examination.metadata?.versionHashes
+    else { return }
+    var outline = Self.outline(of: schema, layout)
+    if let cached { outline.cachedModel = .model(cached.versionHashes()) }
+    outline.keyRows = try keyRows(database, schema, &examination.health)
+    for table in layout.tables { try readEnds(of: table.name, database, schema, &outline, &examination.health) }
+    examination.outlineOfTables = outline
+    for table in layout.tables { try readIndexEnds(of: table.name, database, schema, &outline) }
+    examination.outline = outline
+    examination.take(StoreDrift(of: outline, to: layout, hashes: hashes), outline, layout)
+  }
+
+  /// Takes back what indexes have told of the rows, where not all that they hold is sound.
+  func distrustIndexes(_ examination: inout Examination) {
+    guard let outline = examination.outlineOfTables, outline != examination.outline, let model = examination.storeModel,
+      let layout = Self.layout(of: model), let hashes = examination.metadata?.versionHashes
+    else { return }
+    examination.outline = outline
+    examination.take(StoreDrift(of: outline, to: layout, hashes: hashes), outline, layout)
+  }
+
+  /// Adds the entity numbers that the count has met, which a glance at a table's ends does not.
+  func noteEntityNumbers(_ examination: inout Examination) {
+    guard var outline = examination.outline, let model = examination.storeModel, let layout = Self.layout(of: model),
+      let hashes = examination.metadata?.versionHashes, !examination.countedNumbers.isEmpty
+    else { return }
+    for (table, numbers) in examination.countedNumbers {
+      outline.note(numbers, in: table)
+    }
+    let drift = StoreDrift(of: outline, to: layout, hashes: hashes)
+    guard drift != examination.drift || drift.isBeyondRepair(outline, layout) != examination.isBeyondRepair else {
+      return
+    }
+    examination.take(drift, outline, layout)
+    if examination.verdict == .compatible || examination.verdict == .repairable {
+      examination.give(.repairable, .repairable(drift, isBeyondRepair: examination.isBeyondRepair))
+    }
+  }
+
+  // MARK: What is there
+
+  /// The schema, as far as it concerns the tables of a layout.
+  private static func outline(of schema: Schema, _ layout: StoreLayout) -> StoreOutline {
+    let names = layout.tables.map(\.name) + layout.joinTables.map(\.name) + StoreLayout.bookkeepingTableNames
+    let expected = Set(names.map(StoreOutline.key))
+    var outline = StoreOutline()
+    for entry in schema.entries {
+      switch entry.kind {
+      case .table: add(entry, isExpected: expected.contains(StoreOutline.key(entry.name)), to: &outline)
+      case .index:
+        guard expected.contains(StoreOutline.key(entry.tableName)), let index = entry.indexDefinition else { continue }
+        outline.indexes.append(
+          .init(
+            name: entry.name, tableName: entry.tableName, isUnique: index.isUnique, isPartial: index.isPartial,
+            columns: index.columns.map(\.name)))
+      case .trigger: outline.triggers.append(entry.name)
+      case .view: outline.views.append(entry.name)
+      }
+    }
+    return outline
+  }
+
+  /// Adds a table, with its columns and the indexes of its keys where these matter.
+  private static func add(_ entry: SchemaEntry, isExpected: Bool, to outline: inout StoreOutline) {
+    guard isExpected, let definition = entry.tableDefinition else {
+      let isVirtual = entry.rootPage == 0 && entry.sql?.uppercased().hasPrefix("CREATE VIRTUAL") == true
+      outline.tables.append(.init(name: entry.name, columns: [], isVirtual: isVirtual))
+      return
+    }
+    let columns = definition.columns.map { column in
+      StoreOutline.Column(
+        name: column.name, declaredType: column.declaredType,
+        isMandatory: column.isNotNull && !column.hasDefault && column.generation == nil && !column.isPrimaryKey)
+    }
+    let alias = definition.rowidAlias.map { definition.columns[$0].name }
+    outline.tables.append(
+      .init(name: entry.name, columns: columns, isVirtual: definition.isVirtual, rowidAlias: alias))
+    let keys = definition.rowidAlias == nil && !definition.primaryKey.isEmpty ? [definition.primaryKey] : []
+    for (place, key) in (keys + definition.uniqueConstraints).enumerated() {
+      outline.indexes.append(
+        .init(
+          name: "sqlite_autoindex_\(entry.name)_\(place + 1)", tableName: entry.name, isUnique: true,
+          isPartial: false, columns: key))
+    }
+  }
+
+  /// The most rows of `Z_PRIMARYKEY` that are read; a model has far fewer entities.
+  private static let keyRowLimit = 65536
+
+  /// The rows of `Z_PRIMARYKEY`; nil where they cannot be read to their end, or are in an index b-tree.
+  ///
+  /// A column that it lacks has no value, and without numbers there are no rows.
+  private func keyRows(
+    _ database: Database, _ schema: Schema, _ health: inout Health
+  ) throws(FormatError) -> [StoreOutline.KeyRow]? {
+    guard let table = schema.table(named: "Z_PRIMARYKEY"), table.rootPage > 0, let definition = table.tableDefinition,
+      !definition.isWithoutRowid
+    else { return nil }
+    guard let number = definition.column(named: "Z_ENT") else { return [] }
+    let (name, parent, maximum) = (
+      definition.column(named: "Z_NAME"), definition.column(named: "Z_SUPER"), definition.column(named: "Z_MAX")
+    )
+    var rows = try database.rows(root: table.rootPage, payloadLimit: 1 << 16)
+    var result: [StoreOutline.KeyRow] = []
+    while let row = try rows.next() {
+      guard result.count < Self.keyRowLimit else { return nil }
+      let values = definition.values(of: row)
+      guard let entity = values[number].integer else { continue }
+      result.append(
+        .init(
+          number: entity, name: name.flatMap { values[$0].string }, parentNumber: parent.flatMap { values[$0].integer },
+          maximum: maximum.flatMap { values[$0].integer }))
+    }
+    health.add(rows.findings)
+    return rows.findings.hasDamage ? nil : result
+  }
+
+  /// Reads the highest primary key of a table, and the entity numbers of its first and last row.
+  private func readEnds(
+    of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
+  ) throws(FormatError) {
+    guard let (table, definition) = Self.keyedTable(name, schema) else { return }
+    var rows = try database.rows(root: table.rootPage, payloadLimit: 512)
+    let first = try rows.next()
+    health.add(rows.findings)
+    let last = try database.lastRow(root: table.rootPage, payloadLimit: 512)
+    outline.highestKeys[StoreOutline.key(name)] = last?.rowid
+    guard let column = definition.column(named: "Z_ENT") else { return }
+    let numbers = [first, last].compactMap(\.self).map { definition.values(of: $0)[column].integer }
+    let isNullSeen = Self.hasLocalEntityNumbers(definition)
+    outline.note(numbers.filter { $0 != nil || isNullSeen }, in: name)
+  }
+
+  /// A table whose rowids are primary keys; nil where there is none of that name.
+  private static func keyedTable(_ name: String, _ schema: Schema) -> (SchemaEntry, TableDefinition)? {
+    guard let table = schema.table(named: name), table.rootPage > 0, let definition = table.tableDefinition,
+      let key = definition.column(named: "Z_PK"), definition.rowidAlias == key
+    else { return nil }
+    return (table, definition)
+  }
+
+  /// Reads the entity numbers of the first and last entry of an index of them; a look at every page compares it with the rows.
+  ///
+  /// Core Data indexes the numbers of most tables with records of several entities, which have numbers in a row: where the
+  /// least and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
+  private func readIndexEnds(
+    of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline
+  ) throws(FormatError) {
+    guard let (_, definition) = Self.keyedTable(name, schema), definition.column(named: "Z_ENT") != nil else { return }
+    for entry in schema.entries where entry.kind == .index && entry.rootPage > 0 && isSame(entry.tableName, name) {
+      guard let index = entry.indexDefinition, !index.isPartial,
+        let column = index.columns.first?.name, isSame(column, "Z_ENT")
+      else { continue }
+      // NULL comes first in an index.
+      let ends = try database.indexEnds(root: entry.rootPage).compactMap { $0.values.first }
+      outline.note(ends.map(\.integer), in: name)
+    }
+  }
+
+  private func isSame(_ name: String, _ other: String) -> Bool {
+    StoreOutline.key(name) == StoreOutline.key(other)
+  }
+}
+
+extension Examination {
+  /// Takes down what the store lacks of its own model, with notes of it.
+  fileprivate mutating func take(_ drift: StoreDrift, _ outline: StoreOutline, _ layout: StoreLayout) {
+    self.drift = drift
+    isBeyondRepair = drift.isBeyondRepair(outline, layout)
+    health.notes.removeAll { ["lacks-model-parts"].contains($0.code) || Self.notedRemarks.contains($0.code) }
+    if !drift.isEmpty {
+      let count = drift.differences.count
+      health.notes.append(
+        HealthNote(
+          "lacks-model-parts", .warning, "it differs from its own model in \(count) \(count == 1 ? "place" : "places")")
+      )
+    }
+    for code in Self.notedRemarks {
+      let remarks = drift.remarks.filter { $0.code == code }
+      guard let first = remarks.first else { continue }
+      health.notes.append(HealthNote(code, .warning, first.words, count: remarks.count))
+    }
+  }
+
+  /// The codes of remarks that are worth a note.
+  private static let notedRemarks = ["mandatory-column", "other-primary-key"]
+}

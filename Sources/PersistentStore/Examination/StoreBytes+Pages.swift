@@ -1,0 +1,69 @@
+import Platform
+import SQLiteFormat
+
+extension StoreBytes {
+  /// How many pages of a log or journal are looked at.
+  private static let pageLimit = 64
+
+  /// How much of a file is read to see whether it is all zeros, in bytes; where so much of it is, the rest is taken to be.
+  private static let blankLimit = Int64(1 << 30)
+
+  /// Whether the main file has no byte but zeros.
+  func isMainBlank() throws(FileError) -> Bool {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    var offset: Int64 = 0
+    while offset < min(main.count, Self.blankLimit) {
+      let got = try main.read(at: offset, length: buffer.count, into: &buffer)
+      guard got > 0 else { break }
+      guard buffer[..<got].allSatisfy({ $0 == 0 }) else { return false }
+      offset += Int64(got)
+    }
+    return true
+  }
+
+  /// Whether the write-ahead log or the journal has pages of a store.
+  ///
+  /// - Parameter readable: whether only pages count that do not look random, as those of an encrypted store do.
+  func hasPagesElsewhere(readable: Bool = false) throws(FormatError) -> Bool {
+    if let log, log.count > 0 {
+      let log = try WriteAheadLog(log)
+      let frames = log.validFrameCount
+      if frames > 0 {
+        if !readable { return true }
+        for frame in stride(from: 1, through: frames, by: max(1, frames / Self.pageLimit)) {
+          if try isPlain(log.source, at: log.pageOffset(ofFrame: frame), log.header?.pageSize) { return true }
+        }
+      }
+    }
+    guard let journal, journal.count > 0 else { return false }
+    let undone = try RollbackJournal(journal)
+    guard !undone.pages.isEmpty else { return false }
+    if !readable { return true }
+    for page in undone.pages.prefix(Self.pageLimit) {
+      if try isPlain(undone.source, at: undone.pageOffset(of: page), undone.pageSize) { return true }
+    }
+    return false
+  }
+
+  private func isPlain(_ source: any ByteSource, at offset: Int64?, _ size: Int?) throws(FormatError) -> Bool {
+    guard let offset, let size else { return false }
+    do throws(FileError) {
+      return try !FileKind.looksRandom(source.bytes(at: offset, length: size))
+    } catch {
+      throw FormatError(error)
+    }
+  }
+
+  /// The database that the committed part of the write-ahead log is by itself; nil without one that has the first page.
+  func databaseOfLogAlone() throws(FormatError) -> Database? {
+    guard let log, log.count > 0 else { return nil }
+    do throws(FormatError) {
+      let database = try Database(main: MemoryBytes([]), writeAheadLog: log)
+      guard database.isLogApplied, let header = database.header, header.hasMagic, header.pageSize == database.pageSize
+      else { return nil }
+      return database
+    } catch  where error.kind == .notADatabase {
+      return nil
+    }
+  }
+}

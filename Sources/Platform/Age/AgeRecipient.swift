@@ -1,0 +1,130 @@
+import Foundation
+
+/// To whom a file is encrypted: an X25519 public key, written `age1…`.
+///
+/// Source: age specification (C2SP age-encryption.org/v1), "The X25519 recipient type".
+public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
+  static let prefix = "age"
+  static let stanza = "X25519"
+  static let label = Array("age-encryption.org/v1/X25519".utf8)
+
+  /// The public key's 32 bytes.
+  let bytes: [UInt8]
+
+  /// A recipient from its key.
+  init(bytes: [UInt8]) { self.bytes = bytes }
+
+  /// A recipient from its text; case does not matter as long as it is not mixed.
+  public init(_ text: String) throws(AgeError) {
+    guard let (prefix, bytes) = Bech32.decode(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+      throw AgeError(.recipient, "the recipient is mistyped: its sum is wrong")
+    }
+    guard prefix == Self.prefix, bytes.count == 32 else {
+      throw AgeError(.recipient, "the recipient is not an X25519 key that begins with age1")
+    }
+    self.bytes = bytes
+  }
+
+  /// The recipient as it is published.
+  public var description: String { Bech32.encode(bytes, prefix: Self.prefix) }
+
+  /// The file's key, wrapped for this recipient.
+  ///
+  /// - Parameter ephemeral: the key that is used once; a new one if not given.
+  func wrap(_ fileKey: [UInt8], ephemeral: Curve25519.KeyAgreement.PrivateKey = .init()) throws(AgeError)
+    -> AgeStanza
+  {
+    do {
+      let theirs = try Curve25519.KeyAgreement.PublicKey(rawRepresentation: bytes)
+      let shared = try ephemeral.sharedSecretFromKeyAgreement(with: theirs)
+      let share = Array(ephemeral.publicKey.rawRepresentation)
+      let key = Self.wrappingKey(shared, share: share, recipient: bytes)
+      let box = try ChaChaPoly.seal(fileKey, using: key, nonce: Self.nonce())
+      return AgeStanza(
+        arguments: [Self.stanza, UnpaddedBase64.encode(share)], body: Array(box.ciphertext) + Array(box.tag))
+    } catch {
+      // The library refuses a key of low order, which keeps nothing secret.
+      throw AgeError(.recipient, "the recipient's key cannot be used")
+    }
+  }
+
+  /// The key that wraps the file's key.
+  static func wrappingKey(_ shared: SharedSecret, share: [UInt8], recipient: [UInt8]) -> SymmetricKey {
+    shared.hkdfDerivedSymmetricKey(
+      using: SHA256.self, salt: share + recipient, sharedInfo: label, outputByteCount: 32)
+  }
+
+  /// Twelve zeros: each wrapping key is used once.
+  static func nonce() throws -> ChaChaPoly.Nonce { try ChaChaPoly.Nonce(data: [UInt8](repeating: 0, count: 12)) }
+}
+
+/// Bech32, the spelling of age's keys: lower-case letters and digits with a sum of six characters that finds mistakes.
+///
+/// Source: BIP 173, without its limit of 90 characters, as the age specification has it.
+enum Bech32 {
+  private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
+
+  /// The text of a value.
+  static func encode(_ bytes: some Sequence<UInt8>, prefix: String) -> String {
+    let data = regroup(bytes, from: 8, to: 5, padding: true) ?? []
+    let sum = checksum(expanded(prefix) + data + [UInt8](repeating: 0, count: 6)) ^ 1
+    let digits = data + (0..<6).map { UInt8(sum >> UInt32(5 * (5 - $0)) & 31) }
+    return prefix + "1" + String(decoding: digits.map { alphabet[Int($0)] }, as: UTF8.self)
+  }
+
+  /// The value of a text; nil where it is mistyped or in mixed case.
+  static func decode(_ text: String) -> (prefix: String, bytes: [UInt8])? {
+    let lower = text.lowercased()
+    guard text == lower || text == text.uppercased(), text.utf8.allSatisfy({ (33...126).contains($0) }),
+      let separator = lower.lastIndex(of: "1")
+    else { return nil }
+    let prefix = String(lower[..<separator])
+    var data: [UInt8] = []
+    for character in lower[lower.index(after: separator)...].utf8 {
+      guard let digit = alphabet.firstIndex(of: character) else { return nil }
+      data.append(UInt8(digit))
+    }
+    guard !prefix.isEmpty, data.count >= 6, checksum(expanded(prefix) + data) == 1,
+      let bytes = regroup(data.dropLast(6), from: 5, to: 8, padding: false)
+    else { return nil }
+    return (prefix, bytes)
+  }
+
+  private static func expanded(_ prefix: String) -> [UInt8] {
+    prefix.utf8.map { $0 >> 5 } + [0] + prefix.utf8.map { $0 & 31 }
+  }
+
+  private static func checksum(_ values: [UInt8]) -> UInt32 {
+    let generator: [UInt32] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3]
+    var sum: UInt32 = 1
+    for value in values {
+      let top = sum >> 25
+      sum = (sum & 0x1ff_ffff) << 5 ^ UInt32(value)
+      for (bit, term) in generator.enumerated() where top >> UInt32(bit) & 1 == 1 { sum ^= term }
+    }
+    return sum
+  }
+
+  /// The same bits in groups of another size; nil where bits are left over that are not zero.
+  private static func regroup(
+    _ values: some Sequence<UInt8>, from: UInt32, to: UInt32, padding: Bool
+  ) -> [UInt8]? {
+    var (buffer, bits) = (UInt32(0), UInt32(0))
+    var result: [UInt8] = []
+    for value in values {
+      buffer = (buffer << from | UInt32(value)) & 0xfff
+      bits += from
+      while bits >= to {
+        bits -= to
+        result.append(UInt8(buffer >> bits & (1 << to - 1)))
+      }
+    }
+    let rest = buffer & (1 << bits - 1)
+    if padding {
+      if bits > 0 { result.append(UInt8(rest << (to - bits))) }
+    } else {
+      guard bits < from, rest == 0 else { return nil }
+    }
+    return result
+  }
+}

@@ -1,0 +1,109 @@
+import Foundation
+
+/// Takes the armour off, line by line.
+///
+/// White space before and after the armour is allowed, and CR LF as the end of lines; nothing else.
+struct ArmorReader: Sendable {
+  private enum Place {
+    case before
+    case within
+    /// After a line that was not full: only the end may follow.
+    case lastLine
+    case after
+  }
+
+  private var place = Place.before
+  private var line: [UInt8] = []
+  private var skipped = 0
+
+  /// Whether bytes at the beginning of a file can be those of armour.
+  static func isArmor(_ bytes: some Collection<UInt8>) -> Bool {
+    let text = bytes.drop { isSpace($0) }
+    return text.starts(with: ArmorWriter.begin.utf8)
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
+
+  private static func damaged(_ detail: String) -> AgeError { AgeError(.armor, detail) }
+
+  /// The bytes within the next piece.
+  mutating func read(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
+    var opened: [UInt8] = []
+    for byte in bytes {
+      if place == .before, line.isEmpty, Self.isSpace(byte) {
+        skipped += 1
+        guard skipped <= 1024 else { throw Self.damaged("there is too much white space before the armour") }
+        continue
+      }
+      if byte == UInt8(ascii: "\n") {
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        opened += try take()
+        line.removeAll(keepingCapacity: true)
+      } else {
+        line.append(byte)
+        guard line.count <= 66 else { throw Self.damaged("a line of the armour is longer than 64 characters") }
+      }
+    }
+    return opened
+  }
+
+  /// Checks that the armour is whole.
+  mutating func finish() throws(AgeError) {
+    if !line.isEmpty { _ = try take() }
+    guard place == .after else { throw Self.damaged("the end of the armour is missing") }
+  }
+
+  private mutating func take() throws(AgeError) -> [UInt8] {
+    let text = String(decoding: line, as: UTF8.self)
+    switch place {
+    case .before:
+      guard text == ArmorWriter.begin else { throw Self.damaged("the first line of the armour is another") }
+      place = .within
+      return []
+    case .within where text != ArmorWriter.end:
+      guard !text.isEmpty, text.utf8.count <= 64, text.utf8.count % 4 == 0, let data = Data(base64Encoded: text),
+        data.base64EncodedString() == text
+      else { throw Self.damaged("a line of the armour is not base64") }
+      if data.count < ArmorWriter.bytesInLine { place = .lastLine }
+      return Array(data)
+    case .within, .lastLine:
+      guard text == ArmorWriter.end else { throw Self.damaged("a line of the armour follows one that was not full") }
+      place = .after
+      return []
+    case .after:
+      guard line.allSatisfy(Self.isSpace) else { throw Self.damaged("something follows the armour") }
+      return []
+    }
+  }
+}
+
+/// Writes the armour that carries an age file through what only takes text: base64 in lines of 64 characters.
+///
+/// Source: age specification, "ASCII armor"; RFC 7468 in its strict form.
+struct ArmorWriter: Sendable {
+  static let begin = "-----BEGIN AGE ENCRYPTED FILE-----"
+  static let end = "-----END AGE ENCRYPTED FILE-----"
+  static let bytesInLine = 48
+
+  private var waiting: [UInt8] = []
+  private var hasBegun = false
+
+  /// Adds bytes, and gives the lines that are full.
+  mutating func write(_ bytes: [UInt8]) -> [UInt8] {
+    waiting += bytes
+    var text = hasBegun ? "" : Self.begin + "\n"
+    hasBegun = true
+    var position = 0
+    while waiting.count - position >= Self.bytesInLine {
+      text += Data(waiting[position..<(position + Self.bytesInLine)]).base64EncodedString() + "\n"
+      position += Self.bytesInLine
+    }
+    waiting.removeFirst(position)
+    return Array(text.utf8)
+  }
+
+  mutating func finish() -> [UInt8] {
+    let rest = waiting.isEmpty ? "" : Data(waiting).base64EncodedString() + "\n"
+    return Array((rest + Self.end + "\n").utf8)
+  }
+}

@@ -1,0 +1,138 @@
+internal import CZlib
+
+/// Unpacks a gzip file of any number of members, piece by piece.
+///
+/// The only place of this module that hands memory to zlib.
+@safe public struct GzipReader: ~Copyable {
+  private let stream: UnsafeMutablePointer<z_stream>
+  private let limits: UnpackingLimits
+  private var taken: Int64 = 0
+  private var made: Int64 = 0
+  private var isWithinMember = false
+  private var members = 0
+  private var hasEnded = false
+  private let ignoresRest: Bool
+  private var buffer = [UInt8](repeating: 0, count: 128 << 10)
+
+  /// A reader.
+  ///
+  /// - Parameters:
+  ///   - limits: how much is unpacked at most.
+  ///   - ignoresRest: whether what follows the last member, such as padding, is left out; it is an error otherwise.
+  /// - Throws: ``ArchiveError`` where memory is short.
+  public init(limits: UnpackingLimits = UnpackingLimits(), ignoringRest ignoresRest: Bool = false) throws(ArchiveError)
+  {
+    self.limits = limits
+    self.ignoresRest = ignoresRest
+    unsafe stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
+    unsafe stream.initialize(to: z_stream())
+    // 16 more than the window's size: a gzip header and trailer, and nothing else.
+    let status = unsafe inflateInit2_(stream, 16 + MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+    guard status == Z_OK else {
+      throw ArchiveError(.memory, "there is not enough memory to unpack anything")
+    }
+  }
+
+  deinit {
+    unsafe inflateEnd(stream)
+    unsafe stream.deinitialize(count: 1)
+    unsafe stream.deallocate()
+  }
+
+  /// Whether bytes at the beginning of a file are those of a gzip file.
+  public static func isGzip(_ bytes: some Collection<UInt8>) -> Bool { bytes.starts(with: [0x1f, 0x8b]) }
+
+  /// Adds a piece of the file, and hands over what it unpacks to, in pieces of at most 128 KiB.
+  public mutating func read(
+    _ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void
+  ) throws {
+    taken += Int64(bytes.count)
+    var input = bytes
+    var position = 0
+    while position < input.count, !hasEnded {
+      if ignoresRest, members > 0, !isWithinMember, input[position] != 0x1f {
+        hasEnded = true
+        return
+      }
+      let (status, used, count) = step(&input, from: position)
+      position += used
+      isWithinMember = status != Z_STREAM_END
+      guard status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR else {
+        throw ArchiveError(
+          .gzip, "the packed bytes are damaged \(taken - Int64(input.count - position)) bytes from the start")
+      }
+      made += Int64(count)
+      try limits.check(made: made, of: taken)
+      if count > 0 { try visit(buffer[..<count]) }
+      if status == Z_STREAM_END { endMember() }
+      // Neither read nor made anything: more input is needed.
+      if used == 0, count == 0 { break }
+    }
+    // What was put into the buffer of the library comes out without new input.
+    while isWithinMember {
+      let (status, _, count) = step(&input, from: input.count)
+      if status == Z_STREAM_END { endMember() }
+      guard count > 0 else { break }
+      made += Int64(count)
+      try limits.check(made: made, of: taken)
+      try visit(buffer[..<count])
+    }
+  }
+
+  /// Checks that the last member is whole.
+  public consuming func finish() throws(ArchiveError) {
+    guard taken > 0, !isWithinMember else { throw ArchiveError(.cutOff, "the packed bytes end too early") }
+  }
+
+  private mutating func endMember() {
+    isWithinMember = false
+    members += 1
+    unsafe inflateReset(stream)
+  }
+
+  /// One call of the library: its status, the bytes it took and the bytes it made.
+  private mutating func step(_ input: inout [UInt8], from position: Int) -> (status: Int32, used: Int, count: Int) {
+    let rest = input.count - position
+    return unsafe input.withUnsafeMutableBufferPointer { source in
+      unsafe buffer.withUnsafeMutableBufferPointer { target in
+        unsafe stream.pointee.next_in = source.baseAddress?.advanced(by: position)
+        unsafe stream.pointee.avail_in = UInt32(clamping: rest)
+        unsafe stream.pointee.next_out = target.baseAddress
+        unsafe stream.pointee.avail_out = UInt32(clamping: target.count)
+        let status = unsafe inflate(stream, Z_NO_FLUSH)
+        return unsafe (
+          status, rest - Int(stream.pointee.avail_in), target.count - Int(stream.pointee.avail_out)
+        )
+      }
+    }
+  }
+}
+
+/// How much is unpacked at most: what a small file can blow up to is bounded.
+public struct UnpackingLimits: Sendable, Hashable {
+  /// The most bytes in all.
+  public var bytes: Int64
+
+  /// The most bytes for each packed byte, once more than 64 MiB were unpacked.
+  ///
+  /// DEFLATE itself cannot do more than 1,032; pages of zeros come near it.
+  public var ratio: Int64
+
+  /// The most files and folders.
+  public var entries: Int
+
+  /// Limits.
+  public init(bytes: Int64 = 8 << 30, ratio: Int64 = 400, entries: Int = 100_000) {
+    self.bytes = bytes
+    self.ratio = ratio
+    self.entries = entries
+  }
+
+  /// Checks what was made of how much.
+  func check(made: Int64, of taken: Int64) throws(ArchiveError) {
+    guard made <= bytes else { throw ArchiveError(.tooLarge, "it unpacks to more than \(bytes) bytes") }
+    guard made <= 64 << 20 || made / ratio <= taken else {
+      throw ArchiveError(.tooLarge, "it unpacks to more than \(ratio) times its size")
+    }
+  }
+}

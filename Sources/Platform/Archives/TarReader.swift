@@ -1,0 +1,309 @@
+import Foundation
+
+/// Reads a tar archive (POSIX.1-1988 `ustar`, with POSIX.1-2001 extended headers) piece by piece; hostile ones are refused.
+///
+/// Only files and folders are taken; a link, a device or a sparse file ends the reading.
+public struct TarReader: Sendable {
+  /// What was met.
+  public enum Event: Sendable {
+    /// A file or folder begins.
+    case entry(TarEntry)
+
+    /// The next bytes of the file that began last.
+    case content(ArraySlice<UInt8>)
+
+    case end
+  }
+
+  private enum Stage {
+    case header
+    case content(left: Int64, padding: Int)
+    case extended(left: Int, padding: Int)
+    case padding(left: Int)
+    case ended
+  }
+
+  private static let block = 512
+  private static let extendedLimit = 64 << 10
+
+  private var stage = Stage.header
+  private var waiting: [UInt8] = []
+  private var zeros = 0
+  private var extended = PaxRecords()
+  private var names: Set<String> = []
+  private var total: Int64 = 0
+  private let limits: UnpackingLimits
+
+  /// A reader.
+  public init(limits: UnpackingLimits = UnpackingLimits()) { self.limits = limits }
+
+  /// Adds a piece of the archive.
+  public mutating func read(_ bytes: ArraySlice<UInt8>, visit: (Event) throws -> Void) throws {
+    var bytes = bytes
+    while !bytes.isEmpty {
+      switch stage {
+      case .header:
+        guard fill(to: Self.block, from: &bytes) else { return }
+        let header = waiting
+        waiting = []
+        try begin(header, visit)
+      case .content(let left, let padding):
+        let part = bytes.prefix(Int(min(left, Int64(bytes.count))))
+        bytes = bytes.dropFirst(part.count)
+        try visit(.content(part))
+        if left > Int64(part.count) {
+          stage = .content(left: left - Int64(part.count), padding: padding)
+        } else {
+          try visit(.end)
+          stage = padding > 0 ? .padding(left: padding) : .header
+        }
+      case .extended(let left, let padding):
+        guard fill(to: left, from: &bytes) else { return }
+        extended = try PaxRecords(waiting)
+        waiting = []
+        stage = padding > 0 ? .padding(left: padding) : .header
+      case .padding(let left):
+        let count = min(left, bytes.count)
+        bytes = bytes.dropFirst(count)
+        stage = left > count ? .padding(left: left - count) : .header
+      case .ended:
+        guard bytes.allSatisfy({ $0 == 0 }) else {
+          throw ArchiveError(.tar, "something follows the end of the archive")
+        }
+        return
+      }
+    }
+  }
+
+  /// Checks that the archive is whole.
+  public consuming func finish() throws(ArchiveError) {
+    guard case .ended = stage else { throw ArchiveError(.cutOff, "the archive ends too early") }
+  }
+
+  private mutating func fill(to count: Int, from bytes: inout ArraySlice<UInt8>) -> Bool {
+    let part = bytes.prefix(count - waiting.count)
+    waiting += part
+    bytes = bytes.dropFirst(part.count)
+    return waiting.count == count
+  }
+
+  private mutating func begin(_ bytes: [UInt8], _ visit: (Event) throws -> Void) throws {
+    guard bytes.contains(where: { $0 != 0 }) else {
+      // Two blocks of zeros are the end.
+      zeros += 1
+      if zeros == 2 { stage = .ended }
+      return
+    }
+    guard zeros == 0 else { throw ArchiveError(.tar, "a header follows a block of zeros") }
+    let header = try TarHeader(bytes)
+    let padding = Int((512 - header.size % 512) % 512)
+    if header.type == UInt8(ascii: "x") {
+      guard extended.isEmpty, header.size > 0, header.size <= Self.extendedLimit else {
+        throw ArchiveError(.tar, "an extended header is doubled, empty or too large")
+      }
+      stage = .extended(left: Int(header.size), padding: padding)
+      return
+    }
+    let entry = try entry(header)
+    stage = entry.size > 0 ? .content(left: entry.size, padding: Int((512 - entry.size % 512) % 512)) : .header
+    try visit(.entry(entry))
+    if entry.size == 0, !entry.isFolder { try visit(.end) }
+  }
+
+  private mutating func entry(_ header: TarHeader) throws(ArchiveError) -> TarEntry {
+    let isFolder = header.type == UInt8(ascii: "5")
+    guard isFolder || header.type == UInt8(ascii: "0") || header.type == 0 else {
+      throw ArchiveError(.notAFile, "an entry is a link, a device or of a kind that no bundle has")
+    }
+    let components = try ArchiveName.components(extended.path ?? header.name)
+    let size = extended.size ?? header.size
+    extended = PaxRecords()
+    guard !isFolder || size == 0 else { throw ArchiveError(.tar, "a folder has content") }
+    total += size
+    guard total <= limits.bytes else {
+      throw ArchiveError(.tooLarge, "its files have more than \(limits.bytes) bytes")
+    }
+    guard names.count < limits.entries else {
+      throw ArchiveError(.tooLarge, "it has more than \(limits.entries) files")
+    }
+    let name = ArchiveName.folded(components.joined(separator: "/"))
+    guard names.insert(name).inserted else {
+      throw ArchiveError(.doubled, "two entries have the same name, or names that differ in case only")
+    }
+    return TarEntry(components: components, size: size, isFolder: isFolder)
+  }
+}
+
+/// A file or folder of an archive, its name checked.
+public struct TarEntry: Sendable, Hashable {
+  /// The parts of its name, at least one.
+  public var components: [String]
+
+  /// The bytes of its content; none for a folder.
+  public var size: Int64
+
+  /// Whether it is a folder.
+  public var isFolder: Bool
+
+  /// Its name with slashes between the parts.
+  public var name: String { components.joined(separator: "/") }
+}
+
+/// The fields of a header that are used.
+struct TarHeader {
+  var name: [UInt8]
+  var size: Int64
+  var type: UInt8
+
+  /// A header from its 512 bytes.
+  init(_ bytes: [UInt8]) throws(ArchiveError) {
+    guard bytes.count == 512, bytes[257..<262].elementsEqual("ustar".utf8) else {
+      throw ArchiveError(.tar, "a header is not one of a POSIX archive")
+    }
+    let sum = bytes.enumerated().reduce(0) { $0 + ((148..<156).contains($1.offset) ? 32 : Int64($1.element)) }
+    guard Self.octal(bytes[148..<156]) == sum else { throw ArchiveError(.tar, "the sum of a header is wrong") }
+    guard let size = Self.octal(bytes[124..<136]) else { throw ArchiveError(.tar, "a header says no size") }
+    self.size = size
+    type = bytes[156]
+    let prefix = Array(bytes[345..<500].prefix { $0 != 0 })
+    let own = Array(bytes[0..<100].prefix { $0 != 0 })
+    name = prefix.isEmpty ? own : prefix + [UInt8(ascii: "/")] + own
+  }
+
+  /// A number in octal digits, with spaces or NUL around it; nil where it is none.
+  ///
+  /// The binary form of GNU is not taken.
+  private static func octal(_ bytes: ArraySlice<UInt8>) -> Int64? {
+    let digits = bytes.drop { $0 == 32 }.prefix { (48...55).contains($0) }
+    let rest = bytes[digits.endIndex...]
+    guard !digits.isEmpty, rest.allSatisfy({ $0 == 32 || $0 == 0 }) else { return nil }
+    return digits.reduce(Int64(0)) { $0 << 3 | Int64($1 - 48) }
+  }
+}
+
+/// The names that are taken from an archive: relative, without anything that a system could read otherwise.
+enum ArchiveName {
+  /// The parts of a name; a slash at its end is dropped.
+  ///
+  /// - Throws: `archive-name` for absolute names, dot segments, backslashes, control characters, names of more than 255 bytes
+  ///   a part or 16 parts (what is made of them must be easy to remove again), names that Windows keeps for devices, and names that are not UTF-8.
+  static func components(_ bytes: [UInt8]) throws(ArchiveError) -> [String] {
+    guard let name = String(utf8: bytes) else {
+      throw ArchiveError(.name, "a name is not UTF-8")
+    }
+    var parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    if parts.count > 1, parts.last == "" { parts.removeLast() }
+    if parts.count > 1, parts.first == "." { parts.removeFirst() }
+    guard parts.count <= 16 else { throw ArchiveError(.name, "a name has more than 16 parts") }
+    for part in parts {
+      guard !part.isEmpty, part != ".", part != "..", part.utf8.count <= 255 else { throw refusal(name) }
+      let isPlain = part.unicodeScalars.allSatisfy { scalar in
+        scalar.value >= 0x20 && scalar.value != 0x7f && scalar != "\\" && scalar != ":"
+          && scalar.properties.generalCategory != .format && scalar.properties.generalCategory != .control
+      }
+      guard isPlain, part.last != ".", part.last != " " else { throw refusal(name) }
+    }
+    return parts
+  }
+
+  /// A spelling that is the same for names which some file system takes for one.
+  static func folded(_ name: String) -> String { name.precomposedStringWithCanonicalMapping.lowercased() }
+
+  private static func refusal(_ name: String) -> ArchiveError {
+    let shown = String(name.unicodeScalars.prefix(80).map { $0.isASCII && $0.value >= 0x20 ? Character($0) : "?" })
+    return ArchiveError(.name, "the name \"\(shown)\" is not one that a bundle has")
+  }
+}
+
+/// What an extended header says of the file that follows (POSIX.1-2001, "pax Extended Header").
+struct PaxRecords: Sendable {
+  private(set) var path: [UInt8]?
+  private(set) var size: Int64?
+
+  init() {}
+
+  /// Whether it says nothing of a file.
+  var isEmpty: Bool { path == nil && size == nil }
+
+  /// The records of an extended header: each its length, a space, key, `=`, value, newline.
+  init(_ bytes: [UInt8]) throws(ArchiveError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let digits = rest.prefix { (48...57).contains($0) }
+      guard (1...6).contains(digits.count) else { throw Self.damaged }
+      let length = digits.reduce(0) { $0 * 10 + Int($1 - 48) }
+      guard length > digits.count + 2, length <= rest.count else { throw Self.damaged }
+      let record = rest.prefix(length).dropFirst(digits.count)
+      rest = rest.dropFirst(length)
+      guard record.first == UInt8(ascii: " "), record.last == UInt8(ascii: "\n"),
+        let sign = record.firstIndex(of: UInt8(ascii: "="))
+      else { throw Self.damaged }
+      let key = String(decoding: record[(record.startIndex + 1)..<sign], as: UTF8.self)
+      let value = record[(sign + 1)...].dropLast()
+      switch key {
+      case "path":
+        guard path == nil, !value.contains(0) else { throw Self.damaged }
+        path = Array(value)
+      case "size":
+        guard size == nil, let number = Int64(String(decoding: value, as: UTF8.self)), number >= 0 else {
+          throw Self.damaged
+        }
+        size = number
+      case "linkpath", "SCHILY.realsize", "GNU.sparse.major", "GNU.sparse.map", "GNU.sparse.name":
+        throw ArchiveError(.notAFile, "an entry is a link or a sparse file")
+      default: break
+      }
+    }
+  }
+
+  private static let damaged = ArchiveError(.tar, "an extended header is damaged")
+}
+
+/// Something that is no archive, or one that is not to be unpacked.
+///
+/// The detail has names of an archive only as far as they can be printed.
+public typealias ArchiveError = Failure<ArchiveErrorKind>
+
+/// Why something is no archive, or one that is not to be unpacked.
+public enum ArchiveErrorKind: String, FailureKind {
+  /// The packed bytes are damaged.
+  case gzip = "gzip-damaged"
+
+  /// The archive ends too early.
+  case cutOff = "archive-cut-off"
+
+  /// More would be unpacked than is allowed.
+  case tooLarge = "archive-too-large"
+
+  /// The bytes are not those of a tar archive.
+  case tar = "tar-damaged"
+
+  /// The archive holds a link, a device or another thing that is no file and no folder.
+  case notAFile = "archive-not-a-file"
+
+  /// A name would lead out of the folder, or is not one that every system takes.
+  case name = "archive-name"
+
+  /// Two files have one name.
+  case doubled = "archive-name-doubled"
+
+  case memory = "out-of-memory"
+
+  /// What was being done, where a failure does not say.
+  public static let usualOperation = "read the archive"
+
+  /// What the reader can do next, where a failure does not say.
+  public var usualHint: String {
+    switch self {
+    case .gzip, .cutOff, .tar: "Ask for the file again: what arrived is not what was sent."
+    case .tooLarge: "Unpack it by hand if you trust it, or allow more."
+    case .notAFile, .name, .doubled: "Do not unpack it by hand: no bundle of this software is made like that."
+    case .memory: "Free some memory and run the same command again; nothing was lost."
+    }
+  }
+}
+
+extension ArchiveError {
+  /// An error in the usual words but for what is wrong, a sentence without its full stop.
+  package init(_ kind: Kind, _ detail: String) { self.init(kind, detail: detail) }
+}

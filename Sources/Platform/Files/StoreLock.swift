@@ -1,0 +1,112 @@
+import SystemPackage
+
+/// SQLite's own exclusive lock on a store, held until this value ends.
+///
+/// Taken with locks that belong to the open file and not to the process (`F_OFD_SETLK`), so that they hold against
+/// connections of this process too and are not lost when other code in it closes another descriptor of the file.
+package struct StoreLock: ~Copyable {
+  private let descriptors: [FileDescriptor]
+
+  /// Takes the lock; waits a tenth of a second at most.
+  ///
+  /// - Throws: `locked` or `in-use` where another connection is in the way, `changed-meanwhile` where the name stood for
+  ///   another file by the time the lock was taken, or what the system says.
+  package init(on set: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
+    var opened: [FileDescriptor] = []
+    do throws(FileError) {
+      for (part, range) in [(StoreFileSet.Part.main, LockRange.all), (.sharedMemory, .walIndex)] {
+        let path = set.path(of: part)
+        guard let status = try fileSystem.status(of: path, followingLinks: false), status.kind == .regular else {
+          continue
+        }
+        let descriptor = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
+          try errno { try FileDescriptor.open(path, .readWrite, options: [.closeOnExec, .noFollow]) }
+        }
+        opened.append(descriptor)
+        try Self.lock(descriptor, range: range, at: path, in: fileSystem)
+        let locked = try fileSystem.perform(.status, path, "lock the store") { () throws(Errno) in
+          try SystemCalls.status(of: descriptor)
+        }
+        guard let now = try fileSystem.status(of: path, followingLinks: false), now.identity == locked.identity else {
+          throw FileError(.changed, operation: "lock the store", path: path)
+        }
+        try Self.refuseOpenElsewhere(locked.identity, at: path)
+      }
+    } catch {
+      Self.close(opened)
+      throw error
+    }
+    descriptors = opened
+  }
+
+  deinit { Self.close(descriptors) }
+
+  private static func lock(
+    _ descriptor: FileDescriptor, range: LockRange, at path: FilePath, in fileSystem: FileSystem
+  ) throws(FileError) {
+    // A lock that is let go at once is waited for: a child of this process shares its locks until it becomes another
+    // program, and a process that looks at the store holds a reader's for a moment.
+    for attempt in 0..<5 {
+      if attempt > 0 { SystemCalls.sleep(milliseconds: 20) }
+      let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
+        try SystemCalls.lock(descriptor, range: range, exclusive: true)
+      }
+      if isLocked { return }
+    }
+    let owner = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
+      try SystemCalls.conflictingLock(on: descriptor, range: range, exclusive: true)
+    }
+    throw .lockedByAnother(owner, operation: "lock the store", path: path)
+  }
+
+  /// A connection in rollback mode holds no lock while it rests, so the open files of other processes are looked at too,
+  /// as far as the system lets us.
+  private static func refuseOpenElsewhere(_ identity: FileIdentity, at path: FilePath) throws(FileError) {
+    guard let process = OpenFiles.processKeepingOpen(identity) else { return }
+    throw FileError(
+      .inUse, operation: "lock the store", path: path, detail: "\(process.description) has it open",
+      hint: "Quit it, then run the same command again.")
+  }
+
+  private static func close(_ descriptors: [FileDescriptor]) {
+    for descriptor in descriptors { KeptDescriptors.end(descriptor, isReadOnly: false) }
+  }
+}
+
+extension FileError {
+  static func lockedByAnother(_ owner: LockOwner?, operation: String, path: FilePath) -> FileError {
+    let holder = owner?.processID.map { OpenFiles.describe(processID: $0) } ?? "another process"
+    return FileError(
+      .locked, operation: operation, path: path, detail: "\(holder) holds a lock on it",
+      hint: "Quit it, or wait until it is done, then run the same command again.")
+  }
+}
+
+/// A range of bytes of a file that locks are taken on; the bytes need not exist.
+struct LockRange: Sendable, Hashable {
+  var start: Int64
+  var length: Int64
+
+  // The places of SQLite's locks in the main file: https://sqlite.org/fileformat2.html#the_lock_byte_page and os_unix.c.
+  static let pending = LockRange(start: 0x4000_0000, length: 1)
+  static let reserved = LockRange(start: 0x4000_0001, length: 1)
+  static let shared = LockRange(start: 0x4000_0002, length: 510)
+
+  /// Pending, reserved and shared together.
+  static let all = LockRange(start: 0x4000_0000, length: 512)
+
+  /// The locks of write-ahead logging in the `-shm` file (https://sqlite.org/walformat.html, "WAL Locks"): eight locks
+  /// from byte 120, then the dead-man switch that every connection holds a share of.
+  static let walIndex = LockRange(start: 120, length: 9)
+
+  static let connections = LockRange(start: 128, length: 1)
+
+  /// The lock of one of the marks up to which readers need the log, 0 to 4.
+  static func readMark(_ mark: Int) -> LockRange { LockRange(start: 123 + Int64(mark), length: 1) }
+}
+
+struct LockOwner: Sendable, Hashable {
+  /// The process, where the system tells.
+  var processID: Int32?
+  var isExclusive: Bool
+}

@@ -1,4 +1,0 @@
-import ArgumentParser
-public import StoreCoordination
-
-extension BackupCompression: ExpressibleByArgument {}

@@ -1,0 +1,362 @@
+/// A full check of a database: every page is accounted for exactly once, and every cell fits.
+struct IntegrityCheck {
+  let database: Database
+  let progress: (_ done: Int, _ total: Int) -> Bool
+
+  /// The columns to count the rows of tables by, under their root pages.
+  let columns: [UInt32: Int]
+
+  /// What looks at the sound pages of trees on the way.
+  let visitor: (any PageVisitor)?
+
+  var findings: Findings
+  var ownership: PageOwnership
+  var trees: [IntegrityReport.Tree] = []
+  var pagesDone = 0
+  var scratch = PageCheck()
+
+  /// The leaves of tables with rows.
+  var leaves = LeafCopies()
+
+  /// How the rows of the tree that is being checked are counted; nil where only their number matters.
+  var grouped: GroupedCount?
+
+  private let isAutoVacuum: Bool
+
+  init(
+    _ database: Database, findingLimit: Int, columns: [UInt32: Int], visitor: (any PageVisitor)?,
+    progress: @escaping (_ done: Int, _ total: Int) -> Bool
+  ) {
+    self.database = database
+    self.columns = columns
+    self.visitor = visitor
+    self.progress = progress
+    findings = Findings(limit: findingLimit)
+    findings.append(contentsOf: database.findings)
+    ownership = PageOwnership(pageCount: database.highestPage)
+    isAutoVacuum = database.header?.isAutoVacuum ?? false
+  }
+
+  mutating func run() throws(FormatError) -> IntegrityReport {
+    claimReservedPages()
+    let schema = try database.schema()
+    findings.append(contentsOf: schema.findings)
+    let freelist = try checkFreelist()
+    try checkTree(root: 1, name: "sqlite_schema", isTable: true)
+    for entry in schema.entries where entry.rootPage != 0 && (entry.kind == .table || entry.kind == .index) {
+      // The kind of the root page decides; a table that claims to have rowids but has none differs in its statement.
+      let isTable = entry.kind == .table && entry.tableDefinition?.isWithoutRowid != true
+      try checkPointer(to: entry.rootPage, PointerMapEntry(.root, parent: 0))
+      try checkTree(root: entry.rootPage, name: entry.name, isTable: isTable)
+    }
+    checkCounts(schema)
+    checkLargestRoot(schema)
+    try checkUnused()
+    let copies = try checkCopies(schema)
+    return IntegrityReport(
+      findings: findings, ownership: ownership, trees: trees, freelistCount: freelist, schema: schema, copies: copies)
+  }
+
+  /// Counts a page as done, and stops where the caller wants that.
+  mutating func advance() throws(FormatError) {
+    pagesDone += 1
+    guard pagesDone & 0x3f == 0 else { return }
+    let total = Int(database.highestPage)
+    guard progress(min(pagesDone, total), total) else { throw FormatError.cancelled("check the database") }
+  }
+
+  /// Gives a page to its use; false where it is outside the database or used already.
+  mutating func claim(
+    _ page: UInt32, as use: PageOwnership.Use, root: UInt32, from parent: UInt32?
+  ) -> Bool {
+    guard page >= 1, page <= database.pageCount else {
+      findings.note(.pageOutOfRange, page: parent, root: root == 0 ? nil : root, found: Int64(page))
+      return false
+    }
+    guard page <= database.highestPage else {
+      findings.note(.pageMissing, page: page, root: root == 0 ? nil : root)
+      return false
+    }
+    guard ownership.claim(page, as: use, root: root) else {
+      let earlier = ownership.use(of: page)
+      let isReserved = earlier == .pointerMap || earlier == .lockBytes
+      findings.note(isReserved ? .reservedPageUsed : .pageUsedTwice, page: page, root: root == 0 ? nil : root)
+      return false
+    }
+    return true
+  }
+
+  /// Compares what the pointer map says about a page with what leads to it.
+  mutating func checkPointer(to page: UInt32, _ expected: PointerMapEntry) throws(FormatError) {
+    guard isAutoVacuum, page >= 2, page <= database.highestPage else { return }
+    let entry = try database.pointerMapEntry(for: page)
+    guard entry != expected else { return }
+    findings.note(.pointerMapWrong, page: page, expected: Int64(expected.parent), found: entry.map { Int64($0.parent) })
+  }
+
+  private mutating func claimReservedPages() {
+    let layout = database.layout
+    if layout.lockBytePage <= ownership.pageCount {
+      _ = ownership.claim(layout.lockBytePage, as: .lockBytes, root: 0)
+    }
+    guard isAutoVacuum, ownership.pageCount >= 2 else { return }
+    var page: UInt32 = 2
+    while let map = layout.pointerMapPage(for: page), map <= ownership.pageCount {
+      _ = ownership.claim(map, as: .pointerMap, root: 0)
+      let (next, isTooLarge) = page.addingReportingOverflow(UInt32(layout.pointerMapEntries) + 1)
+      if isTooLarge { break }
+      page = next
+    }
+  }
+
+  private mutating func checkFreelist() throws(FormatError) -> Int {
+    let list = try database.freelist()
+    findings.append(contentsOf: list.findings)
+    for page in list.trunks where claim(page, as: .freelistTrunk, root: 0, from: nil) {
+      try checkPointer(to: page, PointerMapEntry(.free, parent: 0))
+      try advance()
+    }
+    for page in list.leaves where claim(page, as: .freelistLeaf, root: 0, from: nil) {
+      try checkPointer(to: page, PointerMapEntry(.free, parent: 0))
+      try advance()
+    }
+    return list.count
+  }
+
+  private mutating func checkCounts(_ schema: Schema) {
+    var rows: [String: Int] = [:]
+    for tree in trees { rows[tree.name] = tree.rows }
+    for entry in schema.entries where entry.kind == .index {
+      // Which rows a condition takes is not known here, nor what a function of the app's makes of them.
+      if let index = entry.indexDefinition, index.isPartial || index.foreignFunction != nil { continue }
+      // A sound tree of each is needed to tell; one that is damaged is reported already.
+      guard let entries = rows[entry.name],
+        let table = schema.table(named: entry.tableName), let expected = rows[table.name], entries != expected
+      else { continue }
+      findings.note(.indexCountDiffers, root: entry.rootPage, expected: Int64(expected), found: Int64(entries))
+    }
+  }
+
+  private mutating func checkLargestRoot(_ schema: Schema) {
+    guard isAutoVacuum, let header = database.header else { return }
+    let largest = schema.entries.map(\.rootPage).max() ?? 0
+    guard max(1, largest) != header.largestRootPage else { return }
+    findings.note(.largestRootWrong, page: 1, expected: Int64(largest), found: Int64(header.largestRootPage))
+  }
+
+  /// Finds leaves that are the same in two tables; where the rows are of the kinds that the columns of one are declared for,
+  /// and the other cannot hold any of them, its leaf is a copy.
+  private mutating func checkCopies(_ schema: Schema) throws(FormatError) -> [LeafCopy] {
+    var copies: [LeafCopy] = []
+    for (first, second) in try leaves.pairs(in: database) {
+      var copy = LeafCopy(first: first, second: second)
+      for (own, other) in [(first, second), (second, first)] {
+        guard let content = try database.page(own.page),
+          let page = BTreePage(content.bytes, number: own.page, geometry: database.geometry),
+          let table = schema.tables.first(where: { $0.rootPage == own.root })?.tableDefinition,
+          schema.tables.first(where: { $0.rootPage == other.root })?.tableDefinition?
+            .likeness(of: page, isStrict: true) == .usual,
+          table.likeness(of: page, isStrict: true) == .strange
+        else { continue }
+        copy.stranger = own
+        if table.likeness(of: page, isStrict: false) == .strange {
+          findings.note(.pageCopied, page: own.page, root: own.root)
+        }
+      }
+      copies.append(copy)
+    }
+    return copies
+  }
+
+  private mutating func checkUnused() throws(FormatError) {
+    let end = min(database.pageCount, database.highestPage)
+    guard end >= 1 else { return }
+    for page in 1...end where ownership.use(of: page) == .none {
+      findings.note(.pageNeverUsed, page: page)
+    }
+    if database.pageCount > database.highestPage {
+      findings.note(.pageMissing, page: database.highestPage &+ 1, found: Int64(database.pageCount))
+    }
+    let total = Int(database.highestPage)
+    guard progress(total, total) else { throw FormatError.cancelled("check the database") }
+  }
+}
+
+extension Database {
+  /// Walks over every page: b-trees, overflow chains, freelist, pointer map, and what belongs to nothing.
+  ///
+  /// Memory is five bytes for each page and sixteen for each leaf of a table, and up to `findingLimit` findings. `progress` is told now and then how many pages
+  /// of how many are done; where it returns false, ``FormatError/Kind/cancelled`` is thrown.
+  ///
+  /// - Parameter columns: the columns to count the rows of tables by, from 0, under the tables' root pages.
+  public func checkIntegrity(
+    findingLimit: Int = 1000, countingBy columns: [UInt32: Int] = [:],
+    progress: @escaping (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
+  ) throws(FormatError) -> IntegrityReport {
+    try checkIntegrity(findingLimit: findingLimit, countingBy: columns, visitor: nil, progress: progress)
+  }
+
+  /// Walks over every page, and shows the pages of b-trees that are sound to a visitor on the way.
+  package func checkIntegrity(
+    findingLimit: Int = 1000, countingBy columns: [UInt32: Int], visitor: (any PageVisitor)?,
+    progress: @escaping (_ done: Int, _ total: Int) -> Bool
+  ) throws(FormatError) -> IntegrityReport {
+    var check = IntegrityCheck(
+      self, findingLimit: findingLimit, columns: columns, visitor: visitor, progress: progress)
+    return try check.run()
+  }
+}
+
+extension IntegrityCheck {
+  private struct Level {
+    let page: BTreePage
+    var next = 0
+  }
+
+  /// Checks one b-tree from its root to its leaves and along its overflow chains.
+  mutating func checkTree(root: UInt32, name: String, isTable: Bool) throws(FormatError) {
+    var tree = IntegrityReport.Tree(root: root, name: name, isTable: isTable)
+    grouped = isTable ? columns[root].map(GroupedCount.init) : nil
+    var stack: [Level] = []
+    var lastRowid: Int64?
+    if let page = try enter(root, of: &tree, from: nil) { stack.append(Level(page: page)) }
+    while let top = stack.last {
+      let page = top.page
+      if page.kind.isLeaf {
+        stack.removeLast()
+        if tree.depth == 0 { tree.depth = stack.count + 1 }
+        if tree.depth != stack.count + 1 { findings.note(.treeUneven, page: page.number, root: root) }
+        if isTable, page.cellCount > 0, page.number > 1 { leaves.add(page, ofTree: root) }
+        try checkCells(of: page, tree: &tree, lastRowid: &lastRowid)
+        continue
+      }
+      let index = top.next
+      if index == 0, !isTable { try checkCells(of: page, tree: &tree, lastRowid: &lastRowid) }
+      if index > 0, isTable, let key = page.cell(at: index - 1)?.rowid {
+        // All rowids of the child before this key are at most the key; those behind it are greater.
+        if let last = lastRowid, last > key {
+          findings.note(.rowidOrder, page: page.number, cell: index - 1, root: root)
+        }
+        lastRowid = max(lastRowid ?? key, key)
+      }
+      guard index <= page.cellCount else {
+        stack.removeLast()
+        continue
+      }
+      stack[stack.count - 1].next = index + 1
+      guard let child = page.child(at: index) else {
+        // The cell pointer itself is reported with the page.
+        continue
+      }
+      guard stack.count < BTreeWalk.maximumDepth else {
+        findings.note(.treeTooDeep, page: child, root: root)
+        continue
+      }
+      if let next = try enter(child, of: &tree, from: page) { stack.append(Level(page: next)) }
+    }
+    if grouped?.hasTooMany == true { findings.note(.tooManyGroups, root: root) }
+    tree.counts = grouped?.counts
+    trees.append(tree)
+  }
+
+  /// Takes a page of a tree, where it is one and belongs to nothing else.
+  private mutating func enter(
+    _ number: UInt32, of tree: inout IntegrityReport.Tree, from parent: BTreePage?
+  ) throws(FormatError) -> BTreePage? {
+    guard claim(number, as: .leaf, root: tree.root, from: parent?.number) else { return nil }
+    try advance()
+    if let parent { try checkPointer(to: number, PointerMapEntry(.child, parent: parent.number)) }
+    guard let content = try database.page(number) else {
+      findings.note(.pageMissing, page: number, root: tree.root)
+      ownership.mark(number, as: .damaged)
+      return nil
+    }
+    guard let page = BTreePage(content.bytes, number: number, geometry: database.geometry),
+      page.kind.isTable == tree.isTable
+    else {
+      findings.note(.pageKindWrong, page: number, root: tree.root, found: Int64(content.bytes.first ?? 0))
+      ownership.mark(number, as: .damaged)
+      return nil
+    }
+    tree.pages += 1
+    if !page.kind.isLeaf { ownership.mark(number, as: .interior) }
+    let problems = scratch.check(page)
+    for problem in problems {
+      findings.note(problem.kind, page: number, cell: problem.cell, root: tree.root)
+    }
+    if problems.contains(where: { $0.kind.severity == .damage }) {
+      ownership.mark(number, as: .damaged)
+    } else if let visitor {
+      try visitor.visit(page, scratch.cells, ofTree: tree.root)
+    }
+    return page
+  }
+
+  private mutating func checkCells(
+    of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
+  ) throws(FormatError) {
+    // The page has just been checked, and its cells are at hand where nothing is wrong with it.
+    let isSound = scratch.cells.count == page.cellCount && ownership.use(of: page.number) != .damaged
+    var budget = PageBudget()
+    for index in 0..<page.cellCount {
+      if isSound {
+        try check(scratch.cells[index], index, of: page, tree: &tree, lastRowid: &lastRowid)
+      } else if let cell = page.cell(at: index), budget.take(cell.length, of: page) {
+        // What cannot be read has been reported with the page.
+        try check(cell, index, of: page, tree: &tree, lastRowid: &lastRowid)
+      }
+    }
+  }
+
+  @inline(__always)
+  private mutating func check(
+    _ cell: Cell, _ index: Int, of page: BTreePage, tree: inout IntegrityReport.Tree, lastRowid: inout Int64?
+  ) throws(FormatError) {
+    tree.rows += 1
+    if tree.isTable {
+      if let last = lastRowid, cell.rowid <= last {
+        findings.note(.rowidOrder, page: page.number, cell: index, root: tree.root)
+      }
+      lastRowid = cell.rowid
+      grouped?.add(cell, on: page)
+    }
+    if !RecordCheck.isWellFormed(page.bytes.span, cell: cell) {
+      findings.note(.recordMalformed, page: page.number, cell: index, root: tree.root)
+    }
+    if let first = cell.overflowPage {
+      try checkChain(from: first, of: cell, on: page, tree: &tree)
+    }
+  }
+
+  private mutating func checkChain(
+    from first: UInt32, of cell: Cell, on page: BTreePage, tree: inout IntegrityReport.Tree
+  ) throws(FormatError) {
+    let expected = database.geometry.overflowPageCount(
+      of: cell.payloadLength, onTableLeaf: page.kind == .tableLeaf)
+    var number = first
+    var from = page.number
+    var count = 0
+    while number != 0 {
+      guard count < expected else {
+        findings.note(.overflowTooLong, page: from, root: tree.root, expected: Int64(expected))
+        return
+      }
+      guard claim(number, as: .overflow, root: tree.root, from: from) else { return }
+      try advance()
+      let kind: PointerMapEntry.Kind = count == 0 ? .overflowFirst : .overflowNext
+      try checkPointer(to: number, PointerMapEntry(kind, parent: from))
+      guard let content = try database.page(number), let next = content.bytes.span.uint32(at: 0) else {
+        findings.note(.pageMissing, page: number, root: tree.root)
+        return
+      }
+      count += 1
+      tree.overflowPages += 1
+      from = number
+      number = next
+    }
+    if count < expected {
+      findings.note(
+        .overflowTooShort, page: page.number, root: tree.root, expected: Int64(expected), found: Int64(count))
+    }
+  }
+}

@@ -1,0 +1,174 @@
+internal import Platform
+
+/// The choices made when a database is opened: page size, what is laid over the file, and how many pages there are.
+struct DatabaseView {
+  let mainCount: Int64
+  var pageSize: Int?
+  var isLogApplied = false
+  var isJournalApplied = false
+  var pageCount: UInt32 = 0
+  var highestPage: UInt32 = 0
+  var findings = Findings()
+
+  mutating func choosePageSize(given: Int?, inFile: Int?, log: WriteAheadLog?, journal: RollbackJournal?) {
+    if let given, DatabaseHeader.isPageSize(given) {
+      pageSize = given
+      return
+    }
+    let inLog = log.flatMap { $0.hasCommittedFrames ? $0.header?.pageSize : nil }
+    // A transaction that was cut off may have been changing the page size; the journal has the one to return to.
+    let inJournal = journal.flatMap { $0.state == .hot && mainCount > 0 ? $0.pageSize : nil }
+    pageSize = inJournal ?? inFile ?? inLog
+  }
+
+  mutating func chooseOverlays(
+    log: WriteAheadLog?, journal: RollbackJournal?, superJournalExists: (([UInt8]) -> Bool)?
+  ) {
+    if let journal {
+      findings.append(contentsOf: journal.findings)
+      if journal.state == .hot {
+        if let name = journal.superJournal, let superJournalExists, !superJournalExists(name) {
+          findings.note(.superJournalGone)
+        } else if journal.pageSize != pageSize {
+          findings.note(
+            .journalPageSizeDiffers, expected: pageSize.map(Int64.init), found: journal.pageSize.map(Int64.init))
+        } else {
+          // Beside an empty file SQLite deletes a journal without reading it.
+          isJournalApplied = mainCount > 0
+        }
+      }
+    }
+    guard let log else { return }
+    findings.append(contentsOf: log.findings)
+    guard log.hasCommittedFrames else { return }
+    guard log.header?.pageSize == pageSize else {
+      findings.note(
+        .logPageSizeDiffers, expected: pageSize.map(Int64.init), found: log.header?.pageSize.map(Int64.init))
+      return
+    }
+    isLogApplied = true
+    if mainCount == 0 { findings.note(.logBesideEmptyDatabase, found: Int64(log.committedFrameCount)) }
+  }
+
+  mutating func countPages(
+    header: DatabaseHeader?, mainHeader: DatabaseHeader?, log: WriteAheadLog?, journal: RollbackJournal?
+  ) {
+    guard let pageSize else { return }
+    let size = Int64(pageSize)
+    let whole = UInt32(clamping: mainCount / size)
+    let begun = UInt32(clamping: (mainCount + size - 1) / size)
+    if begun != whole { findings.note(.partialPage, page: begun, found: mainCount % size) }
+    if let header {
+      findings.append(contentsOf: header.findings)
+    } else if mainCount > 0 {
+      findings.note(.headerTruncated, found: mainCount)
+    }
+    highestPage = begun
+    if let log, isLogApplied {
+      pageCount = log.pageCount
+      highestPage = max(highestPage, log.frames.keys.max() ?? 0)
+      let needed = max(0, Int64(pageCount) - Int64(begun))
+      let given = log.frames.keys.count { $0 > begun && $0 <= pageCount }
+      if Int64(given) < needed { findings.note(.logMissingPages, expected: needed, found: Int64(given)) }
+      if let mainHeader, mainHeader.hasMagic, let header, log.frames[1] != nil {
+        // The counter grows with each transaction; the difference is taken as a signed number because it may wrap.
+        let lead = Int32(bitPattern: header.changeCounter &- mainHeader.changeCounter)
+        if lead < 0 {
+          findings.note(
+            .logBehindDatabase, expected: Int64(mainHeader.changeCounter), found: Int64(header.changeCounter))
+        }
+      }
+      return
+    }
+    if let journal, isJournalApplied, let original = journal.header?.originalPageCount {
+      pageCount = original
+      highestPage = max(highestPage, journal.pageOffsets.keys.max() ?? 0)
+      return
+    }
+    // What was written over the header counts no pages, though SQLite would believe it.
+    guard let header, header.isPageCountValid, header.hasUsualFractions,
+      header.isConsistent || header.pageCount <= whole
+    else {
+      if let header, header.hasMagic { findings.note(.pageCountStale, page: 1, found: Int64(header.pageCount)) }
+      pageCount = begun
+      return
+    }
+    pageCount = header.pageCount
+    if header.pageCount > whole {
+      findings.note(.fileTooShort, expected: Int64(header.pageCount), found: Int64(whole))
+    } else if header.pageCount < begun {
+      findings.note(.fileTooLong, expected: Int64(header.pageCount), found: Int64(begun))
+    }
+  }
+
+  /// Reads a page from where a reader would find it; nil where no byte of it exists.
+  static func readPage(
+    _ number: UInt32, size: Int, main: any ByteSource, log: WriteAheadLog?, journal: RollbackJournal?
+  ) throws(FormatError) -> Page? {
+    guard number > 0 else { return nil }
+    var bytes: [UInt8] = []
+    let origin: Page.Origin
+    if let log, let frame = log.frames[number], let offset = log.pageOffset(ofFrame: Int(frame)) {
+      try log.source.fill(&bytes, at: offset, length: size)
+      origin = .writeAheadLog(frame: Int(frame), offset: offset)
+    } else if let journal, let offset = journal.pageOffsets[number] {
+      try journal.source.fill(&bytes, at: offset, length: size)
+      origin = .rollbackJournal(offset: offset)
+    } else {
+      let offset = Int64(number - 1) * Int64(size)
+      guard offset < main.count else { return nil }
+      try main.fill(&bytes, at: offset, length: size)
+      origin = .main(offset: offset)
+    }
+    guard !bytes.isEmpty else { return nil }
+    let present = bytes.count
+    if present < size { bytes.append(contentsOf: repeatElement(0, count: size - present)) }
+    return Page(number: number, bytes: bytes, presentCount: present, origin: origin)
+  }
+}
+
+/// The pages that were read last: at most one for each slot, and about a mebibyte in all.
+struct PageCache {
+  private var slots: [Page?]
+
+  init(pageSize: Int) {
+    let count = max(16, min(256, (1 << 20) / max(512, pageSize)))
+    slots = [Page?](repeating: nil, count: count)
+  }
+
+  func page(_ number: UInt32) -> Page? {
+    guard let page = slots[Int(number) & (slots.count - 1)], page.number == number else { return nil }
+    return page
+  }
+
+  mutating func insert(_ page: Page) {
+    slots[Int(page.number) & (slots.count - 1)] = page
+  }
+}
+
+/// A page as a reader would see it now, and where its bytes came from.
+public struct Page: Sendable {
+  /// The place that a page's bytes came from.
+  public enum Origin: Sendable, Hashable {
+    /// The database file, at a byte offset.
+    case main(offset: Int64)
+
+    /// A frame of the write-ahead log, counted from 1, whose page begins at a byte offset.
+    case writeAheadLog(frame: Int, offset: Int64)
+
+    /// The rollback journal, at a byte offset.
+    case rollbackJournal(offset: Int64)
+  }
+
+  /// The page's number, counted from 1.
+  public let number: UInt32
+
+  /// The page's bytes, always a whole page; zeros stand for what the file does not hold.
+  public let bytes: [UInt8]
+
+  /// How many of the bytes were really there; fewer than a page only at the end of a file.
+  public let presentCount: Int
+
+  /// Where the bytes came from.
+  public let origin: Origin
+}

@@ -1,0 +1,338 @@
+internal import Platform
+
+/// What a file is, as its first bytes tell; for saying what stands in a database's place.
+public enum FileKind: String, Sendable, Hashable {
+  /// A SQLite 3 database.
+  case database = "sqlite"
+
+  /// A database of SQLite 2, which SQLite 3 cannot read.
+  case databaseOfVersion2 = "sqlite-2"
+
+  case writeAheadLog = "wal"
+
+  case rollbackJournal = "journal"
+
+  case empty = "empty"
+
+  case zeros = "zeros"
+
+  /// Changes of a SQLite database as LiteFS and Litestream keep them (LTX).
+  case transactions = "ltx"
+
+  /// A database of Berkeley DB.
+  case berkeleyDatabase = "berkeley-db"
+
+  /// A database of file names, mlocate's or plocate's.
+  case locateDatabase = "locate-db"
+
+  /// Another database: Realm, Microsoft Access and others.
+  case otherDatabase = "other-database"
+
+  case markup = "markup"
+
+  case json = "json"
+
+  /// Other text, UTF-8 or UTF-16 with a byte order mark.
+  case text = "text"
+
+  case gzip = "gzip"
+
+  case zip = "zip"
+
+  /// An archive or a compressed file of another kind than gzip and zip: tar, 7z, xz, bzip2, zstd and others.
+  case archive = "archive"
+
+  case binaryPropertyList = "binary-plist"
+
+  /// A property list in XML.
+  case propertyList = "plist"
+
+  /// A picture: PNG, JPEG, GIF, TIFF, WebP, HEIC and others.
+  case picture = "picture"
+
+  case media = "media"
+
+  /// A document of an office, PDF or PostScript.
+  case document = "document"
+
+  /// A program or a library: ELF, Mach-O, PE, WebAssembly, Java.
+  case program = "program"
+
+  /// A script, which says in its first line what runs it.
+  case script = "script"
+
+  /// An encrypted file that says so: age, OpenPGP, OpenSSL.
+  case sealed = "encrypted-file"
+
+  /// Bytes without any pattern, as encryption makes them.
+  case encrypted = "encrypted"
+
+  case other = "other"
+
+  /// How many bytes from a file's beginning are worth giving.
+  public static let sampleLength = 4096
+
+  /// Tells a file's kind from its first bytes; ``sampleLength`` of them are enough.
+  public init(firstBytes bytes: [UInt8]) {
+    let sample = Array(bytes.prefix(FileKind.sampleLength))
+    if sample.isEmpty {
+      self = .empty
+    } else if let kind = FileSignature.kind(of: sample) {
+      self = kind
+    } else if sample.allSatisfy({ $0 == 0 }) {
+      self = .zeros
+    } else if let kind = FileKind.kindOfText(sample) {
+      self = kind
+    } else {
+      self = FileKind.looksRandom(sample) ? .encrypted : .other
+    }
+  }
+
+  /// The kind in plain words, as the end of "it is …".
+  public var words: String {
+    switch self {
+    case .database: "a SQLite database"
+    case .databaseOfVersion2: "a database of SQLite 2"
+    case .writeAheadLog: "a SQLite write-ahead log without its database"
+    case .rollbackJournal: "a SQLite rollback journal without its database"
+    case .empty: "an empty file"
+    case .zeros: "a file of zeros"
+    case .transactions: "an LTX file, of which LiteFS or Litestream makes a database"
+    case .berkeleyDatabase: "a database of Berkeley DB"
+    case .locateDatabase: "a database of mlocate or plocate"
+    case .otherDatabase: "a database that is not SQLite's"
+    case .markup: "an HTML or XML document"
+    case .json: "a JSON document"
+    case .text: "a text file"
+    case .gzip: "a gzip file"
+    case .zip: "a zip archive"
+    case .archive: "an archive or a compressed file"
+    case .binaryPropertyList: "a binary property list"
+    case .propertyList: "a property list"
+    case .picture: "a picture"
+    case .media: "a sound or film file"
+    case .document: "a document"
+    case .program: "a program or a library"
+    case .script: "a script"
+    case .sealed: "an encrypted file"
+    case .encrypted: "encrypted, or random bytes"
+    case .other: "of an unknown kind"
+    }
+  }
+
+  /// Whether files of this kind are plainly something else than a SQLite database or a part of one.
+  public var isForeign: Bool {
+    switch self {
+    case .database, .writeAheadLog, .rollbackJournal, .empty, .zeros, .encrypted, .other: false
+    case .databaseOfVersion2, .transactions, .berkeleyDatabase, .locateDatabase, .otherDatabase, .markup, .json, .text,
+      .gzip, .zip, .archive, .binaryPropertyList,
+      .propertyList, .picture, .media, .document, .program, .script, .sealed:
+      true
+    }
+  }
+
+  /// Whether the kind is known by a signature that no other content begins with by chance; text and markup have none.
+  public var hasSignature: Bool {
+    switch self {
+    case .markup, .json, .text, .script, .propertyList: false
+    case .database, .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .transactions,
+      .berkeleyDatabase, .locateDatabase, .otherDatabase, .gzip, .zip, .archive, .binaryPropertyList, .picture, .media,
+      .document, .program, .sealed, .encrypted, .other:
+      isForeign
+    }
+  }
+
+  private static func kindOfText(_ bytes: [UInt8]) -> FileKind? {
+    if bytes.starts(with: [0xff, 0xfe]) || bytes.starts(with: [0xfe, 0xff]) { return .text }
+    var rest = bytes[...]
+    if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }
+    let isPlain = rest.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 || $0 == 10 || $0 == 12 || $0 == 13 }
+    // The sample may end inside a character of up to four bytes.
+    guard isPlain, (0...3).contains(where: { String(utf8: rest.dropLast($0)) != nil }) else {
+      return nil
+    }
+    if rest.starts(with: "#!".utf8) { return .script }
+    switch rest.first(where: { $0 > 0x20 }) {
+    case UInt8(ascii: "<") where isPropertyList(rest): return .propertyList
+    case UInt8(ascii: "<"): return .markup
+    case UInt8(ascii: "{"), UInt8(ascii: "["): return .json
+    default: return .text
+    }
+  }
+
+  /// Whether markup is a property list in XML, as its type or its outermost element says.
+  private static func isPropertyList(_ text: ArraySlice<UInt8>) -> Bool {
+    let head = String(decoding: text.prefix(512), as: UTF8.self)
+    return head.contains("<!DOCTYPE plist") || head.contains("<plist")
+  }
+
+  /// Whether the byte values are spread as evenly as those of a cipher: a chi-square test with 255 degrees of freedom.
+  ///
+  /// Random bytes give 255 ± 23; compressed or structured content gives far more.
+  public static func looksRandom(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count >= 1024 else { return false }
+    var counts = [Int](repeating: 0, count: 256)
+    for byte in bytes { counts[Int(byte)] += 1 }
+    let expected = Double(bytes.count) / 256
+    let distance = counts.reduce(0.0) { $0 + (Double($1) - expected) * (Double($1) - expected) / expected }
+    return distance < 400
+  }
+}
+
+/// Bytes that files of one kind begin with, or have at a fixed place.
+struct FileSignature {
+  /// What is at the place.
+  let bytes: [UInt8]
+
+  let offset: Int
+
+  /// What files with it are.
+  let kind: FileKind
+
+  private init(_ bytes: [UInt8], at offset: Int = 0, _ kind: FileKind) {
+    self.bytes = bytes
+    self.offset = offset
+    self.kind = kind
+  }
+
+  private init(_ text: String, at offset: Int = 0, _ kind: FileKind) { self.init(Array(text.utf8), at: offset, kind) }
+
+  private func isIn(_ sample: [UInt8]) -> Bool { sample.dropFirst(offset).starts(with: bytes) }
+
+  /// The kind that a file's first bytes show by a signature; nil where they have none.
+  static func kind(of sample: [UInt8]) -> FileKind? {
+    if let known = all.first(where: { $0.isIn(sample) }) { return known.kind }
+    return kindOfContainer(sample) ?? kindOfWeakSignature(sample)
+  }
+
+  private static let all: [FileSignature] = sqlite + databases + archives + pictures + media + documents + programs
+
+  private static let sqlite = [
+    FileSignature(DatabaseHeader.magic, .database),
+    FileSignature("** This file contains an SQLite 2", .databaseOfVersion2),
+    FileSignature([0x37, 0x7f, 0x06, 0x82], .writeAheadLog),
+    FileSignature([0x37, 0x7f, 0x06, 0x83], .writeAheadLog),
+    FileSignature(RollbackJournal.magic, .rollbackJournal),
+    FileSignature("LTX1", .transactions),
+  ]
+
+  private static let databases = [
+    FileSignature("T-DB", at: 16, .otherDatabase),
+    FileSignature([0, 1, 0, 0] + Array("Standard Jet DB".utf8), .otherDatabase),
+    FileSignature([0, 1, 0, 0] + Array("Standard ACE DB".utf8), .otherDatabase),
+    FileSignature([0x61, 0x15, 0x06, 0, 0], at: 12, .berkeleyDatabase),
+    FileSignature([0x62, 0x31, 0x05, 0, 0], at: 12, .berkeleyDatabase),
+    FileSignature([0, 0, 0x06, 0x15, 0x61], at: 11, .berkeleyDatabase),
+    FileSignature([0, 0, 0x05, 0x31, 0x62], at: 11, .berkeleyDatabase),
+    FileSignature("DUCK", at: 8, .otherDatabase),
+    // Hashes and trees of Berkeley DB 1, in both byte orders, with the version behind them.
+    FileSignature([0, 0x06, 0x15, 0x61, 0, 0, 0, 2], .berkeleyDatabase),
+    FileSignature([0x61, 0x15, 0x06, 0, 2, 0, 0, 0], .berkeleyDatabase),
+    FileSignature([0, 0x05, 0x31, 0x62, 0, 0, 0, 3], .berkeleyDatabase),
+    FileSignature([0x62, 0x31, 0x05, 0, 3, 0, 0, 0], .berkeleyDatabase),
+    FileSignature("\0mlocate", .locateDatabase),
+    FileSignature("\0plocate", .locateDatabase),
+    FileSignature([0xde, 0xc0, 0xef, 0xbe], at: 16, .otherDatabase),
+    FileSignature("TDB file\n", .otherDatabase),
+    FileSignature("ToKyO CaBiNeT\n", .otherDatabase),
+    FileSignature("KC\n\0", .otherDatabase),
+    FileSignature("REDIS0", .otherDatabase),
+    FileSignature("!BDN", .otherDatabase),
+    FileSignature([0x89, 0x48, 0x44, 0x46, 0x0d, 0x0a, 0x1a, 0x0a], .otherDatabase),
+    FileSignature("PAR1", .otherDatabase),
+  ]
+
+  private static let archives = [
+    FileSignature([0x1f, 0x8b, 0x08], .gzip),
+    FileSignature([0x50, 0x4b, 0x03, 0x04], .zip),
+    FileSignature([0x50, 0x4b, 0x05, 0x06], .zip),
+    FileSignature("ustar", at: 257, .archive),
+    FileSignature([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], .archive),
+    FileSignature([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0], .archive),
+    FileSignature([0x28, 0xb5, 0x2f, 0xfd], .archive),
+    FileSignature([0x04, 0x22, 0x4d, 0x18], .archive),
+    FileSignature([0x52, 0x61, 0x72, 0x21, 0x1a, 0x07], .archive),
+    FileSignature("xar!", .archive),
+    FileSignature("!<arch>\n", .archive),
+    FileSignature("pbzx", .archive),
+    FileSignature("LZIP", .archive),
+    FileSignature("MSCF\0\0\0\0", .archive),
+    FileSignature("070701", .archive),
+    FileSignature("ANDROID BACKUP\n", .archive),
+    FileSignature("bvx2", .archive),
+    FileSignature([0x51, 0x46, 0x49, 0xfb], .archive),
+    FileSignature("vhdxfile", .archive),
+    FileSignature("age-encryption.org/v1\n", .sealed),
+    FileSignature("-----BEGIN AGE ENCRYPTED FILE-----", .sealed),
+    FileSignature("-----BEGIN PGP MESSAGE-----", .sealed),
+    FileSignature("Salted__", .sealed),
+  ]
+
+  private static let pictures = [
+    FileSignature([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a], .picture),
+    FileSignature([0xff, 0xd8, 0xff], .picture),
+    FileSignature("GIF87a", .picture),
+    FileSignature("GIF89a", .picture),
+    FileSignature([0x49, 0x49, 0x2a, 0], .picture),
+    FileSignature([0x4d, 0x4d, 0, 0x2a], .picture),
+    FileSignature("8BPS", .picture),
+    FileSignature("icns", .picture),
+    FileSignature([0, 0, 0, 0x0c, 0x4a, 0x58, 0x4c, 0x20], .picture),
+  ]
+
+  private static let media = [
+    FileSignature("ID3", .media),
+    FileSignature("OggS", .media),
+    FileSignature("fLaC", .media),
+    FileSignature("MThd", .media),
+    FileSignature("caff", .media),
+    FileSignature([0x1a, 0x45, 0xdf, 0xa3], .media),
+  ]
+
+  private static let documents = [
+    FileSignature("bplist", .binaryPropertyList),
+    FileSignature("%PDF-", .document),
+    FileSignature("%!PS", .document),
+    FileSignature("{\\rtf", .document),
+    FileSignature([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1], .document),
+  ]
+
+  private static let programs = [
+    FileSignature([0x7f, 0x45, 0x4c, 0x46], .program),
+    FileSignature([0xfe, 0xed, 0xfa, 0xce], .program),
+    FileSignature([0xfe, 0xed, 0xfa, 0xcf], .program),
+    FileSignature([0xce, 0xfa, 0xed, 0xfe], .program),
+    FileSignature([0xcf, 0xfa, 0xed, 0xfe], .program),
+    FileSignature([0xca, 0xfe, 0xba, 0xbe], .program),
+    FileSignature([0, 0x61, 0x73, 0x6d, 0x01, 0, 0, 0], .program),
+  ]
+
+  /// Containers that name what they hold: RIFF, IFF and the boxes of ISO's base media format.
+  private static func kindOfContainer(_ sample: [UInt8]) -> FileKind? {
+    func word(_ offset: Int) -> String { String(decoding: sample.dropFirst(offset).prefix(4), as: UTF8.self) }
+    switch (word(0), word(4), word(8)) {
+    case ("RIFF", _, "WEBP"): return .picture
+    case ("RIFF", _, "WAVE"), ("RIFF", _, "AVI "), ("FORM", _, "AIFF"), ("FORM", _, "AIFC"): return .media
+    case (_, "ftyp", "heic"), (_, "ftyp", "heix"), (_, "ftyp", "mif1"), (_, "ftyp", "avif"): return .picture
+    case (_, "ftyp", _): return .media
+    default: return nil
+    }
+  }
+
+  /// Kinds whose signature is short: something more of them has to be as it must.
+  private static func kindOfWeakSignature(_ sample: [UInt8]) -> FileKind? {
+    if sample.starts(with: "MZ".utf8), sample.count >= 64 {
+      let place = (60..<64).reversed().reduce(0) { $0 << 8 | Int(sample[$1]) }
+      return sample.dropFirst(place).starts(with: [0x50, 0x45, 0, 0]) ? .program : nil
+    }
+    if sample.starts(with: "BZh".utf8), sample.count > 10, (0x31...0x39).contains(sample[3]) {
+      return sample[4..<10].elementsEqual([0x31, 0x41, 0x59, 0x26, 0x53, 0x59]) ? .archive : nil
+    }
+    if sample.starts(with: "BM".utf8), sample.count > 30 {
+      // Reserved bytes, and a header whose length is one of those that exist.
+      return sample[6..<10].allSatisfy { $0 == 0 } && [12, 40, 52, 56, 64, 108, 124].contains(sample[14])
+        && sample[15..<18].allSatisfy { $0 == 0 } ? .picture : nil
+    }
+    return nil
+  }
+}

@@ -1,0 +1,91 @@
+package import Platform
+
+/// The records of a rollback journal whose header is zeroed or destroyed, found by the checksums that share one nonce.
+///
+/// SQLite zeroes the header of a journal that it keeps when a transaction ends, so a destroyed header alone tells nothing.
+/// But a transaction mostly ends by changing the counter on page 1, whose old image is in the journal by then: where the
+/// journal lacks page 1, or has it with the very counter that the file has, the transaction may not have ended.
+package struct HeaderlessJournal: Sendable {
+  /// Where the old content of each page begins; of several images of a page the first.
+  package private(set) var pageOffsets: [UInt32: Int64] = [:]
+
+  /// The old first page's header; nil where the journal has none.
+  package private(set) var first: DatabaseHeader?
+
+  private let source: any ByteSource
+  private let pageSize: Int
+
+  /// The sizes of sectors that journals are written in, the likeliest first.
+  private static let sectors: [Int64] = [512, 4096, 1024, 2048, 8192, 16384, 32768, 65536]
+
+  /// Reads the records of a journal; nil where there are none of that page size.
+  package init?(_ source: any ByteSource, pageSize: Int) throws(FormatError) {
+    self.source = source
+    self.pageSize = pageSize
+    for sector in Self.sectors where pageOffsets.isEmpty { try read(sector: sector) }
+    guard !pageOffsets.isEmpty else { return nil }
+    if let offset = pageOffsets[1] {
+      first = DatabaseHeader(try source.read(at: offset, length: DatabaseHeader.length))
+      if first == nil { return nil }
+    }
+  }
+
+  /// Whether its transaction may not have ended: the file has other pages than the journal, and not the next transaction's
+  /// counter.
+  ///
+  /// - Parameter base: where in the file the first page begins.
+  package func mayBeUnfinished(
+    _ main: any ByteSource, at base: Int64 = 0, header: DatabaseHeader?
+  ) throws(FormatError) -> Bool {
+    if let first, header?.changeCounter != first.changeCounter { return false }
+    for (page, offset) in pageOffsets {
+      let present = try main.read(at: base + Int64(page - 1) * Int64(pageSize), length: pageSize)
+      if try present != source.read(at: offset, length: pageSize) { return true }
+    }
+    return false
+  }
+
+  /// Takes the records behind the first sector, as long as their checksums share one nonce; then those of later segments.
+  private mutating func read(sector: Int64) throws(FormatError) {
+    let length = pageSize + 8
+    var record: [UInt8] = []
+    var offset = sector
+    var nonce: UInt32?
+    while true {
+      try source.fill(&record, at: offset, length: length)
+      guard record.count == length else { return }
+      let page = record.span.uint32(at: 0) ?? 0
+      let found = base(of: record.span)
+      if page > 0, page < 1 << 30, nonce == nil || found == nonce {
+        if pageOffsets.isEmpty {
+          // A first record proves nothing alone: the next must agree with it.
+          let next = try source.read(at: offset + Int64(length), length: length)
+          if next.count == length, base(of: next.span) != found,
+            try !isHeader(at: aligned(offset + Int64(length), sector))
+          {
+            return
+          }
+        }
+        nonce = found
+        if pageOffsets[page] == nil { pageOffsets[page] = offset + 4 }
+        offset += Int64(length)
+        continue
+      }
+      offset = aligned(offset, sector)
+      guard try isHeader(at: offset) else { return }
+      let header = try source.read(at: offset, length: RollbackJournal.Header.length)
+      nonce = header.span.uint32(at: 12)
+      offset += sector
+    }
+  }
+
+  private func base(of record: Span<UInt8>) -> UInt32 {
+    (record.uint32(at: 4 + pageSize) ?? 0) &- RollbackJournal.checksum(record, pageSize: pageSize, nonce: 0)
+  }
+
+  private func aligned(_ offset: Int64, _ sector: Int64) -> Int64 { (offset + sector - 1) / sector * sector }
+
+  private func isHeader(at offset: Int64) throws(FormatError) -> Bool {
+    try source.read(at: offset, length: RollbackJournal.magic.count) == RollbackJournal.magic
+  }
+}

@@ -1,0 +1,70 @@
+import Platform
+
+/// Text as the bytes that a database holds, valid in its encoding or not.
+public struct EncodedText: Sendable, Hashable {
+  /// The bytes, without a terminator.
+  public var bytes: [UInt8]
+
+  /// The encoding that the bytes should be in.
+  public var encoding: TextEncoding
+
+  /// Text from bytes that are in the given encoding, or should be.
+  public init(bytes: [UInt8], encoding: TextEncoding) {
+    self.bytes = bytes
+    self.encoding = encoding
+  }
+
+  /// A string's bytes in the given encoding.
+  public init(_ string: String, encoding: TextEncoding = .utf8) {
+    self.encoding = encoding
+    switch encoding {
+    case .utf8:
+      bytes = Array(string.utf8)
+    case .utf16LittleEndian:
+      bytes = string.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+    case .utf16BigEndian:
+      bytes = string.utf16.flatMap { [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+    }
+  }
+
+  /// The text, with U+FFFD in place of what is not valid; the last byte of an odd UTF-16 length is left out.
+  public var string: String {
+    switch encoding {
+    case .utf8: String(decoding: bytes, as: UTF8.self)
+    case .utf16LittleEndian, .utf16BigEndian: String(decoding: codeUnits, as: UTF16.self)
+    }
+  }
+
+  /// The text, or nil where the bytes are not valid in the encoding.
+  public var validString: String? {
+    switch encoding {
+    case .utf8:
+      return String(utf8: bytes)
+    case .utf16LittleEndian, .utf16BigEndian:
+      guard bytes.count.isMultiple(of: 2) else { return nil }
+      return String(utf16: codeUnits)
+    }
+  }
+
+  /// Whether the bytes are valid in the encoding.
+  public var isValid: Bool { validString != nil }
+
+  private var codeUnits: [UInt16] {
+    let low = encoding == .utf16LittleEndian ? 0 : 1
+    return (0..<bytes.count / 2).map { index in
+      UInt16(bytes[index * 2 + low]) | UInt16(bytes[index * 2 + 1 - low]) << 8
+    }
+  }
+}
+
+/// The encoding of all text in a database (header offset 56).
+public enum TextEncoding: UInt32, Sendable, Hashable {
+  /// UTF-8, as in every Core Data store.
+  case utf8 = 1
+
+  /// UTF-16, little-endian.
+  case utf16LittleEndian = 2
+
+  /// UTF-16, big-endian.
+  case utf16BigEndian = 3
+}

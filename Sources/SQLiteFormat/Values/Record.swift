@@ -1,0 +1,234 @@
+/// A row's or an index entry's columns, as bytes that are decoded when asked for (SQLite file format, "Record Format").
+public struct Record: Sendable {
+  /// The record's bytes: header and body.
+  ///
+  /// There are fewer than ``payloadLength`` where the rest could not be read or was not asked for.
+  public let payload: ArraySlice<UInt8>
+
+  /// The number of bytes that the cell says the record has.
+  public let payloadLength: Int
+
+  /// The encoding of its text.
+  public let encoding: TextEncoding
+
+  /// The number of bytes of the record's header, its own length included.
+  public let headerLength: Int
+
+  /// The offset in ``payload`` of the first serial type.
+  private let firstSerialType: Int
+
+  /// A record from its bytes; nil where they do not begin with a header that is wholly there.
+  ///
+  /// `payloadLength` is what the cell says; it is more than `payload` has where a part of the record is missing.
+  public init?(payload: ArraySlice<UInt8>, payloadLength: Int? = nil, encoding: TextEncoding) {
+    let bytes = payload.span
+    var offset = 0
+    guard let length = Varint.read(bytes, at: &offset, before: bytes.count), length >= Int64(offset),
+      length <= Int64(bytes.count)
+    else { return nil }
+    self.payload = payload
+    self.payloadLength = payloadLength ?? payload.count
+    self.encoding = encoding
+    self.headerLength = Int(length)
+    self.firstSerialType = offset
+  }
+
+  /// Whether all bytes that the cell promises are there.
+  public var isComplete: Bool { payload.count >= payloadLength }
+
+  /// Whether the header fits the payload exactly: legal serial types whose lengths add up to the body's.
+  public var isWellFormed: Bool {
+    var body = headerLength
+    var isLegal = true
+    let headerEnd = forEachSerialType { code in
+      guard let length = SerialType.length(of: code), length <= payloadLength &- body else {
+        isLegal = false
+        return false
+      }
+      body &+= length
+      return true
+    }
+    return isLegal && headerEnd && body == payloadLength
+  }
+
+  /// The number of columns that the header lists.
+  public var columnCount: Int {
+    var count = 0
+    _ = forEachSerialType { _ in
+      count &+= 1
+      return true
+    }
+    return count
+  }
+
+  /// The columns' serial types.
+  public var serialTypes: [SerialType] {
+    var types: [SerialType] = []
+    _ = forEachSerialType { code in
+      types.append(SerialType(rawValue: code))
+      return true
+    }
+    return types
+  }
+
+  /// The value of a column, counted from 0; nil where the record has no such column or its bytes are missing.
+  public func value(at column: Int) -> Value? {
+    var body = headerLength
+    var index = 0
+    var wanted: Int64?
+    _ = forEachSerialType { code in
+      if index == column {
+        wanted = code
+        return false
+      }
+      index &+= 1
+      guard let length = SerialType.length(of: code), length <= payload.count &- body else { return false }
+      body &+= length
+      return true
+    }
+    guard let wanted, column >= 0 else { return nil }
+    return SerialType.value(of: wanted, in: payload.span, at: body, encoding: encoding)
+  }
+
+  /// The values of all columns; NULL stands for those whose bytes are missing.
+  public var values: [Value] {
+    var values: [Value] = []
+    decode(into: &values)
+    return values
+  }
+
+  /// Decodes all columns into an array whose storage is used again, and returns whether all of them were there.
+  @discardableResult
+  public func decode(into values: inout [Value]) -> Bool {
+    values.removeAll(keepingCapacity: true)
+    let bytes = payload.span
+    var body = headerLength
+    var allThere = true
+    let headerEnd = forEachSerialType { code in
+      guard allThere, let length = SerialType.length(of: code), length <= payload.count &- body,
+        let value = SerialType.value(of: code, in: bytes, at: body, encoding: encoding)
+      else {
+        allThere = false
+        values.append(.null)
+        return true
+      }
+      values.append(value)
+      body &+= length
+      return true
+    }
+    return allThere && headerEnd
+  }
+
+  /// Calls `body` with each serial type until it returns false; returns whether the header ends with its last one.
+  @inline(__always)
+  private func forEachSerialType(_ body: (Int64) -> Bool) -> Bool {
+    let bytes = payload.span
+    var offset = firstSerialType
+    while offset < headerLength {
+      guard let code = Varint.read(bytes, at: &offset, before: headerLength) else { return false }
+      if !body(code) { return true }
+    }
+    return true
+  }
+}
+
+/// A value as SQLite stores it.
+public enum Value: Sendable, Hashable {
+  case null
+
+  /// A signed integer of up to 64 bits.
+  case integer(Int64)
+
+  /// An IEEE 754 double, never not-a-number (SQLite reads that as NULL).
+  case real(Double)
+
+  /// Text in the database's encoding.
+  case text(EncodedText)
+
+  case blob([UInt8])
+}
+
+extension Value {
+  /// The integer, where it is one.
+  public var integer: Int64? {
+    guard case .integer(let value) = self else { return nil }
+    return value
+  }
+
+  /// The number, where it is a real or an integer.
+  public var real: Double? {
+    switch self {
+    case .real(let value): value
+    case .integer(let value): Double(value)
+    case .null, .text, .blob: nil
+    }
+  }
+
+  /// The text, where it is text, with U+FFFD in place of what is not valid in its encoding.
+  public var string: String? {
+    guard case .text(let value) = self else { return nil }
+    return value.string
+  }
+
+  /// The bytes of a blob or of text.
+  public var bytes: [UInt8]? {
+    switch self {
+    case .blob(let bytes): bytes
+    case .text(let text): text.bytes
+    case .null, .integer, .real: nil
+    }
+  }
+
+  /// Whether it is NULL.
+  public var isNull: Bool { self == .null }
+}
+
+/// The number before a record's body that says what a column holds and how long it is (SQLite file format, "Serial Type
+/// Codes Of The Record Format").
+public struct SerialType: RawRepresentable, Sendable, Hashable {
+  /// The code as stored.
+  public var rawValue: Int64
+
+  /// A serial type of the given code.
+  public init(rawValue: Int64) { self.rawValue = rawValue }
+
+  @inlinable
+  @inline(__always)
+  package static func length(of code: Int64) -> Int? {
+    if code >= 12 { return Int((code &- 12) >> 1) }
+    guard code >= 0, code < 10 else { return nil }
+    // The lengths of codes 0 to 9, four bits each, the lowest first: 0, 1, 2, 3, 4, 6, 8, 8, 0, 0.
+    return (0x00_8864_3210 as Int) >> Int(4 &* code) & 0xf
+  }
+
+  /// The value of a column whose body starts at `offset`, or nil where the bytes end before it does.
+  static func value(of code: Int64, in bytes: Span<UInt8>, at offset: Int, encoding: TextEncoding) -> Value? {
+    switch code {
+    case 0: return .null
+    case 8: return .integer(0)
+    case 9: return .integer(1)
+    case 1, 2, 3, 4, 5, 6:
+      guard let length = length(of: code), let value = bytes.signedInteger(at: offset, length: length) else {
+        return nil
+      }
+      return .integer(value)
+    case 7:
+      guard let bits = bytes.signedInteger(at: offset, length: 8) else { return nil }
+      let value = Double(bitPattern: UInt64(bitPattern: bits))
+      return value.isNaN ? .null : .real(value)
+    default:
+      guard let length = length(of: code), offset >= 0, length <= bytes.count &- offset else { return nil }
+      let content = Array(copying: bytes.extracting(offset..<(offset &+ length)))
+      return code & 1 == 0 ? .blob(content) : .text(EncodedText(bytes: content, encoding: encoding))
+    }
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// An array of a span's bytes.
+  package init(copying span: Span<UInt8>) {
+    self.init(capacity: span.count) { (output: inout OutputSpan<UInt8>) in
+      for index in span.indices { output.append(span[index]) }
+    }
+  }
+}

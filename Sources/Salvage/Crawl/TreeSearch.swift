@@ -1,0 +1,352 @@
+internal import ManagedObjectModel
+internal import PersistentStore
+import Platform
+internal import SQLiteFormat
+
+/// Finds out what the pages of a store are: from the evidence to the trees, and whose the pages are that no tree leads to.
+struct TreeSearch {
+  let evidence: Evidence
+  let model: SalvageModel?
+  let options: Salvager.Options
+
+  /// Finds the trees, with the log or without it.
+  func run() throws(SalvageError) -> FoundTrees {
+    let (kits, kitRemarks) = try options.kit.kits(in: evidence.fileSystem)
+    var found = try run(kits)
+    if found.unfit != nil, options.offset == nil, let other = try fittingOther(than: found, kits) { found = other }
+    found.kitRemarks = kitRemarks + found.kitRemarks
+    return found
+  }
+
+  /// The first other database of the file of which the model has something; nil where there is none.
+  private func fittingOther(than found: FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees? {
+    for offset in found.reader.layout.otherDatabases.prefix(Self.mostDatabases) {
+      // The log beside the file was written by an app that opened it, and SQLite reads the first database.
+      var other = try walk(EvidenceUse(log: .none, offset: offset), kits)
+      guard other.unfit == nil, !other.schema.entries.isEmpty else { continue }
+      if evidence.log != nil { other.leaveOutLog("the write-ahead log belongs to another database, and was left out") }
+      return other
+    }
+    return nil
+  }
+
+  /// How many databases of one file are looked at.
+  private static let mostDatabases = 16
+
+  private func run(_ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+    var use = EvidenceUse(offset: options.offset)
+    let foreign = try options.ignoresLog ? nil : foreignLog()
+    // Whether the trees fit is told again below, by all that there is of them.
+    let isForeign = foreign.map { $0.isCertain && $0 != .trees } ?? false
+    if options.ignoresLog || isForeign { use.log = .none }
+    var found = try walk(use, kits)
+    if found.reader.overlay?.source == .journal, try isForeignJournal(&found, kits) {
+      use.undoesJournal = false
+      found = try walk(use, kits)
+      found.leaveOutJournal()
+    }
+    if options.ignoresLog || isForeign {
+      if evidence.log != nil {
+        found.leaveOutLog(
+          foreign == .state
+            ? "the write-ahead log is of another state of the store, as where an earlier copy of it was put back, and was left "
+              + "out: what is in it comes out where it is salvaged by itself"
+            : "the write-ahead log belongs to another database, and was left out")
+      }
+      return found
+    }
+    guard found.reader.overlay?.source == .log else { return found }
+    // SQLite reads less of a damaged log than there is; what counts here is all that is there.
+    let isOlder = try LogAge(found.crawl, evidence)?.isOlder(found.schema.entries) ?? false
+    if !isOlder, try !isForeignLog(&found, use, kits) { return found }
+    use.log = .none
+    var alone = try walk(use, kits)
+    alone.isJournalForeign = found.isJournalForeign
+    alone.remarks += found.remarks
+    if isOlder { return try fillingFromOlderLog(alone, use, kits) }
+    alone.leaveOutLog("the write-ahead log seems to belong to another database, and was left out")
+    return alone
+  }
+
+  /// What a log that is older than the file adds to it: the pages that the file lacks, where they fit it.
+  private func fillingFromOlderLog(
+    _ alone: consuming FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
+  ) throws(SalvageError) -> FoundTrees {
+    var use = use
+    use.log = .whereFileLacks
+    var alone = alone
+    if alone.isIncomplete {
+      var filled = try walk(use, kits)
+      if filled.reader.overlay?.source == .log, filled.unfit == nil || alone.unfit != nil,
+        try !SharedPages(filled.crawl, filled.schema.entries).hasOtherTrees
+      {
+        filled.isJournalForeign = alone.isJournalForeign
+        filled.remarks += alone.remarks
+        filled.remarks.append(
+          "the write-ahead log is older than the database: only pages that the file lacks were taken from it, and their "
+            + "records are doubtful")
+        return filled
+      }
+    }
+    alone.leaveOutLog("the write-ahead log is older than the database, or belongs to another one, and was left out")
+    return alone
+  }
+
+  /// Whether pages that are readable in the file contradict the log; rows that have nothing to do with the file's are marked.
+  private func isForeignLog(
+    _ found: inout FoundTrees, _ use: EvidenceUse, _ kits: [RecoveryKit]
+  ) throws(SalvageError) -> Bool {
+    let shared = try SharedPages(found.crawl, found.schema.entries)
+    if shared.hasOtherTrees { return true }
+    if found.unfit != nil || shared.hasOtherPages {
+      // Another database's log makes nonsense of a sound file, or shows that one: then the file alone is better.
+      let alone = try walk(EvidenceUse(log: .none, undoesJournal: use.undoesJournal), kits)
+      let isBetter =
+        found.unfit != nil
+        ? alone.unfit == nil && Self.hasLeaves(alone.crawl.map)
+        : alone.crawl.hasListedRows && alone.crawl.damage * 4 < found.crawl.damage
+      if isBetter { return true }
+    }
+    if shared.hasOtherRows {
+      found.markOverlay(
+        "the rows of the write-ahead log have nothing in common with those of the file: it may belong to another store, "
+          + "and its records are doubtful")
+    }
+    return false
+  }
+
+  /// Whether the rollback journal is not of the transaction that the file was in the middle of; what may not be of it is
+  /// marked.
+  private func isForeignJournal(_ found: inout FoundTrees, _ kits: [RecoveryKit]) throws(SalvageError) -> Bool {
+    if try JournalSurvey.isContradicted(found.reader, evidence) { return true }
+    // With a part of the old pages alone put back, trees and rows are of two times.
+    if found.reader.overlay?.isCutOff == true { return false }
+    let shared = try SharedPages(found.crawl, found.schema.entries)
+    if shared.hasOtherTrees { return true }
+    guard shared.hasOtherPages || shared.hasOtherRows else { return false }
+    // In the middle of a transaction a file is hardly ever as it should be, and its own journal puts it right.
+    let alone = try walk(EvidenceUse(log: .none, undoesJournal: false), kits)
+    if alone.crawl.hasListedRows, !alone.isIncomplete { return true }
+    found.markOverlay(
+      "the rollback journal has nothing in common with the file: it may belong to another store, and its records are "
+        + "doubtful")
+    return false
+  }
+
+  /// What shows that the log is not the file's own; nil where nothing does, or too little of the file can be read.
+  private func foreignLog() throws(SalvageError) -> ForeignLog? {
+    guard let log = evidence.log, evidence.main.count > 0 else { return nil }
+    do throws(FormatError) {
+      let database = try Database(main: evidence.main, writeAheadLog: log, rollbackJournal: evidence.journal)
+      if let foreign = try ForeignLog(of: database) { return foreign }
+      return try ForeignLog.isOfOtherState(database) ? .state : nil
+    } catch {
+      if error.fileError != nil { throw SalvageError(error) }
+      return nil
+    }
+  }
+
+  /// The error to report where rows were found and none fits any table of the model; nil else.
+  func unfit(_ outcome: RowOutcome) throws(SalvageError) -> SalvageError? {
+    try ModelFit(model, evidence).problem(outcome)
+  }
+
+  /// Finds a place for the pages that no tree leads to.
+  func place(_ crawl: inout Crawl) throws(SalvageError) {
+    guard crawl.map.pageCount > 0, crawl.trees.count > 1 || Self.hasLeaves(crawl.map) else {
+      throw .nothing(in: evidence)
+    }
+    try tell(.placement, 0, 1)
+    crawl.buryCutOffPages()
+    crawl.buryCopies()
+    try crawl.markFreePages()
+    try crawl.buryPagesBehindEnd()
+    try crawl.placeOrphans()
+  }
+
+  /// Reports how far it is; throws where the caller wants it to end.
+  func tell(_ phase: SalvagePhase, _ done: Int64, _ total: Int64) throws(SalvageError) {
+    guard options.progress(phase, done, total) else { throw .cancelled() }
+  }
+
+  private static func hasLeaves(_ map: PageMap) -> Bool {
+    map.pageCount > 0 && (1...map.pageCount).contains { map.look($0) == .tableLeaf || map.look($0) == .indexLeaf }
+  }
+
+  /// Looks at every page, finds out which tables there are, and walks their trees from their roots.
+  private func walk(_ use: EvidenceUse, _ kits: [RecoveryKit]) throws(SalvageError) -> FoundTrees {
+    let reader = try PageReader.open(evidence, use)
+    try tell(.survey, 0, Int64(reader.pageCount))
+    let map = try PageSurvey.run(reader) { page throws(SalvageError) in
+      try tell(.survey, Int64(page), Int64(reader.pageCount))
+    }
+    var schema = try SchemaSearch.find(reader, map)
+    var identity = try StoreIdentity.find(reader, map, schema.entries)
+    var kitRemarks = identity.take(options.standIn)
+    let kit = try KitEvidence.choose(
+      from: kits, isOfThisState: options.isKitOfThisState, options.scope, reader, identity, schema, &kitRemarks)
+    if let kit {
+      identity.notedHashes = kit.versionHashes
+      if !schema.isWhole { schema.entries = kit.supplemented(schema.entries, pageCount: map.pageCount) }
+    }
+    let choice = ModelChoice(model, identity, options)
+    var expected = try choice.expectedSchema(schema, reader, map)
+    if expected == nil, model == nil, !schema.isWhole, identity.metadata == nil, let donor = options.donor {
+      expected = try DonorRows.schema(of: donor, in: evidence.fileSystem)
+    }
+    let foreign = choice.foreignModel
+    // A store that is of another model has that one's tables, wherever its rows go.
+    let shapes = try foreign.map { model throws(SalvageError) in try ExpectedSchema(model) } ?? expected
+    let isCoreData = identity.metadata != nil || identity.cachedModel != nil
+    var definitions = try DefinitionSearch(
+      schema: schema, reader: reader, map: map, evidence: evidence, isCoreData: isCoreData
+    ).run(shapes, choice)
+    if options.findsDeleted { definitions.list.addDropped(try DroppedTables.find(reader, map)) }
+    return FoundTrees(
+      reader: reader, crawl: try crawl(reader, map, definitions, kit), definitions: definitions, schema: schema,
+      identity: identity, expected: expected, basis: choice.basis, foreignModel: foreign, kit: kit,
+      kitRemarks: kitRemarks, unfit: try ModelFit(model, evidence).problem(identity, schema))
+  }
+
+  private func crawl(
+    _ reader: PageReader, _ map: PageMap, _ definitions: DefinitionSearch.Definitions, _ kit: KitEvidence?
+  ) throws(SalvageError) -> Crawl {
+    let list = definitions.list
+    var crawl = Crawl(reader: reader, map: map, trees: list.trees)
+    try crawl.walkRoots()
+    let trees = list.trees(constrainedBy: try EntityList.find(reader, map, definitions.entries))
+    crawl.firstWalk = try FirstWalk(crawl)
+    let strangers = try StrangerSearch.run(crawl, shapedAs: trees)
+    if crawl.damage > 0 || !strangers.isEmpty {
+      // Where something is damaged a page may stand in another's place; then each is looked at closely.
+      let firstWalk = crawl.firstWalk
+      crawl = Crawl(reader: reader, map: map, trees: trees)
+      crawl.firstWalk = firstWalk
+      crawl.isThorough = true
+      crawl.strangers = strangers
+      try crawl.walkRoots()
+    }
+    // A table without rows takes none of another entity's.
+    for (index, tree) in trees.enumerated() where crawl.trees[index].leaves.allSatisfy({ map.fieldCount($0) == 0 }) {
+      crawl.trees[index].shape = tree.shape
+    }
+    crawl.hasAllTables = list.hasAllTables || kit != nil
+    crawl.hasWholeSchema = list.isWhole || kit != nil
+    crawl.kit = kit?.kit
+    return crawl
+  }
+}
+
+/// What was found on the way from the bytes to the trees.
+struct FoundTrees {
+  let reader: PageReader
+
+  /// The trees as far as their roots lead to them.
+  var crawl: Crawl
+
+  /// By which definitions the tables are read.
+  let definitions: DefinitionSearch.Definitions
+
+  /// The rows of the schema as they were found.
+  let schema: SchemaSearch
+
+  /// What the store says of itself.
+  let identity: StoreIdentity
+
+  /// The schema that its rows go into; nil where no model is known.
+  let expected: ExpectedSchema?
+
+  let basis: SalvageReport.Rebuild.Basis
+
+  /// The model that the store carries where its rows go into another one.
+  let foreignModel: ManagedObjectModel?
+
+  /// The recovery kit of the store; nil where there is none.
+  let kit: KitEvidence?
+
+  /// What is to be said of recovery kits, and of what stands in for the store's own metadata, in the report.
+  var kitRemarks: [String]
+
+  /// The error to report where the model has nothing of what the store holds.
+  let unfit: SalvageError?
+
+  /// What is to be said of the files; each means that something may be missing.
+  var remarks: [String] = []
+
+  /// Whether the log is another database's.
+  var isLogForeign = false
+
+  /// Whether the rollback journal is another database's.
+  var isJournalForeign = false
+
+  /// Whether a page is missing that a tree leads to, the list of tables is damaged, or the file has another length than it
+  /// should have.
+  var isIncomplete: Bool {
+    guard schema.isWhole, crawl.damage == 0, let header = reader.layout.header, header.hasMagic else { return true }
+    return header.isPageCountValid && header.pageCount != reader.layout.pageCount
+  }
+
+  /// Marks all that is from the log or journal.
+  mutating func markOverlay(_ remark: String) {
+    reader.isOverlayContradicted = true
+    remarks.append(remark)
+  }
+
+  /// Notes that the rollback journal was left out.
+  mutating func leaveOutJournal() {
+    isJournalForeign = true
+    remarks.append("the rollback journal belongs to another database or to an earlier transaction, and was left out")
+  }
+
+  /// Notes that the log was left out.
+  mutating func leaveOutLog(_ remark: String) {
+    isLogForeign = true
+    remarks.append(remark)
+  }
+
+  /// How the store numbers its entities; nil where it does so as its model would.
+  var numbering: EntityNumbering? { definitions.shapes?.numbering }
+
+  /// What the store calls the tables and columns of the layout that its rows go into.
+  func names() throws(SalvageError) -> StoreNames {
+    let own = definitions.shapes?.names ?? StoreNames()
+    guard let foreignModel, let layout = expected?.layout, let theirs = try ExpectedSchema(foreignModel).layout else {
+      return own
+    }
+    return StoreNames(layout, in: theirs, own)
+  }
+
+  /// Gives the trees up: there is one map of the pages, and it is handed on.
+  mutating func takeCrawl() -> Crawl {
+    defer { crawl = Crawl(reader: reader, map: PageMap(pageCount: 0), trees: []) }
+    return crawl
+  }
+}
+
+/// Finds the definitions of dropped tables: deleted rows of the schema, in the free space of its pages.
+enum DroppedTables {
+  private static let limit = 256
+
+  /// The entries of tables, the latest found first; some of them may be older versions of tables that are there.
+  static func find(_ reader: PageReader, _ map: PageMap) throws(SalvageError) -> [SchemaEntry] {
+    let scan = FreeSpaceScan(
+      shape: .schema, geometry: reader.geometry, encoding: reader.layout.encoding, hasAlias: false)
+    var entries: [SchemaEntry] = []
+    var buffer = reader.makeBuffer()
+    guard map.pageCount >= 1 else { return [] }
+    for page in 1...map.pageCount
+    where page == 1 || map.look(page) == .tableLeaf && map.fieldCount(page) == 5 {
+      guard entries.count < limit, try reader.readPlace(page, into: &buffer) else { continue }
+      let start = page == 1 && buffer[0] != 13 ? DatabaseHeader.length : 0
+      guard buffer[start] == PageKind.tableLeaf.rawValue else { continue }
+      for deleted in scan.deletedRecords(buffer.span, start: start) where deleted.overflow == 0 && entries.count < limit
+      {
+        guard let record = Record(payload: deleted.record[...], encoding: reader.layout.encoding),
+          let entry = SchemaEntry(record, rowid: deleted.rowid ?? 0), entry.kind == .table, entry.tableDefinition != nil
+        else { continue }
+        entries.append(entry)
+      }
+    }
+    return entries
+  }
+}

@@ -1,0 +1,250 @@
+internal import PersistentStore
+public import Platform
+internal import SQLiteFormat
+public import SystemPackage
+
+/// Takes rows that are lost in the damaged store from a donor.
+///
+/// Only rows come back whose place in their table is lost: one that is missing from a sound page was deleted since. Of the
+/// others a recovery kit tells which were there when it was made. What comes back is doubtful, for it may have been changed
+/// or deleted after the backup, unless the donor is the store as it was last.
+struct DonorRows {
+  private let donor: SalvageDonor
+  private let database: Database
+  private let schema: Schema
+  private let kit: KitEvidence?
+
+  /// Whether the donor is known to be the store as it was last, so that its rows are certain.
+  private var isAsLast = false
+
+  /// What is to be said of tables that could not be used.
+  private(set) var remarks: [String] = []
+
+  private static let payloadLimit = 256 << 20
+
+  /// Opens the donor.
+  ///
+  /// - Throws: ``SalvageError`` where it cannot be read, is damaged itself, or is another store.
+  init(
+    _ donor: SalvageDonor, uuid: String?, kit: KitEvidence?, in fileSystem: FileSystem
+  ) throws(SalvageError) {
+    self.donor = donor
+    self.kit = kit
+    (database, schema) = try Self.open(donor, in: fileSystem)
+    guard donor.trust != .anyStore else { return }
+    if let uuid, let theirs = try storeUUID() {
+      guard theirs.uppercased() != uuid.uppercased() else { return }
+      throw Self.strange(donor, "it is of another store")
+    }
+    guard donor.trust == .sameStore else { return }
+    throw Self.strange(donor, "nothing says whether it is of this store: one of the two has no identifier")
+  }
+
+  private static func open(_ donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> (Database, Schema)
+  {
+    let evidence = try Evidence(donor.path, in: fileSystem)
+    do throws(FormatError) {
+      let database = try Database.withOwnParts(
+        main: evidence.main, writeAheadLog: evidence.log, rollbackJournal: evidence.journal)
+      let schema = try database.schema()
+      if !schema.findings.hasDamage, !database.findings.hasDamage { return (database, schema) }
+    } catch {
+      throw unusable(donor, error)
+    }
+    throw unusable(donor, nil)
+  }
+
+  /// The schema that a plain donor lists; nil for one of Core Data's.
+  static func schema(of donor: SalvageDonor, in fileSystem: FileSystem) throws(SalvageError) -> ExpectedSchema? {
+    let (_, schema) = try open(donor, in: fileSystem)
+    guard !schema.entries.isEmpty, schema.table(named: "Z_METADATA") == nil else { return nil }
+    let script = try wrapping(SalvageError.init) { () throws(PersistentStoreError) in
+      try SchemaScript(of: schema.entries.compactMap(\.sql))
+    }
+    var expected = try ExpectedSchema(script)
+    expected.isOfDonor = true
+    return expected
+  }
+
+  private static func strange(_ donor: SalvageDonor, _ detail: String) -> SalvageError {
+    SalvageError(
+      .donor, operation: "take rows from the backup", path: donor.path, detail: detail,
+      hint: "Use a backup of this very store; if you know that it is one, say so with --trust-backup.")
+  }
+
+  private static func unusable(_ donor: SalvageDonor, _ error: FormatError?) -> SalvageError {
+    if let fileError = error?.fileError { return SalvageError(fileError) }
+    return SalvageError(
+      .donor, operation: "take rows from the backup", path: donor.path,
+      detail: error?.detail ?? "it is damaged itself")
+  }
+
+  private func storeUUID() throws(SalvageError) -> String? {
+    guard let entry = schema.table(named: "Z_METADATA"), entry.rootPage > 0, let definition = entry.tableDefinition,
+      let column = definition.column(named: "Z_UUID")
+    else { return nil }
+    var rows = try cursor(entry.rootPage)
+    guard let row = try next(&rows) else { return nil }
+    let values = definition.values(of: row)
+    return values.indices.contains(column) ? values[column].string : nil
+  }
+
+  private func cursor(_ root: UInt32) throws(SalvageError) -> TableCursor {
+    do throws(FormatError) {
+      return try database.rows(root: root, payloadLimit: Self.payloadLimit)
+    } catch {
+      throw Self.unusable(donor, error)
+    }
+  }
+
+  private func next(_ rows: inout TableCursor) throws(SalvageError) -> Row? {
+    do throws(FormatError) { return try rows.next() } catch { throw Self.unusable(donor, error) }
+  }
+
+  /// Takes rows for every table that lost some.
+  mutating func run(_ outcome: RowOutcome, _ list: TreeList) throws(SalvageError) {
+    guard database.encoding == outcome.reader.layout.encoding else {
+      remarks.append("no rows were taken from the backup: its text is of another encoding")
+      return
+    }
+    let estimate = LossEstimate(outcome, isCoreData: list.isCoreData)
+    isAsLast = try isStoreAsLast()
+    for index in outcome.crawl.trees.indices where outcome.live[index] != nil {
+      let tree = outcome.crawl.trees[index]
+      // Core Data's own books are drawn up anew, and never taken from an older store.
+      guard tree.hasRowids, !tree.isComplete || outcome.tallies[index].destroyed > 0,
+        !StoreLayout.bookkeepingTableNames.contains(tree.name.uppercased())
+      else { continue }
+      let numbers = list.entityNames(ofTable: tree.name).map { Int64($0.number) }
+      try take(index, outcome, estimate, numbers: numbers)
+    }
+  }
+
+  /// Whether the donor is the store as it was last: a recovery kit is of that, and the donor is what the kit was made of.
+  ///
+  /// As of the damaged store, the counters in the header tell with a rollback journal, and the pages with a write-ahead log.
+  private func isStoreAsLast() throws(SalvageError) -> Bool {
+    guard let kit, kit.use.isCurrent else { return false }
+    guard let header = database.header, header.changeCounter == kit.kit.file.changeCounter,
+      header.schemaCookie == kit.kit.file.schemaCookie
+    else { return false }
+    guard kit.kit.hasSums else { return !header.usesWriteAheadLog && !kit.kit.file.usesWriteAheadLog }
+    for table in kit.kit.tables {
+      for (page, sum) in zip(table.leaves, table.sums) where try !hasPage(page, sum) { return false }
+    }
+    return true
+  }
+
+  /// Whether a page of the donor is there and adds up to a sum.
+  private func hasPage(_ page: UInt32, _ sum: UInt32) throws(SalvageError) -> Bool {
+    do throws(FormatError) {
+      guard let found = try database.page(page) else { return false }
+      return RecoveryKit.sum(of: found.bytes) == sum
+    } catch {
+      throw Self.unusable(donor, error)
+    }
+  }
+
+  private mutating func take(
+    _ index: Int, _ outcome: RowOutcome, _ estimate: LossEstimate, numbers: [Int64]
+  ) throws(SalvageError) {
+    let tree = outcome.crawl.trees[index]
+    guard let entry = schema.table(named: tree.name), entry.rootPage > 0, let theirs = entry.tableDefinition,
+      let own = tree.definition, let live = outcome.live[index]
+    else { return }
+    guard theirs.columns.map({ $0.name.uppercased() }) == own.columns.map({ $0.name.uppercased() }),
+      theirs.rowidAlias == own.rowidAlias
+    else {
+      remarks.append("no rows of \(printable(tree.name)) were taken from the backup: its columns are others there")
+      return
+    }
+    let holes = try estimate.holeKeys(of: index, numbers: numbers)
+    let listed = kit?.keys(ofTable: tree.name)
+    let isCurrent = kit?.use.isCurrent == true
+    let isAsNoted = kit?.isAsNoted == true
+    var places = try estimate.places(of: index, numbers: numbers)
+    // Where the files are as the kit noted them, whatever it lists and is not there is lost, wherever it was.
+    if isAsNoted, let listed {
+      places = listed
+    } else if let missing = try estimate.countedKeys(of: index) {
+      // An index that is whole has every row that there was, and no other.
+      places = missing
+    }
+    var taken: Int64 = 0
+    var inPages: Int64 = 0
+    var rows = try cursor(entry.rootPage)
+    while let row = try next(&rows) {
+      guard row.record.isComplete, places.contains(row.rowid), listed?.contains(row.rowid) != false,
+        try !live.hasRow(row.rowid)
+      else { continue }
+      let payload = Array(row.record.payload)
+      guard try live.insert(payload.span, from: 0, length: payload.count, rowid: row.rowid) else { continue }
+      taken += 1
+      if !holes.contains(row.rowid) { inPages += 1 }
+      let words = "lost in the store; taken from the backup of \(donor.date.rfc3339)"
+      let origin = EvidenceNotes.Origin(page: row.page, cell: row.cell, source: "backup")
+      if !isAsLast {
+        let fate = isCurrent && listed != nil ? "changed" : "changed or deleted"
+        try outcome.tables.noteDoubt(
+          .fromBackup, row: row.rowid, of: index, origin, words: words + ", and possibly \(fate) since")
+      } else {
+        try outcome.tables.notes.noteRow(
+          outcome.tables.name(of: index),
+          EvidenceNotes.RowNote(
+            row: row.rowid, key: row.rowid, origin: origin, certainty: .probable, reason: words))
+      }
+    }
+    outcome.tables.tallies[index].noteFromBackup(taken, inPages: inPages)
+  }
+}
+
+/// A healthy store that rows are taken from which the damaged one has lost: a backup that was restored into a file.
+///
+/// It is only read, and never opened as a database.
+public struct SalvageDonor: Sendable, Hashable {
+  /// What must be known of where a donor is from before rows are taken from it.
+  public enum Trust: String, Sendable, Hashable {
+    /// It bears the identifier of the damaged store.
+    case sameStore = "same-store"
+
+    /// It does not bear another store's; something else says that it is of this one, such as the place where it was kept.
+    case noOtherStore = "no-other-store"
+
+    /// Nothing: the caller vouches for it.
+    case anyStore = "any-store"
+  }
+
+  /// The main file.
+  public var path: FilePath
+
+  /// When the backup was made; what its rows are marked with.
+  public var date: Timestamp
+
+  /// What must be known of where it is from.
+  public var trust: Trust
+
+  /// What it is called among the backups, for the report; nil for a file that is none of ours.
+  public var id: String?
+
+  /// A store, and of when it is.
+  public init(path: FilePath, date: Timestamp, trust: Trust = .sameStore, id: String? = nil) {
+    self.path = path
+    self.id = id
+    self.date = date
+    self.trust = trust
+  }
+
+  /// A store of when its main file was changed last.
+  ///
+  /// - Throws: ``SalvageError`` where it cannot be looked at.
+  public init(path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) {
+    do throws(FileError) {
+      guard let status = try fileSystem.status(of: path) else {
+        throw FileError(.notFound, operation: "read the backup", path: path)
+      }
+      self.init(path: path, date: status.modified)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+}

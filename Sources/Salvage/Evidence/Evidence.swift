@@ -1,0 +1,373 @@
+package import Platform
+internal import SQLiteFormat
+package import SystemPackage
+
+/// The bytes of a store as they lie on the disk: opened for reading, never written, never shown to SQLite.
+package struct Evidence {
+  /// The set of files.
+  package let files: StoreFileSet
+
+  /// What the files are read through.
+  let fileSystem: FileSystem
+
+  /// The database file; no byte where it is missing and a log or journal of it is there.
+  let main: any ByteSource
+
+  /// The write-ahead log, where there is one with any byte.
+  let log: (any ByteSource)?
+
+  /// Whether there is a file for the write-ahead log, be it empty.
+  let hasLogFile: Bool
+
+  /// The rollback journal, where there is one with any byte.
+  let journal: (any ByteSource)?
+
+  /// Opens the set that a path stands for.
+  ///
+  /// - Parameter realigns: whether a database file within which bytes shifted is read as it was before.
+  package init(_ path: FilePath, in fileSystem: FileSystem, realigns: Bool = true) throws(SalvageError) {
+    self.fileSystem = fileSystem
+    let main: any ByteSource
+    do throws(FileError) {
+      files = try StoreFileSet.locate(path, in: fileSystem)
+      var log = try Self.part(.wal, of: files, in: fileSystem)
+      var journal = try Self.part(.journal, of: files, in: fileSystem)
+      if log == nil, journal == nil, let alone = try Self.fileAlone(files.main, in: fileSystem) {
+        // A log or a journal is given by itself, under whatever name.
+        main = MemoryBytes([])
+        if alone.kind == .writeAheadLog { log = alone.file } else { journal = alone.file }
+      } else if log != nil || journal != nil, try fileSystem.status(of: files.main) == nil {
+        main = MemoryBytes([])
+      } else {
+        main = try Self.withoutHole(fileSystem.open(files.main))
+      }
+      (self.log, self.journal) = (log, journal)
+      hasLogFile = try fileSystem.status(of: files.path(of: .wal)) != nil
+    } catch {
+      throw SalvageError(error)
+    }
+    self.main = realigns ? try RealignmentSearch.realigned(main) : main
+  }
+
+  /// A file that is a log or a journal itself; nil for any other.
+  private static func fileAlone(
+    _ path: FilePath, in fileSystem: FileSystem
+  ) throws(FileError) -> (kind: FileKind, file: ReadableFile)? {
+    guard try fileSystem.status(of: path) != nil else { return nil }
+    let file = try fileSystem.open(path)
+    let kind = FileKind(firstBytes: try file.bytes(at: 0, length: FileKind.sampleLength))
+    return kind == .writeAheadLog || kind == .rollbackJournal ? (kind, file) : nil
+  }
+
+  /// The length from which a hole at the end of a file is left out, in bytes.
+  private static let holeLength: Int64 = 64 << 20
+
+  /// The file without a long hole at its end, which has no page in it; what the header counts as pages stays.
+  private static func withoutHole(_ file: ReadableFile) throws(FileError) -> any ByteSource {
+    let end = file.dataEnd
+    guard file.count - end >= holeLength else { return file }
+    var length = (end + 0xffff) & ~0xffff
+    let header = DatabaseHeader(try file.bytes(at: 0, length: DatabaseHeader.length))
+    if let header, header.hasMagic, header.isConsistent, header.isPageCountValid, let size = header.pageSize {
+      length = max(length, Int64(header.pageCount) * Int64(size))
+    }
+    return length < file.count ? FileBeginning(file: file, count: length) : file
+  }
+
+  private static func part(
+    _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
+  ) throws(FileError) -> (any ByteSource)? {
+    let path = files.path(of: part)
+    guard try fileSystem.status(of: path) != nil else { return nil }
+    let file = try fileSystem.open(path)
+    return file.count > 0 ? file : nil
+  }
+}
+
+extension ByteSource {
+  /// The bytes of a range, cut off at the end of the source.
+  func piece(at offset: Int64, length: Int) throws(SalvageError) -> [UInt8] {
+    do throws(FileError) {
+      return try bytes(at: offset, length: length)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  /// Reads bytes into a buffer that has room for them; returns how many there were.
+  func piece(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(SalvageError) -> Int {
+    do throws(FileError) {
+      return try read(at: offset, length: length, into: &buffer)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+}
+
+/// The first bytes of a file, as if there were no others.
+struct FileBeginning: ByteSource {
+  let file: ReadableFile
+  let count: Int64
+
+  func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
+    guard offset >= 0, offset < count else { return 0 }
+    return try file.read(at: offset, length: Int(min(Int64(length), count - offset)), into: &buffer)
+  }
+}
+
+/// Finds where bytes were put into a file or taken from it, by pages that are whole but not at their places.
+struct RealignmentSearch {
+  private let file: any ByteSource
+  private let layout: FileLayout
+  private var parts = [RealignedFile.Part(place: 0, offset: 0)]
+  private var uncertain: [Range<Int64>] = []
+
+  /// The most places at which a file is taken to have shifted.
+  private static let maximumShifts = 4096
+
+  /// How often pages are looked for in vain, where those of long values count less.
+  private static let maximumFailures = 1 << 16
+
+  private static let maximumLineEnds = 1 << 20
+
+  private var size: Int { layout.pageSize }
+  private var shift: Int64 { parts.last.map { $0.offset - $0.place } ?? 0 }
+
+  private init(_ file: any ByteSource, _ layout: FileLayout) {
+    self.file = file
+    self.layout = layout
+  }
+
+  /// The file with its pages at their places; the file itself where nothing shifted.
+  static func realigned(_ file: any ByteSource) throws(SalvageError) -> any ByteSource {
+    let search = FileLayoutSearch(main: file)
+    var found = try search.stated()
+    if found == nil { found = try search.find() }
+    guard let layout = found else { return file }
+    let length = file.count - layout.base
+    let stated = layout.header.flatMap { $0.isPageCountValid ? Int64($0.pageCount) * Int64(layout.pageSize) : nil }
+    guard length % Int64(layout.pageSize) != 0 || stated ?? length != length || layout.strangePages > 0 else {
+      return file
+    }
+    if let found = try search.find() {
+      // With another page size than the header's hardly any page may be strange; pointer maps are.
+      let isAligned = found.pageSize != layout.pageSize && found.strangePages * 10 < Int(found.pageCount)
+      if isAligned || !found.otherDatabases.isEmpty { return file }
+    }
+    var one = RealignmentSearch(file, layout)
+    if let undone = try one.withoutCarriageReturns(), try undone.pages > one.pages(of: file) { return undone.file }
+    return try one.run() ?? file
+  }
+
+  // MARK: Line ends
+
+  /// The file without the carriage returns before line feeds, where each has one, and how many of its pages are whole.
+  private func withoutCarriageReturns() throws(SalvageError) -> (file: RealignedFile, pages: Int)? {
+    var undone = parts
+    var previous: UInt8 = 0
+    var offset: Int64 = 0
+    while offset < file.count {
+      let bytes = try file.piece(at: offset, length: 1 << 18)
+      guard !bytes.isEmpty else { break }
+      for index in bytes.indices {
+        if bytes[index] == 0x0a {
+          guard previous == 0x0d, undone.count < Self.maximumLineEnds else { return nil }
+          let place = offset + Int64(index)
+          undone.append(.init(place: place - Int64(undone.count), offset: place))
+        }
+        previous = bytes[index]
+      }
+      offset += Int64(bytes.count)
+    }
+    guard undone.count > 1 else { return nil }
+    let result = RealignedFile(file, .lineEnds, undone)
+    return (result, try pages(of: result))
+  }
+
+  private func pages(of file: any ByteSource) throws(SalvageError) -> Int {
+    try FileLayoutSearch(main: file).vote(size: size, base: layout.base).filled
+  }
+
+  // MARK: Pages
+
+  private mutating func run() throws(SalvageError) -> RealignedFile? {
+    var offset = layout.base
+    // The end of the last page that is surely where it is read.
+    var known = offset
+    var failures = 0
+    while offset < file.count, failures < Self.maximumFailures, parts.count < Self.maximumShifts {
+      let bytes = try page(at: offset)
+      let start = offset == layout.base ? DatabaseHeader.length : 0
+      if TreePageLook.isWhole(bytes.span, start: start, usableSize: layout.usableSize) {
+        known = offset + Int64(size)
+      } else if !PageSurvey.isZero(bytes.span) {
+        if let next = try nextPage(
+          after: max(known - Int64(size), offset - Int64(2 * size), layout.base), unlike: offset)
+        {
+          try add(from: known, strange: offset, to: next)
+          known = next
+          offset = next
+          continue
+        }
+        // A page of a long value is none of a tree's either.
+        failures += isPossible(bytes.span) ? 1 : 64
+      }
+      offset += Int64(size)
+    }
+    return parts.count > 1 ? RealignedFile(file, .shifted, parts, uncertain: uncertain) : nil
+  }
+
+  /// The bytes of a page, zeros where the file has none.
+  private func page(at offset: Int64) throws(SalvageError) -> [UInt8] {
+    let missing = Int(min(Int64(size), max(0, -offset)))
+    let bytes = try file.piece(at: max(0, offset), length: size - missing)
+    return [UInt8](repeating: 0, count: missing) + bytes + [UInt8](repeating: 0, count: size - missing - bytes.count)
+  }
+
+  /// Whether a page that is none of a tree's may be a sound one: one of a long value or of the list of free pages, or zeros.
+  private func isPossible(_ bytes: Span<UInt8>) -> Bool { bytes.uint32(at: 0).map { $0 <= layout.pageCount } ?? true }
+
+  /// The first whole page behind an offset that is not aligned as the one at another offset, where others follow it.
+  private func nextPage(after start: Int64, unlike aligned: Int64) throws(SalvageError) -> Int64? {
+    let bytes = try file.piece(at: start, length: 8 * size)
+    var offset = 1
+    while offset + size <= bytes.count, start + Int64(offset) <= aligned + Int64(3 * size) {
+      if PageKind(rawValue: bytes[offset]) != nil, (start + Int64(offset) - aligned) % Int64(size) != 0,
+        isTreePage(bytes.span.extracting(offset..<(offset + size))),
+        try isFollowed(start + Int64(offset))
+      {
+        return start + Int64(offset)
+      }
+      offset += 1
+    }
+    return nil
+  }
+
+  private func isTreePage(_ bytes: Span<UInt8>) -> Bool {
+    bytes.uint16(at: 3) ?? 0 > 0 && TreePageLook.isWhole(bytes, start: 0, usableSize: layout.usableSize)
+  }
+
+  /// Whether a page is followed by another one, or by no whole one at all.
+  private func isFollowed(_ offset: Int64) throws(SalvageError) -> Bool {
+    var next = offset + Int64(size)
+    guard next + Int64(size) <= file.count else { return true }
+    for _ in 0..<8 where next + Int64(size) <= file.count {
+      let bytes = try page(at: next)
+      if isTreePage(bytes.span) { return true }
+      next += Int64(size)
+    }
+    return false
+  }
+
+  /// Notes that the file shifted.
+  ///
+  /// - Parameters:
+  ///   - known: where the pages end that are where they should be.
+  ///   - strange: the first page behind them that is none.
+  ///   - next: where the first page behind the shift begins.
+  private mutating func add(from known: Int64, strange: Int64, to next: Int64) throws(SalvageError) {
+    let size = Int64(size)
+    // The header says how many pages there are; else as few bytes as can be are missing or too many.
+    var pages = (next - known + size / 2) / size
+    if let header = layout.header, header.isPageCountValid,
+      Int64(header.pageCount) * size != file.count - layout.base
+    {
+      let others = (known - shift - layout.base) / size + (file.count - next + size / 2) / size
+      pages = max(0, Int64(header.pageCount) - others)
+    }
+    let place = known - shift
+    let shifted = next - (place + pages * size)
+    guard pages > 0 else {
+      try doubtLastCell(before: known)
+      parts.append(.init(place: place, offset: next))
+      return
+    }
+    var torn = min((strange - known) / size, pages - 1)
+    let start = known == layout.base ? DatabaseHeader.length : 0
+    let first = try page(at: known + torn * size)
+    if torn > 0, !hasHeader(first.span, 0) { torn -= 1 }
+    let begin = place + torn * size
+    let front = try page(at: begin + shift)
+    let back = try page(at: begin + shifted)
+    let seam = seam(front, back, start: torn == 0 ? start : 0)
+    if torn == 0, seam.offset == 0 { try doubtLastCell(before: known) }
+    if let hole = seam.hole, !hole.isEmpty {
+      uncertain.append((begin + Int64(hole.lowerBound))..<(begin + Int64(hole.upperBound)))
+    }
+    parts.append(.init(place: begin + Int64(seam.offset), offset: begin + Int64(seam.offset) + shifted))
+  }
+
+  /// The last cell of a page hides a shift within it.
+  private mutating func doubtLastCell(before end: Int64) throws(SalvageError) {
+    guard end > layout.base else { return }
+    let bytes = try page(at: end - Int64(size))
+    let start = end - Int64(size) == layout.base ? DatabaseHeader.length : 0
+    guard let kind = PageKind(rawValue: bytes[start]), let count = bytes.span.uint16(at: start + 3) else { return }
+    let offsets = (0..<count).compactMap { bytes.span.uint16(at: start + kind.headerLength + 2 * $0) }
+    guard let last = offsets.max(), last < size else { return }
+    uncertain.append((end - shift - Int64(size - last))..<(end - shift))
+  }
+
+  private func hasHeader(_ bytes: Span<UInt8>, _ start: Int) -> Bool {
+    PageKind(rawValue: bytes[start]).map { PageSurvey.isPossible(bytes, $0, start, layout.usableSize) } ?? false
+  }
+
+  /// From where on the page within which the file shifted is as the pages behind it, and which bytes of it are not certain.
+  ///
+  /// - Parameters:
+  ///   - front: the page read as those before it.
+  ///   - back: the page read as those behind it.
+  private func seam(
+    _ front: [UInt8], _ back: [UInt8], start: Int
+  ) -> (offset: Int, hole: Range<Int>?) {
+    guard hasHeader(front.span, start), let kind = PageKind(rawValue: front[start])
+    else { return (0, 0..<8) }
+    let count = front.span.uint16(at: start + 3) ?? 0
+    let pointers = start + kind.headerLength
+    let content = min(size, max(pointers + 2 * count, front.span.uint16(at: start + 5) ?? 0))
+    let whole = Array(front[..<content] + back[content...])
+    if TreePageLook.isWhole(whole.span, start: start, usableSize: layout.usableSize) { return (content, nil) }
+    guard kind != .tableInterior else { return (size, nil) }
+    let array = pointers..<min(size, pointers + 2 * count)
+    let split = array.map { (offset: $0, good: cells(of: front, back, from: $0, array, kind)) }.max {
+      $0.good < $1.good
+    }
+    let offsets = Set((0..<count).compactMap { front.span.uint16(at: pointers + 2 * $0) }).sorted()
+    let inFront = offsets.map { end(of: front, kind, at: $0) }
+    let inBack = offsets.map { end(of: back, kind, at: $0) }
+    // The cells up to one are right in front, those from it on behind.
+    var best = (good: -1, split: 0)
+    var good = inBack.count { $0 != nil }
+    for split in 0...offsets.count {
+      if good > best.good { best = (good, split) }
+      if split < offsets.count { good += (inFront[split] != nil ? 1 : 0) - (inBack[split] != nil ? 1 : 0) }
+    }
+    if let split, split.good > best.good { return (split.offset, nil) }
+    let last = (0..<best.split).last { inFront[$0] != nil }
+    let first = (best.split..<offsets.count).first { inBack[$0] != nil }
+    let upper = first.map { offsets[$0] } ?? size
+    guard let last else { return (upper, first == 0 ? nil : content..<max(content, upper)) }
+    // A cell within which the file shifted has its beginning in front.
+    let isTorn = last + 1 == first ?? offsets.count
+    let lower = isTorn ? offsets[last] : inFront[last] ?? offsets[last]
+    return (upper, lower..<max(lower, upper))
+  }
+
+  /// How many pointers lead to cells where the file shifted within their array.
+  private func cells(
+    of front: [UInt8], _ back: [UInt8], from offset: Int, _ array: Range<Int>, _ kind: PageKind
+  ) -> Int {
+    let pointers = Array(front[array.lowerBound..<offset] + back[offset..<array.upperBound])
+    return Set((0..<(array.count / 2)).compactMap { pointers.span.uint16(at: 2 * $0) })
+      .count { end(of: back, kind, at: $0) != nil }
+  }
+
+  /// Where a cell with a whole record ends; nil where there is none.
+  private func end(of page: [UInt8], _ kind: PageKind, at offset: Int) -> Int? {
+    let bytes = page.span
+    guard let cell = LeafCell(bytes, kind: kind, at: offset, index: 0, geometry: layout.geometry),
+      RecordText.length(bytes, at: cell.payload, before: cell.payload + cell.local) == cell.length
+    else { return nil }
+    return cell.end
+  }
+}

@@ -1,0 +1,173 @@
+package import Platform
+package import SQLiteFormat
+package import SystemPackage
+
+/// The pages of a store as they lie in its files, for people to look at: each image of each page, never through SQLite.
+///
+/// The files are opened for reading once, and may be read from several threads.
+package struct EvidencePages: Sendable {
+  /// Which bytes of a page are meant.
+  package enum Image: Sendable, Hashable {
+    /// Those that count: the newest committed ones.
+    case current
+
+    /// Those of the database file itself.
+    case main
+
+    /// Those of a frame of the write-ahead log, counted from 1.
+    case frame(Int)
+  }
+
+  /// A frame of the write-ahead log by its header.
+  package struct Frame: Sendable, Hashable {
+    /// Its number, from 1.
+    package var number: Int
+
+    /// The page whose image it holds.
+    package var page: UInt32
+
+    /// The number of pages of the database after it, where it ends a transaction; 0 elsewhere.
+    package var databasePages: UInt32
+
+    /// Whether it is of the log's present round, by its salts.
+    package var isOfThisRound: Bool
+  }
+
+  /// The bytes of a page, and where they lie.
+  package struct Content: Sendable {
+    /// The page.
+    package var number: UInt32
+
+    /// As many bytes as a page has; those that the file does not hold are zeros.
+    package var bytes: [UInt8]
+
+    /// How many of them the file holds.
+    package var presentCount: Int
+
+    /// The file they are in.
+    package var part: StoreFileSet.Part
+
+    /// Where in the file they begin.
+    package var offset: Int64
+
+    /// The frame of the log, where they are in it.
+    package var frame: Int?
+
+    /// Whether SQLite would not have read them, though they are the newest.
+    package var isDoubtful: Bool
+  }
+
+  /// The size of a page in bytes.
+  package var pageSize: Int { layout.pageSize }
+
+  /// The usable bytes of a page.
+  package var usableSize: Int { layout.usableSize }
+
+  /// How payloads are divided between pages.
+  package var geometry: PayloadGeometry { layout.geometry }
+
+  /// The encoding of text.
+  package var encoding: TextEncoding { layout.encoding }
+
+  /// The highest page number of which any byte exists.
+  package let pageCount: UInt32
+
+  /// The frames of each page in the log, in the order of the log.
+  package let frames: [UInt32: [Frame]]
+
+  private let evidence: Evidence
+  private let layout: FileLayout
+  private let overlay: PageOverlay?
+
+  private static let maximumFrames = 1 << 20
+
+  /// Opens the files of a store.
+  ///
+  /// - Throws: ``SalvageError`` where nothing of a database is found, or a file cannot be read.
+  package init(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+    evidence = try Evidence(path, in: fileSystem)
+    let reader = try PageReader.open(evidence)
+    layout = reader.layout
+    overlay = reader.overlay
+    frames = try Self.frames(evidence.log, pageSize: layout.pageSize)
+    // A frame can name any page; only as many can exist as there are frames.
+    let reach = UInt32(clamping: Int64(reader.pageCount) + Int64(frames.count))
+    pageCount = max(reader.pageCount, frames.keys.filter { $0 <= reach }.max() ?? 0)
+  }
+
+  private static func frames(_ log: (any ByteSource)?, pageSize: Int) throws(SalvageError) -> [UInt32: [Frame]] {
+    guard let log else { return [:] }
+    let header = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
+    let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
+    let count = Int(min(Int64(maximumFrames), (log.count - Int64(WriteAheadLog.Header.length)) / length))
+    guard count > 0 else { return [:] }
+    var result: [UInt32: [Frame]] = [:]
+    for index in 0..<count {
+      let place = Int64(WriteAheadLog.Header.length) + Int64(index) * length
+      let bytes = try log.piece(at: place, length: WriteAheadLog.frameHeaderLength)
+      guard let page = bytes.span.uint32(at: 0), page > 0, let size = bytes.span.uint32(at: 4),
+        let salt1 = bytes.span.uint32(at: 8), let salt2 = bytes.span.uint32(at: 12)
+      else { continue }
+      let isOfThisRound = header.map { salt1 == $0.salt1 && salt2 == $0.salt2 } ?? true
+      result[page, default: []].append(
+        Frame(number: index + 1, page: page, databasePages: size, isOfThisRound: isOfThisRound))
+    }
+    return result
+  }
+
+  /// A page's bytes; nil where there are none.
+  ///
+  /// - Throws: ``SalvageError`` where a file cannot be read.
+  package func page(_ number: UInt32, _ image: Image = .current) throws(SalvageError) -> Content? {
+    guard number > 0, number <= pageCount else { return nil }
+    switch image {
+    case .main: return try mainContent(number)
+    case .frame(let frame): return try frameContent(number, frame)
+    case .current:
+      if let found = overlay?.images[number], let overlay {
+        switch overlay.source {
+        case .log:
+          guard let log = evidence.log else { return nil }
+          var content = try self.content(number, of: log, .wal, at: found.offset)
+          content?.frame = found.number
+          content?.isDoubtful = found.isDoubtful
+          return content
+        case .journal:
+          guard let journal = evidence.journal else { return nil }
+          var content = try self.content(number, of: journal, .journal, at: found.offset)
+          content?.isDoubtful = found.isDoubtful
+          return content
+        }
+      }
+      return try mainContent(number)
+    }
+  }
+
+  private func mainContent(_ number: UInt32) throws(SalvageError) -> Content? {
+    try content(
+      number, of: evidence.main, .main, at: layout.base + Int64(number - 1) * Int64(pageSize))
+  }
+
+  private func frameContent(_ number: UInt32, _ frame: Int) throws(SalvageError) -> Content? {
+    guard let log = evidence.log, frames[number]?.contains(where: { $0.number == frame }) == true else { return nil }
+    let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
+    let place =
+      Int64(WriteAheadLog.Header.length) + Int64(frame - 1) * length + Int64(WriteAheadLog.frameHeaderLength)
+    var content = try content(number, of: log, .wal, at: place)
+    content?.frame = frame
+    return content
+  }
+
+  private func content(
+    _ number: UInt32, of source: any ByteSource, _ part: StoreFileSet.Part, at offset: Int64
+  ) throws(SalvageError) -> Content? {
+    guard offset >= 0, offset < source.count else { return nil }
+    var bytes = try source.piece(at: offset, length: pageSize)
+    guard !bytes.isEmpty else { return nil }
+    let present = bytes.count
+    if present < pageSize { bytes.append(contentsOf: repeatElement(0, count: pageSize - present)) }
+    return Content(
+      number: number, bytes: bytes, presentCount: present, part: part, offset: source.fileOffset(of: offset),
+      frame: nil, isDoubtful: false)
+  }
+}

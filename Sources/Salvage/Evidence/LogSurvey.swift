@@ -1,0 +1,194 @@
+internal import Platform
+internal import SQLiteFormat
+
+/// Reads a write-ahead log as far as it makes sense, and not only as far as its chain of checksums is whole.
+///
+/// Each frame keeps the checksum up to its end, so a frame can be proved by the one before it, whatever happened to the
+/// frames before that or to the header, and at whatever offset it begins. A frame that is not proved, and those behind it,
+/// are used and marked.
+struct LogSurvey {
+  private let source: any ByteSource
+  private let pageSize: Int
+  private var isBigEndian = false
+  private var salts: (UInt32, UInt32)
+  private var start: LogChecksum?
+
+  private var first: Int64
+
+  private var hasHeader: Bool
+
+  /// How much of a log's beginning is looked at for its header, or for two frames of which one proves the other, in bytes.
+  private static let searchLength: Int64 = 1 << 24
+
+  /// How many pairs of frames are tried for that; one that looks like a pair and is none is hostile.
+  private static let pairLimit = 4096
+
+  /// The newest frames of the log; nil where no frame of it is worth anything.
+  static func read(_ source: any ByteSource, pageSize: Int?) throws(SalvageError) -> PageOverlay? {
+    if let survey = try byHeader(source) { return try survey.overlay() }
+    guard let pageSize else { return nil }
+    if let survey = try byPair(source, pageSize: pageSize) { return try survey.overlay() }
+    return try alone(source, pageSize: pageSize)?.overlay()
+  }
+
+  private static func byHeader(_ source: any ByteSource) throws(SalvageError) -> LogSurvey? {
+    let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
+    let length = WriteAheadLog.Header.length
+    for place in stride(from: 0, through: bytes.count - length, by: 1) where bytes[place] == 0x37 {
+      let head = Array(bytes[place..<(place + length)])
+      guard let header = WriteAheadLog.Header(head), header.isChecksumRight, let size = header.pageSize else {
+        continue
+      }
+      var checksum = LogChecksum()
+      checksum.add(head.span.extracting(0..<24), bigEndian: header.isBigEndian)
+      return LogSurvey(
+        source: source, pageSize: size, isBigEndian: header.isBigEndian, salts: (header.salt1, header.salt2),
+        start: checksum, first: Int64(place + length), hasHeader: place == 0)
+    }
+    return nil
+  }
+
+  /// By the first two frames of which one proves the other, wherever they begin.
+  private static func byPair(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
+    let length = pageSize + WriteAheadLog.frameHeaderLength
+    let bytes = try source.piece(at: 0, length: Int(min(source.count, searchLength)))
+    var tried = 0
+    for place in stride(from: 0, through: bytes.count - 2 * length, by: 1) {
+      let own = bytes.span.extracting(place..<(place + length))
+      let next = bytes.span.extracting((place + length)..<(place + 2 * length))
+      guard own[8] == next[8], own[9] == next[9], own[15] == next[15] else { continue }
+      let frame = LogFrame(own)
+      let other = LogFrame(next)
+      guard frame.page > 0, other.page > 0, frame.salt1 == other.salt1, frame.salt2 == other.salt2,
+        frame.salt1 != 0 || frame.salt2 != 0
+      else { continue }
+      for bigEndian in [false, true]
+      where LogFrame.checksum(frame.checksum, adding: next, bigEndian: bigEndian) == other.checksum {
+        return LogSurvey(
+          source: source, pageSize: pageSize, isBigEndian: bigEndian, salts: (frame.salt1, frame.salt2), start: nil,
+          first: Int64(place), hasHeader: false)
+      }
+      tried += 1
+      if tried == pairLimit { break }
+    }
+    return nil
+  }
+
+  /// By the only frame of a log, which cannot be proved; its salts and its page may still be right.
+  private static func alone(_ source: any ByteSource, pageSize: Int) throws(SalvageError) -> LogSurvey? {
+    let place = Int64(WriteAheadLog.Header.length)
+    let length = Int64(pageSize + WriteAheadLog.frameHeaderLength)
+    guard source.count >= place + length, source.count < place + 2 * length else { return nil }
+    let bytes = try source.piece(at: place, length: WriteAheadLog.frameHeaderLength)
+    let frame = LogFrame(bytes.span)
+    guard frame.page > 0, frame.pageCount > 0, frame.page < 1 << 24 else { return nil }
+    return LogSurvey(
+      source: source, pageSize: pageSize, salts: (frame.salt1, frame.salt2), start: nil, first: place, hasHeader: false)
+  }
+
+  private func overlay() throws(SalvageError) -> PageOverlay? {
+    let header = WriteAheadLog.Header(isBigEndian: isBigEndian, pageSize: pageSize, salt1: salts.0, salt2: salts.1)
+    let length = pageSize + WriteAheadLog.frameHeaderLength
+    var overlay = PageOverlay(source: .log, pageSize: pageSize)
+    var search = LogFrameSearch(source, salts: header.salts)
+    var buffer = [UInt8](repeating: 0, count: length)
+    var previous = start
+    var transaction: [(page: UInt32, image: PageOverlay.Image)] = []
+    var isBroken = !hasHeader
+    var wrongSalts = 0
+    var place = first
+    // Where the next frame begins at the earliest, if none does where it should.
+    var earliest = first
+    // Whether salts alone say that a frame begins here.
+    var isGuess = false
+    var guesses = 0
+    while place + Int64(WriteAheadLog.frameHeaderLength) <= source.count {
+      let isWhole = try source.piece(at: place, length: length, into: &buffer) == length
+      let frame = LogFrame(buffer.span)
+      var hasSalts = frame.page > 0 && header.hasSalts(of: frame)
+      if !isWhole, hasSalts {
+        overlay.isCutOff = true
+        break
+      }
+      let isProved =
+        isWhole
+        ? previous.map { LogFrame.checksum($0, adding: buffer.span, bigEndian: isBigEndian) == frame.checksum } : nil
+      if isGuess, isProved != true, try !isProof(frame, at: place) { hasSalts = false }
+      guard hasSalts || frame.page > 0 && isProved == true else {
+        if !isGuess, isWhole, header.isOfEarlierRound(frame) {
+          previous = nil
+          place += Int64(length)
+          earliest = place
+          continue
+        }
+        guard guesses < Self.pairLimit, let next = try search.find(from: earliest) else { break }
+        isGuess = (next - place) % Int64(length) != 0
+        if isGuess { guesses += 1 }
+        // Where the head of a frame is hit, its checksum may be right.
+        if next == place + Int64(length) { previous = frame.checksum }
+        isBroken = true
+        place = next
+        earliest = next + 1
+        continue
+      }
+      if !hasSalts { wrongSalts += 1 }
+      // The first frame behind a lost header cannot be proved; the second one proves that it is the first's successor.
+      if isProved == false || !hasSalts { isBroken = true }
+      previous = frame.checksum
+      isGuess = false
+      let number = Int((place - Int64(WriteAheadLog.Header.length)) / Int64(length)) + 1
+      let image = PageOverlay.Image(
+        offset: place + Int64(WriteAheadLog.frameHeaderLength), number: max(1, number), isDoubtful: isBroken)
+      transaction.append((frame.page, image))
+      // A frame that is not proved may have lost bytes, so that the next one begins in it.
+      earliest = place + (isProved == true ? Int64(length) : Int64(WriteAheadLog.frameHeaderLength))
+      place += Int64(length)
+      guard frame.pageCount > 0 else { continue }
+      for (page, image) in transaction {
+        if overlay.images.updateValue(image, forKey: page) != nil { overlay.supersededCount += 1 }
+      }
+      transaction.removeAll(keepingCapacity: true)
+      overlay.pageCount = frame.pageCount
+    }
+    overlay.uncommittedCount = transaction.count
+    for (page, image) in transaction { overlay.uncommitted[page] = image }
+    overlay.doubtfulCount = overlay.images.values.count { $0.isDoubtful }
+    tell(&overlay, wrongSalts: wrongSalts)
+    return overlay.images.isEmpty && overlay.uncommittedCount == 0 ? nil : overlay
+  }
+
+  /// Whether the frame behind another one has a checksum that leads on from that one's.
+  private func isProof(_ frame: LogFrame, at place: Int64) throws(SalvageError) -> Bool {
+    let length = pageSize + WriteAheadLog.frameHeaderLength
+    let next = try source.piece(at: place + Int64(length), length: length)
+    guard frame.page > 0, next.count == length else { return false }
+    return LogFrame.checksum(frame.checksum, adding: next.span, bigEndian: isBigEndian) == LogFrame(next.span).checksum
+  }
+
+  private func tell(_ overlay: inout PageOverlay, wrongSalts: Int) {
+    if !hasHeader { overlay.remarks.append("the header of the write-ahead log is destroyed") }
+    if wrongSalts > 0 {
+      let have = wrongSalts == 1 ? "has" : "have"
+      overlay.remarks.append(
+        "\(counted(wrongSalts, "frame")) of the write-ahead log \(have) other salts than its header, but checksums that "
+          + "lead on from the frames before")
+    } else if hasHeader, overlay.doubtfulCount > 0 {
+      overlay.remarks.append("the write-ahead log has a bad frame, behind which SQLite reads nothing")
+    }
+    if overlay.uncommittedCount > 0 {
+      overlay.remarks.append("the write-ahead log ends with a transaction that is not whole")
+    }
+    if overlay.isCutOff { overlay.remarks.append("the write-ahead log is cut off in the middle of a frame") }
+  }
+}
+
+extension LogFrameSearch {
+  /// The offset of the next header of a frame at or behind an offset; nil where there is none.
+  mutating func find(from offset: Int64) throws(SalvageError) -> Int64? {
+    do throws(FormatError) {
+      return try next(from: offset)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+}

@@ -1,0 +1,351 @@
+internal import Platform
+internal import SQLiteFormat
+
+/// Gives the pages of a damaged database by number, newest committed image first.
+///
+/// Not for use from several threads at once.
+final class PageReader {
+  let main: any ByteSource
+  private(set) var layout: FileLayout
+  let pageSize: Int
+  let usableSize: Int
+  let geometry: PayloadGeometry
+
+  /// The images of the log or of the journal.
+  let overlay: PageOverlay?
+  private let overlaySource: (any ByteSource)?
+
+  /// The highest page number of which any byte exists.
+  let pageCount: UInt32
+
+  /// The highest page number that the store had: more than there are where the end of the file is missing.
+  let statedPageCount: UInt32
+
+  /// Whether the database file contradicts its log or journal, so that what is from there is marked.
+  var isOverlayContradicted = false
+
+  /// Pages whose content stands at another page's place.
+  var moved: [UInt32: UInt32] = [:]
+
+  /// Which images of a page a reader gives.
+  enum Images {
+    case newest
+
+    /// That of a transaction that never ended, where there is one; for looking at it only.
+    case uncommitted
+
+    /// That of the database file itself, without log or journal; for looking at it only.
+    case main
+  }
+
+  private let images: Images
+
+  private var window: [UInt8]
+  private var windowStart: Int64 = 0
+  private var windowCount = 0
+  private var lastPage: UInt32 = 0
+
+  init(evidence: Evidence, layout: FileLayout, overlay: PageOverlay?) {
+    main = evidence.main
+    self.layout = layout
+    pageSize = layout.pageSize
+    usableSize = layout.usableSize
+    geometry = layout.geometry
+    self.overlay = overlay
+    isOverlayContradicted = overlay?.isContradicted ?? false
+    images = .newest
+    overlaySource = overlay.map { $0.source == .log ? evidence.log : evidence.journal } ?? nil
+    var count = layout.pageCount
+    if let overlay, overlaySource != nil {
+      // A hostile log can name any page; only as many pages can exist as there are images.
+      let reach = UInt32(clamping: Int64(layout.pageCount) + Int64(overlay.images.count) + 65536)
+      count = max(count, overlay.images.keys.filter { $0 <= reach }.max() ?? 0)
+    }
+    pageCount = count
+    var stated = overlay?.pageCount ?? 0
+    if let header = layout.header, header.hasMagic, header.isPageCountValid { stated = max(stated, header.pageCount) }
+    statedPageCount = max(count, stated)
+    window = [UInt8](repeating: 0, count: max(1 << 18, layout.pageSize))
+  }
+
+  /// The same pages by other images of them.
+  init(showing images: Images, of other: PageReader) {
+    main = other.main
+    layout = other.layout
+    pageSize = other.pageSize
+    usableSize = other.usableSize
+    geometry = other.geometry
+    overlay = other.overlay
+    isOverlayContradicted = other.isOverlayContradicted
+    overlaySource = other.overlaySource
+    pageCount = other.pageCount
+    statedPageCount = other.statedPageCount
+    moved = other.moved
+    self.images = images
+    window = [UInt8](repeating: 0, count: other.window.count)
+  }
+
+  /// The pages of which the database file has every byte; one that it ends within is none.
+  var wholePageCount: UInt32 {
+    min(layout.pageCount, UInt32(clamping: max(0, main.count - layout.base) / Int64(pageSize)))
+  }
+
+  /// Puts right what the header says of pointer maps, where the pages contradict it.
+  func settlePointerMaps() throws(SalvageError) {
+    let isThere = try PointerMaps(self).isThere
+    guard let header = layout.header, header.isAutoVacuum != isThere else { return }
+    layout.header?.largestRootPage = isThere ? 1 : 0
+    if !isThere { layout.header?.incrementalVacuum = 0 }
+  }
+
+  /// A buffer for a page.
+  func makeBuffer() -> [UInt8] { [UInt8](repeating: 0, count: pageSize) }
+
+  /// Whether the image that counts is one that SQLite would not have read, or one that the file contradicts.
+  func isDoubtful(_ page: UInt32) -> Bool {
+    overlay?.images[page].map { $0.isDoubtful || isOverlayContradicted } ?? false
+  }
+
+  /// Whether a rollback journal was undone in part, so that other pages may be of the transaction that it is of.
+  var isOfTwoTimes: Bool { overlay.map { $0.source == .journal && $0.isCutOff } ?? false }
+
+  /// How many bytes of a page are there; fewer than a page only where the file is cut off.
+  func presentCount(_ page: UInt32) -> Int {
+    if overlay?.images[page] != nil { return pageSize }
+    let rest = main.count - layout.base - Int64(page - 1) * Int64(pageSize)
+    return Int(max(0, min(Int64(pageSize), rest)))
+  }
+
+  /// The bytes of a page that are not there, because the file ends before them; nil where there are none.
+  func hole(in page: UInt32) -> Range<Int>? {
+    let present = presentCount(page)
+    return present < pageSize ? present..<pageSize : nil
+  }
+
+  /// The bytes of a page of which nothing tells whether they are right, because the file shifted there; nil where there are
+  /// none.
+  func uncertainBytes(of page: UInt32) -> Range<Int>? {
+    guard overlay?.images[page] == nil, let uncertain = (main as? RealignedFile)?.uncertain else { return nil }
+    let start = layout.base + Int64(page - 1) * Int64(pageSize)
+    let end = start + Int64(pageSize)
+    return uncertain.first { $0.lowerBound < end && $0.upperBound > start }.map {
+      Int(max(start, $0.lowerBound) - start)..<Int(min(end, $0.upperBound) - start)
+    }
+  }
+
+  /// Reads what counts as a page's content; false where there is none.
+  ///
+  /// What the file does not hold of its last page is zeros.
+  func read(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+    try readPlace(moved.isEmpty ? number : moved[number] ?? number, into: &buffer)
+  }
+
+  /// Reads the content at a page's own place.
+  func readPlace(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+    guard number > 0, number <= pageCount else { return false }
+    if let overlay, let overlaySource, images != .main,
+      let image = (images == .uncommitted ? overlay.uncommitted[number] : nil) ?? overlay.images[number]
+    {
+      let got = try overlaySource.piece(at: image.offset, length: pageSize, into: &buffer)
+      if got == pageSize { return true }
+      if got > 0 {
+        Self.clear(&buffer, from: got)
+        return true
+      }
+    }
+    return try readMain(number, into: &buffer)
+  }
+
+  /// Reads a page of the database file itself, without log or journal.
+  func readMain(_ number: UInt32, into buffer: inout [UInt8]) throws(SalvageError) -> Bool {
+    guard number > 0, number <= layout.pageCount else { return false }
+    let offset = layout.base + Int64(number - 1) * Int64(pageSize)
+    let inWindow = offset - windowStart
+    if inWindow >= 0, inWindow + Int64(pageSize) <= Int64(windowCount) {
+      lastPage = number
+      Self.copy(window, from: Int(inWindow), count: pageSize, into: &buffer)
+      return true
+    }
+    let isNext = number > lastPage && number &- lastPage <= 8
+    lastPage = number
+    if isNext {
+      windowCount = try main.piece(at: offset, length: window.count, into: &window)
+      windowStart = offset
+      if windowCount >= pageSize {
+        Self.copy(window, from: 0, count: pageSize, into: &buffer)
+        return true
+      }
+    }
+    let got = try main.piece(at: offset, length: pageSize, into: &buffer)
+    guard got > 0 else { return false }
+    if got < pageSize { Self.clear(&buffer, from: got) }
+    return true
+  }
+
+  private static func copy(_ source: [UInt8], from start: Int, count: Int, into buffer: inout [UInt8]) {
+    let bytes = source.span.extracting(start..<(start + count))
+    var target = buffer.mutableSpan
+    let room = min(bytes.count, target.count)
+    for index in 0..<room { target[index] = bytes[index] }
+  }
+
+  private static func clear(_ buffer: inout [UInt8], from start: Int) {
+    for index in start..<buffer.count { buffer[index] = 0 }
+  }
+}
+
+extension PageReader {
+  /// Finds the layout of a store's file, and what log or journal add to it.
+  ///
+  /// - Throws: ``SalvageError``: `nothing-to-salvage` where no page is found.
+  static func open(_ evidence: Evidence, _ use: EvidenceUse = EvidenceUse()) throws(SalvageError) -> PageReader {
+    let reader = try reader(evidence, use)
+    try reader.settlePointerMaps()
+    return reader
+  }
+
+  private static func reader(_ evidence: Evidence, _ use: EvidenceUse) throws(SalvageError) -> PageReader {
+    var (layout, isFileReadable) = try layout(evidence, at: use.offset)
+    guard var overlay = try overlay(evidence, layout, use, isFileReadable: isFileReadable) else {
+      guard isFileReadable || evidence.main.count > 0 else { throw .nothing(in: evidence) }
+      return PageReader(evidence: evidence, layout: layout, overlay: nil)
+    }
+    guard let source = overlay.source == .log ? evidence.log : evidence.journal else {
+      return PageReader(evidence: evidence, layout: layout, overlay: nil)
+    }
+    if let image = overlay.images[1],
+      let header = DatabaseHeader(try source.piece(at: image.offset, length: DatabaseHeader.length)),
+      header.hasMagic, header.pageSize == layout.pageSize
+    {
+      layout.header = header
+      layout.encoding = header.encoding ?? layout.encoding
+      layout.usableSize = header.usableSize ?? layout.usableSize
+    } else if !isFileReadable {
+      try learn(&layout, from: overlay, in: source)
+    }
+    if !isFileReadable {
+      overlay.remarks.append(
+        "no page of the database file can be read: all that was recovered is from its "
+          + (overlay.source == .log ? "write-ahead log" : "rollback journal"))
+    }
+    return PageReader(evidence: evidence, layout: layout, overlay: overlay)
+  }
+
+  /// The layout by the file, or where no page of it can be read, by its log or journal.
+  private static func layout(
+    _ evidence: Evidence, at offset: Int64?
+  ) throws(SalvageError) -> (layout: FileLayout, isFileReadable: Bool) {
+    var search = FileLayoutSearch(main: evidence.main)
+    search.offset = offset
+    var logHeader: WriteAheadLog.Header?
+    if let log = evidence.log {
+      logHeader = WriteAheadLog.Header(try log.piece(at: 0, length: WriteAheadLog.Header.length))
+      if let logHeader, logHeader.isChecksumRight, let size = logHeader.pageSize { search.sizesElsewhere.append(size) }
+    }
+    if let layout = try search.find() { return (layout, true) }
+    if let offset {
+      throw SalvageError(
+        .nothingFound, path: evidence.files.main, detail: "no database begins at byte \(offset) of the file",
+        hint: "The report of a salvage without that byte lists where databases begin.")
+    }
+    let journalSize = try evidence.journal.map { journal throws(SalvageError) in try JournalSurvey.pageSize(journal) }
+    guard let size = logHeader?.pageSize ?? journalSize ?? nil else { throw .nothing(in: evidence) }
+    let layout = FileLayout(
+      pageSize: size, usableSize: size, base: 0, header: nil, encoding: .utf8,
+      pageCount: UInt32(clamping: (evidence.main.count + Int64(size) - 1) / Int64(size)))
+    return (layout, false)
+  }
+
+  private static func overlay(
+    _ evidence: Evidence, _ layout: FileLayout, _ use: EvidenceUse, isFileReadable: Bool
+  ) throws(SalvageError) -> PageOverlay? {
+    if use.undoesJournal, let journal = evidence.journal,
+      let found = try JournalSurvey.read(journal, evidence.main, layout, isFileReadable: isFileReadable)
+    {
+      return found
+    }
+    guard use.log != .none, let log = evidence.log, var found = try LogSurvey.read(log, pageSize: layout.pageSize),
+      found.pageSize == layout.pageSize
+    else { return nil }
+    if use.log == .whereFileLacks {
+      try leaveWhatFileLacks(in: &found, log, evidence.main, layout)
+      return found.images.isEmpty ? nil : found
+    }
+    return found
+  }
+
+  /// Takes the text encoding and the reserved bytes from the images of a log or journal, where nothing else tells.
+  private static func learn(
+    _ layout: inout FileLayout, from overlay: PageOverlay, in source: any ByteSource
+  ) throws(SalvageError) {
+    var vote = FileLayoutSearch.Vote(size: overlay.pageSize, base: 0)
+    for (_, image) in overlay.images.sorted(by: { $0.key < $1.key }).prefix(imagesToLearnFrom) {
+      let bytes = try source.piece(at: image.offset, length: overlay.pageSize)
+      _ = TreePageLook.add(bytes.span, isFirst: false, to: &vote)
+    }
+    guard vote.pages > 0 else { return }
+    layout.encoding = vote.schemaEncoding ?? vote.encoding
+    layout.usableSize = layout.pageSize - vote.mostReserved
+  }
+
+  /// How many images are looked at for encoding and reserved bytes.
+  private static let imagesToLearnFrom = 256
+
+  /// Leaves of an older log's images only those of pages that the file lacks, and marks them.
+  private static func leaveWhatFileLacks(
+    in overlay: inout PageOverlay, _ log: any ByteSource, _ main: any ByteSource, _ layout: FileLayout
+  ) throws(SalvageError) {
+    let size = layout.pageSize
+    overlay.isContradicted = true
+    overlay.pageCount = nil
+    overlay.uncommitted = [:]
+    overlay.uncommittedCount = 0
+    for (page, image) in overlay.images {
+      overlay.images[page]?.isDoubtful = true
+      let own = try main.piece(at: layout.base + Int64(page - 1) * Int64(size), length: size)
+      guard own.count == size, !PageSurvey.isZero(own.span) else { continue }
+      let older = try log.piece(at: image.offset, length: size)
+      let start = page == 1 ? DatabaseHeader.length : 0
+      // What is no page of a tree may be part of a long value, unless the log says that a tree's page was there.
+      if isTreePage(own.span, start, layout) || !isTreePage(older.span, start, layout) { overlay.images[page] = nil }
+    }
+  }
+
+  private static func isTreePage(_ bytes: Span<UInt8>, _ start: Int, _ layout: FileLayout) -> Bool {
+    guard start < bytes.count, let kind = PageKind(rawValue: bytes[start]) else { return false }
+    return PageSurvey.isPossible(bytes, kind, start, layout.usableSize)
+  }
+}
+
+extension SalvageError {
+  /// The error of evidence in which there is nothing of a database.
+  static func nothing(in evidence: Evidence) -> SalvageError {
+    let isEmpty = evidence.main.count == 0 && evidence.log == nil && evidence.journal == nil
+    return SalvageError(
+      .nothingFound, path: evidence.files.main,
+      detail: isEmpty ? "the file is empty, and nothing was in it" : "no page of a SQLite database is in it")
+  }
+}
+
+/// Which of the files beside a database file are read, and how, and where the database begins.
+struct EvidenceUse: Hashable {
+  /// How the write-ahead log is used.
+  enum Log: Hashable {
+    /// Its newest committed images count.
+    case newest
+
+    /// It is older than the file: only what the file lacks is taken from it, and marked.
+    case whereFileLacks
+
+    case none
+  }
+
+  /// How the write-ahead log is used.
+  var log = Log.newest
+
+  /// Whether a rollback journal is undone.
+  var undoesJournal = true
+
+  /// Where the database begins in the file; nil for the one that is to be taken.
+  var offset: Int64?
+}

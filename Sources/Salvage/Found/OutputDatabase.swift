@@ -1,0 +1,337 @@
+internal import GRDB
+internal import GRDBSQLite
+internal import PersistentStore
+internal import Platform
+package import SQLiteFormat
+package import SystemPackage
+
+/// The new database that rows are written into: a plain connection of SQLite's, and the only place of this module that
+/// hands memory to C.
+///
+/// Values go into it as the bytes that they are in the damaged file, so that text that is not valid in its encoding stays
+/// text. Nothing is durable until the file is pushed to the disk as a whole; an unfinished one is thrown away.
+@safe package final class OutputDatabase {
+  private let connection: OpaquePointer
+  private let path: FilePath
+  fileprivate let textEncoding: UInt8
+
+  /// Makes the file; nothing may have its name.
+  package init(_ path: FilePath, pageSize: Int, encoding: TextEncoding) throws(SalvageError) {
+    self.path = path
+    textEncoding =
+      switch encoding {
+      case .utf8: UInt8(SQLITE_UTF8)
+      case .utf16LittleEndian: UInt8(SQLITE_UTF16LE)
+      case .utf16BigEndian: UInt8(SQLITE_UTF16BE)
+      }
+    // SQLite would make it readable by other users; an empty file is a database without tables.
+    do throws(FileError) {
+      if !path.isEmpty, try FileSystem().status(of: path) == nil { try FileSystem().create(path).commit() }
+    } catch {
+      throw SalvageError(error)
+    }
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+    let code = unsafe path.withPlatformString { unsafe sqlite3_open_v2($0, &opened, flags, nil) }
+    guard code == SQLITE_OK, let opened = unsafe opened else {
+      unsafe sqlite3_close_v2(opened)
+      throw Self.failure(code, path)
+    }
+    unsafe connection = opened
+    let name =
+      switch encoding {
+      case .utf8: "UTF-8"
+      case .utf16LittleEndian: "UTF-16le"
+      case .utf16BigEndian: "UTF-16be"
+      }
+    try execute(
+      """
+      PRAGMA page_size = \(pageSize); PRAGMA encoding = '\(name)'; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+      PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -3072; PRAGMA temp_store = 1; PRAGMA trusted_schema = 0;
+      PRAGMA mmap_size = 0
+      """)
+  }
+
+  deinit { unsafe sqlite3_close_v2(connection) }
+
+  /// The declarations that tables get once their rows are written, by name.
+  private var declarations: [(table: String, statement: String)] = []
+
+  /// Notes how a table is to be declared once all rows are written.
+  func declare(_ table: String, later statement: String) { declarations.append((table, statement)) }
+
+  /// Gives the tables their declarations, which SQLite has accepted before: in the schema alone, so that no value changes.
+  func declareTables() throws(SalvageError) {
+    guard !declarations.isEmpty else { return }
+    try execute("PRAGMA writable_schema = ON")
+    // The schema has no index: to look for each name would take the square of their number.
+    let rows = try tableNumbers("rowid")
+    let update = try prepare("UPDATE sqlite_master SET sql = ?1 WHERE rowid = ?2")
+    for (table, statement) in declarations {
+      guard let row = rows[table] else { continue }
+      update.bind(statement, at: 1)
+      update.bind(row, at: 2)
+      _ = try update.step()
+    }
+    declarations = []
+    // Reads the schema again.
+    try execute("PRAGMA writable_schema = RESET")
+  }
+
+  /// A column of numbers of the schema, by the names of the tables or of the indexes.
+  package func tableNumbers(_ column: String, of kind: String = "table") throws(SalvageError) -> [String: Int64] {
+    let statement = try prepare("SELECT name, \(column) FROM sqlite_master WHERE type = '\(kind)'")
+    var numbers: [String: Int64] = [:]
+    while try statement.step() {
+      if let name = statement.text(0) { numbers[name] = statement.integer(1) }
+    }
+    return numbers
+  }
+
+  /// Makes a table in a file without other tables and drops it: SQLite looks at the whole schema for each that is dropped.
+  ///
+  /// - Returns: what SQLite says against the statement; nil where it takes it.
+  func refusal(of statement: String, making name: String) throws(SalvageError) -> String? {
+    if scratch == nil { scratch = try OutputDatabase("", pageSize: 4096, encoding: .utf8) }
+    guard let scratch else { return nil }
+    do throws(SalvageError) {
+      try scratch.execute(statement)
+    } catch {
+      guard error.kind == .output else { throw error }
+      return scratch.message
+    }
+    try scratch.execute("DROP TABLE \(SQLText.quotedIdentifier(name))")
+    return nil
+  }
+
+  private var scratch: OutputDatabase?
+
+  /// Runs statements that give no rows.
+  package func execute(_ sql: String) throws(SalvageError) {
+    let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw failure(code) }
+  }
+
+  /// Prepares a statement.
+  package func prepare(_ sql: String) throws(SalvageError) -> OutputStatement {
+    var statement: OpaquePointer?
+    let code = unsafe sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+    guard code == SQLITE_OK, let statement = unsafe statement else { throw failure(code) }
+    return unsafe OutputStatement(statement, of: self)
+  }
+
+  /// Whether the last statement changed a row.
+  var hasChanged: Bool { unsafe sqlite3_changes(connection) > 0 }
+
+  /// The first number that a query gives; nil where it gives none, or NULL.
+  package func number(_ sql: String) throws(SalvageError) -> Int64? {
+    let statement = try prepare(sql)
+    guard try statement.step(), !statement.isNull(0) else { return nil }
+    return statement.integer(0)
+  }
+
+  /// Carries a statement out to its end, whatever SQLite says to it.
+  ///
+  /// A module may take damaged bytes for a size and ask for more memory than there is: that is said of its table, and not of
+  /// this machine.
+  ///
+  /// - Throws: the error of the file system.
+  func answer(_ sql: String) throws(SalvageError) -> VirtualTables.Answer {
+    do throws(SalvageError) {
+      let statement = try prepare(sql)
+      guard try statement.step() else { return .done(nil) }
+      let first = statement.text(0)
+      while try statement.step() {}
+      return .done(first)
+    } catch {
+      guard error.kind == .output || error.code == FileError.Kind.outOfMemory.code else { throw error }
+      return .refused(message)
+    }
+  }
+
+  /// The most columns that a table can have.
+  var maximumColumns: Int { unsafe Int(sqlite3_limit(connection, SQLITE_LIMIT_COLUMN, -1)) }
+
+  /// What SQLite says of the last statement that failed; only to be asked of statements that hold no value of a row.
+  var message: String { unsafe printable(String(cString: sqlite3_errmsg(connection))) }
+
+  /// The error for a result code; neither SQL nor values are in it.
+  fileprivate func failure(_ code: Int32) -> SalvageError {
+    let extended = unsafe sqlite3_extended_errcode(connection)
+    return Self.failure(extended & 0xff == code & 0xff ? extended : code, path)
+  }
+
+  private static func failure(_ code: Int32, _ path: FilePath) -> SalvageError {
+    if let kind = ResultCodeCause(ResultCode(rawValue: code)).fileErrorKind {
+      return SalvageError(FileError(kind, operation: "write what was salvaged", path: path))
+    }
+    return SalvageError(
+      .output, operation: "write what was salvaged", path: path, detail: "SQLite reported code \(code)")
+  }
+}
+
+/// A prepared statement of an ``OutputDatabase``.
+@safe package final class OutputStatement {
+  private let statement: OpaquePointer
+  private let database: OutputDatabase
+
+  fileprivate init(_ statement: OpaquePointer, of database: OutputDatabase) {
+    unsafe self.statement = unsafe statement
+    self.database = database
+  }
+
+  deinit { unsafe sqlite3_finalize(statement) }
+
+  /// Takes one step, and returns whether there is a row.
+  ///
+  /// A statement that is done is ready to run again.
+  package func step() throws(SalvageError) -> Bool {
+    let code = unsafe sqlite3_step(statement)
+    if code == SQLITE_ROW { return true }
+    unsafe sqlite3_reset(statement)
+    guard code == SQLITE_DONE else { throw database.failure(code) }
+    return false
+  }
+
+  /// Makes the statement ready to run again.
+  func reset() { unsafe sqlite3_reset(statement) }
+
+  /// An integer of the row that the last step gave.
+  func integer(_ column: Int) -> Int64 { unsafe sqlite3_column_int64(statement, Int32(column)) }
+
+  /// Whether a value of the row that the last step gave is NULL.
+  func isNull(_ column: Int) -> Bool { unsafe sqlite3_column_type(statement, Int32(column)) == SQLITE_NULL }
+
+  /// A value of the row that the last step gave, as text.
+  func text(_ column: Int) -> String? {
+    unsafe sqlite3_column_text(statement, Int32(column)).map { unsafe String(cString: $0) }
+  }
+
+  func bind(_ value: Int64, at index: Int) { unsafe sqlite3_bind_int64(statement, Int32(index), value) }
+  func bindNull(at index: Int) { unsafe sqlite3_bind_null(statement, Int32(index)) }
+
+  /// Binds text of our own, or of a definition, whole.
+  func bind(_ text: String, at index: Int) {
+    // SQLITE_TRANSIENT: SQLite makes a copy.
+    let destructor = unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    // With a NUL behind it, since no bytes at all would be none for SQLite.
+    _ = unsafe (Array(text.utf8) + [0]).withUnsafeBytes { bytes in
+      unsafe sqlite3_bind_text64(
+        statement, Int32(index), bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count - 1),
+        destructor, UInt8(SQLITE_UTF8))
+    }
+  }
+
+  /// Runs the statement with UTF-8 text of our own, which is not copied, as one of its parameters.
+  func run(withText text: [UInt8], at index: Int) throws(SalvageError) {
+    let code = unsafe text.withUnsafeBytes { bytes in
+      unsafe sqlite3_bind_text64(
+        statement, Int32(index), bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
+        UInt8(SQLITE_UTF8))
+      return unsafe sqlite3_step(statement)
+    }
+    unsafe sqlite3_reset(statement)
+    bindNull(at: index)
+    guard code == SQLITE_DONE else { throw database.failure(code) }
+  }
+
+  /// Binds a value of a definition.
+  func bind(_ value: Value, at index: Int) {
+    switch value {
+    case .null: bindNull(at: index)
+    case .integer(let number): bind(number, at: index)
+    case .real(let number): unsafe sqlite3_bind_double(statement, Int32(index), number)
+    case .text(let text): bind(text.string, at: index)
+    case .blob(let bytes):
+      let destructor = unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+      unsafe bytes.withUnsafeBytes {
+        _ = unsafe sqlite3_bind_blob(statement, Int32(index), $0.baseAddress, Int32($0.count), destructor)
+      }
+    }
+  }
+
+  /// Runs the statement with the fields of a record, bound one after the other from a parameter on; returns the number
+  /// of fields that were bound.
+  ///
+  /// The record must be whole and well-formed: a record that is not is bound as far as it goes. The bytes are used only
+  /// until this returns.
+  func insert(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
+    beforeStep: (Int) -> Void
+  ) throws(SalvageError) {
+    let code = step(
+      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
+    guard code == SQLITE_DONE else { throw database.failure(code) }
+  }
+
+  /// Runs a query with the fields of a record bound; whether it gives a row.
+  func exists(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
+    beforeStep: (Int) -> Void
+  ) throws(SalvageError) -> Bool {
+    let code = step(
+      bytes, from: start, length: length, firstParameter: firstParameter, fields: limit, beforeStep: beforeStep)
+    guard code == SQLITE_DONE || code == SQLITE_ROW else { throw database.failure(code) }
+    return code == SQLITE_ROW
+  }
+
+  /// Takes the first step of the statement with the fields of a record bound; returns SQLite's code of it.
+  @inline(__always)
+  private func step(
+    _ bytes: Span<UInt8>, from start: Int, length: Int, firstParameter: Int, fields limit: Int,
+    beforeStep: (Int) -> Void
+  ) -> Int32 {
+    let code = unsafe bytes.withUnsafeBufferPointer { buffer in
+      let count = unsafe bindFields(
+        bytes, buffer.baseAddress, from: start, length: length, firstParameter: firstParameter, limit: limit)
+      beforeStep(count)
+      return unsafe sqlite3_step(statement)
+    }
+    unsafe sqlite3_reset(statement)
+    return code
+  }
+
+  @inline(__always)
+  private func bindFields(
+    _ bytes: Span<UInt8>, _ base: UnsafePointer<UInt8>?, from start: Int, length: Int, firstParameter: Int, limit: Int
+  ) -> Int {
+    let end = min(bytes.count, start &+ length)
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end &- start),
+      let base = unsafe base
+    else { return 0 }
+    let headerEnd = start &+ Int(header)
+    var body = headerEnd
+    var field = 0
+    while offset < headerEnd, field < limit {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
+        width <= end &- body
+      else { break }
+      let parameter = Int32(truncatingIfNeeded: firstParameter &+ field)
+      if code >= 12 {
+        let pointer = unsafe UnsafeRawPointer(base + body)
+        if code & 1 == 0 {
+          unsafe sqlite3_bind_blob64(statement, parameter, pointer, UInt64(width), nil)
+        } else {
+          unsafe sqlite3_bind_text64(
+            statement, parameter, pointer.assumingMemoryBound(to: CChar.self), UInt64(width), nil,
+            database.textEncoding)
+        }
+      } else {
+        switch code {
+        case 0: unsafe sqlite3_bind_null(statement, parameter)
+        case 8: unsafe sqlite3_bind_int64(statement, parameter, 0)
+        case 9: unsafe sqlite3_bind_int64(statement, parameter, 1)
+        case 7:
+          let bits = bytes.signedInteger(at: body, length: 8) ?? 0
+          unsafe sqlite3_bind_double(statement, parameter, Double(bitPattern: UInt64(bitPattern: bits)))
+        default:
+          unsafe sqlite3_bind_int64(statement, parameter, bytes.signedInteger(at: body, length: width) ?? 0)
+        }
+      }
+      body &+= width
+      field &+= 1
+    }
+    return field
+  }
+}

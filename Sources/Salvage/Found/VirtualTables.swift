@@ -1,0 +1,263 @@
+internal import PersistentStore
+internal import Platform
+package import SQLiteFormat
+
+/// The virtual tables of a store, made again over the tables behind them: full-text and R-tree indexes.
+///
+/// The rows of a virtual table are in ordinary tables, which come back as all tables do. So only its declaration is written
+/// into the schema, as SQLite's own `.dump` does, and then its module checks what it finds. Where it is not satisfied the
+/// virtual table is made anew and given its content once more. What only the app can make stays as it is declared.
+package struct VirtualTables {
+  /// What SQLite has to say to a statement.
+  package enum Answer {
+    /// It was carried out; the first value of its first row, as text.
+    case done(String?)
+
+    /// It was refused, with this message.
+    case refused(String)
+  }
+
+  private struct Declared {
+    var name: String
+    var module: String
+    var statement: String
+  }
+
+  private let declared: [Declared]
+
+  /// The database, as it is attached, whose tables have the content to make a virtual table anew by; nil where none is.
+  private let content: String?
+
+  /// What is to be said of those that were not made again.
+  package private(set) var remarks: [String] = []
+
+  /// Finds them among the entries of a schema.
+  package init(in entries: [SchemaEntry], content: String? = nil) {
+    declared = entries.compactMap { entry in
+      guard let sql = entry.sql, let definition = entry.tableDefinition, let module = definition.module,
+        isSame(definition.name, entry.name)
+      else { return nil }
+      return Declared(name: entry.name, module: module.lowercased(), statement: sql)
+    }
+    self.content = content
+  }
+
+  /// Makes them again in the main database of a connection.
+  ///
+  /// - Parameter ask: carries a statement out to its end.
+  package mutating func make<Problem: Error>(_ ask: (String) throws(Problem) -> Answer) throws(Problem) {
+    for table in declared {
+      guard let reason = try refusal(of: table, ask) else { continue }
+      let name = printable(table.name)
+      if Self.isOfApp(reason), case .done = try enter(table, ask) {
+        remarks.append(
+          "the virtual table \(name) stays as it is declared, and nothing checked it: only the app can use it (\(reason))"
+        )
+      } else if let content, ShadowTables.modules.contains(table.module) {
+        if let words = try remake(table, from: content, ask) {
+          remarks.append("the virtual table \(name) was damaged (\(reason)); \(words)")
+        }
+      } else {
+        remarks.append("the virtual table \(name) was not made again (\(reason)); the tables behind it were")
+      }
+    }
+  }
+
+  /// Whether SQLite says that it lacks what only the app adds to it: a module, or what takes words apart.
+  private static func isOfApp(_ reason: String) -> Bool {
+    [lacksModule, "no such tokenizer", "unknown tokenizer", "error in tokenizer constructor"].contains(
+      where: reason.hasPrefix)
+  }
+
+  private static let lacksModule = "this SQLite lacks the module"
+
+  /// Makes a virtual table anew and gives it its content; returns what is to be said of that, nil where all of it is there.
+  private func remake<Problem: Error>(
+    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    for shadow in ShadowTables.names(of: table.name, module: table.module) {
+      _ = try ask("DROP TABLE IF EXISTS main.\(SQLText.quotedIdentifier(shadow))")
+    }
+    if case .refused(let message) = try ask(table.statement) { return "it could not be made anew (\(message))" }
+    let empty = "it was made anew, and is empty"
+    guard let fill = try filling(table, from: content, ask) else { return "\(empty): its content could not be read" }
+    if case .refused(let message) = try ask(fill) { return "\(empty) (\(message))" }
+    if let message = try complaint(of: table, ask) { return "\(empty) (\(message))" }
+    // What a full-text index finds is the content itself.
+    guard !table.module.hasPrefix("fts") else { return nil }
+    let rows = SQLText.quotedIdentifier(table.name + "_rowid")
+    let made = try count("SELECT count(*) FROM main.\(rows)", ask) ?? 0
+    let found = try count("SELECT count(*) FROM \(content).\(rows)", ask) ?? 0
+    return made < found ? "it was made anew with \(made) of \(found) entries" : nil
+  }
+
+  /// The statement that gives a new virtual table its content; nil where nothing can be had.
+  private func filling<Problem: Error>(
+    _ table: Declared, from content: String, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    func columns(of name: String, in schema: String) -> String {
+      "FROM pragma_table_xinfo(\(SQLText.literal(name)), '\(schema)')"
+    }
+    let name = SQLText.quotedIdentifier(table.name)
+    guard table.module.hasPrefix("fts") else {
+      guard let all = try count("SELECT count(*) \(columns(of: table.name, in: "main"))", ask),
+        let rows = try count("SELECT count(*) \(columns(of: table.name + "_rowid", in: content))", ask), rows >= 2,
+        all > rows - 1, table.module != "geopoly"
+      else { return nil }
+      let entries = SpatialEntries(
+        schema: content, name: table.name, coordinates: Int(all - 1 - (rows - 2)), others: Int(rows - 2),
+        areIntegers: table.module == "rtree_i32")
+      return "INSERT OR IGNORE INTO main.\(name) \(entries.selection)"
+    }
+    let source = table.name + "_content"
+    let list = "SELECT group_concat('\"' || replace(name, '\"', '\"\"') || '\"', ', ') FROM (SELECT name"
+    guard try count("SELECT count(*) \(columns(of: source, in: content))", ask) ?? 0 > 0 else {
+      return "INSERT INTO main.\(name) (\(name)) VALUES ('rebuild')"
+    }
+    guard
+      case .done(let own?) = try ask(
+        "\(list) \(columns(of: table.name, in: "main")) WHERE hidden = 0 ORDER BY cid)"),
+      case .done(let values?) = try ask("\(list) \(columns(of: source, in: content)) WHERE cid > 0 ORDER BY cid)")
+    else { return nil }
+    let key = table.module == "fts5" ? "id" : "docid"
+    return "INSERT INTO main.\(name) (rowid, \(own)) SELECT \(key), \(values) FROM \(content)."
+      + SQLText.quotedIdentifier(source)
+  }
+
+  /// The number that a query gives; nil where it is refused.
+  private func count<Problem: Error>(
+    _ sql: String, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> Int64? {
+    guard case .done(let text) = try ask(sql) else { return nil }
+    return text.flatMap { Int64($0) }
+  }
+
+  private func refusal<Problem: Error>(
+    of table: Declared, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    guard case .done("1") = try ask("SELECT 1 FROM pragma_module_list WHERE name = \(SQLText.literal(table.module))")
+    else {
+      return "\(Self.lacksModule) \(printable(table.module))"
+    }
+    guard Self.modules.contains(table.module) else { return "the module \(printable(table.module)) keeps no rows" }
+    guard
+      case .done(nil) = try ask(
+        "SELECT 1 FROM main.sqlite_master WHERE lower(name) = \(SQLText.literal(table.name.lowercased()))")
+    else { return "something else has its name" }
+    // It is only compiled: what does not compile must not stand in a schema.
+    if case .refused(let message) = try ask("EXPLAIN \(table.statement)") { return message }
+    if case .refused(let message) = try enter(table, ask) { return message }
+    guard let message = try complaint(of: table, ask) else { return nil }
+    _ = try ask("PRAGMA writable_schema = 1")
+    _ = try ask(
+      "DELETE FROM main.sqlite_master WHERE name = \(SQLText.literal(table.name)) AND rootpage = 0 AND type = 'table'")
+    _ = try ask("PRAGMA writable_schema = RESET")
+    return message
+  }
+
+  /// Writes the declaration into the schema, and has the schema read again.
+  private func enter<Problem: Error>(
+    _ table: Declared, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> Answer {
+    if case .refused(let message) = try ask("PRAGMA writable_schema = 1") { return .refused(message) }
+    let name = SQLText.literal(table.name)
+    let written = try ask(
+      "INSERT INTO main.sqlite_master (type, name, tbl_name, rootpage, sql) "
+        + "VALUES ('table', \(name), \(name), 0, \(SQLText.literal(table.statement)))")
+    let read = try ask("PRAGMA writable_schema = RESET")
+    if case .refused = written { return written }
+    return read
+  }
+
+  /// What the module says against what it finds; nil where it is satisfied.
+  private func complaint<Problem: Error>(
+    of table: Declared, _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    let name = SQLText.quotedIdentifier(table.name)
+    let look = "SELECT 1 FROM main.\(name) LIMIT 1"
+    switch table.module {
+    case "fts3", "fts4", "fts5":
+      let check = "INSERT INTO main.\(name) (\(name)) VALUES ('integrity-check')"
+      return try refusal(of: [look, check], ask)
+    case "rtree", "rtree_i32", "geopoly":
+      if case .refused(let message) = try ask(look) { return message }
+      switch try ask("SELECT rtreecheck('main', \(SQLText.literal(table.name)))") {
+      case .done("ok"): return nil
+      case .done: return "its nodes are damaged"
+      case .refused(let message): return message
+      }
+    default: return try refusal(of: [look], ask)
+    }
+  }
+
+  /// What is said against the first of several statements that is refused; nil where all are carried out.
+  private func refusal<Problem: Error>(
+    of statements: [String], _ ask: (String) throws(Problem) -> Answer
+  ) throws(Problem) -> String? {
+    for statement in statements {
+      if case .refused(let message) = try ask(statement) { return message }
+    }
+    return nil
+  }
+
+  /// The modules of SQLite's own that read nothing but tables of the database.
+  private static let modules: Set<String> = [
+    "fts3", "fts4", "fts5", "rtree", "rtree_i32", "geopoly", "fts4aux", "fts5vocab", "fts3tokenize",
+  ]
+}
+
+/// The entries of an R-tree as its nodes have them, read by SQLite itself (sqlite.org/rtree.html, "The Shadow Tables").
+struct SpatialEntries {
+  /// The database that the tables are in.
+  let schema: String
+
+  /// The name of the R-tree.
+  let name: String
+
+  /// How many coordinates an entry has.
+  let coordinates: Int
+
+  /// How many other columns it has.
+  let others: Int
+
+  let areIntegers: Bool
+
+  /// A selection of the entries that a leaf has and the list of them knows: key, coordinates, other columns.
+  var selection: String {
+    let cell = "4+i*\(8 + 4 * coordinates)"
+    let numbers = (0..<coordinates).map { "\(Self.number(at: "\(cell)+\(8 + 4 * $0)")) AS u\($0)" }
+    let values = (0..<coordinates).map { place in
+      let bits = "u\(place)"
+      // A number of four bytes: with a sign, or IEEE 754's.
+      return areIntegers
+        ? "\(bits)-(\(bits)>>31)*4294967296"
+        : "(SELECT v*((\(bits)&8388607)+(((\(bits)>>23)&255)>0)*8388608)*(1-2*(\(bits)>>31)) FROM p "
+          + "WHERE e=max((\(bits)>>23)&255,1))"
+    }
+    let rows = "\(schema).\(SQLText.quotedIdentifier(name + "_rowid"))"
+    let nodes = "\(schema).\(SQLText.quotedIdentifier(name + "_node"))"
+    let high = Self.number(at: cell)
+    return """
+      WITH RECURSIVE p(e,v) AS (VALUES(1,1.401298464324817e-45) UNION ALL SELECT e+1,v*2 FROM p WHERE e<254),
+      n(h,i,c) AS (
+        SELECT h,0,min(\(Self.byte(at: "2"))*256+\(Self.byte(at: "3")),(length(h)/2-4)/\(8 + 4 * coordinates))
+        FROM (SELECT hex(data) AS h FROM \(nodes) WHERE nodeno IN (SELECT nodeno FROM \(rows)))
+        UNION ALL SELECT h,i+1,c FROM n WHERE i+1<c),
+      k AS MATERIALIZED (
+        SELECT (\(high)-(\(high)>>31)*4294967296)*4294967296+\(Self.number(at: "\(cell)+4")) AS id,
+        \(numbers.joined(separator: ",")) FROM n WHERE i<c)
+      SELECT k.id,\((values + (0..<others).map { "r.a\($0)" }).joined(separator: ",")) FROM k JOIN \(rows) AS r ON r.rowid=k.id
+      """
+  }
+
+  private static func number(at offset: String) -> String {
+    let bytes = (0..<4).map { "\(byte(at: "\(offset)+\($0)"))*\(1 << (24 - 8 * $0))" }
+    return "(\(bytes.joined(separator: "+")))"
+  }
+
+  /// A byte of the node, of which `h` has the hexadecimal digits.
+  private static func byte(at offset: String) -> String {
+    let digits = "instr('0123456789ABCDEF',substr(h,(\(offset))*2+"
+    return "((\(digits)1,1))-1)*16+\(digits)2,1))-1)"
+  }
+}

@@ -1,0 +1,76 @@
+internal import Platform
+public import SystemPackage
+
+/// Where a salvage finds a recovery kit of the store.
+public indirect enum KitSource: Sendable {
+  /// Nowhere: the salvage does without.
+  case none
+
+  case file(FilePath)
+
+  /// A kit that the caller has, such as one out of a backup.
+  case kit(RecoveryKit)
+
+  /// Folders of kits; of all that are the store's the newest is used.
+  case folders([KitFolder])
+
+  /// Any of several sources; of all that are the store's the newest is used.
+  case any([KitSource])
+
+  /// The kits that can be read, the newest first, and what is to be said of the others.
+  ///
+  /// - Throws: an error of the environment: a salvage without a kit that is there would lose records for it.
+  func kits(in fileSystem: FileSystem) throws(SalvageError) -> (kits: [RecoveryKit], remarks: [String]) {
+    var kits: [RecoveryKit] = []
+    var remarks: [String] = []
+    switch self {
+    case .kit(let kit): kits.append(kit)
+    case .any(let sources):
+      for source in sources {
+        let found = try source.kits(in: fileSystem)
+        kits += found.kits
+        remarks += found.remarks
+      }
+    case .none, .file, .folders: break
+    }
+    for path in try paths(&remarks) {
+      do throws(RecoveryKitError) {
+        kits.append(try RecoveryKit(contentsOf: path, in: fileSystem))
+      } catch {
+        try Self.requireReadable(error)
+        remarks.append("the recovery kit \(quoted(path)) was not used: \(error.detail)")
+      }
+    }
+    return (kits.ordered { $0.date > $1.date }, remarks)
+  }
+
+  /// Stops where the environment is at fault; what lies there and is no kit is only remarked upon.
+  private static func requireReadable(_ error: RecoveryKitError) throws(SalvageError) {
+    guard let fileError = error.fileError, fileError.isEnvironmental else { return }
+    switch fileError.kind {
+    case .isDirectory, .notRegularFile, .danglingLink: return
+    case .notFound, .alreadyExists, .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse,
+      .notDownloaded, .crossDevice, .tooLarge, .nameTooLong, .changed, .outOfMemory, .tooManyOpenFiles, .noLocks,
+      .cannotOpen, .verificationFailed, .journalUnreadable, .placeTaken, .encodingFailed, .other:
+      throw SalvageError(fileError)
+    }
+  }
+
+  private func paths(_ remarks: inout [String]) throws(SalvageError) -> [FilePath] {
+    switch self {
+    case .none, .kit, .any: return []
+    case .file(let path): return [path]
+    case .folders(let folders):
+      var paths: [FilePath] = []
+      for folder in folders {
+        do throws(RecoveryKitError) {
+          for kit in try folder.kits() where !paths.contains(kit.path) { paths.append(kit.path) }
+        } catch {
+          try Self.requireReadable(error)
+          remarks.append("the recovery kits in \(quoted(folder.path)) were not used: \(error.detail)")
+        }
+      }
+      return paths
+    }
+  }
+}

@@ -1,0 +1,365 @@
+internal import SQLiteFormat
+
+/// A table of the new store into which records go as the bytes that they are, without SQLite.
+///
+/// It takes rows in ascending order whose values are such as SQLite would have stored in the table; all others are for
+/// SQLite to insert. What is learnt of the rows on the way saves reading them again.
+final class DirectTable: NewTable {
+  /// What a column of the new table gets, and what is looked at.
+  struct Column {
+    /// The field of the found record that it gets; nil where the found table has no such column.
+    var field: Int?
+
+    /// The classes of values that SQLite would store in it as they are.
+    var classes: StorageClasses
+
+    var role = Role.other
+  }
+
+  /// What a column holds, as far as it is looked at.
+  enum Role {
+    case key
+    case entityNumber
+    case saveCount
+
+    /// The primary key of another record; the number counts the table's references.
+    case reference(Int)
+    case other
+  }
+
+  private var rows: DirectRows
+
+  init(_ tree: TableTree, columns: [Column], fieldCount: Int, budget: KeySet.Budget) {
+    rows = DirectRows(tree, columns: columns, fieldCount: fieldCount, budget: budget)
+  }
+
+  var count: Int64 { rows.count }
+
+  /// How many rows have which entity number.
+  var entityCounts: [Int64: Int64] { rows.entityCounts }
+
+  /// Whether some row has no proper save count.
+  var hasUnsaved: Bool { rows.hasUnsaved }
+
+  var keys: KeySet { rows.keys }
+
+  /// The primary keys that each reference leads to.
+  var references: [KeySet] { rows.references }
+
+  var last: Int64? { rows.last }
+
+  /// Makes an index of the rows that come from now on; the columns are places in the new table.
+  ///
+  /// Where the found table lacks a column the index is left to SQLite.
+  func add(_ name: String, isUnique: Bool, columns places: [Int], _ sorter: EntrySorter) {
+    rows.add(name, isUnique: isUnique, columns: places, sorter)
+  }
+
+  /// Writes the indexes; returns the names of those that were made.
+  func writeIndexes(_ tree: (String) -> IndexTree?) throws(SalvageError) -> [String] { try rows.writeIndexes(tree) }
+
+  /// Takes a row; false where it is for SQLite to insert.
+  func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    try rows.insert(bytes, from: start, length: length, rowid: rowid)
+  }
+
+  /// Whether there is a row of that rowid.
+  func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool { try rows.hasRow(rowid) }
+
+  /// Whether there is exactly that row.
+  func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    try rows.holds(bytes, from: start, length: length, rowid: rowid)
+  }
+
+  /// Writes what is left of the tree.
+  func finish() throws(SalvageError) { try rows.finish() }
+
+  /// The primary keys; nil where not all of them could be kept.
+  var takenKeys: KeyRanges? {
+    guard keys.isExact else { return nil }
+    var taken = KeyRanges()
+    keys.forEachKey { taken.append($0) }
+    return taken
+  }
+
+  /// How many rows have a rowid in a range, as far as there was memory to keep them.
+  func count(above: Int64, upTo: Int64) -> Int64 { rows.keys.count(above: above, upTo: upTo) }
+
+  /// How many rows have an entity number; to be asked while rows are taken, or after.
+  func count(ofEntity number: Int64) -> Int64 { rows.count(ofEntity: number) }
+}
+
+extension StorageClasses {
+  /// The classes of values that a column keeps as they are.
+  init(keptBy affinity: Affinity) {
+    switch affinity {
+    case .text: self = [.null, .text, .blob]
+    case .integer: self = [.null, .integer, .blob]
+    case .numeric, .real: self = [.null, .integer, .real, .blob]
+    case .blob: self = .any
+    }
+  }
+}
+
+/// The rows of a ``DirectTable``, while they are taken: what is done for each of them is all here.
+struct DirectRows {
+  private var tree: TableTree
+  private let columns: [DirectTable.Column]
+  private let roles: [DirectTable.Role]
+  private let classes: [StorageClasses]
+  private let fieldCount: Int
+  private let isIdentity: Bool
+
+  private(set) var count: Int64 = 0
+
+  /// How many rows have which entity number.
+  private(set) var entityCounts: [Int64: Int64] = [:]
+  private var recentEntity: Int64 = .min
+  private var recentCount: Int64 = 0
+
+  /// Whether some row has no proper save count.
+  private(set) var hasUnsaved: Bool
+
+  private(set) var keys: KeySet
+
+  /// The primary keys that each reference leads to.
+  private(set) var references: [KeySet]
+
+  /// An index that is made of the rows on the way.
+  private struct Index {
+    let name: String
+    let isUnique: Bool
+    var sorter: EntrySorter
+
+    /// The fields of the found record that are its keys.
+    let fields: [Int]
+  }
+
+  private var indexes: [Index] = []
+  private var isWatched: [Bool]
+  private var watchedCodes: [Int64]
+  private var watchedStarts: [Int]
+
+  /// Every later row has a larger rowid than this, or is not taken.
+  private var fence: Int64?
+
+  private var scratch: [UInt8] = []
+  private var starts: [Int] = []
+  private var codes: [Int64] = []
+
+  init(_ tree: TableTree, columns: [DirectTable.Column], fieldCount: Int, budget: KeySet.Budget) {
+    self.tree = tree
+    self.columns = columns
+    self.fieldCount = fieldCount
+    isIdentity = columns.count == fieldCount && columns.enumerated().allSatisfy { $0.element.field == $0.offset }
+    // What is looked at, by the fields of the found record.
+    var roles = [DirectTable.Role](repeating: .other, count: fieldCount)
+    var classes = [StorageClasses](repeating: .any, count: fieldCount)
+    var referenceCount = 0
+    for column in columns {
+      if let field = column.field {
+        roles[field] = column.role
+        classes[field] = column.classes
+      }
+      if case .reference(let number) = column.role { referenceCount = max(referenceCount, number + 1) }
+    }
+    self.roles = roles
+    hasUnsaved = columns.contains { column in
+      if case .saveCount = column.role { return column.field == nil }
+      return false
+    }
+    isWatched = [Bool](repeating: false, count: fieldCount)
+    watchedCodes = [Int64](repeating: 0, count: fieldCount)
+    watchedStarts = [Int](repeating: 0, count: fieldCount)
+    self.classes = classes
+    keys = KeySet(budget)
+    references = (0..<referenceCount).map { _ in KeySet(budget) }
+  }
+
+  /// Makes an index of the rows that come from now on; the columns are places in the new table.
+  ///
+  /// Where the found table lacks a column the index is left to SQLite.
+  mutating func add(_ name: String, isUnique: Bool, columns places: [Int], _ sorter: EntrySorter) {
+    let fields = places.compactMap { columns[$0].field }
+    guard fields.count == places.count else { return }
+    for field in fields { isWatched[field] = true }
+    indexes.append(Index(name: name, isUnique: isUnique, sorter: sorter, fields: fields))
+  }
+
+  /// Writes the indexes; returns the names of those that were made.
+  mutating func writeIndexes(_ tree: (String) -> IndexTree?) throws(SalvageError) -> [String] {
+    var made: [String] = []
+    for index in indexes where index.sorter.isUsable {
+      guard let tree = tree(index.name), try index.sorter.write(to: tree, isUnique: index.isUnique) else { continue }
+      made.append(index.name)
+    }
+    indexes = []
+    return made
+  }
+
+  var last: Int64? { tree.last }
+
+  /// Takes a row; false where it is for SQLite to insert.
+  @inline(__always)
+  mutating func insert(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    if let fence, rowid <= fence { return false }
+    fence = rowid
+    let end = start &+ length
+    guard end <= bytes.count else { return false }
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(length) else {
+      return false
+    }
+    let headerEnd = start &+ Int(header)
+    var body = headerEnd
+    var field = 0
+    var needsRewriting = !isIdentity
+    var entity: Int64?
+    var isUnsaved = false
+    while offset < headerEnd {
+      guard field < fieldCount, let code = Varint.read(bytes, at: &offset, before: headerEnd),
+        let width = SerialType.length(of: code), width <= end &- body,
+        classes[field].contains(StorageClasses(serialType: code))
+      else { return false }
+      if isWatched[field] {
+        watchedCodes[field] = code
+        watchedStarts[field] = body
+      }
+      switch roles[field] {
+      case .other: break
+      case .key: if code != 0 { needsRewriting = true }
+      case .entityNumber: entity = Self.integer(code, bytes, at: body, width)
+      case .saveCount: isUnsaved = code == 0 || code == 7 || code >= 10
+      case .reference(let number):
+        if code != 0, let key = Self.integer(code, bytes, at: body, width) { references[number].insert(key) }
+      }
+      body &+= width
+      field &+= 1
+    }
+    guard body == end, offset == headerEnd else { return false }
+    if field < fieldCount { needsRewriting = true }
+    if needsRewriting {
+      guard rewrite(bytes, from: start, to: end) else { return false }
+      let record = scratch
+      try tree.add(record.span, from: 0, length: record.count, rowid: rowid)
+    } else {
+      try tree.add(bytes, from: start, length: length, rowid: rowid)
+    }
+    for index in indexes.indices { try enter(index, bytes, fields: field, rowid) }
+    keys.insert(rowid)
+    note(entity)
+    if isUnsaved || field < 3 { hasUnsaved = true }
+    count &+= 1
+    return true
+  }
+
+  @inline(__always)
+  private mutating func enter(
+    _ number: Int, _ bytes: Span<UInt8>, fields: Int, _ rowid: Int64
+  ) throws(SalvageError) {
+    guard indexes[number].sorter.isUsable else { return }
+    let one = key(number, 0, bytes, fields)
+    let two = indexes[number].fields.count > 1 ? key(number, 1, bytes, fields) : nil
+    try indexes[number].sorter.add(one, two, rowid: rowid)
+  }
+
+  @inline(__always)
+  private func key(_ number: Int, _ place: Int, _ bytes: Span<UInt8>, _ fields: Int) -> UInt64? {
+    let field = indexes[number].fields[place]
+    guard field < fields else { return 0 }
+    let code = watchedCodes[field]
+    return indexes[number].sorter.key(
+      code, bytes, at: watchedStarts[field], SerialType.length(of: code) ?? 0)
+  }
+
+  @inline(__always)
+  private static func integer(_ code: Int64, _ bytes: Span<UInt8>, at offset: Int, _ width: Int) -> Int64? {
+    switch code {
+    case 8: 0
+    case 9: 1
+    case 1...6: bytes.signedInteger(at: offset, length: width)
+    default: nil
+    }
+  }
+
+  @inline(__always)
+  private mutating func note(_ entity: Int64?) {
+    // A number that is no number counts as one that no entity has.
+    let entity = entity ?? -1
+    if entity != recentEntity {
+      if recentCount > 0 { entityCounts[recentEntity, default: 0] += recentCount }
+      recentEntity = entity
+      recentCount = 0
+      // A hostile store has no more kinds of rows than the budget of a few numbers allows.
+      if entityCounts.count > 4096 { recentEntity = -1 }
+    }
+    recentCount &+= 1
+  }
+
+  /// Puts the fields of a record into the order of the new table; false where the record is not whole.
+  private mutating func rewrite(_ bytes: Span<UInt8>, from start: Int, to end: Int) -> Bool {
+    starts.removeAll(keepingCapacity: true)
+    codes.removeAll(keepingCapacity: true)
+    var offset = start
+    guard let header = Varint.read(bytes, at: &offset, before: end), header > 0, header <= Int64(end - start) else {
+      return false
+    }
+    let headerEnd = start + Int(header)
+    var body = headerEnd
+    while offset < headerEnd {
+      guard let code = Varint.read(bytes, at: &offset, before: headerEnd), let width = SerialType.length(of: code),
+        width <= end - body
+      else { return false }
+      codes.append(code)
+      starts.append(body)
+      body += width
+    }
+    scratch.removeAll(keepingCapacity: true)
+    var headerLength = 0
+    for column in columns { headerLength += Varint.length(of: code(of: column)) }
+    let own = headerLength + 1 < 128 ? 1 : headerLength + 2 < 16384 ? 2 : 3
+    RecordBytes.appendVarint(Int64(headerLength + own), &scratch)
+    for column in columns { RecordBytes.appendVarint(code(of: column), &scratch) }
+    for column in columns {
+      let code = code(of: column)
+      guard code != 0, let field = column.field, let width = SerialType.length(of: code) else { continue }
+      for index in starts[field]..<(starts[field] + width) { scratch.append(bytes[index]) }
+    }
+    return true
+  }
+
+  private func code(of column: DirectTable.Column) -> Int64 {
+    if case .key = column.role { return 0 }
+    guard let field = column.field, field < codes.count else { return 0 }
+    return codes[field]
+  }
+
+  /// Whether there is a row of that rowid.
+  mutating func hasRow(_ rowid: Int64) throws(SalvageError) -> Bool { try tree.record(rowid) != nil }
+
+  /// Whether there is exactly that row.
+  mutating func holds(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) -> Bool {
+    guard let there = try tree.record(rowid), start + length <= bytes.count else { return false }
+    guard rewrite(bytes, from: start, to: start + length) else { return false }
+    if there == scratch { return true }
+    let one = Record(payload: there[...], encoding: .utf8)
+    let other = Record(payload: scratch[...], encoding: .utf8)
+    guard let one, let other else { return false }
+    func padded(_ values: [Value]) -> [Value] {
+      values + [Value](repeating: .null, count: max(0, columns.count - values.count))
+    }
+    return padded(one.values) == padded(other.values)
+  }
+
+  /// Writes what is left of the tree.
+  mutating func finish() throws(SalvageError) {
+    if recentCount > 0 { entityCounts[recentEntity, default: 0] += recentCount }
+    recentCount = 0
+    try tree.finish()
+  }
+
+  /// How many rows have an entity number; to be asked while rows are taken, or after.
+  func count(ofEntity number: Int64) -> Int64 {
+    entityCounts[number, default: 0] + (recentEntity == number ? recentCount : 0)
+  }
+}

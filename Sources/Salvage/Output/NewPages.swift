@@ -1,0 +1,284 @@
+internal import Platform
+internal import SQLiteFormat
+internal import SystemPackage
+
+/// The pages that are added to a new database behind those SQLite made, one after the other, in long writes.
+///
+/// Pointer maps are filled as the trees grow, a few at a time in memory; their places and that of the lock bytes are left
+/// out when numbers are given.
+final class NewPages {
+  /// The page size in bytes; all of them are usable.
+  let pageSize: Int
+
+  private let path: FilePath
+  private let fileSystem: FileSystem
+  private let layout: PageLayout
+  private let file: WritableFile
+  private var reader: ReadableFile?
+
+  private var next: UInt32
+
+  /// Pages that are not written yet, the first of which has the number `runStart`.
+  private var run: [UInt8] = []
+  private var runStart: UInt32
+
+  private var maps: NewPointerMaps?
+
+  private static let runLength = 1 << 19
+
+  /// Opens a database that SQLite made and that no process uses.
+  init(_ path: FilePath, pageSize: Int, hasPointerMaps: Bool, in fileSystem: FileSystem) throws(FileError) {
+    self.path = path
+    self.fileSystem = fileSystem
+    self.pageSize = pageSize
+    layout = PageLayout(pageSize: pageSize, usableSize: pageSize)
+    let made = try fileSystem.open(path)
+    let count = UInt32(clamping: made.count / Int64(pageSize))
+    file = try fileSystem.update(path)
+    next = count + 1
+    runStart = next
+    run.reserveCapacity(Self.runLength + pageSize)
+    if hasPointerMaps { maps = NewPointerMaps(layout, pageSize: pageSize, pageCount: count) }
+  }
+
+  /// The number that a page gets which is added now.
+  var upcoming: UInt32 { usable(from: next) }
+
+  /// The number that is given after another.
+  func following(_ page: UInt32) -> UInt32 { usable(from: page + 1) }
+
+  private func usable(from number: UInt32) -> UInt32 {
+    var number = number
+    while number == layout.lockBytePage || maps != nil && layout.isPointerMap(number) { number += 1 }
+    return number
+  }
+
+  /// Adds a page; returns its number.
+  func add(_ page: [UInt8]) throws(SalvageError) -> UInt32 {
+    let number = upcoming
+    while next < number {
+      run.append(contentsOf: repeatElement(0, count: pageSize))
+      next += 1
+    }
+    run.append(contentsOf: page)
+    next = number + 1
+    if run.count >= Self.runLength { try flush() }
+    return number
+  }
+
+  /// Says what leads to a page.
+  func setPointer(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) throws(SalvageError) {
+    guard maps != nil, page < next else { return }
+    do throws(FileError) {
+      if maps?.needs(page) == true, let map = maps?.page(for: page) {
+        var bytes = [UInt8](repeating: 0, count: pageSize)
+        if maps?.isOnDisk(map) == true {
+          _ = try readable(map)?.read(at: offset(of: map), length: pageSize, into: &bytes)
+        }
+        while let old = maps?.makeRoom(before: runStart) { try file.write(old.bytes, at: offset(of: old.page)) }
+        maps?.take(map, bytes)
+      }
+    } catch {
+      throw SalvageError(error)
+    }
+    maps?.set(page, kind, parent: parent)
+  }
+
+  private func offset(of page: UInt32) -> Int64 { Int64(page - 1) * Int64(pageSize) }
+
+  private func readable(_ page: UInt32) throws(FileError) -> ReadableFile? {
+    if (reader?.count ?? 0) < offset(of: page) + Int64(pageSize) { reader = try fileSystem.open(path) }
+    return reader
+  }
+
+  /// Writes over a page that SQLite made.
+  func replace(_ page: UInt32, with bytes: [UInt8]) throws(SalvageError) {
+    do throws(FileError) {
+      try file.write(bytes, at: offset(of: page))
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  /// Reads a page that was added, or that SQLite made.
+  func read(_ page: UInt32, into buffer: inout [UInt8]) throws(SalvageError) {
+    if page >= runStart {
+      let start = Int(page - runStart) * pageSize
+      guard start + pageSize <= run.count else { return }
+      for index in 0..<pageSize { buffer[index] = run[start + index] }
+      return
+    }
+    do throws(FileError) {
+      _ = try readable(page)?.read(at: offset(of: page), length: pageSize, into: &buffer)
+    } catch {
+      throw SalvageError(error)
+    }
+  }
+
+  private func flush() throws(SalvageError) {
+    guard !run.isEmpty else { return }
+    do throws(FileError) {
+      try file.write(run, at: offset(of: runStart))
+      // The disk has less to do when all is pushed to it at the end.
+      file.beginWriting(at: offset(of: runStart), length: Int64(run.count))
+    } catch {
+      throw SalvageError(error)
+    }
+    run.removeAll(keepingCapacity: true)
+    runStart = next
+  }
+
+  /// Writes what is left, the pointer maps and the number of pages; the database is one that SQLite can open then.
+  func finish() throws(SalvageError) {
+    try flush()
+    let count = next - 1
+    while let map = maps?.removeFirst() { try replace(map.page, with: map.bytes) }
+    var bytes = [UInt8](repeating: 0, count: 4)
+    bytes.set(count, at: 0)
+    do throws(FileError) {
+      // "In-header database size" (SQLite file format, 1.3.9).
+      try file.write(bytes, at: 28)
+    } catch {
+      throw SalvageError(error)
+    }
+    reader = nil
+  }
+}
+
+extension Array where Element == UInt8 {
+  /// Copies bytes to a place where there is room for them.
+  @inline(__always)
+  mutating func copy(_ source: Span<UInt8>, from start: Int, count: Int, at offset: Int) {
+    let bytes = source.extracting(start..<(start &+ count))
+    var target = mutableSpan
+    guard offset >= 0, offset <= target.count &- count else { return }
+    for index in bytes.indices { target[offset &+ index] = bytes[index] }
+  }
+
+  mutating func set(_ value: UInt32, at offset: Int) {
+    self[offset] = UInt8(truncatingIfNeeded: value >> 24)
+    self[offset + 1] = UInt8(truncatingIfNeeded: value >> 16)
+    self[offset + 2] = UInt8(truncatingIfNeeded: value >> 8)
+    self[offset + 3] = UInt8(truncatingIfNeeded: value)
+  }
+
+  /// Writes a big-endian number of 16 bits; 65536 is written as 0.
+  mutating func set(short value: Int, at offset: Int) {
+    self[offset] = UInt8(truncatingIfNeeded: value >> 8)
+    self[offset + 1] = UInt8(truncatingIfNeeded: value)
+  }
+
+  /// Writes a varint; returns the offset behind it.
+  mutating func set(varint value: Int64, at offset: Int) -> Int {
+    let bits = UInt64(bitPattern: value)
+    if bits < 0x80 {
+      self[offset] = UInt8(truncatingIfNeeded: bits)
+      return offset + 1
+    }
+    let length = Varint.length(of: value)
+    var rest = bits
+    var index = length - 1
+    if length == 9 {
+      self[offset + 8] = UInt8(truncatingIfNeeded: rest)
+      rest >>= 8
+      index = 7
+    }
+    while index >= 0 {
+      let isLast = index == length - 1
+      self[offset + index] = UInt8(truncatingIfNeeded: rest & 0x7f) | (isLast ? 0 : 0x80)
+      rest >>= 7
+      index -= 1
+    }
+    return offset + length
+  }
+}
+
+/// The pointer maps of a new database while its pages are added: those that were used last are in memory, the others on the
+/// disk.
+struct NewPointerMaps {
+  private static let limit = 1 << 19
+
+  private let layout: PageLayout
+  private let pageSize: Int
+  private let maximumCount: Int
+
+  /// The maps in memory by their page numbers, and these in the order in which they came.
+  private var maps: [UInt32: [UInt8]] = [:]
+  private var queue: [UInt32] = []
+
+  /// The maps that have been written, by SQLite or by us.
+  private var written = PageSet()
+
+  /// The map that was used last, so that it is not looked up for each page.
+  private var recent: UInt32 = 0
+  private var bytes: [UInt8] = []
+
+  /// - Parameter pageCount: the pages that SQLite made; their maps are in the file.
+  init(_ layout: PageLayout, pageSize: Int, pageCount: UInt32) {
+    self.layout = layout
+    self.pageSize = pageSize
+    maximumCount = max(4, Self.limit / pageSize)
+    for page in stride(from: UInt32(2), through: pageCount, by: 1) where layout.isPointerMap(page) {
+      _ = written.insert(page)
+    }
+  }
+
+  /// The map that has a page's entry.
+  func page(for page: UInt32) -> UInt32? { layout.pointerMapPage(for: page) }
+
+  /// Whether the map for a page has to be taken into memory first.
+  func needs(_ page: UInt32) -> Bool {
+    guard let map = self.page(for: page) else { return false }
+    return map != recent && maps[map] == nil
+  }
+
+  /// Whether a map has been written.
+  func isOnDisk(_ map: UInt32) -> Bool { written.contains(map) }
+
+  /// The map that has been in memory longest, where there are too many; it must be written then.
+  ///
+  /// - Parameter limit: no map from this page on is given, because its place in the file will still be written over.
+  mutating func makeRoom(before limit: UInt32) -> (page: UInt32, bytes: [UInt8])? {
+    guard queue.count >= maximumCount, let place = queue.firstIndex(where: { $0 < limit }) else { return nil }
+    return remove(place)
+  }
+
+  /// Takes a map into memory.
+  mutating func take(_ map: UInt32, _ bytes: [UInt8]) {
+    maps[map] = bytes
+    queue.append(map)
+  }
+
+  /// Removes a map that must be written; nil where there is none.
+  mutating func removeFirst() -> (page: UInt32, bytes: [UInt8])? { queue.isEmpty ? nil : remove(0) }
+
+  private mutating func remove(_ place: Int) -> (page: UInt32, bytes: [UInt8]) {
+    let map = queue.remove(at: place)
+    putBack()
+    _ = written.insert(map)
+    return (map, maps.removeValue(forKey: map) ?? [UInt8](repeating: 0, count: pageSize))
+  }
+
+  private mutating func putBack() {
+    if recent != 0 { maps[recent] = bytes }
+    recent = 0
+    bytes = []
+  }
+
+  /// Says what leads to a page whose map is in memory.
+  mutating func set(_ page: UInt32, _ kind: PointerMapEntry.Kind, parent: UInt32) {
+    guard let map = self.page(for: page), page > map else { return }
+    if map != recent {
+      putBack()
+      guard let found = maps[map] else { return }
+      // There must be one copy, or setting an entry copies the whole map.
+      maps[map] = []
+      bytes = found
+      recent = map
+    }
+    let offset = 5 * Int(page - map - 1)
+    guard offset + 5 <= bytes.count else { return }
+    bytes[offset] = kind.rawValue
+    bytes.set(parent, at: offset + 1)
+  }
+}

@@ -1,0 +1,361 @@
+internal import PersistentStore
+internal import Platform
+internal import SQLiteFormat
+internal import SystemPackage
+
+/// The new store while rows are found: SQLite has made its tables, and their rows are written past SQLite where that gives
+/// what SQLite would have written.
+final class NewStore: NewTables {
+  /// What is known of the store that the rows are from, and what is made of it on the way.
+  struct Facts {
+    let store: StoreFacts
+
+    /// The indexes that are made of the rows on their way.
+    let numericIndexes: [NumericIndex]
+
+    init(_ store: StoreFacts) {
+      self.store = store
+      numericIndexes = store.layout.map { Self.numericIndexes($0) + Self.foreignIndexes(store.entries, $0) } ?? []
+    }
+
+    /// The layout of its version; nil where no model is known.
+    var layout: StoreLayout? { store.layout }
+
+    /// The entries of its own schema.
+    var entries: [SchemaEntry] { store.entries }
+  }
+
+  /// An index whose keys are numbers, so that it can be made of the rows on their way.
+  struct NumericIndex {
+    let name: String
+    let table: String
+    let statement: String
+    let isUnique: Bool
+
+    /// The places of its columns in the new table.
+    let columns: [Int]
+    let keys: EntrySorter.Keys
+
+    /// Whether it is of the app's own making, so that its statement is the store's.
+    var isForeign = false
+  }
+
+  let path: FilePath
+
+  private let facts: Facts
+  private let pages: NewPages
+  private let roots: [String: UInt32]
+
+  /// The declarations of the tables that are no layout's, by their names in lower case.
+  private let definitions: [String: TableDefinition]
+  private let budget = KeySet.Budget()
+  private let space: SortingSpace
+
+  /// The indexes that are made, and whole.
+  private(set) var madeIndexes: Set<String> = []
+
+  /// The indexes that are there and have no entries; they must go before SQLite looks at their tables.
+  var emptyIndexes: [String] {
+    facts.numericIndexes.map(\.name).filter { roots[Self.indexKey($0)] != nil && !madeIndexes.contains($0) }
+  }
+
+  /// The tables that rows are written into directly, by their names in lower case.
+  private(set) var tables: [String: DirectTable] = [:]
+
+  /// Makes the file with its empty tables: all of a Core Data store's, and those of a plain one that have no constraints.
+  init(_ path: FilePath, _ store: StoreFacts, in fileSystem: FileSystem) throws(SalvageError) {
+    self.path = path
+    let facts = Facts(store)
+    self.facts = facts
+    space = SortingSpace(path.sibling(suffix: "-sorting"), in: fileSystem)
+    let isCoreData = facts.layout != nil
+    let size = isCoreData ? 4096 : facts.store.pageSize
+    let vacuum =
+      isCoreData ? 2 : facts.store.header.map { $0.isAutoVacuum ? ($0.incrementalVacuum == 0 ? 1 : 2) : 0 } ?? 0
+    definitions = Dictionary(
+      facts.entries.compactMap { entry in entry.tableDefinition.map { (entry.name.lowercased(), $0) } }
+    ) { first, _ in first }
+    roots = try Self.makeTables(path, facts, pageSize: size, vacuum: vacuum)
+    pages = try wrapping(SalvageError.init) { () throws(FileError) in
+      try NewPages(path, pageSize: size, hasPointerMaps: vacuum > 0, in: fileSystem)
+    }
+  }
+
+  private static func makeTables(
+    _ path: FilePath, _ facts: Facts, pageSize: Int, vacuum: Int
+  ) throws(SalvageError) -> [String: UInt32] {
+    let database = try OutputDatabase(path, pageSize: pageSize, encoding: facts.store.encoding)
+    // The first statement of a schema writes the encoding into the header; there may be no table that does.
+    try database.execute("PRAGMA auto_vacuum = \(vacuum); CREATE VIEW v AS SELECT 1; DROP VIEW v; BEGIN")
+    var names: [String] = []
+    if let layout = facts.layout {
+      for table in layout.tables {
+        try database.execute(table.statement)
+        names.append(table.name)
+      }
+      for table in layout.joinTables {
+        try database.execute(table.unindexedStatement)
+        names.append(table.name)
+      }
+    }
+    var own = Set(names.map { $0.lowercased() } + StoreLayout.bookkeepingTableNames.map { $0.lowercased() })
+    if let layout = facts.layout {
+      // The model's indexes get their names, and R-tree indexes their tables, when the rows are there.
+      own.formUnion(layout.indexes.map { $0.name.lowercased() })
+      for index in layout.spatialIndexes { own.formUnion(ShadowTables.names(of: index.name, module: "rtree")) }
+    }
+    // What a virtual table is made anew by stays among the rows as found.
+    for entry in facts.entries {
+      guard let module = entry.tableDefinition?.module else { continue }
+      own.formUnion(ShadowTables.content(of: entry.name, module: module))
+    }
+    let unique = facts.tablesWithUniqueIndexes
+    for entry in facts.entries where entry.kind == .table && !own.contains(entry.name.lowercased()) {
+      guard let sql = entry.sql, let definition = entry.tableDefinition, definition.isPlain(sql),
+        isSame(definition.name, entry.name), !unique.contains(entry.name.lowercased())
+      else { continue }
+      do throws(SalvageError) {
+        // Only the first statement of the text is run.
+        _ = try database.prepare(sql).step()
+        names.append(entry.name)
+      } catch {
+        // What SQLite refuses is made in another way later on; a disk that is full is no such case.
+        guard error.fileError == nil else { throw error }
+      }
+    }
+    if facts.layout != nil {
+      for statement in StoreLayout.bookkeepingStatements { try database.execute(statement) }
+    }
+    for index in facts.numericIndexes {
+      guard index.isForeign else {
+        try database.execute(index.statement)
+        continue
+      }
+      do throws(SalvageError) {
+        // Only the first statement of the text is run.
+        _ = try database.prepare(index.statement).step()
+      } catch {
+        // What SQLite refuses is tried again when the rows are there; a disk that is full is no such case.
+        guard error.fileError == nil else { throw error }
+      }
+    }
+    try database.execute("COMMIT")
+    var roots: [String: UInt32] = [:]
+    let (tables, indexes) = (
+      try database.tableNumbers("rootpage"), try database.tableNumbers("rootpage", of: "index")
+    )
+    for name in names { roots[name.lowercased()] = tables[name].flatMap { UInt32(exactly: $0) } }
+    for index in facts.numericIndexes {
+      roots[indexKey(index.name)] = indexes[index.name].flatMap { UInt32(exactly: $0) }
+    }
+    return roots
+  }
+
+  /// The key of an index among the roots; no table has it.
+  private static func indexKey(_ name: String) -> String { "\u{0}\(name)" }
+
+  /// The table that rows of that definition go into; nil where SQLite has to insert them.
+  func table(for definition: TableDefinition) -> (any NewTable)? {
+    let name = definition.name.lowercased()
+    guard let root = roots[name], root > 1, tables[name] == nil, !definition.isWithoutRowid,
+      let columns = columns(for: definition)
+    else { return nil }
+    let table = DirectTable(
+      TableTree(pages, root: root), columns: columns, fieldCount: definition.storedColumns.count, budget: budget)
+    for index in facts.numericIndexes where isSame(index.table, definition.name) {
+      table.add(
+        index.name, isUnique: index.isUnique, columns: index.columns,
+        EntrySorter(space, keys: index.keys, width: index.columns.count))
+    }
+    tables[name] = table
+    return table
+  }
+
+  /// Writes what is left; SQLite can open the file then.
+  func finish() throws(SalvageError) {
+    for (_, table) in tables.sorted(by: { $0.key < $1.key }) { try table.finish() }
+    for (_, table) in tables.sorted(by: { $0.key < $1.key }) {
+      let made = try table.writeIndexes { name in
+        roots[Self.indexKey(name)].map { IndexTree(pages, root: $0) }
+      }
+      madeIndexes.formUnion(made)
+    }
+    space.clear()
+    try pages.finish()
+  }
+
+  // MARK: Which column goes where
+
+  private func columns(for definition: TableDefinition) -> [DirectTable.Column]? {
+    let stored = definition.storedColumns
+    guard stored.count == definition.columns.count,
+      definition.columns.allSatisfy({ $0.defaultValue == nil || $0.defaultValue == .null })
+    else { return nil }
+    var targets: [(name: String, affinity: Affinity, role: DirectTable.Role)] = []
+    if let table = facts.layout?.tables.first(where: { isSame($0.name, definition.name) }) {
+      guard let alias = definition.rowidAlias, isSame(definition.columns[alias].name, "Z_PK") else { return nil }
+      var references = 0
+      for column in table.columns {
+        var role = DirectTable.Role.other
+        switch column.role {
+        case .primaryKey: role = .key
+        case .entityNumber: role = .entityNumber
+        case .saveCount: role = .saveCount
+        case .toOne, .owner:
+          role = .reference(references)
+          references += 1
+        case .attribute, .compositeLeaf, .toOneEntity, .toOneOrder, .ownerOrder: break
+        }
+        targets.append((column.name, Affinity(declaredType: column.type.rawValue), role))
+      }
+    } else if let table = facts.layout?.joinTables.first(where: { isSame($0.name, definition.name) }) {
+      guard definition.rowidAlias == nil,
+        [table.sourceColumn, table.destinationColumn].allSatisfy({ definition.column(named: $0) != nil })
+      else { return nil }
+      targets = table.columns.enumerated().map {
+        ($0.element, .integer, $0.offset < 2 ? .reference($0.offset) : .other)
+      }
+    } else {
+      guard let made = definitions[definition.name.lowercased()],
+        made.rowidAlias.map({ made.columns[$0].name })
+          == definition.rowidAlias.map({ definition.columns[$0].name }),
+        made.columns.allSatisfy({ !$0.hasDefault && !$0.isNotNull || definition.column(named: $0.name) != nil })
+      else { return nil }
+      for (index, column) in made.columns.enumerated() {
+        targets.append((column.name, column.affinity, index == made.rowidAlias ? .key : .other))
+      }
+    }
+    var columns: [DirectTable.Column] = []
+    var used = 0
+    for target in targets {
+      var column = DirectTable.Column(classes: StorageClasses(keptBy: target.affinity), role: target.role)
+      if let place = definition.column(named: target.name) {
+        guard let field = stored.firstIndex(of: place) else { return nil }
+        column.field = field
+        let isMandatory =
+          definition.columns[place].isNotNull
+          || definitions[definition.name.lowercased()]?.columns.contains {
+            $0.isNotNull && isSame($0.name, target.name)
+          } == true
+        if isMandatory { column.classes.remove(.null) }
+        if case .key = target.role { column.classes = .any }
+        used += 1
+      }
+      columns.append(column)
+    }
+    // A column that the layout does not know must not be lost unseen.
+    return used == stored.count ? columns : nil
+  }
+}
+
+extension NewStore.Facts {
+  fileprivate static func numericIndexes(_ layout: StoreLayout) -> [NewStore.NumericIndex] {
+    var result = layout.joinTables.map { table in
+      NewStore.NumericIndex(
+        name: table.keyName, table: table.name, statement: table.keyStatement, isUnique: true, columns: [0, 1],
+        keys: .integers)
+    }
+    for index in layout.indexes where !index.isUnique && index.condition == nil && index.columns.count <= 2 {
+      guard index.columns.allSatisfy({ $0.isAscending != false }) else { continue }
+      guard let keys = keys(index.tableName, index.columns.map(\.name), layout) else { continue }
+      result.append(
+        NewStore.NumericIndex(
+          name: index.name, table: index.tableName, statement: index.statement, isUnique: false,
+          columns: keys.places, keys: keys.keys))
+    }
+    return result
+  }
+
+  /// The indexes of the app's own on the model's tables.
+  private static func foreignIndexes(_ entries: [SchemaEntry], _ layout: StoreLayout) -> [NewStore.NumericIndex] {
+    var names = Set(layout.indexes.map { $0.name.lowercased() })
+    let shapes = Set(layout.indexes.map { StoreAssembly.shape($0.tableName, $0.columns.map(\.name)) })
+    var result: [NewStore.NumericIndex] = []
+    for entry in entries where entry.kind == .index {
+      guard let sql = entry.sql, let index = IndexDefinition(sql: sql), !index.isUnique, !index.isPartial,
+        isSame(index.name, entry.name), isSame(index.tableName, entry.tableName), (1...2).contains(index.columns.count),
+        !entry.name.lowercased().hasPrefix("sqlite_"), sql.hasPrefix("CREATE INDEX "), isPlain(sql),
+        index.columns.allSatisfy({ !$0.isDescending })
+      else { continue }
+      let columns = index.columns.compactMap(\.name)
+      guard columns.count == index.columns.count, !shapes.contains(StoreAssembly.shape(index.tableName, columns)),
+        let keys = keys(index.tableName, columns, layout), names.insert(entry.name.lowercased()).inserted
+      else { continue }
+      result.append(
+        NewStore.NumericIndex(
+          name: entry.name, table: index.tableName, statement: sql, isUnique: false, columns: keys.places,
+          keys: keys.keys, isForeign: true))
+    }
+    return result
+  }
+
+  /// Whether a statement has nothing but words, commas and parentheses, so that SQLite cannot read it otherwise than we do.
+  private static func isPlain(_ sql: String) -> Bool {
+    sql.utf8.allSatisfy { byte in
+      let letter = byte | 0x20
+      return letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z") || byte >= 0x30 && byte <= 0x39
+        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: ",")
+        || byte == UInt8(ascii: "(") || byte == UInt8(ascii: ")")
+    }
+  }
+
+  /// Where columns are in a table of the layout, and what numbers they hold; nil where they may hold anything else.
+  private static func keys(
+    _ tableName: String, _ columns: [String], _ layout: StoreLayout
+  ) -> (places: [Int], keys: EntrySorter.Keys)? {
+    var places: [Int] = []
+    var types: Set<ColumnType> = []
+    if let table = layout.table(named: tableName) {
+      for column in columns {
+        // The primary key is not among the values of a record.
+        guard let place = table.columns.firstIndex(where: { isSame($0.name, column) }), place > 0,
+          table.columns[place].role != .primaryKey
+        else { return nil }
+        places.append(place)
+        types.insert(table.columns[place].type)
+      }
+    } else if let table = layout.joinTable(named: tableName) {
+      places = columns.compactMap { column in table.columns.firstIndex { isSame($0, column) } }
+      types = [.integer]
+    }
+    guard places.count == columns.count, !places.isEmpty, !places.contains(0) || types == [.integer],
+      types.isSubset(of: [.integer, .float, .timestamp]), types.count == 1
+    else { return nil }
+    return (places, types == [.integer] ? .integers : .numbers)
+  }
+
+  /// The tables that have a unique index of its own statement, in lower case; their rows may contradict each other then.
+  fileprivate var tablesWithUniqueIndexes: Set<String> {
+    Set(
+      entries.filter { $0.kind == .index && ($0.sql?.uppercased().contains("UNIQUE") ?? true) }
+        .map { $0.tableName.lowercased() })
+  }
+}
+
+extension TableDefinition {
+  /// Whether a table accepts every row: no check, no constraint that allows values once, nothing computed or counted.
+  fileprivate func isPlain(_ sql: String) -> Bool {
+    let text = sql.uppercased()
+    return !isVirtual && !isWithoutRowid && !isStrict && uniqueConstraints.isEmpty
+      && (primaryKey.isEmpty || rowidAlias != nil) && columns.allSatisfy { $0.generation == nil && !$0.isUnique }
+      && !["CHECK", "AUTOINCREMENT", "CONFLICT", "GENERATED"].contains(where: text.contains)
+      && !name.lowercased().hasPrefix("sqlite_")
+  }
+}
+
+extension JoinTableLayout {
+  /// The name that the index of the key has until the schema is written as Core Data writes it.
+  var keyName: String { "lazaret_key_of_\(name)" }
+
+  /// The statement that creates the index of the key.
+  var keyStatement: String {
+    let columns = [sourceColumn, destinationColumn].map(SQLText.identifier).joined(separator: ", ")
+    return "CREATE UNIQUE INDEX \(SQLText.quotedIdentifier(keyName)) ON \(SQLText.identifier(name)) (\(columns))"
+  }
+
+  /// The statement that creates the table without its key, which is made an index of when the rows are there.
+  var unindexedStatement: String {
+    let list = columns.map { "\(SQLText.identifier($0)) INTEGER" }.joined(separator: ", ")
+    return "CREATE TABLE \(SQLText.identifier(name)) ( \(list) )"
+  }
+}

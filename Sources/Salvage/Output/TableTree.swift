@@ -1,0 +1,321 @@
+internal import SQLiteFormat
+
+/// The b-tree of a table, built from its rows in ascending order: full leaves first, then the pages above them.
+///
+/// Memory is two or three bytes for each leaf.
+struct TableTree {
+  private let pages: NewPages
+  private let root: UInt32
+  private let geometry: PayloadGeometry
+  private let pageSize: Int
+
+  private var leaf: [UInt8]
+  private var cellCount = 0
+  private var contentStart: Int
+  private var firstKey: Int64 = 0
+
+  /// The first overflow pages of the leaf's rows, whose pointers are set when the leaf has its number.
+  private var chains: [UInt32] = []
+
+  /// The leaves that are written: their numbers and the largest rowid of each.
+  private var leaves = AscendingNumbers()
+  private var lastKeys = AscendingNumbers()
+
+  /// The largest rowid so far; nil where there is no row.
+  private(set) var last: Int64?
+
+  private var chunk: [UInt8]
+  private var lookup: [UInt8] = []
+
+  /// A tree whose root is an empty page that SQLite made.
+  init(_ pages: NewPages, root: UInt32) {
+    self.pages = pages
+    self.root = root
+    pageSize = pages.pageSize
+    geometry = PayloadGeometry(usableSize: pageSize)
+    leaf = [UInt8](repeating: 0, count: pageSize)
+    chunk = leaf
+    contentStart = pageSize
+  }
+
+  /// Adds a row; its rowid is larger than every one before.
+  @inline(__always)
+  mutating func add(_ bytes: Span<UInt8>, from start: Int, length: Int, rowid: Int64) throws(SalvageError) {
+    let local = geometry.localLength(of: length, onTableLeaf: true)
+    let head = Varint.length(of: Int64(length)) &+ Varint.length(of: rowid)
+    let size = max(4, head &+ local &+ (local < length ? 4 : 0))
+    if 8 &+ 2 &* (cellCount &+ 1) &+ size > contentStart { try endLeaf() }
+    var overflow: UInt32 = 0
+    if local < length { overflow = try addChain(bytes, from: start &+ local, to: start &+ length) }
+    contentStart &-= size
+    var offset = leaf.set(varint: Int64(length), at: contentStart)
+    offset = leaf.set(varint: rowid, at: offset)
+    leaf.copy(bytes, from: start, count: local, at: offset)
+    if local < length { leaf.set(overflow, at: offset &+ local) }
+    leaf.set(short: contentStart, at: 8 &+ 2 &* cellCount)
+    if cellCount == 0 { firstKey = rowid }
+    cellCount &+= 1
+    last = rowid
+  }
+
+  /// Writes the rest of a long row; returns the number of its first page.
+  private mutating func addChain(_ bytes: Span<UInt8>, from start: Int, to end: Int) throws(SalvageError) -> UInt32 {
+    let first = pages.upcoming
+    var page = first
+    var before: UInt32 = 0
+    var offset = start
+    while offset < end {
+      let count = min(pageSize &- 4, end &- offset)
+      let next = offset &+ count < end ? pages.following(page) : 0
+      chunk.set(next, at: 0)
+      chunk.copy(bytes, from: offset, count: count, at: 4)
+      for index in (4 &+ count)..<max(4 &+ count, pageSize) { chunk[index] = 0 }
+      _ = try pages.add(chunk)
+      if page != first { try pages.setPointer(page, .overflowNext, parent: before) }
+      before = page
+      page = next
+      offset &+= count
+    }
+    chains.append(first)
+    return first
+  }
+
+  private mutating func sealLeaf() {
+    leaf[0] = PageKind.tableLeaf.rawValue
+    leaf.set(short: 0, at: 1)
+    leaf.set(short: cellCount, at: 3)
+    leaf.set(short: contentStart, at: 5)
+    leaf[7] = 0
+    // What the page held before is not carried along.
+    for index in (8 + 2 * cellCount)..<max(8 + 2 * cellCount, contentStart) { leaf[index] = 0 }
+  }
+
+  private mutating func endLeaf() throws(SalvageError) {
+    sealLeaf()
+    let number = try pages.add(leaf)
+    for page in chains { try pages.setPointer(page, .overflowFirst, parent: number) }
+    chains.removeAll(keepingCapacity: true)
+    leaves.append(Int64(number))
+    lastKeys.append(last ?? 0)
+    cellCount = 0
+    contentStart = pageSize
+  }
+
+  // MARK: The pages above
+
+  /// Writes what is left, and the pages above the leaves; the tree is whole then, and takes no more rows.
+  mutating func finish() throws(SalvageError) {
+    guard last != nil else { return }
+    if leaves.count == 0 {
+      sealLeaf()
+      for page in chains { try pages.setPointer(page, .overflowFirst, parent: root) }
+      try pages.replace(root, with: leaf)
+      return
+    }
+    if cellCount > 0 { try endLeaf() }
+    var numbers = leaves.makeIterator()
+    var keys = lastKeys.makeIterator()
+    var level = try addLevel {
+      guard let number = numbers.next(), let key = keys.next() else { return nil }
+      return Child(number: UInt32(truncatingIfNeeded: number), key: key)
+    }
+    while !level.isEmpty {
+      var children = level.makeIterator()
+      level = try addLevel { children.next() }
+    }
+  }
+
+  /// A page below another one, and its largest rowid.
+  private struct Child {
+    var number: UInt32
+    var key: Int64
+  }
+
+  /// Divides children among pages and writes these; no page has fewer than two children.
+  ///
+  /// - Returns: the pages, to be the children of the next level; none where one sufficed, which is the root then.
+  private func addLevel(_ next: () -> Child?) throws(SalvageError) -> [Child] {
+    var written: [Child] = []
+    // A page is not written before it is known that it need not give a child to the one behind it.
+    var before: [Child] = []
+    var current: [Child] = []
+    var used = 12
+    while let child = next() {
+      // The last child of a page has no cell.
+      if let last = current.last {
+        let size = 6 + Varint.length(of: last.key)
+        if used + size > pageSize {
+          if !before.isEmpty { written.append(try addInterior(before)) }
+          before = current
+          current.removeAll(keepingCapacity: true)
+          used = 12
+        } else {
+          used += size
+        }
+      }
+      current.append(child)
+    }
+    if before.isEmpty {
+      try pages.replace(root, with: interior(current))
+      for child in current { try pages.setPointer(child.number, .child, parent: root) }
+      return []
+    }
+    if current.count == 1, let last = before.popLast() { current.insert(last, at: 0) }
+    written.append(try addInterior(before))
+    written.append(try addInterior(current))
+    return written
+  }
+
+  private func addInterior(_ children: [Child]) throws(SalvageError) -> Child {
+    let number = try pages.add(interior(children))
+    for child in children { try pages.setPointer(child.number, .child, parent: number) }
+    return Child(number: number, key: children.last?.key ?? 0)
+  }
+
+  private func interior(_ children: [Child]) -> [UInt8] {
+    var page = [UInt8](repeating: 0, count: pageSize)
+    var content = pageSize
+    var count = 0
+    for child in children.dropLast() {
+      content -= 4 + Varint.length(of: child.key)
+      page.set(child.number, at: content)
+      _ = page.set(varint: child.key, at: content + 4)
+      page.set(short: content, at: 12 + 2 * count)
+      count += 1
+    }
+    page[0] = PageKind.tableInterior.rawValue
+    page.set(short: count, at: 3)
+    page.set(short: content, at: 5)
+    page.set(children.last?.number ?? 0, at: 8)
+    return page
+  }
+
+  // MARK: Looking rows up
+
+  /// The record of a row; nil where there is none with that rowid.
+  mutating func record(_ rowid: Int64) throws(SalvageError) -> [UInt8]? {
+    guard let last, rowid <= last else { return nil }
+    if cellCount > 0, rowid >= firstKey { return try record(rowid, leaf, count: cellCount) }
+    let place = lastKeys.place(notBelow: rowid)
+    guard place < leaves.count else { return nil }
+    if lookup.isEmpty { lookup = [UInt8](repeating: 0, count: pageSize) }
+    try pages.read(UInt32(truncatingIfNeeded: leaves[place]), into: &lookup)
+    return try record(rowid, lookup, count: lookup.span.uint16(at: 3) ?? 0)
+  }
+
+  private func record(_ rowid: Int64, _ page: [UInt8], count: Int) throws(SalvageError) -> [UInt8]? {
+    let bytes = page.span
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      guard var offset = bytes.uint16(at: 8 + 2 * middle),
+        let length = Varint.read(bytes, at: &offset, before: pageSize),
+        let key = Varint.read(bytes, at: &offset, before: pageSize)
+      else { return nil }
+      if key < rowid {
+        low = middle + 1
+      } else if key > rowid {
+        high = middle
+      } else {
+        let local = geometry.localLength(of: Int(length), onTableLeaf: true)
+        var record = Array(page[offset..<(offset + local)])
+        var next = local < Int(length) ? bytes.uint32(at: offset + local) ?? 0 : 0
+        var part = [UInt8](repeating: 0, count: pageSize)
+        while next != 0, record.count < Int(length) {
+          try pages.read(next, into: &part)
+          record += part[4..<min(pageSize, 4 + Int(length) - record.count)]
+          next = part.span.uint32(at: 0) ?? 0
+        }
+        return record
+      }
+    }
+    return nil
+  }
+}
+
+/// A list of numbers that never become smaller, in one or two bytes each where they lie close together.
+package struct AscendingNumbers {
+  private static let countPerMark = 64
+
+  /// How far each number is from the one before, as varints.
+  private var bytes: [UInt8] = []
+
+  /// Every sixty-fourth number, and where the distance of the next one begins.
+  private var marks: [(number: Int64, offset: Int)] = []
+
+  /// How many there are.
+  package private(set) var count = 0
+  private var last: Int64 = 0
+
+  /// No numbers.
+  package init() {}
+
+  /// Adds a number that is not smaller than the last one.
+  package mutating func append(_ number: Int64) {
+    if count % Self.countPerMark == 0 {
+      marks.append((number, bytes.count))
+    } else {
+      // A distance that no signed number can hold is right again when it is added.
+      let distance = number &- last
+      let start = bytes.count
+      bytes.append(contentsOf: repeatElement(0, count: Varint.length(of: distance)))
+      _ = bytes.set(varint: distance, at: start)
+    }
+    last = number
+    count += 1
+  }
+
+  /// The number at a place.
+  package subscript(place: Int) -> Int64 {
+    let mark = marks[place / Self.countPerMark]
+    var (number, offset) = mark
+    for _ in 0..<(place % Self.countPerMark) { number &+= step(&offset) }
+    return number
+  }
+
+  private func step(_ offset: inout Int) -> Int64 { Varint.read(bytes.span, at: &offset, before: bytes.count) ?? 0 }
+
+  /// The place of the first number that is not below another; the count where all are.
+  package func place(notBelow limit: Int64) -> Int {
+    var low = 0
+    var high = marks.count
+    while low < high {
+      let middle = (low + high) / 2
+      if marks[middle].number < limit { low = middle + 1 } else { high = middle }
+    }
+    guard low > 0 else { return 0 }
+    let first = (low - 1) * Self.countPerMark
+    var (number, offset) = marks[low - 1]
+    for place in first..<min(count, first + Self.countPerMark) {
+      if place > first { number &+= step(&offset) }
+      if number >= limit { return place }
+    }
+    return min(count, first + Self.countPerMark)
+  }
+
+  /// The numbers in their order.
+  package func makeIterator() -> Iterator { Iterator(numbers: self) }
+
+  /// Goes through the numbers once.
+  package struct Iterator: IteratorProtocol {
+    fileprivate let numbers: AscendingNumbers
+    private var place = 0
+    private var offset = 0
+    private var number: Int64 = 0
+
+    fileprivate init(numbers: AscendingNumbers) { self.numbers = numbers }
+
+    /// The next number; nil at the end.
+    package mutating func next() -> Int64? {
+      guard place < numbers.count else { return nil }
+      if place % AscendingNumbers.countPerMark == 0 {
+        number = numbers.marks[place / AscendingNumbers.countPerMark].number
+      } else {
+        number &+= numbers.step(&offset)
+      }
+      place += 1
+      return number
+    }
+  }
+}

@@ -1,0 +1,464 @@
+import Platform
+internal import SQLiteFormat
+
+/// Reads the cells of one page of a known table or index; the storage is used again for the next page.
+struct LeafScan {
+  /// The cells that can be believed, in the order of the cell pointer array; carved ones come last.
+  private(set) var cells: [LeafCell] = []
+
+  /// How many pointers led to nothing that is a cell of the table.
+  private(set) var badPointers = 0
+
+  /// How many of these led to a record, but to none that fits the table.
+  private(set) var unfitting = 0
+
+  /// The cells of these that are kept for `lazaret_lost_and_found`: records that cannot be rows of the table.
+  private(set) var misfits: [Misfit] = []
+
+  /// How many of the cells hold mostly values that their columns are not declared for.
+  private(set) var mostlyStrange = 0
+
+  /// Whether there are rows with values that their columns are not declared for, and every byte of the page belongs to
+  /// one cell or is free, so that nothing speaks against them but those values.
+  private(set) var isWholeWithStrangers = false
+
+  /// Where pointers lead to nothing that is a cell.
+  private var badOffsets: [Int] = []
+
+  /// Whether any record on the page that is kept does not fit the table.
+  private var hasStrangers = false
+
+  /// A cell with a record that cannot be a row of the table that leads to it.
+  struct Misfit {
+    var cell: LeafCell
+
+    /// The fields of its record.
+    var fields: Int
+  }
+
+  /// What becomes of well-formed records that do not fit the table.
+  enum Admission {
+    /// They are no rows of it, and are left out.
+    case none
+
+    /// They are no rows of it, and are kept as misfits.
+    case misfits
+
+    /// They are rows of it where most of their values are of the kinds of the columns.
+    case mostlyUsual
+
+    /// They are rows of it unless they cannot be: more fields than columns, or nothing of them is as it should be.
+    case all
+  }
+
+  /// How many cells were found without their pointers.
+  private(set) var carved = 0
+
+  /// Whether the header tells another number of cells than its pointers and the bytes of the page, or cannot be used, and
+  /// these were believed: the cells are all that the page has.
+  private(set) var isMended = false
+
+  /// Whether bytes of the page belong to no cell and are not free either, by its header: a cell may be missing.
+  private(set) var hasUnclaimedBytes = false
+
+  /// How many cells lie in a lost sector.
+  private(set) var tornCells = 0
+
+  /// The lost sectors of the page.
+  private(set) var torn: [Range<Int>] = []
+
+  /// Whether anything about the page is not as it should be.
+  var isDamaged: Bool {
+    badPointers > 0 || carved > 0 || !torn.isEmpty || !isHeaderSound || isMended || hasUnclaimedBytes
+  }
+
+  /// Whether rowids break the ascending order.
+  private(set) var isOutOfOrder = false
+
+  /// Whether the page's header could be used.
+  private(set) var isHeaderSound = true
+
+  /// Reads a page.
+  ///
+  /// - Parameters:
+  ///   - start: where the page's header is: 100 on page 1, else 0.
+  ///   - kind: what kind of page it should be.
+  ///   - shape: what its records look like.
+  ///   - keys: the rowids that it can hold.
+  ///   - carves: whether cells are looked for where the pointers are lost.
+  ///   - admission: what becomes of well-formed records that do not fit the shape.
+  ///   - hole: the bytes that are not there.
+  ///   - uncertain: the bytes of which nothing tells whether they are right.
+  mutating func read(
+    _ bytes: Span<UInt8>, start: Int, kind: PageKind, shape: RecordShape, geometry: PayloadGeometry,
+    keys: ClosedRange<Int64> = Int64.min...Int64.max, carves: Bool = true,
+    admission: Admission = .none,
+    encoding: TextEncoding = .utf8, hole: Range<Int>? = nil,
+    uncertain: Range<Int>? = nil
+  ) {
+    cells.removeAll(keepingCapacity: true)
+    badPointers = 0
+    unfitting = 0
+    misfits.removeAll(keepingCapacity: true)
+    mostlyStrange = 0
+    hasStrangers = false
+    badOffsets.removeAll(keepingCapacity: true)
+    isWholeWithStrangers = false
+    carved = 0
+    isMended = false
+    hasUnclaimedBytes = false
+    tornCells = 0
+    torn = []
+    isOutOfOrder = false
+    isHeaderSound =
+      bytes[start] == kind.rawValue && PageSurvey.isPossible(bytes, kind, start, geometry.usableSize)
+    var contentStart = start + 8
+    if isHeaderSound {
+      let count = bytes.uint16(at: start + 3) ?? 0
+      let pointers = start + kind.headerLength
+      let content = bytes.uint16(at: start + 5) ?? 0
+      contentStart = max(pointers + 2 * count, content == 0 ? 65536 : content)
+      let used = readPointers(bytes, pointers, count, kind, shape, geometry, admission)
+      isHeaderSound = !kind.isLeaf || (badPointers - unfitting) * 4 <= count * 3
+      if isHeaderSound, kind.isLeaf {
+        settleCount(bytes, start, kind, shape, geometry, used: used, pointersEnd: pointers + 2 * count)
+      }
+      if hasStrangers { settleStrangers(bytes, start, pointers + 2 * count, geometry) }
+    }
+    if !isHeaderSound, kind.isLeaf {
+      contentStart = start + 8
+      mend(bytes, start, kind, shape, geometry, keys)
+    }
+    // Nearly every sector has a byte that is not zero among its first ones, so this is quick.
+    if contentStart < geometry.usableSize {
+      torn = TornSectors.ranges(bytes, content: contentStart..<geometry.usableSize)
+    }
+    if let hole { torn.append(hole) }
+    if !torn.isEmpty { removeTorn() }
+    markBesideDamage()
+    if let uncertain {
+      for index in cells.indices where uncertain.overlaps(cells[index].offset..<cells[index].end) {
+        cells[index].isBesideDamage = true
+      }
+    }
+    if kind == .tableLeaf { checkOrder() }
+    if carves, isDamaged {
+      let lowest = isHeaderSound ? contentStart : start + 8
+      let isPossible = PageSurvey.isPossible(bytes, kind, start, geometry.usableSize)
+      let blocks = isPossible ? Self.freeBlocks(bytes, start, start + kind.headerLength, geometry) ?? [] : []
+      carve(bytes, from: lowest, besides: blocks, kind, shape, geometry, keys, encoding)
+    }
+  }
+
+  /// Reads the cells that the pointers lead to, and gives the number of their bytes.
+  private mutating func readPointers(
+    _ bytes: Span<UInt8>, _ pointers: Int, _ count: Int, _ kind: PageKind, _ shape: RecordShape,
+    _ geometry: PayloadGeometry, _ admission: Admission
+  ) -> Int {
+    // No byte of a sound page belongs to two cells; without this bound a small page could give gigabytes.
+    var room = geometry.usableSize
+    for index in 0..<count {
+      guard let offset = bytes.uint16(at: pointers &+ 2 &* index), offset >= pointers &+ 2 &* count,
+        var cell = LeafCell(bytes, kind: kind, at: offset, index: index, geometry: geometry),
+        room >= cell.end &- cell.offset
+      else {
+        badPointers &+= 1
+        badOffsets.append(bytes.uint16(at: pointers &+ 2 &* index) ?? 0)
+        continue
+      }
+      if shape.fit(bytes, at: cell.payload, before: cell.payload &+ cell.local, length: cell.length) == nil {
+        switch judge(&cell, bytes, shape, admission) {
+        case .row: break
+        case .record:
+          room &-= cell.end &- cell.offset
+          continue
+        case .nothing:
+          badOffsets.append(offset)
+          continue
+        }
+      }
+      room &-= cell.end &- cell.offset
+      cells.append(cell)
+    }
+    return geometry.usableSize &- room
+  }
+
+  /// Holds the number of cells against the bytes of the page, each of which belongs to one cell or is free.
+  private mutating func settleCount(
+    _ bytes: Span<UInt8>, _ start: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
+    used: Int, pointersEnd: Int
+  ) {
+    let free = Self.freeBytes(bytes, start, pointersEnd, geometry)
+    guard free >= 0 else { return }
+    let unclaimed = geometry.usableSize &- used &- free
+    if unclaimed == 0, badPointers == 0 { return }
+    if unclaimed != 0 || badPointers > unfitting {
+      mend(bytes, start, kind, shape, geometry, Int64.min...Int64.max)
+    }
+    hasUnclaimedBytes = !isMended && unclaimed > 0 && badPointers == 0
+  }
+
+  /// Reads a page by its pointers, whatever number of cells the header tells.
+  ///
+  /// They are believed where they lead to as many cells as the header tells and the rest of it is wrong, or to cells with
+  /// which every byte of the page is accounted for. Behind the last pointer there may be some of deleted rows.
+  private mutating func mend(
+    _ bytes: Span<UInt8>, _ start: Int, _ kind: PageKind, _ shape: RecordShape, _ geometry: PayloadGeometry,
+    _ keys: ClosedRange<Int64>
+  ) {
+    let pointers = start + kind.headerLength
+    let stated = bytes.uint16(at: start + 3) ?? 0
+    var found: [LeafCell] = []
+    var used = 0
+    var whole: Int?
+    let free = Self.freeBytes(bytes, start, pointers, geometry)
+    if isHeaderSound, free == geometry.usableSize { whole = 0 }
+    var offsets: Set<Int> = []
+    while let offset = bytes.uint16(at: pointers + 2 * found.count), offset >= pointers + 2 * (found.count + 1),
+      let cell = LeafCell(bytes, kind: kind, at: offset, index: found.count, geometry: geometry),
+      cell.end - cell.offset <= geometry.usableSize - used, offsets.insert(offset).inserted,
+      shape.fit(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length) != nil,
+      kind != .tableLeaf || keys.contains(cell.rowid) && cell.rowid > found.last?.rowid ?? Int64.min
+    {
+      found.append(cell)
+      used += cell.end - cell.offset
+      if used + free == geometry.usableSize { whole = found.count }
+      if !isHeaderSound, found.count == stated {
+        // The number is right, and something else of the header is wrong.
+        whole = stated
+        break
+      }
+    }
+    guard let whole else { return }
+    found.removeLast(found.count - whole)
+    let ordered = found.ordered { $0.offset < $1.offset }
+    guard ordered.first.map({ $0.offset >= pointers + 2 * whole }) ?? true,
+      zip(ordered, ordered.dropFirst()).allSatisfy({ $0.end <= $1.offset })
+    else { return }
+    // A cell of its own bytes stays, whatever the numbers add up to.
+    for cell in cells where cell.index >= whole {
+      var low = 0
+      var high = ordered.count
+      while low < high {
+        let middle = (low + high) / 2
+        if ordered[middle].end <= cell.offset { low = middle + 1 } else { high = middle }
+      }
+      guard low < ordered.count, ordered[low].offset < cell.end else { return }
+    }
+    cells = found
+    badPointers = 0
+    unfitting = 0
+    misfits.removeAll(keepingCapacity: true)
+    mostlyStrange = 0
+    hasStrangers = false
+    isMended = true
+  }
+
+  /// What a cell is that does not fit the table.
+  private enum Judgement {
+    /// A row of it all the same.
+    case row
+
+    /// A record, but no row of it.
+    case record
+
+    case nothing
+  }
+
+  private mutating func judge(
+    _ cell: inout LeafCell, _ bytes: Span<UInt8>, _ shape: RecordShape, _ admission: Admission
+  ) -> Judgement {
+    if shape.fitsButForEntity(bytes, cell) {
+      cell.isOfUnknownEntity = true
+      return .row
+    }
+    if admission == .all || admission == .mostlyUsual, shape.hasLongHeader(bytes, cell) { return .row }
+    guard let strangeness = shape.strangeness(bytes, cell) else {
+      badPointers &+= 1
+      return .nothing
+    }
+    let isRow =
+      switch admission {
+      case .none, .misfits: false
+      case .mostlyUsual: !strangeness.isTooLong && !strangeness.isMostlyStrange
+      case .all: !strangeness.isTooLong && !(strangeness.isOfUnknownEntity && strangeness.isMostlyStrange)
+      }
+    guard isRow else {
+      badPointers &+= 1
+      unfitting &+= 1
+      if admission != .none {
+        hasStrangers = true
+        misfits.append(Misfit(cell: cell, fields: strangeness.fields))
+      }
+      return .record
+    }
+    hasStrangers = true
+    if strangeness.isMostlyStrange { mostlyStrange &+= 1 }
+    cell.isUnusual = true
+    cell.isOfUnknownEntity = strangeness.isOfUnknownEntity
+    cell.hasReservedTypes = strangeness.hasReservedTypes
+    return .row
+  }
+
+  /// Takes those strangers out that share bytes with another cell, as a wrong pointer gives them, and finds out whether all
+  /// bytes of the page are accounted for.
+  private mutating func settleStrangers(
+    _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
+  ) {
+    var taken: [(range: Range<Int>, index: Int, isStranger: Bool)] = cells.map { cell in
+      (cell.offset..<cell.end, cell.index, cell.isUnusual)
+    }
+    taken += misfits.map { ($0.cell.offset..<$0.cell.end, $0.cell.index, true) }
+    taken.sort { $0.range.lowerBound < $1.range.lowerBound }
+    var overlapping: Set<Int> = []
+    // Of all cells before, the one that reaches farthest is the one that the next can share bytes with.
+    var farthest = 0
+    for place in taken.indices.dropFirst() {
+      if taken[place].range.lowerBound < taken[farthest].range.upperBound {
+        for one in [place, farthest] where taken[one].isStranger { overlapping.insert(taken[one].index) }
+      }
+      if taken[place].range.upperBound > taken[farthest].range.upperBound { farthest = place }
+    }
+    if !overlapping.isEmpty {
+      let before = cells.count
+      cells.removeAll { $0.isUnusual && overlapping.contains($0.index) }
+      badPointers += before - cells.count
+      let kept = misfits.count
+      misfits.removeAll { overlapping.contains($0.cell.index) }
+      unfitting -= kept - misfits.count
+    }
+    guard badPointers == 0, overlapping.isEmpty else { return }
+    let used = taken.reduce(0) { $0 + $1.range.count }
+    isWholeWithStrangers = used + Self.freeBytes(bytes, start, pointersEnd, geometry) == geometry.usableSize
+  }
+
+  /// How many bytes of a page belong to no cell, by its header and its free blocks: those up to the cell content area too.
+  static func freeBytes(
+    _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
+  ) -> Int {
+    let content = bytes.uint16(at: start &+ 5) ?? 0
+    guard let blocks = freeBlocks(bytes, start, pointersEnd, geometry) else { return -1 }
+    return (content == 0 ? 65536 : content) &+ Int(bytes[start &+ 7]) &+ blocks.reduce(0) { $0 &+ $1.count }
+  }
+
+  /// The free blocks of a page in their order; nil where their list is not one.
+  private static func freeBlocks(
+    _ bytes: Span<UInt8>, _ start: Int, _ pointersEnd: Int, _ geometry: PayloadGeometry
+  ) -> [Range<Int>]? {
+    var blocks: [Range<Int>] = []
+    var block = bytes.uint16(at: start &+ 1) ?? 0
+    var lowest = pointersEnd
+    while block != 0 {
+      guard block >= lowest, block <= geometry.usableSize &- 4, let next = bytes.uint16(at: block),
+        let length = bytes.uint16(at: block &+ 2), length >= 4
+      else { return nil }
+      lowest = block &+ length
+      blocks.append(block..<lowest)
+      block = next
+    }
+    return blocks
+  }
+
+  private mutating func removeTorn() {
+    let before = cells.count
+    cells.removeAll { cell in torn.contains { $0.overlaps(cell.offset..<cell.end) } }
+    tornCells = before - cells.count
+    misfits.removeAll { misfit in torn.contains { $0.overlaps(misfit.cell.offset..<misfit.cell.end) } }
+  }
+
+  /// Marks the cells behind which another one should begin, by the pointers, and none does.
+  private mutating func markBesideDamage() {
+    guard !badOffsets.isEmpty, !isMended else { return }
+    let bad = badOffsets.sorted()
+    for index in cells.indices {
+      var low = 0
+      var high = bad.count
+      while low < high {
+        let middle = (low + high) / 2
+        if bad[middle] < cells[index].end { low = middle + 1 } else { high = middle }
+      }
+      // Up to three bytes between cells belong to none.
+      if low < bad.count, bad[low] - cells[index].end <= 3 { cells[index].isBesideDamage = true }
+    }
+  }
+
+  /// Marks the cells whose rowids break the ascending order: all but the longest run that ascends.
+  private mutating func checkOrder() {
+    var isAscending = true
+    var previous = Int64.min
+    for index in cells.indices {
+      if cells[index].rowid <= previous, index > 0 { isAscending = false }
+      previous = cells[index].rowid
+    }
+    guard !isAscending else { return }
+    isOutOfOrder = true
+    let kept = Self.longestAscent(cells.map(\.rowid))
+    for index in cells.indices where !kept.contains(index) { cells[index].isOutOfOrder = true }
+  }
+
+  private static func longestAscent(_ keys: [Int64]) -> Set<Int> {
+    var tails: [Int] = []
+    var previous = [Int](repeating: -1, count: keys.count)
+    for (index, key) in keys.enumerated() {
+      var low = 0
+      var high = tails.count
+      while low < high {
+        let middle = (low + high) / 2
+        if keys[tails[middle]] < key { low = middle + 1 } else { high = middle }
+      }
+      previous[index] = low > 0 ? tails[low - 1] : -1
+      if low == tails.count { tails.append(index) } else { tails[low] = index }
+    }
+    var kept: Set<Int> = []
+    var index = tails.last ?? -1
+    while index >= 0 {
+      kept.insert(index)
+      index = previous[index]
+    }
+    return kept
+  }
+}
+
+extension LeafScan {
+  /// Looks for cells in the parts of the content area that no known cell and no free block covers.
+  private mutating func carve(
+    _ bytes: Span<UInt8>, from lowest: Int, besides blocks: [Range<Int>], _ kind: PageKind, _ shape: RecordShape,
+    _ geometry: PayloadGeometry,
+    _ keys: ClosedRange<Int64>, _ encoding: TextEncoding
+  ) {
+    guard !isMended else { return }
+    // With all pointers at hand only those that led nowhere can have more cells; the rest of the page is free space.
+    guard !isHeaderSound || badPointers > misfits.count else { return }
+    let covered = (cells.map { $0.offset..<$0.end } + misfits.map { $0.cell.offset..<$0.cell.end } + blocks)
+      .sorted { $0.lowerBound < $1.lowerBound }
+    var found = Carving.cells(
+      bytes, in: lowest..<geometry.usableSize, kind: kind, shape: shape, geometry: geometry, covered: covered,
+      encoding: encoding)
+    let known = Set(cells.map(\.rowid))
+    found.removeAll { cell in
+      torn.contains { $0.overlaps(cell.offset..<cell.end) }
+        || kind == .tableLeaf && (known.contains(cell.rowid) || !keys.contains(cell.rowid))
+    }
+    if isHeaderSound, kind == .tableLeaf, let low = cells.first?.rowid, let high = cells.last?.rowid {
+      // A lost pointer is one of a known number; its rowid is in the neighbourhood of the others.
+      let slack = Int64(max(64, 4 * (cells.count + badPointers)))
+      found.removeAll { $0.rowid < low.subtractingClamped(slack) || $0.rowid > high.addingClamped(slack) }
+    }
+    let lost = badPointers - misfits.count
+    if isHeaderSound, found.count > lost { found.removeLast(found.count - lost) }
+    carved = found.count
+    cells += found
+  }
+}
+
+extension Int64 {
+  func subtractingClamped(_ other: Int64) -> Int64 {
+    let (value, overflow) = subtractingReportingOverflow(other)
+    return overflow ? .min : value
+  }
+
+  func addingClamped(_ other: Int64) -> Int64 {
+    let (value, overflow) = addingReportingOverflow(other)
+    return overflow ? .max : value
+  }
+}

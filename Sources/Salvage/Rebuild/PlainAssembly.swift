@@ -1,0 +1,141 @@
+internal import Foundation
+internal import GRDB
+internal import PersistentStore
+internal import SQLiteFormat
+
+/// The filling of a new plain database from a raw salvage: by the schema that was given, else by the store's own.
+struct PlainAssembly {
+  let database: GRDB.Database
+  let found: RawSalvage
+
+  /// The new store as far as rows were written into it while they were found.
+  let store: NewStore?
+  let raw: RawTables
+  var aside: SetAsideRows
+  var account: SalvageReport.Rebuild
+  var remarks: [String] = []
+
+  /// Whether something that the schema declares is not in the new database, or not as it is declared.
+  var lacksDeclarations = false
+
+  /// The rows that are in the new database, of the tables whose numbers the repair has changed.
+  var recounts: [SalvageReport.Recount] = []
+
+  /// How many rows are referred to and are not there, by the name of the table in lower case, where nothing else counts its
+  /// losses.
+  private(set) var referredTo: [String: Int64] = [:]
+
+  init(
+    _ database: GRDB.Database, found: RawSalvage, store: NewStore?, account: SalvageReport.Rebuild
+  ) throws {
+    self.database = database
+    self.found = found
+    self.store = store
+    self.account = account
+    raw = try RawTables(database)
+    aside = SetAsideRows(database)
+  }
+
+  mutating func run(tell: (Int64, Int64) throws -> Void) throws {
+    let statements = found.statements.filter { !$0.isVirtual }
+    var names = raw.all.map(\.name).filter { !$0.hasPrefix("lazaret_") }.map(found.ownName)
+    let known = Set(names.map { $0.lowercased() })
+    names += statements.filter { $0.kind == "table" && !known.contains($0.name.lowercased()) }.map(\.name)
+    let doubtful =
+      found.report.hasDoubts
+      ? try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? [])) : nil
+    var plain = try PlainTables(database, raw, doubtful, store, found)
+    let byTable = Dictionary(grouping: statements.filter { ["table", "index"].contains($0.kind) }) { statement in
+      (statement.kind == "table" ? statement.name : statement.table).lowercased()
+    }
+    for (index, name) in names.enumerated() {
+      account.setAside += try plain.make([name], by: byTable[name.lowercased()] ?? [], &aside)
+      try tell(Int64(index + 1), Int64(names.count))
+    }
+    try plain.makeRest(statements, virtual: found.entries.filter { $0.kind == .table }, sequences: found.sequences)
+    remarks += plain.remarks + plain.conversions
+    lacksDeclarations = !plain.remarks.isEmpty
+    if let header = found.header, header.hasMagic {
+      try database.execute(sql: "PRAGMA main.user_version = \(header.userVersion)")
+      try database.execute(
+        sql: "PRAGMA main.application_id = \(Int32(bitPattern: header.applicationID))")
+    }
+    try noteMetadata()
+    try recount(doubtful)
+    try countReferredTo()
+    try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
+  }
+
+  /// Writes the metadata of a Core Data store whose model is not known, where no row of them was found: without it, it is none.
+  private func noteMetadata() throws {
+    guard let metadata = found.metadata else { return }
+    for statement in StoreLayout.bookkeepingStatements where statement.contains(" Z_METADATA ") {
+      try database.execute(sql: statement.replacing("CREATE TABLE ", with: "CREATE TABLE IF NOT EXISTS main."))
+    }
+    let columns = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info('Z_METADATA', 'main')")
+    guard Set(["Z_VERSION", "Z_UUID", "Z_PLIST"]).isSubset(of: columns),
+      try Int.fetchOne(database, sql: "SELECT count(*) FROM main.Z_METADATA") == 0
+    else { return }
+    try database.execute(
+      sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
+      arguments: [metadata.uuid, Data(try metadata.propertyListBytes())])
+  }
+
+  // MARK: References
+
+  /// Counts the references that lead to no row, and the rows that they lead to and that were neither recovered nor set aside,
+  /// each once.
+  private mutating func countReferredTo() throws {
+    let apart = Set(account.setAside.map { $0.entity.lowercased() })
+    let references = Dictionary(
+      grouping: try Row.fetchAll(
+        database,
+        sql: """
+          SELECT m.name, max(f."from"), lower(max(f."to")), lower(max(f."table"))
+          FROM main.sqlite_master AS m, pragma_foreign_key_list(m.name, 'main') AS f
+          WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' GROUP BY m.name, f.id HAVING count(*) = 1
+          """)
+    ) { row -> String in row[3] }
+    for entity in found.report.entities {
+      guard let source = raw[entity.table], let leading = references[source.name.lowercased()],
+        let key = try primaryKey(of: source.name)
+      else { continue }
+      let column = SQLText.quotedIdentifier(key)
+      var selections: [String] = []
+      for reference in leading where reference[2] == nil || reference[2] == key.lowercased() {
+        let (table, name): (String, String) = (reference[0], reference[1])
+        guard try isOrdinary(name, of: table) else { continue }
+        // No collation of the app's own is there to be called.
+        let value = "c.\(SQLText.quotedIdentifier(name))"
+        let rows =
+          "FROM main.\(SQLText.quotedIdentifier(table)) AS c WHERE \(value) NOT NULL AND \(value) COLLATE BINARY NOT IN "
+          + "(SELECT p.\(column) FROM main.\(SQLText.quotedIdentifier(source.name)) AS p WHERE p.\(column) NOT NULL)"
+        let count = try Int64.fetchOne(database, sql: "SELECT count(*) \(rows)") ?? 0
+        guard count > 0 else { continue }
+        account.referencesLeft.append(
+          SalvageReport.Rebuild.Repair(entity: table, property: name, reason: nil, count: count, primaryKeys: []))
+        selections.append("SELECT \(value) COLLATE BINARY AS k \(rows)")
+      }
+      // What was set aside is not lost.
+      guard !entity.isLostExact, !apart.contains(source.name.lowercased()), !selections.isEmpty else { continue }
+      referredTo[entity.name.lowercased()] =
+        try Int64.fetchOne(
+          database, sql: "SELECT count(*) FROM (\(selections.joined(separator: " UNION ")))") ?? 0
+    }
+  }
+
+  /// The column that is the whole primary key of a table, and no generated one; nil where there is none.
+  private func primaryKey(of table: String) throws -> String? {
+    let names = try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE pk > 0 AND hidden = 0", arguments: [table])
+    return names.count == 1 ? names[0] : nil
+  }
+
+  /// Whether a column has values of its own, so that none is computed.
+  private func isOrdinary(_ column: String, of table: String) throws -> Bool {
+    try Bool.fetchOne(
+      database,
+      sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main') WHERE lower(name) = ? AND hidden = 0)",
+      arguments: [table, column.lowercased()]) == true
+  }
+}

@@ -1,0 +1,354 @@
+internal import GRDB
+internal import PersistentStore
+internal import Platform
+internal import SQLiteFormat
+
+/// The tables that no model knows: made again by the statements that the store's schema, or the caller's, has for them.
+///
+/// Each table is made on its own. A declaration that SQLite refuses, or that exceeds the limits of ``Declarations``, is replaced
+/// by the plain table that the raw salvage made, so that it costs no row of its own table nor of others.
+struct PlainTables {
+  typealias Statement = Declarations.Statement
+
+  let database: GRDB.Database
+  let raw: RawTables
+  let doubtful: DoubtfulRows?
+
+  /// The new store, some of whose tables have rows already.
+  let store: NewStore?
+
+  /// The names of raw tables that could not be made under their own.
+  let otherNames: [String: String]
+
+  private let emptyIndexes: Set<String>
+  private let declarations: Declarations
+
+  /// The declarations of tables that only the app can make, which are written into the schema when all else is made.
+  private var carried: [(statement: Statement, reason: String)] = []
+
+  /// What could not be made again, in words; each means that something of the store is missing.
+  private(set) var remarks: [String] = []
+
+  /// The tables of which SQLite converted values, in words; nothing of the store is missing for that.
+  private(set) var conversions: [String] = []
+
+  init(_ database: GRDB.Database, _ raw: RawTables, _ doubtful: DoubtfulRows?, _ store: NewStore?, _ found: RawSalvage)
+    throws
+  {
+    self.database = database
+    self.raw = raw
+    self.doubtful = doubtful
+    self.store = store
+    otherNames = Dictionary(found.otherNames.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
+    emptyIndexes = found.emptyIndexes
+    declarations = try Declarations(database)
+  }
+
+  /// Makes tables and fills them; returns the rows that a table refused, by table.
+  ///
+  /// Unique indexes are made before the rows come, others after them; virtual tables, views and triggers are the caller's to
+  /// make last.
+  mutating func make(
+    _ names: [String], by statements: [Statement], _ aside: inout SetAsideRows
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    var repairs: [SalvageReport.Rebuild.Repair] = []
+    let tables = Dictionary(
+      statements.filter { $0.kind == "table" }.map { ($0.name.lowercased(), $0) },
+      uniquingKeysWith: { first, _ in first })
+    let indexes = Dictionary(grouping: statements.filter { $0.kind == "index" }) { $0.table.lowercased() }
+    for name in names {
+      let statement = tables[name.lowercased()]
+      guard statement?.isVirtual != true else { continue }
+      repairs += try make(name, by: statement, indexes[name.lowercased()] ?? [], &aside)
+    }
+    return repairs
+  }
+
+  private mutating func make(
+    _ name: String, by statement: Statement?, _ indexes: [Statement], _ aside: inout SetAsideRows
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    let source = raw[otherNames[name.lowercased()] ?? name]
+    var reason: String?
+    if try !isMade(name), let statement { reason = try makeTable(statement) }
+    if reason == nil, try isMade(name) {
+      let unique = indexes.filter { $0.sql.uppercased().hasPrefix("CREATE UNIQUE") }
+      try makeIndexes(unique)
+      guard let source else { return try finish(name, indexes) }
+      try keepUnknownColumns(of: source, in: name, &aside)
+      var repairs: [SalvageReport.Rebuild.Repair] = []
+      let rows = try count(source)
+      let isCarried = carried.contains { $0.statement.kind == "table" && $0.statement.name == statement?.name }
+      let evaluated = ([isCarried ? nil : statement].compactMap(\.self) + unique).filter(\.hasExpressions)
+      reason = try declarations.attempt(rows: evaluated.isEmpty ? nil : rows, of: evaluated) {
+        try copy(source, into: name)
+      }
+      // No expression of the schema is evaluated for what was refused.
+      if reason == nil {
+        reason = try declarations.attempt(rows: nil) { repairs = try keepRefused(of: source, in: name, &aside) }
+      }
+      if reason == nil {
+        try keepConverted(of: source, in: name, by: statement, &aside)
+        return repairs + (try finish(name, indexes))
+      }
+    }
+    if let reason {
+      remarks.append(
+        "the table \(printable(name)) could not be made as it is declared (\(reason)); "
+          + (source.map { "its rows are in \(printable($0.name)), with plain columns" } ?? "it is left out"))
+    }
+    guard let source else { return [] }
+    return try makePlain(source, insteadOf: name, &aside) + (try finish(source.name, indexes))
+  }
+
+  /// Makes a table as it is declared, or where only the app can, as one with the same b-trees.
+  private mutating func makeTable(_ statement: Statement) throws -> String? {
+    guard let reason = try declarations.make(statement) else { return nil }
+    guard case .function = StandIns.Missing(reason), let definition = TableDefinition(sql: statement.sql) else {
+      return reason
+    }
+    var standIn = statement
+    standIn.sql = definition.standIn
+    guard try declarations.make(standIn) == nil else { return reason }
+    carried.append((statement, reason))
+    return nil
+  }
+
+  /// Sets the values of columns aside for which the declaration has no place.
+  private mutating func keepUnknownColumns(
+    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
+  ) throws {
+    let own = try Set(
+      String.fetchAll(
+        database, sql: "SELECT lower(name) FROM pragma_table_xinfo(?, 'main')", arguments: [name]))
+    let unknown = source.columns.map(\.name).filter { !own.contains($0.lowercased()) }
+    guard !unknown.isEmpty, !own.isEmpty, try aside.keepColumns(unknown, of: source) else { return }
+    remarks.append(
+      "\(printable(name)) has columns that its declaration does not know (\(unknown.prefix(6).map { printable($0) }.joined(separator: ", "))); their values were set aside"
+    )
+  }
+
+  /// Writes the declarations into the schema that only the app can make, word for word.
+  private mutating func carry() throws {
+    for (statement, lack) in carried {
+      let reason = try declarations.attempt(rows: nil) {
+        try database.execute(sql: "PRAGMA writable_schema = 1")
+        try database.execute(
+          sql: "UPDATE main.sqlite_master SET sql = ? WHERE type = ? AND lower(name) = ?",
+          arguments: [statement.sql, statement.kind, statement.name.lowercased()])
+        try database.execute(sql: "PRAGMA writable_schema = RESET")
+      }
+      remarks.append(
+        "the declaration of \(printable(statement.name)) needs what only the app has (\(lack)); "
+          + (reason.map { "it is not in the store (\($0))" } ?? "it stands in the store as it was, unchecked"))
+    }
+    let collations = declarations.standInCollations
+    guard !collations.isEmpty else { return }
+    let names = collations.map { printable($0) }.joined(separator: ", ")
+    remarks.append(
+      "what is sorted by a collation that only the app has (\(names)) is sorted by its bytes; the app has to run REINDEX"
+    )
+  }
+
+  /// Tells of triggers that make every change of their table fail.
+  private mutating func checkTriggers(_ statements: [Statement]) throws {
+    for table in Set(statements.filter { $0.kind == "trigger" }.map(\.table)).sorted() where try isMade(table) {
+      let name = SQLText.quotedIdentifier(table)
+      for (verb, sql) in [
+        ("INSERT", "INSERT INTO main.\(name) DEFAULT VALUES"), ("DELETE", "DELETE FROM main.\(name)"),
+      ] {
+        guard case .refused(let message) = try declarations.answer("EXPLAIN \(sql)"),
+          message.hasPrefix("no such table") || message.hasPrefix("no such column")
+        else { continue }
+        remarks.append("a trigger makes every \(verb) of \(printable(table)) fail (\(message))")
+        break
+      }
+    }
+  }
+
+  /// Raises the highest keys that were given to those that the store had noted.
+  private func raise(_ sequences: [String: Int64]) throws {
+    guard !sequences.isEmpty, try isMade("sqlite_sequence") else { return }
+    for entry in try String.fetchAll(database, sql: "SELECT name FROM main.sqlite_master WHERE type = 'table'") {
+      guard let highest = sequences[entry], try isCounting(entry) else { continue }
+      let now = try Int64.fetchOne(
+        database, sql: "SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
+      try database.execute(sql: "DELETE FROM main.sqlite_sequence WHERE name = ?", arguments: [entry])
+      try database.execute(
+        sql: "INSERT INTO main.sqlite_sequence (name, seq) VALUES (?, ?)",
+        arguments: [entry, max(now ?? highest, highest)])
+    }
+  }
+
+  private func isCounting(_ name: String) throws -> Bool {
+    let sql = try String.fetchOne(
+      database, sql: "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", arguments: [name])
+    return sql?.uppercased().contains("AUTOINCREMENT") == true
+  }
+
+  /// Makes the indexes of a table that has its rows.
+  private mutating func finish(_ name: String, _ indexes: [Statement]) throws -> [SalvageReport.Rebuild.Repair] {
+    try makeIndexes(indexes.filter { !$0.sql.uppercased().hasPrefix("CREATE UNIQUE") })
+    return []
+  }
+
+  /// Whether a table of that name is there; views come after all tables.
+  ///
+  /// The list of tables is not searched, since it may be long.
+  private func isMade(_ name: String) throws -> Bool {
+    try Bool.fetchOne(
+      database, sql: "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?, 'main'))", arguments: [name]) == true
+  }
+
+  private func count(_ table: RawTables.Table) throws -> Int64 {
+    try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(table.sql)") ?? 0
+  }
+
+  mutating func makeIndexes(_ statements: [Statement]) throws {
+    for index in statements {
+      let table = SQLText.quotedIdentifier(index.table)
+      var rows: Int64 = 0
+      if index.hasExpressions, try isMade(index.table) {
+        rows = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(table)") ?? 0
+      }
+      if var reason = try declarations.make(index, rows: rows) {
+        if case .function = StandIns.Missing(reason), emptyIndexes.contains(index.name.lowercased()),
+          let column = try String.fetchOne(
+            database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 2", arguments: [index.table])
+        {
+          // The app fills it in its own way, or not at all.
+          var standIn = index
+          standIn.sql =
+            "CREATE INDEX \(SQLText.quotedIdentifier(index.name)) ON \(table) (\(SQLText.quotedIdentifier(column))) WHERE 0"
+          guard let refusal = try declarations.make(standIn) else {
+            carried.append((index, reason))
+            continue
+          }
+          reason = refusal
+        }
+        remarks.append("the index \(printable(index.name)) could not be made again (\(reason))")
+      }
+    }
+  }
+
+  /// Makes virtual tables over the tables behind them, then views and triggers.
+  ///
+  /// - Parameters:
+  ///   - entries: the schema's entries of the virtual tables.
+  ///   - sequences: the highest keys that the store had given, by table.
+  mutating func makeRest(
+    _ statements: [Statement], virtual entries: [SchemaEntry], sequences: [String: Int64]
+  ) throws {
+    var virtual = VirtualTables(in: entries, content: "raw")
+    try virtual.make { sql throws(any Error) in try declarations.answer(sql) }
+    remarks += virtual.remarks
+    for statement in statements where statement.kind == "view" || statement.kind == "trigger" {
+      if let reason = try declarations.make(statement) {
+        remarks.append("the \(statement.kind) \(printable(statement.name)) could not be made again (\(reason))")
+      }
+    }
+    try checkTriggers(statements)
+    try raise(sequences)
+    try carry()
+  }
+
+  /// Puts the rows of a table into one as the raw salvage made it, in the place of what SQLite refused; where not even that
+  /// can be, they are set aside.
+  private mutating func makePlain(
+    _ source: RawTables.Table, insteadOf name: String, _ aside: inout SetAsideRows
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    // Rows that were written past SQLite are in a table that has no constraint.
+    if try isMade(name), store?.tables[name.lowercased()] == nil {
+      try database.execute(sql: "DROP TABLE main.\(SQLText.quotedIdentifier(name))")
+    }
+    let sql = try String.fetchOne(
+      database, sql: "SELECT sql FROM raw.sqlite_master WHERE type = 'table' AND name = ?", arguments: [source.name])
+    let statement = sql.map { Statement(kind: "table", name: source.name, table: source.name, sql: $0) }
+    if try !isMade(source.name), let statement, let reason = try declarations.make(statement) {
+      remarks.append("the table \(printable(source.name)) could not be made (\(reason)); its rows were set aside")
+      return try setAside(source, count: count(source), &aside, where: "1")
+    }
+    if let reason = try declarations.attempt(rows: nil, { try copy(source, into: source.name) }) {
+      remarks.append("rows of \(printable(source.name)) could not be written (\(reason)); they were set aside")
+    }
+    return try keepRefused(of: source, in: source.name, &aside)
+  }
+
+  private func setAside(
+    _ source: RawTables.Table, count: Int64, _ aside: inout SetAsideRows, where condition: String
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    guard count > 0 else { return [] }
+    try aside.keep(source, .refused, where: condition)
+    return [
+      SalvageReport.Rebuild.Repair(entity: source.name, property: nil, reason: .refused, count: count, primaryKeys: [])
+    ]
+  }
+
+  /// The columns of a table that are written, as far as the rows as found have them.
+  private func columns(of name: String, in source: RawTables.Table) throws -> [String] {
+    let own = try String.fetchAll(
+      database, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name])
+    return own.filter { source.column($0) != nil }
+  }
+
+  /// Keeps the values beside the new store that a table's declaration converted.
+  private mutating func keepConverted(
+    of source: RawTables.Table, in name: String, by statement: Statement?, _ aside: inout SetAsideRows
+  ) throws {
+    // What a STRICT table would convert cannot stand in it, and its columns for anything convert nothing. SQLite's own
+    // list of tables is not asked: it is made anew each time, and may be long.
+    if let statement, TableDefinition(sql: statement.sql)?.isStrict == true { return }
+    let types = try Row.fetchAll(
+      database, sql: "SELECT name, type FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0", arguments: [name]
+    ).compactMap { row -> (source: String, type: String)? in
+      let (name, type): (String, String) = (row[0], row[1])
+      return source.column(name).map { ($0, type) }
+    }
+    if let words = try ConvertedValues(of: source, into: types).keep(in: &aside, database) { conversions.append(words) }
+  }
+
+  private func copy(_ source: RawTables.Table, into name: String) throws {
+    let columns = try columns(of: name, in: source)
+    guard !columns.isEmpty else { return }
+    var list = columns.map(SQLText.quotedIdentifier)
+    var values = columns.map { "r.\(SQLText.quotedIdentifier(source.column($0) ?? $0))" }
+    if let rowid = source.rowid {
+      list.insert(rowid, at: 0)
+      values.insert("r.\(rowid)", at: 0)
+    }
+    let insertion =
+      "INSERT OR IGNORE INTO main.\(SQLText.quotedIdentifier(name)) (\(list.joined(separator: ", "))) "
+      + "SELECT \(values.joined(separator: ", ")) FROM \(source.sql) AS r"
+    if let doubtful, doubtful.tables.contains(source.name.lowercased()), let rowid = source.rowid {
+      try database.execute(sql: "\(insertion) WHERE NOT \(doubtful.condition(source.name, key: "r.\(rowid)"))")
+    }
+    try database.execute(sql: insertion)
+  }
+
+  private func keepRefused(
+    of source: RawTables.Table, in name: String, _ aside: inout SetAsideRows
+  ) throws -> [SalvageReport.Rebuild.Repair] {
+    let target = "main.\(SQLText.quotedIdentifier(name))"
+    let before = try count(source) + (store?.tables[name.lowercased()]?.count ?? 0)
+    let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
+    guard after < before else { return [] }
+    let columns = try columns(of: name, in: source)
+    // Where no column is shared, SQLite reads the declaration in another way than it was read here.
+    var condition = "1"
+    var keys: [Int64] = []
+    if let rowid = source.rowid, !columns.isEmpty {
+      condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE m.\(rowid) = r.\(rowid))"
+      keys = try Int64.fetchAll(
+        database, sql: "SELECT r.\(rowid) FROM \(source.sql) AS r WHERE \(condition) ORDER BY 1 LIMIT 10")
+    } else if !columns.isEmpty {
+      let same = columns.map { name in
+        "m.\(SQLText.quotedIdentifier(name)) IS r.\(SQLText.quotedIdentifier(source.column(name) ?? name))"
+      }
+      condition = "NOT EXISTS (SELECT 1 FROM \(target) AS m WHERE \(SQLText.all(same)))"
+    }
+    try aside.keep(source, .refused, where: condition)
+    return [
+      SalvageReport.Rebuild.Repair(
+        entity: name, property: nil, reason: .refused, count: before - after, primaryKeys: keys)
+    ]
+  }
+}

@@ -1,0 +1,169 @@
+internal import GRDB
+import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+internal import Platform
+internal import SQLiteFormat
+internal import SystemPackage
+
+/// The checks that a rebuilt store must pass before it gets its name.
+enum RebuildCheck {
+  /// Checks a finished file that no process writes to, and pushes it to the disk meanwhile.
+  ///
+  /// - Parameter layout: that of the store's version; nil for plain stores.
+  /// - Throws: `salvage-verification-failed`, or the error of reading it.
+  static func run(
+    _ path: FilePath, _ layout: StoreLayout?, in fileSystem: FileSystem, isCancelled: @escaping @Sendable () -> Bool
+  ) throws(SalvageError) {
+    do {
+      _ = try concurrently { () throws(MigrationError) in
+        do throws(SalvageError) {
+          try RebuiltPages.check(path, in: fileSystem)
+        } catch {
+          throw MigrationError(carrying: error, path)
+        }
+      } _: { () throws(MigrationError) in
+        do throws(SalvageError) {
+          if let layout { try content(path, layout, isCancelled) }
+          do throws(FileError) { try fileSystem.synchronizeFile(path) } catch { throw SalvageError(error) }
+        } catch {
+          throw MigrationError(carrying: error, path)
+        }
+      }
+    } catch {
+      // A disk that is full, or fails, is no fault of the store.
+      if let fileError = error.fileError { throw SalvageError(fileError) }
+      if error.kind == .cancelled { throw .cancelled() }
+      throw SalvageError(.verificationFailed, operation: "verify the rebuilt store", path: path, detail: error.detail)
+    }
+  }
+
+  /// Tables and columns must be those of a new store, the metadata the model's, and every reference must lead somewhere.
+  private static func content(
+    _ path: FilePath, _ layout: StoreLayout, _ isCancelled: @escaping @Sendable () -> Bool
+  ) throws(SalvageError) {
+    let connection = try RebuildConnection(path, isNew: false, isCancelled: isCancelled)
+    try connection.read { database in
+      let serious = try SQLSchema(layout).differences(to: try SQLSchema(database)).filter { difference in
+        switch difference {
+        case .unexpectedTable, .unexpectedIndex: false
+        case .missingTable, .missingColumn, .unexpectedColumn, .otherType, .missingIndex: true
+        }
+      }
+      guard serious.isEmpty else { throw failed("its tables differ from those of a new store") }
+      guard try !Dangling.exist(database, layout) else { throw failed("references lead to records that are not there") }
+      guard let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA") else {
+        throw failed("it has no metadata")
+      }
+      let list: DatabaseValue = row[1]
+      guard case .blob(let data) = list.storage else { throw failed("its metadata cannot be read") }
+      guard
+        try StoreMetadata(uuid: "", propertyList: [UInt8](data)).versionHashes == layout.model.versionHashes()
+      else { throw failed("its version hashes are not those of the model") }
+    }
+    try connection.close()
+  }
+
+  private static func failed(_ detail: String) -> SalvageError {
+    SalvageError(.verificationFailed, operation: "verify the rebuilt store", detail: detail, hint: "")
+  }
+}
+
+extension MigrationError {
+  /// The error of a check on its way out of a thread.
+  fileprivate init(carrying error: SalvageError, _ path: FilePath) {
+    if let fileError = error.fileError {
+      self.init(fileError)
+    } else if error.kind == .cancelled {
+      self.init(.cancelled, operation: error.operation, path: path, detail: error.detail)
+    } else {
+      self.init(.verificationFailed, operation: error.operation, path: path, detail: error.detail)
+    }
+  }
+}
+
+/// The check of a rebuilt file's bytes: every page has one use, and every index as many entries as its table has rows.
+enum RebuiltPages {
+  /// Checks a file without a log.
+  static func check(_ path: FilePath, in fileSystem: FileSystem) throws(SalvageError) {
+    let report: IntegrityReport
+    do {
+      report = try Database(main: try fileSystem.open(path)).checkIntegrity(findingLimit: 10)
+    } catch {
+      throw SalvageError(database: error, path: path)
+    }
+    guard report.isSound else {
+      let kinds = report.findings.damage.keys.map(\.rawValue).sorted().joined(separator: ", ")
+      throw SalvageError(
+        .verificationFailed, operation: "verify the rebuilt store", path: path,
+        detail: "its pages are damaged (\(kinds))", hint: "Report it.")
+    }
+  }
+}
+
+/// A connection of SQLite's to a file that is being rebuilt, or that was.
+struct RebuildConnection {
+  private let connection: WorkingConnection
+  private let path: FilePath
+
+  /// Opens a file.
+  ///
+  /// - Parameters:
+  ///   - isNew: whether it is to be made, and written; else it is only read and does not change meanwhile.
+  ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
+  ///   - isCancelled: asked now and then, on another thread, whether the work is to end.
+  init(
+    _ path: FilePath, isNew: Bool, referenceDate: Double = 0, isCancelled: (@Sendable () -> Bool)? = nil
+  ) throws(SalvageError) {
+    self.path = path
+    do {
+      connection = try WorkingConnection(
+        path, isNew ? .create : .immutable, label: "Lazaret.Salvage", cacheKilobytes: 8192, takesOldQuotes: true,
+        isCancelled: isCancelled
+      ) { database in
+        for function in CoreDataFunctions.all(now: { referenceDate }) { database.add(function: function) }
+      }
+    } catch {
+      throw SalvageError(database: error, path: path)
+    }
+  }
+
+  /// Runs statements outside any transaction.
+  func run<Value>(_ body: (GRDB.Database) throws -> Value) throws(SalvageError) -> Value {
+    try wrapping(failure) { try connection.run(body) }
+  }
+
+  func read<Value>(_ body: (GRDB.Database) throws -> Value) throws(SalvageError) -> Value {
+    try wrapping(failure) { try connection.read(body) }
+  }
+
+  func close() throws(SalvageError) {
+    try wrapping(failure) { try connection.close() }
+  }
+
+  private func failure(_ error: any Error) -> SalvageError { SalvageError(database: error, path: path) }
+}
+
+extension SalvageError {
+  /// What SQLite, or another module, reported; neither SQL nor values of records get into it.
+  init(database error: any Error, path: FilePath?) {
+    if let error = error as? SalvageError {
+      self = error
+      return
+    }
+    let operation = "rebuild the store"
+    switch DatabaseFailure(error, operation: operation, path: path) {
+    case .file(let error): self.init(error)
+    case .interrupted: self = .cancelled()
+    case .reported(let error): self.init(.output, because: error, path: error.path ?? path)
+    case .sqlite(let code, _): self.init(unexplained: "SQLite reported code \(code)", operation, path)
+    case .unforeseen: self.init(unexplained: "an unforeseen failure", operation, path)
+    }
+  }
+
+  private init(unexplained detail: String, _ operation: String, _ path: FilePath?) {
+    self.init(
+      .output, operation: operation, path: path, detail: detail,
+      hint: "Salvage with --raw to get the rows as they are, and report it.")
+  }
+}

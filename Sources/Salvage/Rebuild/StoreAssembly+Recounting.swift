@@ -1,0 +1,246 @@
+internal import GRDB
+internal import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+internal import Platform
+
+extension StoreAssembly {
+  /// Counts the records of the new store where rows were set aside or are doubtful: those that a repair took out are not
+  /// recovered, and a doubt went with them.
+  ///
+  /// The other accounts are right as they are, so that a sound store is not read once more.
+  mutating func recount() throws {
+    let changed = Set(account.setAside.map(\.entity))
+    for table in layout.tables {
+      guard let source = source(of: table.name) else { continue }
+      let entities = layout.entities.filter { $0.tableName == table.name }
+      let disputed = Set(
+        found.numbering?.disputed.compactMap { found.numbering?.names[$0] }
+          .filter { layout.entity(named: $0)?.tableName == table.name } ?? [])
+      let isDoubtful = try doubt()?.tables.contains(source.name.lowercased()) == true
+      guard isDoubtful || !disputed.isEmpty || entities.contains(where: { changed.contains($0.name) }) else { continue }
+      let name = "main.\(SQLText.identifier(table.name))"
+      var counts: [Int64: Int64] = [:]
+      let rows = try Row.fetchCursor(database, sql: "SELECT Z_ENT, count(*) FROM \(name) GROUP BY 1")
+      while let row = try rows.next() {
+        let (number, count): (Int64?, Int64) = (row[0], row[1])
+        if let number { counts[number] = count }
+      }
+      let doubts = try doubt()?.counts(database, source.name, in: name, key: "Z_PK", by: "t.Z_ENT") ?? [:]
+      for entity in entities {
+        let recovered = counts[Int64(entity.number)] ?? 0
+        var reasons = doubts[Int64(entity.number)] ?? [:]
+        if disputed.contains(entity.name) {
+          // Which entity the records are of is doubtful.
+          reasons[.contradicted, default: 0] += max(0, recovered - reasons.values.reduce(0, +))
+        }
+        recounts.append(
+          SalvageReport.Recount(name: entity.name, table: table.name, recovered: recovered, doubts: reasons))
+      }
+    }
+    for (name, halves) in halfPairs {
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(SQLText.identifier(name))") ?? 0
+      recounts.append(
+        SalvageReport.Recount(
+          name: found.names.table(name), table: found.names.table(name), recovered: count, setAside: halves, doubts: nil
+        ))
+    }
+    // The app's own tables may have refused rows too.
+    let known = Set(layout.tableNames.map { $0.lowercased() })
+    for table in changed where raw[table] != nil && !known.contains(found.names.table(table).lowercased()) {
+      let isMade = try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
+        arguments: [table.lowercased()])
+      guard isMade == true, layout.entity(named: table) == nil else { continue }
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM main.\(SQLText.quotedIdentifier(table))") ?? 0
+      recounts.append(SalvageReport.Recount(name: table, table: table, recovered: count, doubts: nil))
+    }
+  }
+}
+
+extension PlainAssembly {
+  /// Counts the rows of the new database in tables that refused some, or of which some are doubtful.
+  mutating func recount(_ doubtful: DoubtfulRows?) throws {
+    let changed = Set(account.setAside.map { $0.entity.lowercased() })
+    for source in raw.all where !source.name.hasPrefix("lazaret_") {
+      let isDoubtful = doubtful?.tables.contains(source.name.lowercased()) == true
+      let own = found.ownName(source.name)
+      guard isDoubtful || changed.contains(own.lowercased()) || changed.contains(source.name.lowercased()) else {
+        continue
+      }
+      let isMade = try Bool.fetchOne(
+        database, sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND lower(name) = ?)",
+        arguments: [source.name.lowercased()])
+      guard isMade == true else { continue }
+      let name = "main.\(SQLText.quotedIdentifier(source.name))"
+      let count = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(name)") ?? 0
+      let doubts: [DoubtReason: Int64]? =
+        if let rowid = source.rowid {
+          try doubtful?.counts(database, source.name, in: name, key: rowid, by: "1")[1] ?? [:]
+        } else {
+          nil
+        }
+      recounts.append(
+        SalvageReport.Recount(name: source.name, table: source.name, recovered: count, doubts: doubts))
+    }
+  }
+}
+
+extension SalvageReport {
+  /// The records of an entity that are in the rebuilt store.
+  struct Recount {
+    /// The name of the entity, else of the table.
+    var name: String
+
+    var table: String
+
+    var recovered: Int64
+
+    /// How many were found and are not there; nil for all that were found and are not there.
+    var setAside: Int64?
+
+    /// How many of them are doubtful, by the reason; nil where rows cannot be told by a key, and it stays as it was.
+    var doubts: [DoubtReason: Int64]?
+  }
+
+  /// Takes how many records of an entity are not there and are referred to: where nothing counts its losses, so many are lost
+  /// at least.
+  mutating func take(referredTo: [String: Int64]) {
+    for index in entities.indices where !entities[index].isLostExact {
+      guard let count = referredTo[entities[index].name.lowercased()], count > entities[index].lost else { continue }
+      entities[index].lost = count
+    }
+  }
+
+  /// Takes the numbers of the rebuilt store; what is not in it was set aside.
+  mutating func take(_ recounts: [Recount]) {
+    for recount in recounts {
+      guard
+        let index = entities.firstIndex(where: {
+          $0.name == recount.name || $0.name == $0.table && $0.table.lowercased() == recount.table.lowercased()
+        })
+      else { continue }
+      let apart = recount.setAside ?? max(0, entities[index].recovered - recount.recovered)
+      entities[index].keptApart += apart
+      entities[index].setAside += apart
+      entities[index].recovered = recount.recovered
+      if let doubts = recount.doubts {
+        entities[index].doubts = doubts
+      } else if entities[index].doubtful > recount.recovered {
+        entities[index].doubts = DoubtReason.counts(DoubtReason.codes(entities[index].doubts), of: recount.recovered)
+      }
+    }
+  }
+}
+
+extension StoreAssembly {
+  /// Gives the rows of a store of another model, or one that numbers its entities in its own way, the entity numbers of
+  /// this layout, by the names of the entities.
+  ///
+  /// A row whose entity this model does not have gets the negative of its number, and is set aside with the other unknown
+  /// ones.
+  func translateEntityNumbers(of table: TableLayout) throws {
+    guard found.foreignModel != nil || found.numbering != nil, source(of: table.name) != nil else { return }
+    var names: [Int64: String] = [:]
+    if let model = found.foreignModel {
+      for entity in try StoreLayout(model).entities { names[Int64(entity.number)] = entity.name }
+    } else {
+      for entity in layout.entities { names[Int64(entity.number)] = entity.name }
+    }
+    if let numbering = found.numbering {
+      let isKnown = numbering.names.values.contains { layout.entity(named: $0)?.tableName == table.name }
+      // Where nothing tells the numbers of a table, they are taken as the model has them.
+      if numbering.isListed || isKnown { names = numbering.names }
+    }
+    let own = names.mapValues { layout.entity(named: $0) }
+    try translate("Z_ENT", of: table) { number in
+      guard let entity = own[number] ?? nil, entity.tableName == table.name else { return -number }
+      return Int64(entity.number)
+    } known: {
+      Array(names.keys)
+    }
+    for column in table.columns {
+      guard case .toOneEntity = column.role else { continue }
+      try translate(column.name, of: table) { number in
+        (own[number] ?? nil).map { Int64($0.number) } ?? number
+      } known: {
+        Array(names.keys)
+      }
+    }
+  }
+
+  private func translate(
+    _ column: String, of table: TableLayout, _ new: (Int64) -> Int64, known: () -> [Int64]
+  ) throws {
+    var cases = ""
+    for number in known().sorted() where new(number) != number { cases += " WHEN \(number) THEN \(new(number))" }
+    guard !cases.isEmpty || column == "Z_ENT" else { return }
+    let name = SQLText.identifier(column)
+    // A number that stands for no entity of the store must not become one that does here.
+    let others = column == "Z_ENT" ? "-abs(\(name))" : name
+    let kept = known().filter { new($0) == $0 }.map(String.init).sorted().joined(separator: ", ")
+    let keeping = kept.isEmpty ? "" : " WHEN \(name) IN (\(kept)) THEN \(name)"
+    try database.execute(
+      sql: "UPDATE main.\(SQLText.identifier(table.name)) SET \(name) = CASE"
+        + cases.replacing(" WHEN ", with: " WHEN \(name) = ") + keeping
+        + " WHEN typeof(\(name)) = 'integer' THEN \(others) ELSE \(name) END")
+  }
+
+  /// Notes whether a store of another model has values that this one has no column for; `fill` sets them aside.
+  mutating func noteForeignColumns(of table: TableLayout) throws {
+    guard found.foreignModel != nil, let source = source(of: table.name) else { return }
+    let own = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
+    for column in source.columns where !own.contains(column.name.lowercased()) && column.name.hasPrefix("Z") {
+      let count =
+        try Int.fetchOne(
+          database, sql: "SELECT count(\(SQLText.quotedIdentifier(column.name))) FROM \(source.sql)") ?? 0
+      if count > 0 { hasForeignValues = true }
+    }
+  }
+}
+
+extension SalvageReport {
+  /// Tells that rows are in a version of the app's model by the names of their tables and columns alone.
+  ///
+  /// - Parameter noWay: why they were not migrated from the store's own model; nil where they would have been.
+  mutating func noteFit(because noWay: MigrationError?) {
+    guard let noWay, rebuild != nil else { return }
+    rebuild?.fittedBecause = "\(noWay.detail) [\(noWay.code)]"
+    isComplete = false
+    remarks.append(
+      "no way leads from the model that the store carries to the app's: rows were put into "
+        + "\(rebuild?.version.map { printable($0) } ?? "it") by the names of tables and columns (\(printable(noWay.detail)))"
+    )
+  }
+
+  /// Tells of the records of entities that only the store's own model has, which no app of this model sees.
+  ///
+  /// Those in a table that this model does not have came into the salvaged store with it: they are recovered. Those in a
+  /// table with records of other entities were set aside.
+  ///
+  /// - Parameter shared: the names that the store has for the tables of this model, in lower case.
+  mutating func note(entitiesOf foreign: ManagedObjectModel, notIn layout: StoreLayout, shared: Set<String>) {
+    for index in entities.indices
+    where foreign.entities[entities[index].name] != nil && layout.entity(named: entities[index].name) == nil {
+      entities[index].isOutsideModel = true
+      let table = entities[index].table
+      let isShared = shared.contains(table.lowercased())
+      let refused = rebuild?.setAside.filter { isSame($0.entity, table) }.reduce(0) { $0 + $1.count } ?? 0
+      let apart = isShared ? entities[index].recovered : min(refused, entities[index].recovered)
+      entities[index].keptApart += apart
+      entities[index].setAside += apart
+      entities[index].recovered -= apart
+      if isShared { entities[index].doubts = [:] }
+      guard apart > 0 || entities[index].recovered > 0 else { continue }
+      isComplete = false
+      var words: [String] = []
+      if entities[index].recovered > 0 {
+        words.append(
+          "\(counted(entities[index].recovered, "record")) of it kept in the table \(printable(table)), where the app "
+            + "does not see them")
+      }
+      if apart > 0 { words.append("\(counted(apart, "record")) of it set aside") }
+      remarks.append("the model has no entity \(printable(entities[index].name)): \(words.joined(separator: "; "))")
+    }
+  }
+}

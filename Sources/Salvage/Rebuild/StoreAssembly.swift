@@ -1,0 +1,441 @@
+internal import Foundation
+internal import GRDB
+import ManagedObjectModel
+internal import PersistentStore
+internal import Platform
+internal import SystemPackage
+
+/// The filling of a new Core Data store from a raw salvage: whole tables first, then what does not fit is repaired.
+///
+/// The new file is `main`, the rows as found are `raw`, and what cannot be part of the store goes to `aside`. Only what is
+/// wrong is touched after the copy, so that a sound store costs little more than its copy.
+struct StoreAssembly {
+  typealias Repair = SalvageReport.Rebuild.Repair
+
+  let database: Database
+  let layout: StoreLayout
+  let found: RawSalvage
+
+  /// The new store as far as rows were written into it while they were found.
+  let store: NewStore?
+  let raw: RawTables
+  var aside: SetAsideRows
+  var account: SalvageReport.Rebuild
+
+  /// Remarks on what could not be carried over, in words.
+  var remarks: [String] = []
+
+  /// The highest key, for each table, that something led to and that no record has.
+  var highestGone: [String: Int64] = [:]
+
+  /// Whether the store has values that its model, or the one that its rows go into, has no place for.
+  var hasForeignValues = false
+
+  /// Whether something that the store's own schema declares is not in the new store, or not as it is declared.
+  var lacksDeclarations = false
+
+  /// How many records are referred to and are not there, by the name of the entity in lower case, where nothing else counts
+  /// its losses.
+  var referredTo: [String: Int64] = [:]
+
+  /// The records that are in the new store, of the entities whose numbers the repair has changed.
+  var recounts: [SalvageReport.Recount] = []
+
+  /// The pairs of join tables that were set aside because a record of theirs is gone, by table.
+  var halfPairs: [String: Int64] = [:]
+
+  /// How many large values have no file any more.
+  var missingFiles = 0
+
+  private var doubtful: DoubtfulRows?
+
+  init(
+    _ database: Database, layout: StoreLayout, found: RawSalvage, store: NewStore?, account: SalvageReport.Rebuild
+  ) throws {
+    self.database = database
+    self.layout = layout
+    self.found = found
+    self.store = store
+    self.account = account
+    raw = try RawTables(database)
+    aside = SetAsideRows(database)
+  }
+
+  /// Fills the new store.
+  ///
+  /// - Parameters:
+  ///   - uuid: the identifier of the store where its own is lost.
+  ///   - tell: called with the work done and the work in all.
+  mutating func run(uuid: String, tell: (Int64, Int64) throws -> Void) throws {
+    let total = Int64(2 * layout.tables.count + layout.joinTables.count + layout.indexes.count + 1)
+    var done: Int64 = 0
+    func step() throws {
+      done += 1
+      try tell(done, total)
+    }
+    for name in store?.emptyIndexes ?? [] {
+      try database.execute(sql: "DROP INDEX main.\(SQLText.quotedIdentifier(name))")
+    }
+    for table in layout.tables {
+      try fill(table)
+      try translateEntityNumbers(of: table)
+      try noteForeignColumns(of: table)
+      try repairRows(of: table)
+      try step()
+    }
+    // Losers of conflicts go before anything that leads to them is looked at.
+    for index in layout.indexes where index.isUnique {
+      try createUnique(index)
+      try step()
+    }
+    for table in layout.joinTables {
+      try fill(table)
+      try createKey(of: table)
+      try step()
+    }
+    for index in layout.indexes where !index.isUnique {
+      if store?.madeIndexes.contains(index.name) != true { try database.execute(sql: index.statement) }
+      try step()
+    }
+    for table in layout.tables {
+      try repairReferences(of: table)
+      try step()
+    }
+    try layout.makeSpatialIndexes(on: database)
+    try fillBookkeeping(uuid: uuid)
+    for name in StoreLayout.bookkeepingTableNames {
+      guard let source = raw[name] else { continue }
+      let own = try String.fetchAll(
+        database, sql: "SELECT lower(name) FROM pragma_table_info(?, 'main')", arguments: [name])
+      if !own.isEmpty {
+        try keepUnknownColumns(source.columns.map(\.name).filter { !own.contains($0.lowercased()) }, of: source)
+      }
+    }
+    if !found.report.isComplete || !account.isFaithful { try computeDerivedValues() }
+    try layout.makeTriggers(on: database)
+    try setAsideUnclaimedTables()
+    try copyForeignTables()
+    try aside.takeOver(raw, isDoubtful: found.report.hasDoubts)
+    try nameKeys()
+    try recount()
+    try countReferredTo()
+    try step()
+  }
+
+  /// The doubtful rows; looked up only where the raw salvage has any.
+  mutating func doubt() throws -> DoubtfulRows? {
+    guard found.report.hasDoubts else { return nil }
+    if let doubtful { return doubtful }
+    let rows = try DoubtfulRows(database, raw, made: Set(store?.tables.keys.map(\.self) ?? []))
+    doubtful = rows
+    return rows
+  }
+
+  // MARK: Rows
+
+  /// The rows as found that go into a table of the layout.
+  func source(of table: String) -> RawTables.Table? { raw[found.names.table(table)] }
+
+  private mutating func fill(_ table: TableLayout) throws {
+    guard let source = source(of: table.name), try !source.isEmpty(database) else { return }
+    let target = "main.\(SQLText.identifier(table.name))"
+    let taken = store?.tables[table.name.lowercased()]?.count ?? 0
+    let used = Set(table.columns.map { found.names.column($0.name, of: table.name).lowercased() })
+    let unknown = source.columns.map(\.name).filter { !used.contains($0.lowercased()) }
+    try keepUnknownColumns(unknown, of: source, entity: table.rootEntityName)
+    let isSame =
+      taken == 0 && found.names.isAsLaidOut(table.name)
+      && source.columns.map { $0.name.uppercased() } == table.columns.map { $0.name.uppercased() }
+      && source.columns.map { $0.type.uppercased() } == table.columns.map(\.type.rawValue)
+    let types = table.columns.map { column in
+      (source: source.column(found.names.column(column.name, of: table.name)) ?? "", type: column.type.rawValue)
+    }
+    let converted = try ConvertedValues(of: source, into: types).keep(in: &aside, database)
+    if let converted { remarks.append(converted) }
+    if isSame, converted == nil {
+      // SQLite copies whole records where both tables have the same shape.
+      try database.execute(sql: "INSERT OR IGNORE INTO \(target) SELECT * FROM \(source.sql)")
+    }
+    var pairs: [(target: String, source: String)] = []
+    for column in table.columns {
+      if let name = source.column(found.names.column(column.name, of: table.name)) {
+        pairs.append((column.sqlName, SQLText.quotedIdentifier(name)))
+      } else if column.role == .primaryKey, let rowid = source.rowid {
+        pairs.append((column.sqlName, rowid))
+      }
+    }
+    if !isSame || converted != nil {
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO \(target) (\(pairs.map(\.target).joined(separator: ", "))) "
+          + "SELECT \(pairs.map(\.source).joined(separator: ", ")) FROM \(source.sql)")
+    }
+    let before = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(source.sql)") ?? 0
+    let after = try Int64.fetchOne(database, sql: "SELECT count(*) FROM \(target)") ?? 0
+    guard after < before + taken, let key = pairs.first(where: { $0.target == "Z_PK" })?.source else { return }
+    // Only where the store's own table has another key than the model's can two rows have the same one.
+    try aside.keep(
+      source, .refused,
+      where: "r.\(source.rowid ?? key) NOT IN (SELECT min(\(source.rowid ?? key)) FROM \(source.sql) GROUP BY \(key))")
+    Self.note(
+      &account.setAside, table.rootEntityName, nil, reason: .refused, count: before + taken - after, keys: [])
+  }
+
+  /// Sets the values of columns aside that the new store has no place for, and tells of them.
+  ///
+  /// - Parameter entity: the entity whose records have the values, so that they are counted; nil for a table without records.
+  mutating func keepUnknownColumns(
+    _ columns: [String], of source: RawTables.Table, entity: String? = nil
+  ) throws {
+    guard !columns.isEmpty else { return }
+    let names = columns.prefix(6).map { printable($0) }.joined(separator: ", ") + (columns.count > 6 ? ", …" : "")
+    guard try aside.keepColumns(columns, of: source) else {
+      remarks.append(
+        "\(printable(source.name)) has columns that the model does not know (\(names)); no value is stored in them")
+      return
+    }
+    if found.foreignModel == nil { hasForeignValues = true }
+    if let entity { try count(columns, of: source, entity: entity) }
+    remarks.append(
+      "\(printable(source.name)) has columns that the model does not know (\(names)); their values were set aside")
+  }
+
+  /// Counts the values of columns that were set aside; the numbers of entities beside references are no values of records.
+  private mutating func count(_ columns: [String], of source: RawTables.Table, entity: String) throws {
+    for column in columns {
+      let isNumber = column.uppercased().hasPrefix("Z") && column.dropFirst().first?.isNumber == true
+      guard !isNumber else { continue }
+      let name = SQLText.quotedIdentifier(column)
+      let count = try Int64.fetchOne(database, sql: "SELECT count(\(name)) FROM \(source.sql)") ?? 0
+      let keys = try source.rowid.map { rowid in
+        try Int64.fetchAll(
+          database, sql: "SELECT \(rowid) FROM \(source.sql) WHERE \(name) IS NOT NULL ORDER BY 1 LIMIT 10")
+      }
+      Self.note(&account.valuesSetAside, entity, column, count: count, keys: keys ?? [])
+    }
+  }
+
+  /// What is known of a table's rows without reading them; nil where SQLite inserted some of them.
+  func facts(_ name: String) throws -> DirectTable? {
+    guard let table = store?.tables[name.lowercased()], let source = source(of: name),
+      try source.isEmpty(database)
+    else { return nil }
+    return table
+  }
+
+  /// Sees to the columns that every table has, and to mandatory values.
+  private mutating func repairRows(of table: TableLayout) throws {
+    guard let source = source(of: table.name) else { return }
+    let name = SQLText.identifier(table.name)
+    let numbers = layout.entities.filter { entity in
+      entity.tableName == table.name && layout.model.entities[entity.name]?.isAbstract != true
+    }.map(\.number)
+    let isUnknown = "(Z_ENT IS NULL OR Z_ENT NOT IN (\(numbers.map(String.init).joined(separator: ", "))))"
+    let isUnsaved = "(Z_OPT IS NULL OR typeof(Z_OPT) <> 'integer')"
+    let known = Set(numbers.map { Int64($0) })
+    if let facts = try facts(table.name), !facts.hasUnsaved, facts.entityCounts.keys.allSatisfy(known.contains) {
+      try repairMandatoryValues(of: table, source)
+      return
+    }
+    guard
+      let counts = try Row.fetchOne(database, sql: "SELECT total(\(isUnknown)), total(\(isUnsaved)) FROM main.\(name)")
+    else { return }
+    let (unknown, unsaved): (Double, Double) = (counts[0], counts[1])
+    if unknown > 0 { try repairEntityNumbers(of: table, numbers, where: isUnknown) }
+    if unsaved > 0 {
+      try database.execute(sql: "UPDATE main.\(name) SET Z_OPT = 1 WHERE \(isUnsaved)")
+      Self.note(
+        &account.corrected, table.rootEntityName, "Z_OPT", count: Int64(database.changesCount), keys: [])
+    }
+    try repairMandatoryValues(of: table, source)
+  }
+
+  /// Sets rows of unknown entities aside, unless the table has rows of one entity alone: the trees that led to them were
+  /// sound then, and Core Data reads such a table without looking at the number.
+  ///
+  /// The negative numbers are those of entities that another model has.
+  private mutating func repairEntityNumbers(of table: TableLayout, _ numbers: [Int], where isUnknown: String) throws {
+    let name = SQLText.identifier(table.name)
+    if numbers.count == 1, found.foreignModel == nil, found.numbering == nil {
+      let others = layout.entities.map { String($0.number) }.joined(separator: ", ")
+      let condition = "\(isUnknown) AND (Z_ENT IS NULL OR Z_ENT NOT IN (\(others)))"
+      let keys = try keys(of: name, where: condition)
+      try database.execute(sql: "UPDATE main.\(name) SET Z_ENT = \(numbers[0]) WHERE \(condition)")
+      Self.note(
+        &account.corrected, table.rootEntityName, "Z_ENT", count: Int64(database.changesCount), keys: keys)
+    }
+    let isAny = try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM main.\(name) WHERE \(isUnknown))")
+    guard isAny == true else { return }
+    try setAside(table, .unknownEntity, entity: table.rootEntityName, where: isUnknown)
+  }
+
+  /// Gives missing mandatory values their defaults, or sets the rows aside.
+  ///
+  /// A value that a certain row lacks was lacking before, and Core Data reads it; only rows that are doubtful, and columns
+  /// that are gone altogether, are seen to.
+  private mutating func repairMandatoryValues(of table: TableLayout, _ source: RawTables.Table) throws {
+    let doubtful = try doubt()
+    let name = SQLText.identifier(table.name)
+    for entity in layout.entities where entity.tableName == table.name {
+      guard layout.model.entities[entity.name]?.isAbstract != true else { continue }
+      for (property, inherited) in layout.model.properties(of: entity.name).ordered(by: { $0.key < $1.key }) {
+        guard let attribute = inherited.property.attribute, !attribute.traits.isOptional,
+          !attribute.traits.isTransient, !attribute.isDerived, attribute.type != .composite,
+          case .attribute(let columns) = layout.storage(of: property, in: entity.name), columns.count == 1,
+          let column = columns.first
+        else { continue }
+        let isGone = source.column(found.names.column(column.name, of: table.name)) == nil
+        guard isGone || doubtful?.tables.contains(source.name.lowercased()) == true else { continue }
+        var condition = "Z_ENT = \(entity.number) AND \(column.sqlName) IS NULL"
+        if !isGone { condition += " AND \(doubtful?.condition(source.name, key: "Z_PK") ?? "0")" }
+        let keys = try keys(of: name, where: condition)
+        guard !keys.isEmpty else { continue }
+        let isMarked =
+          attribute.allowsExternalBinaryDataStorage && (attribute.type == .binary || attribute.type == .transformable)
+        let literal = attribute.defaultValue.map { defaultLiteral($0, isMarked: isMarked) } ?? "NULL"
+        if literal != "NULL" {
+          try database.execute(sql: "UPDATE main.\(name) SET \(column.sqlName) = \(literal) WHERE \(condition)")
+          Self.note(&account.defaulted, entity.name, property, count: Int64(database.changesCount), keys: keys)
+        } else if !isGone {
+          try setAside(table, .missingValue, entity: entity.name, property: property, where: condition)
+        } else {
+          remarks.append(
+            "\(printable(entity.name)).\(printable(property)) is mandatory, and the store has no such values")
+        }
+      }
+    }
+  }
+
+  /// Takes rows out of the store and keeps them beside it.
+  ///
+  /// - Parameter condition: which ones, as SQL over the columns of the new table.
+  mutating func setAside(
+    _ table: TableLayout, _ reason: SalvageReport.Rebuild.SetAsideReason, entity: String, property: String? = nil,
+    where condition: String
+  ) throws {
+    let name = SQLText.identifier(table.name)
+    let keys = try keys(of: name, where: condition)
+    try aside.keep(table.made, reason, where: condition)
+    try database.execute(sql: "DELETE FROM main.\(name) WHERE \(condition)")
+    Self.note(&account.setAside, entity, property, reason: reason, count: Int64(database.changesCount), keys: keys)
+  }
+
+  /// The first ten primary keys of the rows of a table that a condition is true for.
+  func keys(of name: String, where condition: String) throws -> [Int64] {
+    try Int64.fetchAll(database, sql: "SELECT Z_PK FROM main.\(name) WHERE \(condition) ORDER BY Z_PK LIMIT 10")
+  }
+
+  /// Adds to a list of repairs.
+  static func note(
+    _ list: inout [Repair], _ entity: String, _ property: String?,
+    reason: SalvageReport.Rebuild.SetAsideReason? = nil, count: Int64, keys: [Int64]
+  ) {
+    guard count > 0 else { return }
+    list.append(Repair(entity: entity, property: property, reason: reason, count: count, primaryKeys: keys))
+  }
+}
+
+extension StoreAssembly {
+  /// Computes the derived attributes anew, because what they are derived from may be gone; those that hold a time are kept.
+  func computeDerivedValues() throws {
+    for entity in layout.entities {
+      let properties = layout.model.entities[entity.name]?.properties ?? [:]
+      for (name, property) in properties.ordered(by: { $0.key < $1.key }) {
+        guard let attribute = property.attribute, !attribute.traits.isTransient,
+          case .attribute(let columns) = layout.storage(of: name, in: entity.name), let column = columns.first,
+          let value = layout.derivedValue(of: attribute, entity, isTimeWanted: false)
+        else { continue }
+        try database.execute(
+          sql: "UPDATE main.\(SQLText.identifier(entity.tableName)) AS o SET \(column.sqlName) = \(value) "
+            + "WHERE o.Z_ENT BETWEEN \(entity.numbers.lowerBound) AND \(entity.numbers.upperBound) "
+            + "AND o.\(column.sqlName) IS NOT \(value)")
+      }
+    }
+  }
+}
+
+extension StoreAssembly {
+  /// The longest name of a file of a large value: a marker and a UUID, with room for what other versions write.
+  private static let longestName = 80
+
+  /// Counts the large values whose files are gone, by attribute; the records name them and stay as they are.
+  ///
+  /// - Parameter folder: the folder of the evidence that holds the files.
+  mutating func countMissingFiles(in folder: FilePath, _ fileSystem: FileSystem) throws {
+    for entity in layout.entities {
+      let properties = layout.model.entities[entity.name]?.properties ?? [:]
+      for (name, property) in properties.ordered(by: { $0.key < $1.key }) {
+        guard let attribute = property.attribute, !attribute.traits.isTransient,
+          attribute.allowsExternalBinaryDataStorage, attribute.type == .binary || attribute.type == .transformable,
+          case .attribute(let columns) = layout.storage(of: name, in: entity.name), let column = columns.first
+        else { continue }
+        // A large value is two, and the name of its file (format section 3.7).
+        let values = try Data.fetchCursor(
+          database,
+          sql: "SELECT \(column.sqlName) FROM main.\(SQLText.identifier(entity.tableName)) "
+            + "WHERE typeof(\(column.sqlName)) = 'blob' AND length(\(column.sqlName)) BETWEEN 2 AND \(Self.longestName) "
+            + "AND substr(\(column.sqlName), 1, 1) = x'02'")
+        var missing = 0
+        while let value = try values.next() {
+          let text = String(decoding: value.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
+          // A name that leads elsewhere is none.
+          guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {
+            missing += 1
+            continue
+          }
+          if try fileSystem.status(of: folder.appending("_EXTERNAL_DATA").appending(file)) == nil { missing += 1 }
+        }
+        guard missing > 0 else { continue }
+        missingFiles += missing
+        remarks.append(
+          "\(printable(entity.name)).\(printable(name)): \(missing) large \(missing == 1 ? "value is" : "values are") "
+            + "gone; \(missing == 1 ? "its file is" : "their files are") not beside the store")
+      }
+    }
+  }
+}
+
+extension StoreAssembly {
+  /// Makes a unique index; where rows contradict each other, a certain one wins over a doubtful one, else the lowest key.
+  mutating func createUnique(_ index: IndexLayout) throws {
+    do {
+      try database.execute(sql: index.statement)
+      return
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+      try settle(index)
+    }
+    try database.execute(sql: index.statement)
+  }
+
+  private mutating func settle(_ index: IndexLayout) throws {
+    guard let table = layout.table(named: index.tableName), let source = raw[index.tableName] else { return }
+    let name = SQLText.identifier(index.tableName)
+    let columns = index.columns.map { SQLText.identifier($0.name) }
+    let list = columns.joined(separator: ", ")
+    // NULL differs from NULL in a unique index.
+    let filled =
+      (columns.map { "\($0) IS NOT NULL" } + (index.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND ")
+    let isDoubtful = try doubt()?.condition(source.name, key: "Z_PK") ?? "0"
+    try database.execute(sql: "CREATE TEMP TABLE IF NOT EXISTS loser (k INTEGER PRIMARY KEY); DELETE FROM temp.loser")
+    try database.execute(
+      sql: """
+        INSERT INTO temp.loser SELECT k FROM (
+          SELECT Z_PK AS k, row_number() OVER (PARTITION BY \(list) ORDER BY \(isDoubtful), Z_PK) AS place
+          FROM main.\(name) WHERE \(filled))
+        WHERE place > 1
+        """)
+    var entity = table.rootEntityName
+    var properties: String?
+    if case .uniqueness(let entityName, let names) = index.purpose {
+      entity = entityName
+      properties = names.joined(separator: ",")
+    }
+    let before = account.setAside.count
+    try setAside(
+      table, .conflict, entity: entity, property: properties, where: "Z_PK IN (SELECT k FROM temp.loser)")
+    account.conflicts += account.setAside[before...].map { repair in
+      var repair = repair
+      repair.reason = nil
+      return repair
+    }
+  }
+}

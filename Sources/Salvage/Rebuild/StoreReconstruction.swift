@@ -1,0 +1,345 @@
+internal import GRDB
+import ManagedObjectModel
+internal import Migration
+internal import PersistentStore
+internal import Platform
+internal import SQLiteFormat
+internal import SystemPackage
+
+/// One rebuild, from the evidence to the store in its place.
+struct StoreReconstruction {
+  let evidence: Evidence
+  let model: SalvageModel?
+  private(set) var options: Salvager.Options
+  let migration: SalvageMigration
+  let surroundings: Surroundings
+  let output: FilePath
+  private let relay: ProgressRelay
+
+  init(
+    evidence: Evidence, model: SalvageModel?, options: Salvager.Options, migration: SalvageMigration,
+    surroundings: Surroundings, output: FilePath
+  ) {
+    self.evidence = evidence
+    self.model = model
+    self.migration = migration
+    self.surroundings = surroundings
+    self.output = output
+    let relay = ProgressRelay(options.progress)
+    self.relay = relay
+    self.options = options
+    self.options.progress = { relay.tell($0, $1, $2) }
+    if options.fitsModel, options.migrates, case .coreData(let bundle) = model {
+      self.options.keepsModel = { migration.keeps($0, in: bundle) }
+    }
+  }
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  /// Salvages, rebuilds, checks, migrates and installs.
+  func run() throws(SalvageError) -> SalvageReport {
+    let folder = RebuildFolder(for: output, in: fileSystem)
+    let lock: FolderLock
+    do throws(FileError) {
+      // A folder that is not there is not made.
+      _ = try fileSystem.realPath(output.folder)
+      lock = try folder.take()
+    } catch {
+      throw SalvageError(error)
+    }
+    do throws(SalvageError) {
+      let report = try run(in: folder)
+      // The store is in its place; what is left of the folder is removed by the next run.
+      try? folder.remove()
+      _ = consume lock
+      return report
+    } catch {
+      // The error that led here is the one to report; what is left is removed by the next run.
+      try? folder.remove()
+      throw error
+    }
+  }
+
+  /// Takes back what a killed run left at the place of its result.
+  static func clearInterrupted(_ output: FilePath, in fileSystem: FileSystem) throws(FileError) {
+    let folder = RebuildFolder(for: output, in: fileSystem)
+    guard try fileSystem.status(of: folder.path, followingLinks: false)?.kind == .directory else { return }
+    let lock = try folder.take(patience: 0)
+    try clear(folder, output)
+    try folder.remove()
+    _ = consume lock
+  }
+
+  private static func clear(_ folder: RebuildFolder, _ output: FilePath) throws(FileError) {
+    let external = StoreFileSet(main: output).path(of: .externalData)
+    try folder.takeBack(main: output, aside: asidePath(output), external: external)
+    try folder.clear()
+  }
+
+  private func run(in folder: RebuildFolder) throws(SalvageError) -> SalvageReport {
+    let external = StoreFileSet(main: output).path(of: .externalData)
+    try wrapping(SalvageError.init) { () throws(FileError) in try Self.clear(folder, output) }
+    let target = try SalvageTarget(output, beside: evidence.files, in: fileSystem)
+    let asideTarget = try SalvageTarget(Self.asidePath(output), beside: evidence.files, in: fileSystem)
+    try wrapping(SalvageError.init) { () throws(FileError) in
+      if try fileSystem.status(of: external, followingLinks: false) != nil,
+        try fileSystem.status(of: evidence.files.path(of: .externalData)) != nil
+      {
+        throw FileError(.alreadyExists, operation: "write what was salvaged", path: external)
+      }
+      try requireSpace(at: output.folder)
+    }
+    var made = try make(options, in: folder)
+    if let noWay = made.noWay {
+      // The names of columns carry over less than a migration, but more than none.
+      try wrapping(SalvageError.init) { () throws(FileError) in try folder.clear() }
+      var fitting = options
+      fitting.keepsModel = { _ in false }
+      made = try make(fitting, in: folder, after: noWay)
+    }
+    try install(made.file, folder, target, asideTarget, made.report)
+    return made.report
+  }
+
+  private struct Made {
+    /// The file that is the result.
+    var file: FilePath
+
+    var report: SalvageReport
+
+    /// Why no way leads from its model, which no version of the app's is; nil where one does, whatever its migration came to.
+    var noWay: MigrationError?
+  }
+
+  /// - Parameter noWay: why rows do not stay in the store's own model, where trying to migrate them has shown it.
+  private func make(
+    _ options: Salvager.Options, in folder: RebuildFolder, after noWay: MigrationError? = nil
+  ) throws(SalvageError) -> Made {
+    var store: NewStore?
+    let found = try SalvageRun(evidence: evidence, model: model, options: options).raw(to: folder.raw) {
+      facts throws(SalvageError) in
+      let made = try NewStore(folder.store, facts, in: fileSystem)
+      store = made
+      return made
+    }
+    var report = try rebuild(found, store, folder)
+    if let foreign = found.foreignModel, options.migrates, case .coreData(let bundle) = model {
+      report.noteFit(because: noWay ?? migration.obstacle(from: .model(foreign), in: bundle))
+    }
+    let (file, failure) = try migrate(found, folder, &report)
+    return Made(file: file, report: report, noWay: self.noWay(for: found, after: failure))
+  }
+
+  /// The failure of a migration, where it says that no way leads from a model that no version of the app's is.
+  ///
+  /// Any other failure, such as of records that do not fit, is mended in the records or by the app: what was salvaged waits.
+  private func noWay(for found: RawSalvage, after failure: MigrationError?) -> MigrationError? {
+    guard let failure, failure.kind.leavesNoWay, options.fitsModel, case .coreData(let bundle) = model,
+      let own = found.layout?.model, bundle.version(matching: own.versionHashes()) == nil
+    else { return nil }
+    return failure
+  }
+
+  /// The file of what is not part of the store.
+  static func asidePath(_ output: FilePath) -> FilePath { output.sibling(suffix: "-set-aside") }
+
+  // MARK: The store of its own version
+
+  private func rebuild(
+    _ found: RawSalvage, _ store: NewStore?, _ folder: RebuildFolder
+  ) throws(SalvageError) -> SalvageReport {
+    var version: String?
+    if case .coreData(let bundle) = model, let own = found.layout?.model {
+      version =
+        bundle.version(matching: own.versionHashes(), identifiers: own.versionIdentifiers, cached: own)?.name
+    }
+    let account = SalvageReport.Rebuild(version: version, basis: found.basis)
+    let uuid = surroundings.makeUUID().description
+    let connection = try RebuildConnection(
+      folder.store, isNew: true, referenceDate: PersistentStore.referenceDate(), isCancelled: relay.isCancelled)
+    let isCoreData = found.layout != nil
+    let usesLog = isCoreData || found.header?.usesWriteAheadLog == true
+    var report = found.report
+    let filled = try connection.run { database in
+      // The journal is a file, so that a statement that fails can be taken back whatever it has touched.
+      try database.execute(
+        sql: """
+          PRAGMA encoding = '\(found.encoding.pragmaName)'; PRAGMA main.journal_mode = TRUNCATE; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
+          PRAGMA cache_size = -2048; PRAGMA threads = 1
+          """)
+      try WorkingConnection.attach(folder.raw, .immutable, as: "raw", to: database)
+      try WorkingConnection.attach(folder.aside, .create, as: "aside", to: database)
+      try database.execute(sql: "PRAGMA aside.journal_mode = MEMORY; PRAGMA aside.synchronous = OFF")
+      try database.execute(sql: "BEGIN")
+      let result = try fill(database, found, store, account, uuid: uuid)
+      try database.execute(sql: "COMMIT")
+      try database.execute(sql: "DETACH DATABASE aside; DETACH DATABASE raw")
+      if usesLog {
+        try database.execute(sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL")
+        try database.bringLogIntoMainFile()
+      }
+      return result
+    }
+    try connection.close()
+    report.rebuild = filled.account
+    report.remarks += filled.remarks
+    report.take(filled.recounts)
+    report.take(referredTo: filled.referredTo)
+    report.foldShadowTables(of: found.entries)
+    if !filled.account.isFaithful || !filled.isWhole { report.isComplete = false }
+    if let foreign = found.foreignModel, let layout = found.layout {
+      report.note(
+        entitiesOf: foreign, notIn: layout,
+        shared: Set(layout.tables.map { found.names.table($0.name).lowercased() }))
+    }
+    // What was found is in the new files now, and its room is wanted for the migration.
+    try wrapping(SalvageError.init) { () throws(FileError) in
+      try fileSystem.unlink(folder.raw)
+    }
+    try RebuildCheck.run(folder.store, found.layout, in: fileSystem, isCancelled: relay.isCancelled)
+    return report
+  }
+
+  /// What there is to tell of a store that was filled.
+  private struct Filled {
+    var account: SalvageReport.Rebuild
+    var remarks: [String]
+
+    /// Whether every value has a place and its file, and every declaration was made again.
+    var isWhole: Bool
+
+    /// The records of the new store, where repairs have changed their numbers.
+    var recounts: [SalvageReport.Recount]
+
+    /// How many records are referred to and are not there, by entity, where nothing else counts its losses.
+    var referredTo: [String: Int64]
+  }
+
+  private func fill(
+    _ database: GRDB.Database, _ found: RawSalvage, _ store: NewStore?, _ account: SalvageReport.Rebuild, uuid: String
+  ) throws -> Filled {
+    func tell(_ done: Int64, _ total: Int64) throws {
+      guard options.progress(.rebuild, done, total) else { throw SalvageError.cancelled() }
+    }
+    if let layout = found.layout {
+      var assembly = try StoreAssembly(database, layout: layout, found: found, store: store, account: account)
+      try assembly.run(uuid: uuid, tell: tell)
+      try assembly.countMissingFiles(in: evidence.files.path(of: .externalData), fileSystem)
+      if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
+      return Filled(
+        account: assembly.account, remarks: assembly.remarks,
+        isWhole: assembly.missingFiles == 0 && !assembly.hasForeignValues && !assembly.lacksDeclarations
+          && found.numbering?.disputed.isEmpty != false,
+        recounts: assembly.recounts, referredTo: assembly.referredTo)
+    }
+    var assembly = try PlainAssembly(database, found: found, store: store, account: account)
+    try assembly.run(tell: tell)
+    if assembly.aside.isUsed { assembly.account.setAsideFile = Self.asidePath(output) }
+    return Filled(
+      account: assembly.account, remarks: assembly.remarks, isWhole: !assembly.lacksDeclarations,
+      recounts: assembly.recounts, referredTo: assembly.referredTo)
+  }
+
+  // MARK: The migration
+
+  /// Migrates to the current version; returns the file that is the result, and why it is of its own version still where it is.
+  private func migrate(
+    _ found: RawSalvage, _ folder: RebuildFolder, _ report: inout SalvageReport
+  ) throws(SalvageError) -> (file: FilePath, failure: MigrationError?) {
+    guard options.migrates, case .coreData(let bundle) = model, let layout = found.layout,
+      layout.model.versionHashes() != bundle.current.versionHashes
+    else { return (folder.store, nil) }
+    var migration = migration.settled
+    migration.output = folder.migrated
+    let (relay, progress, isCancelled) = (relay, migration.progress, migration.isCancelled)
+    migration.isCancelled = { relay.isCancelled() || isCancelled?() == true }
+    migration.progress = { step, number, count in
+      relay.tell(.migration, Int64(number - 1), Int64(count)) && progress(step, number, count)
+    }
+    do throws(MigrationError) {
+      let result = try Migrator(bundle, surroundings: surroundings).migrate(folder.store, options: migration)
+      guard result.store != folder.store, !result.isNothing else { return (folder.store, nil) }
+      report.rebuild?.migratedTo = bundle.current.name
+      report.rebuild?.steps = result.steps.map(\.step)
+      report.rebuild?.migrationLosses = result.steps.flatMap(\.losses).map { loss in
+        SalvageReport.MigrationLoss(
+          entity: loss.entity, property: loss.property, count: loss.rows.map { Int64($0) }, text: loss.text)
+      }
+      if result.steps.contains(where: { !$0.losses.isEmpty || !$0.leftBehind.isEmpty }) {
+        report.isComplete = false
+        report.remarks.append("the migration left out what has no place in \(printable(bundle.current.name))")
+      }
+      return (folder.migrated, nil)
+    } catch {
+      if error.kind == .cancelled { throw .cancelled() }
+      // The file system, and not the store: the same migration can succeed at the next attempt.
+      if let fileError = error.fileError { throw SalvageError(fileError) }
+      report.rebuild?.migrationFailure = "\(error.detail) [\(error.code)]"
+      report.isComplete = false
+      return (folder.store, error)
+    }
+  }
+}
+
+extension StoreReconstruction {
+  /// Puts the result into its place: what was set aside, the large values, the store itself last.
+  func install(
+    _ result: FilePath, _ folder: RebuildFolder, _ target: SalvageTarget, _ aside: SalvageTarget,
+    _ report: SalvageReport
+  ) throws(SalvageError) {
+    let external = StoreFileSet(main: target.path).path(of: .externalData)
+    do throws(FileError) {
+      let hasAside = report.rebuild?.setAsideFile != nil
+      if hasAside {
+        try fileSystem.synchronizeFile(folder.aside)
+      } else {
+        try fileSystem.unlink(folder.aside)
+      }
+      let hasExternal = report.isCoreData ? try copyExternalData(to: folder.external) : false
+      try fileSystem.synchronizeFile(result)
+      try folder.noteInstallation()
+      if hasAside { try fileSystem.install(folder.aside, at: aside.path, replacing: false) }
+      if hasExternal {
+        try fileSystem.rename(folder.external, to: external)
+        try fileSystem.synchronizeDirectory(external.folder)
+      }
+      try fileSystem.install(result, at: target.path, replacing: false)
+    } catch {
+      // The error that led here is the one to report; what cannot be taken back now is by the next run.
+      try? folder.takeBack(main: target.path, aside: aside.path, external: external)
+      throw SalvageError(error)
+    }
+  }
+
+  /// Copies the files of large values; they are named by the records, and stay as they are.
+  private func copyExternalData(to target: FilePath) throws(FileError) -> Bool {
+    let source = evidence.files.path(of: .externalData)
+    guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return false }
+    let content = try fileSystem.descendants(of: source)
+    try fileSystem.makeDirectory(target)
+    for folder in content.folders { try fileSystem.makeDirectory(target.appending(folder)) }
+    for file in content.files where file.status.kind == .regular {
+      do {
+        _ = try fileSystem.copy(file.path, to: target.appending(file.relative))
+      } catch {
+        throw error as? FileError
+          ?? FileError(.other, operation: "copy the large values", path: file.path)
+      }
+    }
+    for folder in content.folders { try fileSystem.synchronizeDirectory(target.appending(folder)) }
+    try fileSystem.synchronizeDirectory(target)
+    return true
+  }
+
+  /// Stops where the disk is too full, and says how much is needed.
+  func requireSpace(at folder: FilePath) throws(FileError) {
+    let needed = try SalvageNeeds(of: evidence.files, in: fileSystem).workingBytes(model, migrates: options.migrates)
+    let free = try fileSystem.freeSpace(at: folder)
+    guard free < needed else { return }
+    throw FileError(
+      .noSpace, operation: "salvage the store", path: folder,
+      detail: "the salvage needs \(needed) bytes and \(free) are free",
+      hint: "Free \(needed - free) bytes, then try again; the store is as it was.",
+      details: .init(neededBytes: needed))
+  }
+}

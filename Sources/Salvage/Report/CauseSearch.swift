@@ -1,0 +1,306 @@
+internal import Platform
+import SQLiteFormat
+
+/// Finds out from what is left of a store what most likely happened to it.
+///
+/// Pages that are as they should be are not read again; of the others each is read once.
+struct CauseSearch {
+  let outcome: RowOutcome
+  let evidence: Evidence
+
+  /// Whether the log was left out because it made nonsense of a sound file.
+  let isLogForeign: Bool
+
+  /// Whether the rollback journal was left out because it is not of the file.
+  let isJournalForeign: Bool
+
+  private(set) var causes: [DamageCause] = []
+
+  /// The pages that stand where a tree has no use for what they hold.
+  private(set) var misfits: Set<UInt32> = []
+
+  /// Whether a tree leads to pages behind the end of the file.
+  private(set) var leadsBehindEnd = false
+
+  /// The most pages of each kind that are looked at.
+  private static let limit = 1 << 17
+
+  var crawl: Crawl { outcome.crawl }
+  var reader: PageReader { outcome.reader }
+
+  init(_ outcome: RowOutcome, evidence: Evidence, isLogForeign: Bool, isJournalForeign: Bool) {
+    self.outcome = outcome
+    self.evidence = evidence
+    self.isLogForeign = isLogForeign
+    self.isJournalForeign = isJournalForeign
+    for tree in outcome.crawl.trees where tree.isListed {
+      for gap in tree.gaps where misfits.count < Self.limit {
+        // A child that cannot be a page's number leaves a gap without one.
+        if gap.page == 0 || gap.page > outcome.crawl.map.pageCount {
+          leadsBehindEnd = true
+        } else {
+          misfits.insert(gap.page)
+        }
+      }
+    }
+  }
+
+  /// The causes, the surest and largest first.
+  mutating func run(hasLosses: Bool) throws(SalvageError) -> [DamageCause] {
+    try lookAtPages()
+    try lookAtFirstPage()
+    try lookAtFile()
+    try lookAtLog()
+    lookAtJournal()
+    try lookAtPointerMaps()
+    lookAtFreelist()
+    lookAtIndexes()
+    if causes.isEmpty, hasLosses, outcome.tallies.contains(where: { $0.lost > 0 }) {
+      add(.unknown, .possible, words: "Something is lost, and nothing about the pages tells why.")
+    }
+    return causes.enumerated().ordered { left, right in
+      let (one, other) = (Self.rank(left.element), Self.rank(right.element))
+      return one == other ? left.offset < right.offset : one < other
+    }.map(\.element)
+  }
+
+  /// The place in the order: by how sure a cause is, then those of whole files before those of pages, then by extent.
+  private static func rank(_ cause: DamageCause) -> Double {
+    let confidence: Double =
+      switch cause.confidence {
+      case .certain: 0
+      case .likely: 1
+      case .possible: 2
+      }
+    if cause.code == .indexesOnly { return 9 }
+    return cause.pageCount == 0 ? confidence : confidence + 0.9 / Double(cause.pageCount)
+  }
+
+  mutating func add(
+    _ code: DamageCause.Code, _ confidence: DamageCause.Confidence, part: StoreFileSet.Part = .main,
+    pages: [UInt32] = [], words: String
+  ) {
+    causes.append(DamageCause(code, confidence, part: part, pages: pages, words: words))
+  }
+
+  // MARK: Lists and indexes
+
+  private mutating func lookAtFreelist() {
+    guard !crawl.isFreelistSound, reader.layout.header != nil else { return }
+    let isAlone = causes.allSatisfy { $0.pageCount == 0 }
+    add(
+      .freelistDamaged, isAlone ? .likely : .possible,
+      words: "The list of free pages is damaged\(isAlone ? "" : ", which other damage may have brought about"). "
+        + "SQLite would overwrite pages in use; no record is lost by that alone.")
+  }
+
+  private mutating func lookAtIndexes() {
+    let tables = crawl.trees.indices.filter { crawl.trees[$0].kind != .index && crawl.trees[$0].isListed }
+    let indexes = crawl.trees.filter { $0.kind == .index && $0.isListed && !$0.gaps.isEmpty }
+    guard !indexes.isEmpty, !tables.isEmpty,
+      tables.allSatisfy({ crawl.trees[$0].isComplete && outcome.tallies[$0].lost == 0 }), outcome.wounds.pages.isEmpty
+    else { return }
+    add(
+      .indexesOnly, .certain,
+      words: "Only \(indexes.count == 1 ? "an index is" : "indexes are") damaged "
+        + "(\(indexes.prefix(5).map { printable($0.name) }.joined(separator: ", "))"
+        + (indexes.count > 5 ? " and \(grouped(indexes.count - 5)) more" : "")
+        + "), and no table: every record is there.")
+  }
+
+  private mutating func lookAtPointerMaps() throws(SalvageError) {
+    guard reader.layout.header?.isAutoVacuum == true, crawl.map.pageCount >= 3 else { return }
+    var damaged: [UInt32] = []
+    var buffer = reader.makeBuffer()
+    for page in stride(
+      from: UInt32(2), through: crawl.map.pageCount, by: reader.layout.layout.pointerMapEntries + 1)
+    {
+      let map = reader.layout.layout.pointerMapPage(for: page) ?? page
+      guard map < crawl.map.pageCount, try reader.readPlace(map, into: &buffer) else { continue }
+      let last = min(Int(crawl.map.pageCount - map), reader.layout.layout.pointerMapEntries)
+      let wrong = (0..<last).count { buffer[5 * $0] == 0 || buffer[5 * $0] > 5 }
+      // The page of the lock bytes, and pages that were never used, have no entry.
+      if wrong > 2, wrong * 4 > last { damaged.append(map) }
+    }
+    guard !damaged.isEmpty else { return }
+    add(
+      .pointerMapsDamaged, .certain, pages: damaged,
+      words: "The \(DamageCause.place(damaged)) of the pointer map \(damaged.count == 1 ? "is" : "are") damaged, "
+        + "which SQLite needs for vacuuming only: no record is lost by that alone.")
+  }
+}
+
+extension CauseSearch {
+  /// What is wrong with pages, by what stands in their places.
+  private struct Groups {
+    var zeroed: [UInt32] = []
+    var random: [UInt32] = []
+    var foreign: [String: [UInt32]] = [:]
+    var torn: [UInt32] = []
+    var flipped: [UInt32] = []
+    var pointers: [UInt32] = []
+    var copies: [UInt32] = []
+    var misplaced: [UInt32] = []
+    var other: [UInt32] = []
+    var contradicting: [UInt32] = []
+    var unfitting: [UInt32] = []
+  }
+
+  mutating func lookAtPages() throws(SalvageError) {
+    var groups = Groups()
+    var buffer = reader.makeBuffer()
+    var whole: [UInt32] = []
+    let last = lastUsedPage
+    for page in stride(from: UInt32(2), through: crawl.map.pageCount, by: 1) where isSuspicious(page, last) {
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      if reader.hole(in: page) != nil { continue }
+      switch PageContent.of(buffer, start: 0, usableSize: reader.usableSize) {
+      case .zeros: groups.zeroed.append(page)
+      // What was found to be another page of the store, or can be the rest of a long value, was not overwritten.
+      case .random where reader.moved[page] != nil: break
+      case .random where crawl.map.look(page) == .linked: whole.append(page)
+      case .random: groups.random.append(page)
+      case .foreign(let words): groups.foreign[words, default: []].append(page)
+      case .torn: groups.torn.append(page)
+      case .flippedKind: groups.flipped.append(page)
+      case .lostPointers: groups.pointers.append(page)
+      case .tree: whole.append(page)
+      case .other: if crawl.map.look(page) == .linked { whole.append(page) } else { groups.other.append(page) }
+      }
+    }
+    for (page, wound) in outcome.wounds.pages where reader.hole(in: page) == nil {
+      if wound.isTorn {
+        groups.torn.append(page)
+      } else if wound.unfitting > 0, wound.unfitting == wound.badPointers {
+        // Every pointer leads to a record: the array and the cells are there.
+        groups.unfitting.append(page)
+      } else if wound.unfitting * 4 < wound.badPointers, wound.badPointers > 1, wound.badPointers == wound.pointers {
+        groups.pointers.append(page)
+      } else if wound.badPointers + wound.outOfOrder <= 3 {
+        groups.flipped.append(page)
+      } else {
+        groups.other.append(page)
+      }
+    }
+    for page in reader.moved.keys where !groups.zeroed.contains(page) { groups.misplaced.append(page) }
+    let moved = Set(groups.misplaced)
+    let twins = try twins(of: whole.filter { !moved.contains($0) })
+    for page in whole where !moved.contains(page) {
+      if twins.contains(page) {
+        groups.copies.append(page)
+      } else {
+        switch crawl.map.fate(page) {
+        case .placed, .tree, .overflow: groups.misplaced.append(page)
+        case .unclaimed, .damaged, .free, .special, .dead: groups.contradicting.append(page)
+        }
+      }
+    }
+    groups.contradicting += crawl.contradictions.stale
+    tell(groups)
+  }
+
+  /// The last page that the store makes use of; what lies behind was set aside for it by the file system's size.
+  private var lastUsedPage: UInt32 {
+    if let overlay = reader.overlay, let count = overlay.pageCount, count > 0 { return count }
+    guard let header = reader.layout.header, header.isPageCountValid else { return .max }
+    return header.pageCount
+  }
+
+  /// Whether a page is not as it should be, as far as its place and its look tell.
+  private func isSuspicious(_ page: UInt32, _ last: UInt32) -> Bool {
+    if misfits.contains(page) { return true }
+    switch crawl.map.fate(page) {
+    case .damaged: return true
+    case .unclaimed:
+      guard page <= last else { return false }
+      switch crawl.map.look(page) {
+      // Free pages may be zeros; where their list is lost they cannot be told from others.
+      case .zero: return crawl.isFreelistSound
+      case .unknown, .broken: return true
+      case .missing, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior, .linked: return false
+      }
+    case .tree, .placed, .overflow, .free, .special, .dead: return false
+    }
+  }
+
+  private mutating func tell(_ groups: Groups) {
+    add(
+      .zeroedPages, .likely, groups.zeroed, ("holds", "hold"),
+      " nothing but zeros, as where a write never reached the disk (power loss, a full or failing disk, a file "
+        + "system that was not shut down).")
+    add(
+      .randomPages, .likely, groups.random, ("holds", "hold"),
+      " bytes without any pattern, as encrypted or compressed data has none: it was overwritten, or a disk failed.")
+    for (what, pages) in groups.foreign.ordered(by: { $0.key < $1.key }) {
+      add(.overwritten, .certain, pages, ("was", "were"), " overwritten: there is \(what).")
+    }
+    add(
+      .tornSectors, .likely, groups.torn, ("has", "have"),
+      " sectors of zeros in their content: a write that reached the disk only in part, as after power loss.")
+    add(
+      .lostCellPointers, .certain, groups.pointers, ("lacks", "lack"),
+      " the array that says where the rows are; the rows were looked for by their content.")
+    add(
+      .pageCopies, .certain, groups.copies, ("is a copy", "are copies"),
+      " of another page of the store: writes that went to the wrong place, or a file system that gave back stale "
+        + "blocks.")
+    add(
+      .misplacedPages, .likely, groups.misplaced, ("stands", "stand"),
+      " in the place of another: writes that went to the wrong place.")
+    add(
+      .bitFlips, .likely, groups.flipped, ("has", "have"),
+      " single wrong bytes: flipped bits of failing memory or a failing disk. Flipped bits inside of values "
+        + "leave no trace.")
+    add(.damagedPages, .possible, groups.other, ("is", "are"), " damaged; by what, the bytes do not tell.")
+    add(
+      .unknown, .possible, groups.unfitting, ("holds", "hold"),
+      " rows that do not fit the table that leads to them; the reason is not known.")
+    add(
+      .contradictingPages, .possible, groups.contradicting, ("is whole but contradicts", "are whole but contradict"),
+      " the rest: single values of them are wrong, or they are of another time or store; nothing tells which.")
+  }
+
+  /// Adds what is wrong with pages, where there are any; in words that go on behind their number and a verb of it.
+  private mutating func add(
+    _ code: DamageCause.Code, _ confidence: DamageCause.Confidence, _ pages: [UInt32],
+    _ verb: (one: String, several: String), _ words: String
+  ) {
+    let pages = Set(pages).sorted()
+    guard !pages.isEmpty else { return }
+    add(code, confidence, pages: pages, words: DamageCause.counted(pages, verb.one, verb.several) + words)
+  }
+
+  /// Those of some pages whose very bytes stand in another place too.
+  private func twins(of pages: [UInt32]) throws(SalvageError) -> Set<UInt32> {
+    guard !pages.isEmpty, pages.count <= 4096 else { return [] }
+    struct Key: Hashable {
+      var look: PageMap.Look
+      var first: Int64
+      var last: Int64
+      var fields: Int
+    }
+    func key(_ page: UInt32) -> Key {
+      Key(
+        look: crawl.map.look(page), first: crawl.map.firstKey(page), last: crawl.map.lastKey(page),
+        fields: crawl.map.fieldCount(page))
+    }
+    var wanted: [Key: [(page: UInt32, bytes: [UInt8])]] = [:]
+    var buffer = reader.makeBuffer()
+    for page in pages {
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      wanted[key(page), default: []].append((page, buffer))
+    }
+    var twins: Set<UInt32> = []
+    var budget = 20_000
+    for page in 2...max(2, crawl.map.pageCount) {
+      guard let candidates = wanted[key(page)], budget > 0 else { continue }
+      if candidates.count == 1, candidates[0].page == page { continue }
+      budget -= 1
+      guard try reader.readPlace(page, into: &buffer) else { continue }
+      for candidate in candidates where candidate.page != page && candidate.bytes == buffer {
+        twins.insert(candidate.page)
+      }
+    }
+    return twins
+  }
+}

@@ -1,0 +1,261 @@
+import Platform
+internal import SQLiteFormat
+
+/// The state of each page of a store and whose it is, as compact maps and as counts.
+public struct PageStates: Sendable, Hashable {
+  /// What became of a page.
+  public enum State: String, Sendable, Hashable, CaseIterable {
+    /// Part of a tree, found from its root.
+    case healthy
+
+    /// Belongs to a table by its content; nothing leads to it.
+    case orphan
+
+    /// Damaged; what was left of it was read, or nothing was.
+    case damaged
+
+    /// Free, or no longer in use.
+    case free
+
+    /// Holds the rest of long values.
+    case overflow
+
+    /// A pointer map or the page of the lock bytes.
+    case special
+
+    /// Holds rows that fit no table.
+    case unplaced
+
+    /// Zeros, or nothing that can be read.
+    case unreadable
+
+    /// The letter that stands for it in the map.
+    public var letter: Character {
+      switch self {
+      case .healthy: "h"
+      case .orphan: "o"
+      case .damaged: "d"
+      case .free: "f"
+      case .overflow: "v"
+      case .special: "s"
+      case .unplaced: "u"
+      case .unreadable: "x"
+      }
+    }
+  }
+
+  /// A table or index that pages belong to.
+  public struct Owner: Sendable, Hashable, Codable {
+    /// Its name.
+    public var name: String
+
+    /// For an index the table that it is of, else the same as the name.
+    public var table: String
+
+    /// Whether it is an index.
+    public var isIndex: Bool
+
+    private enum CodingKeys: String, CodingKey {
+      case name, table
+      case isIndex = "index"
+    }
+  }
+
+  /// The page size in bytes.
+  public var pageSize: Int
+
+  /// The number of pages.
+  public var total: Int
+
+  /// How many of them, from the first on, the maps tell of; fewer than `total` only where the maps would be too long.
+  public var mapped: Int
+
+  /// The number of pages in each state.
+  public var counts: [State: Int]
+
+  /// The states in the order of the pages, run by run: a letter and how many pages have it.
+  public var map: String
+
+  /// The tables and indexes that pages belong to, in the order of the numbers that `ownerMap` has for them.
+  public var owners: [Owner]
+
+  /// Whose the pages are, run by run with commas between: the place in `owners`, from 0, or `-` for those of none, a colon, and
+  /// how many pages.
+  public var ownerMap: String
+
+  /// The longest map that is written, in runs.
+  static let maximumRuns = 100_000
+}
+
+extension PageStates: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case pageSize, total, mapped, map, owners, ownerMap
+    case healthy, orphan, damaged, free, overflow, special, unplaced, unreadable
+  }
+
+  private static func key(_ state: State) -> CodingKeys {
+    switch state {
+    case .healthy: .healthy
+    case .orphan: .orphan
+    case .damaged: .damaged
+    case .free: .free
+    case .overflow: .overflow
+    case .special: .special
+    case .unplaced: .unplaced
+    case .unreadable: .unreadable
+    }
+  }
+
+  /// Reads the maps and a count for each state.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    pageSize = try values.decode(Int.self, forKey: .pageSize)
+    total = try values.decode(Int.self, forKey: .total)
+    mapped = try values.decode(Int.self, forKey: .mapped)
+    map = try values.decode(String.self, forKey: .map)
+    owners = try values.decode([Owner].self, forKey: .owners)
+    ownerMap = try values.decode(String.self, forKey: .ownerMap)
+    counts = [:]
+    for state in State.allCases {
+      let count = try values.decode(Int.self, forKey: Self.key(state))
+      if count > 0 { counts[state] = count }
+    }
+  }
+
+  /// Writes the maps and a count for each state.
+  public func encode(to encoder: any Encoder) throws {
+    try encoder.encode([
+      "pageSize": pageSize, "total": total, "mapped": mapped, "map": map, "owners": owners, "ownerMap": ownerMap,
+    ])
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    for state in State.allCases { try values.encode(counts[state] ?? 0, forKey: Self.key(state)) }
+  }
+}
+
+extension PageStates {
+  /// A run of pages that are in the same state and belong to the same table or index.
+  public struct Run: Sendable, Hashable {
+    /// The pages, by number.
+    public var pages: ClosedRange<UInt32>
+
+    /// Their state.
+    public var state: State
+
+    /// Their table or index, by its place in ``PageStates/owners``; nil for none.
+    public var owner: Int?
+  }
+
+  /// The runs of both maps together, in the order of the pages; none for maps that contradict each other.
+  ///
+  /// Read it once and look pages up in it by binary search.
+  public var runs: [Run] {
+    let letters = Dictionary(uniqueKeysWithValues: State.allCases.map { ($0.letter, $0) })
+    var states: [(state: State, count: Int)] = []
+    var digits = ""
+    var current: State?
+    for character in map + "." {
+      if character.isASCII, character.isNumber {
+        digits.append(character)
+        continue
+      }
+      if let state = current {
+        guard let count = Int(digits), count > 0 else { return [] }
+        states.append((state, count))
+      }
+      digits = ""
+      current = letters[character]
+    }
+    var result: [Run] = []
+    var place = 0
+    var left = states.first?.count ?? 0
+    var page: Int64 = 1
+    for part in ownerMap.split(separator: ",") {
+      let pair = part.split(separator: ":")
+      guard pair.count == 2, var count = Int(pair[1]), count > 0 else { return [] }
+      let owner = pair[0] == "-" ? nil : Int(pair[0])
+      if let owner, !owners.indices.contains(owner) { return [] }
+      while count > 0, place < states.count {
+        let step = min(count, left)
+        guard page + Int64(step) - 1 <= Int64(UInt32.max) else { return [] }
+        result.append(
+          Run(pages: UInt32(page)...UInt32(page + Int64(step) - 1), state: states[place].state, owner: owner))
+        page += Int64(step)
+        count -= step
+        left -= step
+        if left == 0 {
+          place += 1
+          left = place < states.count ? states[place].count : 0
+        }
+      }
+    }
+    return result
+  }
+}
+
+extension PageStates {
+  /// The states of the pages once all rows have been taken from them.
+  init(_ outcome: RowOutcome) {
+    let crawl = outcome.crawl
+    var unplaced = PageSet()
+    for page in crawl.unplaced { _ = unplaced.insert(page) }
+    pageSize = outcome.reader.pageSize
+    total = Int(crawl.map.pageCount)
+    mapped = 0
+    counts = [:]
+    map = ""
+    ownerMap = ""
+    owners = crawl.trees.map { tree in
+      Owner(
+        name: tree.name, table: tree.table.map { crawl.trees[$0].name } ?? tree.name, isIndex: tree.kind == .index)
+    }
+    var run: (state: State, count: Int)?
+    var ownerRun: (owner: Int?, count: Int)?
+    var runs = 0
+    for page in stride(from: UInt32(1), through: crawl.map.pageCount, by: 1) {
+      let state = Self.state(page, outcome, isUnplaced: unplaced.contains(page))
+      counts[state, default: 0] += 1
+      guard runs < Self.maximumRuns else { continue }
+      mapped += 1
+      if run?.state == state {
+        run?.count += 1
+      } else {
+        if let run { map += "\(run.state.letter)\(run.count)" }
+        runs += 1
+        run = (state, 1)
+      }
+      let owner = crawl.map.owner(page)
+      if let now = ownerRun, now.owner == owner {
+        ownerRun?.count += 1
+      } else {
+        if let ownerRun { ownerMap += Self.text(ownerRun) + "," }
+        runs += 1
+        ownerRun = (owner, 1)
+      }
+    }
+    if let run { map += "\(run.state.letter)\(run.count)" }
+    if let ownerRun { ownerMap += Self.text(ownerRun) }
+  }
+
+  private static func text(_ run: (owner: Int?, count: Int)) -> String {
+    "\(run.owner.map { "\($0)" } ?? "-"):\(run.count)"
+  }
+
+  private static func state(_ page: UInt32, _ outcome: RowOutcome, isUnplaced: Bool) -> State {
+    if isUnplaced { return .unplaced }
+    let crawl = outcome.crawl
+    switch crawl.map.fate(page) {
+    case .tree: return outcome.wounds.pages[page] == nil ? .healthy : .damaged
+    case .placed: return outcome.wounds.pages[page] == nil ? .orphan : .damaged
+    case .damaged: return .damaged
+    case .overflow: return .overflow
+    case .free, .dead: return .free
+    case .special: return .special
+    case .unclaimed:
+      switch crawl.map.look(page) {
+      case .zero, .missing, .unknown: return .unreadable
+      case .broken: return .damaged
+      case .linked, .tableLeaf, .tableInterior, .indexLeaf, .indexInterior: return .orphan
+      }
+    }
+  }
+}

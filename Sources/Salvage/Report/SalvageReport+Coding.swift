@@ -1,0 +1,181 @@
+internal import Foundation
+public import Platform
+public import SystemPackage
+
+extension SalvageReport: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case format
+    case complete
+    case store
+    case output
+    case coreData
+    case entities
+    case mayLackTables
+    case unplacedRows
+    case unplacedEntries
+    case remarks
+    case causes
+    case pages
+    case kit
+    case backup
+    case rebuild
+  }
+
+  /// Reads a report; what is computed from other values is not read.
+  ///
+  /// - Throws: `DecodingError`, also for a form of a later version than this one knows.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    format = try values.decode(Int.self, forKey: .format)
+    guard format <= Self.currentFormat else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .format, in: values, debugDescription: "a later version wrote this report")
+    }
+    isComplete = try values.decode(Bool.self, forKey: .complete)
+    store = try values.decodeIfPresent(PathText.self, forKey: .store)
+    output = try values.decodeIfPresent(PathText.self, forKey: .output)
+    isCoreData = try values.decode(Bool.self, forKey: .coreData)
+    entities = try values.decode([Entity].self, forKey: .entities)
+    mayLackTables = try values.decodeIfPresent(Bool.self, forKey: .mayLackTables) ?? false
+    unplacedRows = try values.decode(Int64.self, forKey: .unplacedRows)
+    unplacedEntries = try values.decodeIfPresent(Int64.self, forKey: .unplacedEntries) ?? 0
+    remarks = try values.decode([String].self, forKey: .remarks)
+    causes = try values.decode([DamageCause].self, forKey: .causes)
+    pages = try values.decode(PageStates.self, forKey: .pages)
+    kit = try values.decodeIfPresent(KitUse.self, forKey: .kit)
+    backup = try values.decodeIfPresent(BackupUse.self, forKey: .backup)
+    rebuild = try values.decodeIfPresent(Rebuild.self, forKey: .rebuild)
+  }
+
+  /// Writes the report with the keys of the command line's contract.
+  public func encode(to encoder: any Encoder) throws {
+    func sum(_ number: (Entity) -> Int64) -> Int64 { records.reduce(0) { $0.addingClamped(number($1)) } }
+    let summary: JSON.Object = [
+      "recovered": count.recovered, "doubtful": count.doubtful,
+      "doubtfulReasons": count.doubtReasons.isEmpty ? nil : DoubtReason.codes(count.doubtReasons),
+      "recordsSetAside": count.setAside, "lost": count.lost, "lostIsExact": !count.isEstimate, "total": count.total,
+      "percent": count.percent, "pairs": count.pairs.known,
+      "words": count.words, "fromBackup": sum(\.fromBackup), "keptApart": sum(\.keptApart),
+      "referencesCut": referencesCut, "score": score,
+    ]
+    try encoder.encode([
+      "format": format, "complete": isComplete, "incompleteBecause": isComplete ? nil : reservations, "store": store,
+      "output": output, "coreData": isCoreData,
+      "summary": summary, "entities": entities, "mayLackTables": mayLackTables ? true : nil,
+      "unplacedRows": unplacedRows, "unplacedEntries": unplacedEntries,
+      "remarks": remarks, "causes": causes, "pages": pages, "kit": kit, "backup": backup, "rebuild": rebuild,
+    ])
+  }
+}
+
+extension SalvageReport {
+  /// Where the report of a result is written: `Rescued.salvage.json` beside `Rescued.sqlite`, and
+  /// `2026-11-21-10-11-12.salvage.json` beside `2026-11-21-10-11-12.salvaged.sqlite`.
+  public static func path(beside output: FilePath) -> FilePath {
+    var stem = output.lastComponent?.string ?? "result"
+    for ending in [".sqlite", ".sqlite3", ".store", ".db", ".storedata"] where stem.hasSuffix(ending) {
+      let shorter = String(stem.dropLast(ending.count))
+      if !shorter.isEmpty { stem = shorter }
+      break
+    }
+    if stem.hasSuffix(".salvaged"), stem.count > 9 { stem.removeLast(9) }
+    guard let name = FilePath.Component(stem) else { return output.sibling(suffix: ".salvage.json") }
+    return output.folder.appending(name.fitted(suffix: ".salvage.json"))
+  }
+
+  /// Writes the report beside the result, in place of an older one of the same name.
+  ///
+  /// - Returns: where it is.
+  /// - Throws: ``SalvageError`` where it cannot be written.
+  @discardableResult
+  public func write(beside result: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError) -> FilePath
+  {
+    let path = Self.path(beside: result)
+    do throws(FileError) {
+      let bytes = try JSON.bytes(of: self, to: "write the report", at: path)
+      try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
+    } catch {
+      throw SalvageError(error)
+    }
+    return path
+  }
+
+  /// Reads a report that was written beside a result.
+  ///
+  /// - Throws: ``SalvageError`` where there is none, or none that can be read.
+  public static func read(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(SalvageError)
+    -> SalvageReport
+  {
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try fileSystem.contents(of: path, limit: 64 << 20) } catch {
+      throw SalvageError(error)
+    }
+    do {
+      return try JSONDecoder().decode(SalvageReport.self, from: Data(bytes))
+    } catch {
+      throw SalvageError(
+        .output, operation: "read the report", path: path,
+        detail: "it is no report of a salvage, or of a later version",
+        hint: "Salvage the store once more.")
+    }
+  }
+}
+
+extension SalvageReport.Entity: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case name
+    case table
+    case recovered
+    case doubtful
+    case doubtfulReasons
+    case rebuilt
+    case fromBackup
+    case setAside
+    case lost
+    case lostBasis
+    case lostKeys
+    case lostKeysKnown
+    case lostKeysEstimated
+    case keptApart
+    case keptParts
+    case deleted
+    case outsideModel
+  }
+
+  /// Reads an account.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    name = try values.decode(String.self, forKey: .name)
+    table = try values.decode(String.self, forKey: .table)
+    recovered = try values.decode(Int64.self, forKey: .recovered)
+    doubts = DoubtReason.counts(
+      try values.decodeIfPresent([String: Int64].self, forKey: .doubtfulReasons),
+      of: try values.decode(Int64.self, forKey: .doubtful))
+    rebuilt = try values.decode(Int64.self, forKey: .rebuilt)
+    fromBackup = try values.decode(Int64.self, forKey: .fromBackup)
+    setAside = try values.decodeIfPresent(Int64.self, forKey: .setAside) ?? 0
+    lost = try values.decode(Int64.self, forKey: .lost)
+    lostBasis = try values.decode(Basis.self, forKey: .lostBasis)
+    lostKeys = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeys) ?? KeyRanges()
+    lostKeysKnown = try values.decodeIfPresent(Int64.self, forKey: .lostKeysKnown) ?? 0
+    lostKeysEstimated = try values.decodeIfPresent(KeyRanges.self, forKey: .lostKeysEstimated) ?? KeyRanges()
+    keptApart = try values.decode(Int64.self, forKey: .keptApart)
+    keptParts = max(0, try values.decodeIfPresent(Int64.self, forKey: .keptParts) ?? 0)
+    deleted = try values.decode(Int64.self, forKey: .deleted)
+    isOutsideModel = try values.decodeIfPresent(Bool.self, forKey: .outsideModel) ?? false
+  }
+
+  /// Writes an account; rowids only where some are known, and that the model lacks the entity only where it does.
+  public func encode(to encoder: any Encoder) throws {
+    let hasKeys = !lostKeys.isEmpty
+    try encoder.encode([
+      "name": name, "table": table, "recovered": recovered, "doubtful": doubtful,
+      "doubtfulReasons": doubts.isEmpty ? nil : DoubtReason.codes(doubts), "rebuilt": rebuilt,
+      "fromBackup": fromBackup, "setAside": setAside > 0 ? setAside : nil, "lost": lost, "lostIsExact": isLostExact,
+      "lostBasis": lostBasis,
+      "lostKeys": hasKeys ? lostKeys : nil, "lostKeysKnown": hasKeys ? lostKeysKnown : nil,
+      "lostKeysEstimated": lostKeysEstimated.isEmpty ? nil : lostKeysEstimated, "keptApart": keptApart,
+      "keptParts": keptParts > 0 ? keptParts : nil, "deleted": deleted, "outsideModel": isOutsideModel ? true : nil,
+    ])
+  }
+}

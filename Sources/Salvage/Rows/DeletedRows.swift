@@ -1,0 +1,276 @@
+internal import SQLiteFormat
+
+/// The last phase: deleted rows, from the free space of pages in use, from pages that no tree has any more, and from pages
+/// that the log replaces.
+///
+/// In: all pages, and which rows are live. Out: rows in the tables of deleted ones, and former copies of lost rows among
+/// those that are set aside.
+struct DeletedRows {
+  let context: RowContext
+
+  private var tables: RowTables { context.tables }
+  private var reader: PageReader { context.reader }
+
+  private struct Found {
+    enum Place {
+      /// In the free space of a page in use.
+      case freeSpace
+
+      /// On a page that is free: in a cell of it, or in its free space.
+      case freePage
+
+      /// Somewhere on a page that is no leaf any more.
+      case remains
+
+      /// On a page that the log replaces.
+      case replaced
+    }
+
+    var tree: Int
+    var record: [UInt8]
+    var rowid: Int64?
+    var page: UInt32
+    var place: Place
+
+    /// What the notes have for the place.
+    var source: String { place == .replaced ? "main" : "freespace" }
+  }
+
+  private typealias Body = (Found) throws(SalvageError) -> Void
+
+  /// The digests of everything that looks deleted; to be asked before the live rows are read, which strike out what is live.
+  func digests() throws(SalvageError) -> DeletedDigests {
+    var digests = DeletedDigests()
+    try forEachRecord { found throws(SalvageError) in
+      digests.add(DeletedDigests.digest(found.record.span, from: 0, length: found.record.count))
+    }
+    return digests
+  }
+
+  /// Writes the deleted rows that are no live rows.
+  func write() throws(SalvageError) {
+    var written: Set<UInt64> = []
+    let listed = try listedRows()
+    try forEachRecord { found throws(SalvageError) in
+      let digest = DeletedDigests.digest(found.record.span, from: 0, length: found.record.count)
+      if tables.deletedDigests?.isStruck(digest) == true { return }
+      if written.count < DeletedDigests.limit, !written.insert(digest &+ UInt64(found.tree)).inserted { return }
+      if let reason = formerCopy(found, listed) {
+        try tables.keepApart(
+          FoundRow(tree: found.tree, page: found.page, cell: LeafCell(rowid: found.rowid ?? 0)), found.record.span,
+          source: found.source, reason: reason)
+        return
+      }
+      try tables.writeDeleted(
+        found.record.span, rowid: found.rowid, of: found.tree,
+        EvidenceNotes.Origin(page: found.page, cell: nil, source: found.source),
+        reason: found.place == .freeSpace
+          ? "deleted; in the free space of a page in use" : "deleted; on a page that is free")
+    }
+  }
+
+  // MARK: Deleted, or a former copy
+
+  /// Why a record is not to be taken for a deleted row, but for a former copy of one; nil where it is a deleted one.
+  ///
+  /// SQLite leaves a copy where it moves a row to another page; with that page lost, this one need not be deleted.
+  private func formerCopy(_ found: Found, _ listed: [Int: Set<Int64>]) -> String? {
+    switch found.place {
+    case .replaced: "an older version; the write-ahead log replaces its page"
+    case .freeSpace where isMoved(found, listed):
+      "in the free space of a page; the page that had it is lost, so that it may not have been deleted"
+    case .freePage where isMoved(found, listed):
+      "on a page that is free; the page that had it is lost, so that it may not have been deleted"
+    case .freeSpace, .freePage, .remains: nil
+    }
+  }
+
+  /// The rows that indexes list and that are not there, by table; only of tables that have indexes and lost pages.
+  private func listedRows() throws(SalvageError) -> [Int: Set<Int64>] {
+    var listed: [Int: Set<Int64>] = [:]
+    let trees = tables.trees
+    for table in trees.indices where tables.live[table] != nil && trees[table].hasRowids {
+      guard !trees[table].gaps.isEmpty else { continue }
+      for index in trees.indices where trees[index].table == table && trees[index].isWalked {
+        listed[table, default: []].formUnion(try context.crawl.missingRowids(of: table, by: index, tables))
+      }
+    }
+    return listed
+  }
+
+  /// Whether a record may be a former copy of a live row, whose page is lost: an index lists it, or there is no index and
+  /// its key is one of those that the lost page had.
+  private func isMoved(_ found: Found, _ listed: [Int: Set<Int64>]) -> Bool {
+    guard let rowid = found.rowid else { return false }
+    if let listed = listed[found.tree] { return listed.contains(rowid) }
+    let tree = tables.trees[found.tree]
+    guard tree.gaps.contains(where: { $0.page > 0 && $0.above < rowid && rowid <= $0.upTo }) else { return false }
+    return !tree.leaves.contains { context.crawl.map.firstKey($0) <= rowid && rowid <= context.crawl.map.lastKey($0) }
+  }
+
+  // MARK: Where records are looked for
+
+  private func forEachRecord(_ body: Body) throws(SalvageError) {
+    guard context.crawl.map.pageCount >= 1 else { return }
+    var buffer = reader.makeBuffer()
+    var unplaced = PageSet()
+    for page in context.crawl.unplaced { _ = unplaced.insert(page) }
+    for page in 1...context.crawl.map.pageCount {
+      switch context.crawl.map.fate(page) {
+      // What fits no table, or several, may be live, and is set aside as that.
+      case .unclaimed where unplaced.contains(page): continue
+      case .tree, .placed:
+        guard context.crawl.map.look(page) == .tableLeaf, let tree = context.crawl.map.owner(page),
+          tables.live[tree] != nil, try reader.readPlace(page, into: &buffer)
+        else { continue }
+        try freeSpace(of: page, tree: tree, buffer.span, body)
+      case .free, .dead, .unclaimed:
+        try abandoned(page, &buffer, body)
+      case .damaged, .overflow, .special: continue
+      }
+    }
+    try superseded(&buffer, body)
+  }
+
+  /// Whether deleted rows of a table are looked for.
+  private func hasDeleted(_ tree: Int) -> Bool { tables.live[tree] != nil || tables.trees[tree].isDropped }
+
+  private func scanner(_ tree: Int) -> FreeSpaceScan {
+    let definition = tables.trees[tree].definition
+    let first = definition?.storedColumns.first
+    return FreeSpaceScan(
+      shape: tables.trees[tree].shape, geometry: reader.geometry, encoding: reader.layout.encoding,
+      hasAlias: first != nil && first == definition?.rowidAlias)
+  }
+
+  private func freeSpace(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+    for deleted in scanner(tree).deletedRecords(bytes, start: context.start(of: page, bytes)) {
+      try give(deleted, tree: tree, page: page, .freeSpace, body)
+    }
+  }
+
+  /// Gives a record on, where all of it can be had.
+  private func give(
+    _ deleted: FreeSpaceScan.DeletedRecord, tree: Int, page: UInt32, _ place: Found.Place, _ body: Body
+  ) throws(SalvageError) {
+    guard let record = try context.complete(deleted) else { return }
+    try body(Found(tree: tree, record: record, rowid: deleted.rowid, page: page, place: place))
+  }
+
+  /// A page that no tree has any more: free, replaced, or forgotten.
+  private func abandoned(_ page: UInt32, _ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
+    switch context.crawl.map.look(page) {
+    case .tableLeaf where context.crawl.map.fieldCount(page) > 0:
+      guard let choice = try context.crawl.choice(for: page, &buffer, where: { tables.trees[$0].definition != nil }),
+        let tree = try table(of: page, choice, &buffer), hasDeleted(tree)
+      else { return }
+      try cells(of: page, tree: tree, buffer.span, body)
+      try freeSpace(of: page, tree: tree, buffer.span, body)
+    case .linked where context.crawl.map.fate(page) == .free, .tableLeaf, .broken, .unknown:
+      guard try reader.readPlace(page, into: &buffer) else { return }
+      try remains(on: page, buffer.span, body)
+    case .missing, .zero, .tableInterior, .indexLeaf, .indexInterior, .linked: return
+    }
+  }
+
+  /// The table that was dropped and whose definition names a page as its root; nil where there is none, or several.
+  private func droppedTree(of page: UInt32) -> Int? {
+    let named = tables.trees.indices.filter { tables.trees[$0].isDropped && tables.trees[$0].droppedRoot == page }
+    return named.count == 1 ? named.first : nil
+  }
+
+  /// The table that the rows of a page are most like or, where they are as like to those of several, the dropped one whose
+  /// root the page was; nil where nothing decides.
+  private func table(of page: UInt32, _ choice: Crawl.Choice, _ buffer: inout [UInt8]) throws(SalvageError) -> Int? {
+    if choice.isDecisive { return choice.tree }
+    guard let dropped = droppedTree(of: page),
+      let own = try context.crawl.choice(for: page, &buffer, where: { $0 == dropped }), own.score >= choice.score
+    else { return nil }
+    return dropped
+  }
+
+  private func cells(of page: UInt32, tree: Int, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+    var scan = LeafScan()
+    scan.read(
+      bytes, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry, carves: false)
+    for cell in scan.cells where !cell.isOutOfOrder && !cell.isOfUnknownEntity {
+      let deleted = FreeSpaceScan.DeletedRecord(
+        record: context.localPart(of: cell, bytes), length: cell.length, rowid: cell.rowid, overflow: cell.overflow,
+        range: cell.offset..<cell.end)
+      try give(deleted, tree: tree, page: page, .freePage, body)
+    }
+  }
+
+  /// The rows of the table of which most are left on a page that is no leaf any more.
+  ///
+  /// A table's root loses its pointers when the table is dropped. The beginning of a trunk page of the freelist is
+  /// overwritten; what lies behind may be old cells.
+  private func remains(on page: UInt32, _ bytes: Span<UInt8>, _ body: Body) throws(SalvageError) {
+    let dropped = droppedTree(of: page)
+    var best: (tree: Int, deletedRecords: [FreeSpaceScan.DeletedRecord])?
+    for tree in tables.trees.indices
+    where hasDeleted(tree) && tables.trees[tree].hasRowids && tables.trees[tree].shape.fields.count >= 4 {
+      var deletedRecords: [FreeSpaceScan.DeletedRecord] = []
+      scanner(tree).search(bytes, in: 8..<reader.usableSize, into: &deletedRecords)
+      let isMore = deletedRecords.count > best?.deletedRecords.count ?? 0
+      let isDropped = tree == dropped && !deletedRecords.isEmpty && deletedRecords.count == best?.deletedRecords.count
+      if isMore || isDropped { best = (tree, deletedRecords) }
+    }
+    guard let best else { return }
+    for deleted in best.deletedRecords { try give(deleted, tree: best.tree, page: page, .remains, body) }
+  }
+
+  /// Pages of the file that the log replaces: older versions of rows, and rows that were deleted since.
+  private func superseded(_ buffer: inout [UInt8], _ body: Body) throws(SalvageError) {
+    guard let overlay = reader.overlay, overlay.source == .log else { return }
+    var scan = LeafScan()
+    for page in overlay.images.keys.sorted() {
+      guard let tree = context.crawl.map.owner(page), tables.live[tree] != nil, tables.trees[tree].hasRowids,
+        try reader.readMain(page, into: &buffer), buffer[0] == PageKind.tableLeaf.rawValue
+      else { continue }
+      let bytes = buffer.span
+      scan.read(
+        bytes, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry, carves: false)
+      for cell in scan.cells where cell.overflow == 0 && !cell.isOutOfOrder {
+        try body(
+          Found(
+            tree: tree, record: context.localPart(of: cell, bytes), rowid: cell.rowid, page: page, place: .replaced))
+      }
+    }
+  }
+}
+
+/// Digests of records that seem to be deleted, so that those which are live after all can be struck out.
+struct DeletedDigests {
+  /// How many are kept at most; each takes 16 bytes.
+  static let limit = 1 << 20
+
+  private var digests: Set<UInt64> = []
+  private var struck: Set<UInt64> = []
+
+  mutating func add(_ digest: UInt64) {
+    if digests.count < Self.limit { digests.insert(digest) }
+  }
+
+  /// Strikes a live row out.
+  mutating func strike(_ bytes: Span<UInt8>, from start: Int, length: Int) {
+    guard !digests.isEmpty else { return }
+    let digest = Self.digest(bytes, from: start, length: length)
+    if digests.contains(digest) { struck.insert(digest) }
+  }
+
+  /// Whether a live row has the digest.
+  func isStruck(_ digest: UInt64) -> Bool { struck.contains(digest) }
+
+  /// A digest of a record's bytes (FNV-1a, 64 bits), the rowid not among them.
+  static func digest(_ bytes: Span<UInt8>, from start: Int, length: Int) -> UInt64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    var index = start
+    let end = min(bytes.count, start &+ length)
+    while index < end {
+      hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01b3
+      index &+= 1
+    }
+    return hash
+  }
+}

@@ -1,0 +1,373 @@
+internal import SQLiteFormat
+
+/// Takes the rows from the pages of each table and writes them, phase by phase.
+struct RowRecovery {
+  private let context: RowContext
+  private var deleted: DeletedRows { DeletedRows(context: context) }
+  private var uncommitted: UncommittedRows { UncommittedRows(context: context) }
+
+  /// - Parameters:
+  ///   - crawl: the pages and whose they are.
+  ///   - tables: where the rows go; it has the tables of live ones.
+  init(_ crawl: Crawl, into tables: RowTables) { context = RowContext(crawl, tables) }
+
+  /// Runs all phases but the last, that of deleted rows.
+  ///
+  /// - Parameters:
+  ///   - findsDeleted: whether that one comes.
+  ///   - progress: called with the number of pages done since the last call, and between phases with 0, so that the caller
+  ///     can end it.
+  func run(
+    findsDeleted: Bool, progress: (Int) throws(SalvageError) -> Void
+  ) throws(SalvageError) -> RowOutcome {
+    if findsDeleted { context.tables.deletedDigests = try deleted.digests() }
+    let (wounds, goBehindEnd) = try live(progress: progress)
+    try progress(0)
+    try IndexedRows(context: context).run()
+    try progress(0)
+    let remarks = try uncommitted.settleBehindEnd(goBehindEnd: goBehindEnd)
+    let unplaced = try UnplacedRows(context: context).write()
+    return RowOutcome(
+      crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: unplaced.rows,
+      unplacedEntries: unplaced.entries, remarks: remarks)
+  }
+
+  /// Runs the last phase: writes deleted rows and those that were never committed.
+  func addDeleted() throws(SalvageError) {
+    try deleted.write()
+    try uncommitted.keepApart()
+  }
+
+  /// Runs only the phases that decide whose the overflow pages are.
+  func claims(progress: (Int) throws(SalvageError) -> Void) throws(SalvageError) -> RowOutcome {
+    let (wounds, _) = try live(progress: progress)
+    return RowOutcome(
+      crawl: context.crawl, tables: context.tables, wounds: wounds, unplacedRows: 0, unplacedEntries: 0, remarks: [])
+  }
+
+  /// The first two phases: live rows, those with long values last.
+  private func live(
+    progress: (Int) throws(SalvageError) -> Void
+  ) throws(SalvageError) -> (wounds: PageWounds, goBehindEnd: Bool) {
+    context.crawl.contradictions = try ContradictionSearch.run(context, progress: progress)
+    var reading = PageReading(context)
+    try reading.run(progress: progress)
+    var settlement = ChainSettlement(context, reading.longRows)
+    try settlement.run()
+    try context.tables.settleTexts(isSound: context.isSound && reading.wounds.pages.isEmpty)
+    return (reading.wounds, settlement.longRows.goBehindEnd)
+  }
+}
+
+/// What came of recovering rows.
+struct RowOutcome {
+  /// The pages and whose they are, the overflow pages of rows among them.
+  let crawl: Crawl
+
+  /// What was written, and the account of each table.
+  let tables: RowTables
+
+  /// What was wrong with pages that rows were read from.
+  let wounds: PageWounds
+
+  /// Rows that fit no table.
+  let unplacedRows: Int64
+
+  /// Entries of indexes that no root leads to, or rows of tables without rowids that nothing tells of.
+  let unplacedEntries: Int64
+
+  /// What is to be said of the files, in words for the report; each means that something may be missing.
+  let remarks: [String]
+
+  var reader: PageReader { crawl.reader }
+
+  /// The account of each table.
+  var tallies: [TableTally] { tables.tallies }
+
+  /// The tables of live rows.
+  var live: [OutputTable?] { tables.live }
+
+  /// The database that the rows are in.
+  var database: OutputDatabase { tables.database }
+}
+
+/// What was wrong with pages, noted while their rows were read.
+struct PageWounds {
+  /// What was wrong with one page.
+  struct Wound {
+    /// Cell pointers that led to nothing.
+    var badPointers: Int
+
+    /// Those of them that led to a record, but to none of the table.
+    var unfitting: Int
+
+    /// All cell pointers of the page.
+    var pointers: Int
+
+    /// Whether a sector of it is lost.
+    var isTorn: Bool
+
+    /// Rows whose keys contradict those beside them.
+    var outOfOrder: Int
+  }
+
+  /// The most pages that are noted.
+  static let limit = 1 << 18
+
+  /// The wounds of pages whose header is sound, by page.
+  private(set) var pages: [UInt32: Wound] = [:]
+
+  /// Pages whose header cannot be used, and that had no other rows than those that were found.
+  private(set) var accountedFor: Set<UInt32> = []
+
+  /// Takes down a page whose header cannot be used.
+  mutating func noteUnusable(_ page: UInt32, _ scan: LeafScan) {
+    if scan.isMended, scan.torn.isEmpty, accountedFor.count < Self.limit { accountedFor.insert(page) }
+  }
+
+  /// Takes down what a scan found; nothing for a sound page.
+  @inline(__always)
+  mutating func note(_ page: UInt32, _ scan: LeafScan) {
+    guard scan.isDamaged || scan.isOutOfOrder else { return }
+    add(page, scan)
+  }
+
+  private mutating func add(_ page: UInt32, _ scan: LeafScan) {
+    guard pages.count < Self.limit else { return }
+    pages[page] = Wound(
+      badPointers: scan.badPointers, unfitting: scan.unfitting,
+      pointers: scan.cells.count - scan.carved + scan.badPointers + scan.tornCells,
+      isTorn: !scan.torn.isEmpty, outOfOrder: scan.cells.count { $0.isOutOfOrder })
+  }
+}
+
+/// The fourth phase: keeps the rows apart that a transaction wrote which never ended.
+///
+/// In: the pages that such a transaction wrote. Out: rows set aside, and live rows from free space that the transaction had
+/// moved.
+struct UncommittedRows {
+  let context: RowContext
+
+  private var tables: RowTables { context.tables }
+
+  /// Deals with the rows of pages behind the end of the database, where a transaction wrote them whose journal is gone.
+  ///
+  /// They are set aside. Where such a row was moved there from another page, its committed version may still stand in that
+  /// page's free space; then that is the live one.
+  ///
+  /// - Parameter goBehindEnd: whether long values of rows go on there.
+  /// - Returns: what is to be said of it in the report.
+  func settleBehindEnd(goBehindEnd: Bool) throws(SalvageError) -> [String] {
+    let pages = context.crawl.pagesBehindEnd
+    var rowids: [Int: Set<Int64>] = [:]
+    try forEachRow(in: pages, of: context.reader) { row, _ in
+      guard rowids[row.tree, default: []].count < Crawl.maximumMissing else { return }
+      rowids[row.tree, default: []].insert(row.cell.rowid)
+    }
+    for (tree, rowids) in rowids.sorted(by: { $0.key < $1.key }) where tables.trees[tree].isWalked {
+      var absent: Set<Int64> = []
+      for rowid in rowids where try tables.live[tree]?.hasRow(rowid) == false { absent.insert(rowid) }
+      try context.recoverFromFreeSpace(
+        of: tree, absent,
+        reason: "a transaction that did not end moved it to another page; the free space of its own still has it")
+    }
+    guard !rowids.isEmpty || goBehindEnd else { return [] }
+    try keepApart(
+      in: pages, of: context.reader,
+      reason: EvidenceNotes.uncommitted + "on a page that only a transaction without an end wrote")
+    return [
+      "the file is longer than the database: a transaction did not end, and its journal is gone; other rows may have"
+        + " values of it too"
+    ]
+  }
+
+  /// Keeps the rows apart in frames behind the last commit of the log, and those that the journal of an unfinished
+  /// transaction put right.
+  func keepApart() throws(SalvageError) {
+    guard let overlay = context.reader.overlay else { return }
+    switch overlay.source {
+    case .log:
+      try keepApart(
+        in: overlay.uncommitted.keys.sorted(), of: PageReader(showing: .uncommitted, of: context.reader),
+        reason: EvidenceNotes.uncommitted + "in a frame behind the log's last commit")
+    case .journal:
+      try keepApart(
+        in: overlay.images.keys.sorted(), of: PageReader(showing: .main, of: context.reader),
+        reason: EvidenceNotes.uncommitted + "the rollback journal has what was there before")
+    }
+  }
+
+  private func keepApart(in pages: [UInt32], of reader: PageReader, reason: String) throws(SalvageError) {
+    let chains = context.chains.reading(reader)
+    try forEachRow(in: pages, of: reader) { row, bytes throws(SalvageError) in
+      let cell = row.cell
+      var payload = context.localPart(of: cell, bytes)
+      var why = reason
+      if cell.overflow != 0 {
+        let outcome = try chains.follow(
+          from: cell.overflow, length: cell.length, into: &payload, map: &context.crawl.map, claim: .own(tree: nil))
+        if case .whole = outcome {} else { why += "; the rest of a long value cannot be found" }
+      }
+      guard
+        try tables.live[row.tree]?.holds(payload.span, from: 0, length: payload.count, rowid: cell.rowid) != true
+      else { return }
+      try tables.keepApart(row, payload.span, source: tables.source(of: row.page), reason: why)
+    }
+  }
+
+  private func forEachRow(
+    in pages: [UInt32], of reader: PageReader, _ body: (FoundRow, Span<UInt8>) throws(SalvageError) -> Void
+  ) throws(SalvageError) {
+    var buffer = reader.makeBuffer()
+    var scan = LeafScan()
+    for page in pages where page > 1 && page <= context.crawl.map.pageCount {
+      guard try reader.readPlace(page, into: &buffer), buffer[0] == PageKind.tableLeaf.rawValue,
+        let tree = try tree(of: page, buffer.span)
+      else { continue }
+      scan.read(
+        buffer.span, start: 0, kind: .tableLeaf, shape: tables.trees[tree].shape, geometry: reader.geometry,
+        carves: false)
+      for cell in scan.cells where !cell.isOutOfOrder {
+        try body(FoundRow(tree: tree, page: page, cell: cell), buffer.span)
+      }
+    }
+  }
+
+  /// The table of a page as an unfinished transaction had it.
+  private func tree(of page: UInt32, _ bytes: Span<UInt8>) throws(SalvageError) -> Int? {
+    if let owner = context.crawl.map.owner(page), tables.live[owner] != nil, tables.trees[owner].hasRowids,
+      PageScore.fit(bytes, start: 0, tables.trees[owner].shape, geometry: context.reader.geometry) != nil
+    {
+      return owner
+    }
+    guard let choice = context.crawl.choice(of: bytes, start: 0, hasRowids: true, where: { tables.live[$0] != nil }),
+      choice.isDecisive
+    else { return nil }
+    return choice.tree
+  }
+}
+
+/// The fifth phase: writes the rows of pages that no table can be told for, and those that cannot be rows of the table whose
+/// page they are on, into `lazaret_lost_and_found`, whose columns are those of SQLite's own table of that kind.
+///
+/// Pages without rowids that fit no table are those of indexes, whose entries are no rows: they are written too, since a table
+/// without rowids that nothing tells of looks alike, and counted by themselves.
+///
+/// In: those pages and rows. Out: how many rows and how many entries they are.
+struct UnplacedRows {
+  /// How many records were written.
+  struct Count {
+    var rows: Int64 = 0
+
+    var entries: Int64 = 0
+  }
+
+  private static let maximumFields = 500
+
+  /// How many of the tables that a page fits are named at most.
+  private static let namedCandidates = 8
+
+  private static let table = "lazaret_lost_and_found"
+
+  let context: RowContext
+
+  /// Writes them; returns how many there are.
+  func write() throws(SalvageError) -> Count {
+    let pages = context.crawl.unplaced
+    guard !pages.isEmpty || !context.misfits.isEmpty else { return Count() }
+    var width = 1
+    for page in pages { width = max(width, min(Self.maximumFields, context.crawl.map.fieldCount(page))) }
+    for misfit in context.misfits { width = max(width, min(Self.maximumFields, misfit.fields)) }
+    let insertion = try makeTable(width: width)
+    var count = Count()
+    try forEachRow(on: pages, width: width) { cell, page, kind, isEntry, payload throws(SalvageError) in
+      try insertion.insert(payload.span, from: 0, length: payload.count, firstParameter: 4, fields: width) { bound in
+        insertion.bind(Int64(page), at: 1)
+        insertion.bind(Int64(bound), at: 2)
+        if kind == .tableLeaf { insertion.bind(cell.rowid, at: 3) } else { insertion.bindNull(at: 3) }
+        if bound < width { for field in bound..<width { insertion.bindNull(at: 4 + field) } }
+      }
+      if isEntry { count.entries += 1 } else { count.rows += 1 }
+    }
+    return count
+  }
+
+  /// Reads the rows of pages, then those that cannot be rows of their page's table.
+  ///
+  /// - Parameter body: takes the cell, its page and the kind of that, whether it is an entry of an index, and the record.
+  private func forEachRow(
+    on pages: [UInt32], width: Int, _ body: (LeafCell, UInt32, PageKind, Bool, [UInt8]) throws(SalvageError) -> Void
+  ) throws(SalvageError) {
+    let any = RecordShape(
+      fields: [RecordShape.Field](repeating: .init(allowed: .any, usual: .any), count: width), minimumFields: 1)
+    var buffer = context.reader.makeBuffer()
+    var scan = LeafScan()
+    for page in pages {
+      let candidates = try context.crawl.ties(for: page, &buffer) { index in
+        !context.crawl.trees[index].isInternal && context.crawl.trees[index].kind != .index
+      }
+      guard try context.reader.readPlace(page, into: &buffer) else { continue }
+      let kind = context.kind(of: page, hasRowids: context.crawl.map.look(page) == .tableLeaf)
+      scan.read(
+        buffer.span, start: 0, kind: kind, shape: any, geometry: context.reader.geometry, carves: false,
+        admission: .all)
+      let isIndex = kind != .tableLeaf && candidates.isEmpty
+      try note(page, scan, candidates, isIndex: isIndex)
+      for cell in scan.cells + scan.misfits.map(\.cell) {
+        try body(cell, page, kind, isIndex, payload(of: cell, buffer))
+      }
+    }
+    var current: UInt32 = 0
+    for misfit in context.misfits {
+      if misfit.page != current {
+        guard try context.reader.readPlace(misfit.page, into: &buffer) else { continue }
+        current = misfit.page
+      }
+      let owner = context.crawl.map.owner(misfit.page)
+      let hasRowids = owner.map { context.tables.trees[$0].hasRowids } ?? true
+      try body(
+        misfit.cell, misfit.page, context.kind(of: misfit.page, hasRowids: hasRowids), false,
+        payload(of: misfit.cell, buffer))
+    }
+  }
+
+  /// The record of a cell, with its overflow pages as far as they can be had.
+  private func payload(of cell: LeafCell, _ page: [UInt8]) throws(SalvageError) -> [UInt8] {
+    var payload = context.localPart(of: cell, page.span)
+    if cell.overflow != 0 { _ = try context.complete(&payload, of: cell) }
+    RecordShape.clearReservedTypes(&payload)
+    return payload
+  }
+
+  /// Notes where the rows of a page are, and which tables they fit.
+  ///
+  /// - Parameter candidates: those tables, by their places in the list of trees.
+  private func note(
+    _ page: UInt32, _ scan: LeafScan, _ candidates: [Int], isIndex: Bool
+  ) throws(SalvageError) {
+    guard let first = scan.cells.map(\.rowid).min(), let last = scan.cells.map(\.rowid).max() else { return }
+    let names = candidates.map { context.crawl.trees[$0].name }
+    let list =
+      names.prefix(Self.namedCandidates).joined(separator: ", ") + (names.count > Self.namedCandidates ? ", …" : "")
+    try context.tables.notes.notePage(
+      Self.table,
+      EvidenceNotes.PageNote(
+        page: page, source: context.tables.source(of: page), foundBy: "content", keys: first...last,
+        rows: scan.cells.count, certainty: .doubtful, doubt: nil,
+        reason: isIndex
+          ? "no root leads to it; it is like the page of an index, or of a table without rowids that nothing tells of"
+          : names.isEmpty
+            ? "no root leads to it, and it fits no table that is known"
+            : "no root leads to it, and nothing tells which table it is of; it fits \(list)"))
+  }
+
+  /// Makes the table; returns the statement that writes a row.
+  private func makeTable(width: Int) throws(SalvageError) -> OutputStatement {
+    let columns = (0..<width).map { "c\($0)" }.joined(separator: ", ")
+    try context.tables.database.execute(
+      "CREATE TABLE \(Self.table) (rootpgno INTEGER, pgno INTEGER, nfield INTEGER, id INTEGER, \(columns))")
+    let values = (1...(width + 3)).map { "?\($0)" }.joined(separator: ", ")
+    return try context.tables.database.prepare(
+      "INSERT INTO \(Self.table) (pgno, nfield, id, \(columns)) VALUES (\(values))")
+  }
+}

@@ -1,0 +1,230 @@
+internal import PersistentStore
+internal import Platform
+internal import SQLiteFormat
+
+/// Finds out in which order the columns of tables stand whose definitions are lost.
+///
+/// The model says which columns there are, but a table that columns were added to, or that another writer made, has them in
+/// an order of its own. What is left of definitions anywhere in the files tells it, then the rows: storage classes, what the
+/// types of attributes and references allow, and the entries of indexes. What nothing tells apart is marked as doubtful.
+struct ColumnOrders {
+  /// Why the columns of a table are doubtful, by the table's name in lower case.
+  private(set) var doubts: [String: ColumnDoubt] = [:]
+
+  private let layout: StoreLayout
+  private let schema: ExpectedSchema
+
+  /// The orders that earlier versions of the model would have led to, by table of the layout.
+  private let histories: [String: [[String]]]
+
+  /// The tables whose definitions are lost, with their columns as the layout has them.
+  private let lost: [TableLayout]
+
+  /// Whether a table of the store has its columns in an order that no version of the model explains.
+  private var isOtherWriter = false
+
+  private static let columnLimit = 128
+
+  /// Reorders the columns of expected tables as the evidence says.
+  ///
+  /// - Parameters:
+  ///   - found: the store's schema, as far as it could be read.
+  ///   - settled: the tables, in lower case, whose rows are read by the store's own definitions.
+  ///   - earlier: the layouts of earlier versions of the model, oldest first.
+  static func settle(
+    _ schema: inout ExpectedSchema, found: [SchemaEntry], settled: Set<String>, earlier: [StoreLayout],
+    _ reader: PageReader, _ map: PageMap, _ evidence: Evidence
+  ) throws(SalvageError) -> ColumnOrders? {
+    guard let layout = schema.layout, map.pageCount >= 1 else { return nil }
+    var definitions: [String: TableDefinition] = [:]
+    for entry in found where entry.kind == .table { definitions[entry.name.lowercased()] = entry.tableDefinition }
+    let lost = layout.tables.filter { table in
+      !settled.contains(table.name.lowercased())
+        && definitions[table.name.lowercased()]?.columns.count != table.columns.count
+    }
+    guard !lost.isEmpty else { return nil }
+    var orders = ColumnOrders(layout, schema, earlier: earlier, lost: lost)
+    for table in layout.tables {
+      guard let own = definitions[table.name.lowercased()], own.columns.count == table.columns.count else { continue }
+      let names = own.columns.map { $0.name.uppercased() }
+      let known = [orders.modelOrder(table)] + (orders.histories[table.name] ?? [])
+      if Set(names) == Set(known[0]), !known.contains(names) { orders.isOtherWriter = true }
+    }
+    let seen = try ColumnEvidence.gather(lost, schema, reader, map)
+    guard !seen.isEmpty else { return nil }
+    let texts = try DefinitionTexts.find(evidence, tables: Set(lost.map { $0.name.uppercased() }))
+    try orders.decide(&schema, seen, texts)
+    return orders
+  }
+
+  private init(_ layout: StoreLayout, _ schema: ExpectedSchema, earlier: [StoreLayout], lost: [TableLayout]) {
+    self.layout = layout
+    self.schema = schema
+    self.lost = lost
+    var histories: [String: [[String]]] = [:]
+    for table in lost {
+      let model = table.columns.map { schema.names.column($0.name, of: table.name).uppercased() }
+      for start in earlier.indices {
+        var order: [String] = []
+        for version in earlier[start...] {
+          guard let then = version.table(of: table.rootEntityName) else { continue }
+          for name in then.columns.map({ $0.name.uppercased() }) where model.contains(name) && !order.contains(name) {
+            order.append(name)
+          }
+        }
+        guard !order.isEmpty else { continue }
+        order += model.filter { !order.contains($0) }
+        if order != model, histories[table.name]?.contains(order) != true {
+          histories[table.name, default: []].append(order)
+        }
+      }
+    }
+    self.histories = histories
+  }
+
+  /// The names of a table's columns, as the store has them, in the order of a fresh table.
+  private func modelOrder(_ table: TableLayout) -> [String] {
+    table.columns.map { schema.names.column($0.name, of: table.name).uppercased() }
+  }
+
+  // MARK: Deciding
+
+  private mutating func decide(
+    _ schema: inout ExpectedSchema, _ seen: [String: ColumnEvidence], _ texts: [String: [[String]]]
+  ) throws(SalvageError) {
+    var open: [(table: TableLayout, evidence: ColumnEvidence, matching: ColumnMatching)] = []
+    for table in lost {
+      guard let evidence = seen[table.name], table.columns.count <= Self.columnLimit else { continue }
+      let model = modelOrder(table)
+      var matching = ColumnMatching(columns: model, fits: evidence.fits(table, layout, schema, isStrict: true))
+      if !matching.isPossible {
+        matching = ColumnMatching(columns: model, fits: evidence.fits(table, layout, schema, isStrict: false))
+      }
+      let written = (texts[table.name.uppercased()] ?? []).filter { Set($0) == Set(model) && matching.allows($0) }
+      if let first = written.first, Set(written).count == 1 {
+        schema.reorder(table, first)
+        if first != model, histories[table.name]?.contains(first) != true { isOtherWriter = true }
+        continue
+      }
+      open.append((table, evidence, matching))
+      let known = [model] + (histories[table.name] ?? [])
+      if !known.contains(where: matching.allows), matching.isPossible { isOtherWriter = true }
+    }
+    for (table, evidence, matching) in open {
+      let model = modelOrder(table)
+      var known = histories[table.name] ?? []
+      // A fresh table has all columns in all rows.
+      if known.isEmpty || !evidence.hasShortRows || !known.contains(where: matching.allows) {
+        known.insert(model, at: 0)
+      }
+      known = known.filter(matching.allows)
+      let order: [String]
+      var unsure: Set<String> = []
+      var groups: [[Int]] = []
+      if let first = known.first {
+        order = first
+        for other in known.dropFirst() {
+          for place in order.indices where other[place] != order[place] && evidence.hasValues(place) {
+            unsure.formUnion([order[place], other[place]])
+          }
+          groups += ColumnMatching.cycles(from: order, to: other)
+        }
+        // Columns that were added, and no version of the model says which.
+        let isAltered = evidence.hasShortRows && first == model && histories[table.name] == nil
+        if isOtherWriter || isAltered {
+          unsure.formUnion(matching.ambiguous(order, evidence.hasValues))
+          groups += matching.exchangeable(order)
+        }
+      } else if let best = matching.best() {
+        order = best
+        unsure = matching.ambiguous(order, evidence.hasValues)
+        groups = matching.exchangeable(order)
+      } else {
+        doubts[table.name.lowercased()] = ColumnDoubt(
+          words: "the order of the table's columns is lost, and could not be found out")
+        continue
+      }
+      schema.reorder(table, order)
+      guard !unsure.isEmpty else { continue }
+      let list = unsure.sorted().prefix(6).map { printable($0) }.joined(separator: ", ")
+      doubts[table.name.lowercased()] = ColumnDoubt(
+        words: "the order of the table's columns is lost, and nothing tells some of them apart: \(list)"
+          + (unsure.count > 6 ? " and others" : ""), groups: groups)
+    }
+  }
+}
+
+/// Finds the words of `CREATE TABLE` anywhere in the bytes of a store's files: in free space, old frames, old pages.
+enum DefinitionTexts {
+  private static let words = Array("CREATE TABLE ".utf8)
+
+  private static let statementLimit = 1 << 16
+
+  private static let limit = 4096
+
+  /// The orders of columns that statements for some tables give, by the names of the tables in upper case; so are columns.
+  static func find(_ evidence: Evidence, tables: Set<String>) throws(SalvageError) -> [String: [[String]]] {
+    var orders: [String: [[String]]] = [:]
+    var count = 0
+    for source in [evidence.main, evidence.log, evidence.journal].compactMap(\.self) {
+      var start: Int64 = 0
+      let piece = 1 << 20
+      while start < source.count, count < limit {
+        let bytes = try source.piece(at: start, length: piece + statementLimit)
+        var offset = 0
+        while let hit = next(bytes.span, from: offset, before: min(piece, bytes.count)), count < limit {
+          offset = hit + words.count
+          guard let statement = statement(bytes, from: hit), let table = TableDefinition(sql: statement),
+            tables.contains(table.name.uppercased())
+          else { continue }
+          count += 1
+          let order = table.columns.map { $0.name.uppercased() }
+          if orders[table.name.uppercased()]?.contains(order) != true {
+            orders[table.name.uppercased(), default: []].append(order)
+          }
+        }
+        start += Int64(piece)
+      }
+    }
+    return orders
+  }
+
+  private static func next(_ bytes: Span<UInt8>, from start: Int, before end: Int) -> Int? {
+    var offset = start
+    let first = words[0]
+    while offset < end {
+      if bytes[offset] == first, offset + words.count <= bytes.count {
+        var length = 1
+        while length < words.count, bytes[offset + length] == words[length] { length += 1 }
+        if length == words.count { return offset }
+      }
+      offset += 1
+    }
+    return nil
+  }
+
+  /// The statement that begins at an offset, to the parenthesis that ends it; nil where it does not end, or is not text.
+  private static func statement(_ bytes: [UInt8], from start: Int) -> String? {
+    var depth = 0
+    var quote: UInt8?
+    var offset = start
+    let end = min(bytes.count, start + statementLimit)
+    while offset < end {
+      let byte = bytes[offset]
+      if byte == 0 { return nil }
+      if let open = quote {
+        if byte == open { quote = nil }
+      } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`") {
+        quote = byte
+      } else if byte == UInt8(ascii: "(") {
+        depth += 1
+      } else if byte == UInt8(ascii: ")") {
+        depth -= 1
+        if depth == 0 { return String(utf8: bytes[start...offset]) }
+        if depth < 0 { return nil }
+      }
+      offset += 1
+    }
+    return nil
+  }
+}

@@ -1,0 +1,356 @@
+import ManagedObjectModel
+internal import PersistentStore
+internal import SQLiteFormat
+
+/// Which entity each number in `Z_ENT` stands for, in a store that numbers them otherwise than the layout of its model.
+///
+/// Core Data numbers entities by their names (format section 3.3), other writers as they like. `Z_PRIMARYKEY` is one witness
+/// of it, which damage changes like any other table; the rows, the names of tables and columns that have numbers in them, and
+/// the order of the model are others. What most of them agree on is believed. Where the list is lost, the tables that rows
+/// are in tell, and within a hierarchy the columns that have values.
+package struct EntityNumbering {
+  /// The names of entities by their numbers, as far as they are known; names that the model lacks among them.
+  package private(set) var names: [Int64: String] = [:]
+
+  /// Whether the store's own list of entities says so.
+  package private(set) var isListed = true
+
+  /// The numbers of rows that the store's list gives to one entity and the order of the model to another, where nothing else
+  /// tells which is right.
+  package private(set) var disputed: Set<Int64> = []
+
+  /// Numbers of entities from names.
+  package private(set) var numbers: [String: Int64] = [:]
+
+  /// The most entities that are believed of a store.
+  private static let limit = 16384
+
+  /// A numbering by names.
+  package init(_ names: [Int64: String], isListed: Bool) {
+    self.names = names
+    self.isListed = isListed
+    for (number, name) in names { numbers[name] = max(numbers[name] ?? .min, number) }
+  }
+
+  /// What was found out about the numbers of a store.
+  struct Finding {
+    /// How it numbers the entities; nil where it does so as the layout, or nothing tells.
+    var numbering: EntityNumbering?
+
+    /// Whether its own list of them says otherwise.
+    var isListRefuted = false
+  }
+
+  /// Finds out how a store numbers the entities of a model.
+  ///
+  /// - Parameter entries: the store's schema, as far as it could be read.
+  static func find(
+    _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
+  ) throws(SalvageError) -> Finding {
+    let list = try list(reader, map, entries, layout)
+    let listed = list.names
+    let known = listed.filter { layout.entity(named: $0.value) != nil }
+    func isAsLaidOut(_ names: [Int64: String]) -> Bool {
+      names.allSatisfy { number, name in layout.entity(named: name).map { Int64($0.number) == number } ?? true }
+    }
+    var names = listed
+    if known.isEmpty {
+      if !listed.isEmpty { return Finding() }
+    } else if isAsLaidOut(known) {
+      return Finding()
+    }
+    let use = try NumbersInUse(reader, map, entries, layout)
+    if !known.isEmpty {
+      let own = Dictionary(layout.entities.map { (Int64($0.number), $0.name) }) { first, _ in first }
+      let superentities = list.superentities.filter { layout.entity(named: $0.key) != nil }
+      let againstModel = use.contradictions(to: own, superentities: superentities)
+      let againstList = use.contradictions(to: known, superentities: superentities)
+      let disputed = use.disputed(known, own)
+      if againstModel < againstList || againstModel == againstList && disputed.isEmpty {
+        return Finding(isListRefuted: true)
+      }
+      let all = Set(known.values)
+      if againstList == 0, layout.entities.allSatisfy({ all.contains($0.name) }) {
+        var numbering = EntityNumbering(listed, isListed: true)
+        if againstModel == 0 { numbering.disputed = disputed }
+        return Finding(numbering: numbering)
+      }
+      if againstList > 0 { names = use.supported(listed) }
+    }
+    for table in layout.tables {
+      names.merge(HierarchyNumbers(use, table, listed: names).find()) { listed, _ in listed }
+    }
+    guard !isAsLaidOut(names) else { return Finding(isListRefuted: !known.isEmpty) }
+    return Finding(numbering: EntityNumbering(names, isListed: false))
+  }
+
+  // MARK: The store's list
+
+  /// What `Z_PRIMARYKEY` says.
+  private struct List {
+    /// The names of entities by their numbers; those of the model where an entity has an older name there.
+    var names: [Int64: String] = [:]
+
+    /// The numbers of superentities, by the name of the entity.
+    var superentities: [String: Int64] = [:]
+  }
+
+  /// The numbers and names that `Z_PRIMARYKEY` lists; where its tree is lost, what looks like its rows.
+  private static func list(
+    _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
+  ) throws(SalvageError) -> List {
+    var list = List()
+    var contradicted: Set<Int64> = []
+    func add(_ row: PageRows.Row) {
+      guard list.names.count < limit, row.record.columnCount >= 3, row.record.value(at: 0)?.isNull == true,
+        let found = row.record.value(at: 1)?.string, let above = row.record.value(at: 2)?.integer, row.rowid > 0
+      else { return }
+      let name = layout.entities.first { layout.isName(found, of: $0) }?.name ?? found
+      if let other = list.names[row.rowid], other != name { contradicted.insert(row.rowid) }
+      list.names[row.rowid] = name
+      list.superentities[name] = above
+    }
+    let rows = PageRows(reader)
+    let root = entries.first { $0.kind == .table && isSame($0.name, "Z_PRIMARYKEY") }?.rootPage ?? 0
+    var isRead = false
+    if root > 0 {
+      let (leaves, isWhole) = try rows.leaves(of: root, shape: keys, map)
+      for page in leaves { try rows.forEach(on: page, add) }
+      isRead = isWhole && !list.names.isEmpty
+    }
+    if !isRead, map.pageCount >= 1 {
+      for page in 1...map.pageCount where map.look(page) == .tableLeaf && map.fieldCount(page) == 4 {
+        try rows.forEach(on: page, add)
+      }
+    }
+    for number in contradicted { list.names[number] = nil }
+    return list
+  }
+
+  /// The shape of the rows of `Z_PRIMARYKEY`.
+  private static let keys = RecordShape(
+    fields: [
+      RecordShape.Field(allowed: [.null], usual: [.null]), RecordShape.Field(allowed: [.text], usual: [.text]),
+      RecordShape.Field(allowed: [.integer, .null], usual: [.integer]),
+      RecordShape.Field(allowed: [.integer, .null], usual: [.integer]),
+    ], minimumFields: 2)
+}
+
+/// Finds out which entity each number of a table's rows stands for where no list of the store's says so.
+///
+/// A table with one entity has its rows alone. In a hierarchy, numbers follow the order of the model, and an entity's rows
+/// have values only in its own columns and those it inherits. A number for which several entities are left stays unknown.
+struct HierarchyNumbers {
+  private let use: NumbersInUse
+  private let table: TableLayout
+  private let listed: [Int64: String]
+
+  private var layout: StoreLayout { use.layout }
+
+  private static let limit = 64
+
+  init(_ use: NumbersInUse, _ table: TableLayout, listed: [Int64: String]) {
+    self.use = use
+    self.table = table
+    self.listed = listed
+  }
+
+  /// The names of the entities whose numbers could be told.
+  func find() -> [Int64: String] {
+    let taken = Set(listed.values)
+    let candidates = layout.entities.filter { entity in
+      entity.tableName == table.name && layout.model.entities[entity.name]?.isAbstract != true
+        && !taken.contains(entity.name)
+    }
+    guard !candidates.isEmpty, let used = use.numbers[table.name] else { return [:] }
+    let numbers = used.keys.filter { listed[$0] == nil }.sorted()
+    guard !numbers.isEmpty, numbers.count <= Self.limit else { return [:] }
+    // As the layout has them they need no other explanation.
+    let own = Dictionary(candidates.map { (Int64($0.number), $0.name) }) { first, _ in first }
+    if numbers.allSatisfy({ number in own[number].map { fits(number, $0) } ?? false }) {
+      return own.filter { numbers.contains($0.key) }
+    }
+    return assigned(numbers, candidates.map(\.name))
+  }
+
+  private func fits(_ number: Int64, _ entity: String) -> Bool {
+    use.numbers[table.name]?[number].map { use.fits($0.columns, of: table, entity) } ?? false
+  }
+
+  /// Gives numbers to entities in the order of both, as far as there is one way only.
+  private func assigned(_ numbers: [Int64], _ entities: [String]) -> [Int64: String] {
+    guard numbers.count <= entities.count, entities.count <= Self.limit else { return [:] }
+    let fit = numbers.map { number in entities.map { fits(number, $0) } }
+    // Whether the numbers from one on can go to the entities from one on.
+    var rest = [[Bool]](repeating: [Bool](repeating: false, count: entities.count + 1), count: numbers.count + 1)
+    rest[numbers.count] = [Bool](repeating: true, count: entities.count + 1)
+    for number in numbers.indices.reversed() {
+      for entity in entities.indices.reversed() {
+        rest[number][entity] = rest[number][entity + 1] || fit[number][entity] && rest[number + 1][entity + 1]
+      }
+    }
+    var before = [[Bool]](repeating: [Bool](repeating: false, count: entities.count + 1), count: numbers.count + 1)
+    before[0] = [Bool](repeating: true, count: entities.count + 1)
+    for number in numbers.indices {
+      for entity in entities.indices {
+        before[number + 1][entity + 1] =
+          before[number + 1][entity] || fit[number][entity] && before[number][entity]
+      }
+    }
+    var result: [Int64: String] = [:]
+    for number in numbers.indices {
+      let possible = entities.indices.filter { entity in
+        fit[number][entity] && before[number][entity] && rest[number + 1][entity + 1]
+      }
+      if possible.count == 1 { result[numbers[number]] = entities[possible[0]] }
+    }
+    return result
+  }
+}
+
+/// The entity numbers that the rows and the names of a store have, as witnesses of how it numbers its entities.
+///
+/// Rows have them in `Z_ENT`, join tables and hidden columns in their names. `Z_PRIMARYKEY` is one witness more, whose rows
+/// also name their superentities.
+struct NumbersInUse {
+  /// The rows of a table that have one number.
+  struct Rows {
+    var count = 0
+
+    /// The columns in which any of them has a value, in upper case.
+    var columns: Set<String> = []
+  }
+
+  let layout: StoreLayout
+
+  /// The numbers in the rows of each table of the layout, by its name.
+  private(set) var numbers: [String: [Int64: Rows]] = [:]
+
+  /// The columns of each table of the store, both in upper case.
+  private var tables: [String: Set<String>] = [:]
+
+  /// How many pages of a table are looked at, at most.
+  private static let pageLimit = 4096
+
+  /// How many numbers are looked at of one table.
+  private static let limit = 256
+
+  /// Looks at the tables of a layout.
+  ///
+  /// - Parameter entries: the store's schema, as far as it could be read.
+  init(
+    _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry], _ layout: StoreLayout
+  ) throws(SalvageError) {
+    self.layout = layout
+    for entry in entries where entry.kind == .table {
+      guard let definition = entry.tableDefinition else { continue }
+      tables[entry.name.uppercased()] = Set(definition.columns.map { $0.name.uppercased() })
+    }
+    for table in layout.tables {
+      guard let entry = entries.first(where: { $0.kind == .table && isSame($0.name, table.name) }), entry.rootPage > 0,
+        let definition = entry.tableDefinition, definition.column(named: "Z_ENT") == 1
+      else { continue }
+      numbers[table.name] = try Self.rows(reader, map, entry.rootPage, definition)
+    }
+  }
+
+  private static func rows(
+    _ reader: PageReader, _ map: PageMap, _ root: UInt32, _ definition: TableDefinition
+  ) throws(SalvageError) -> [Int64: Rows] {
+    let rows = PageRows(reader)
+    let stored = definition.storedColumns.map { definition.columns[$0].name.uppercased() }
+    var used: [Int64: Rows] = [:]
+    let (leaves, _) = try rows.leaves(of: root, shape: RecordShape(definition, isCoreData: true), map)
+    for page in stride(from: 0, to: leaves.count, by: max(1, leaves.count / pageLimit)) {
+      try rows.forEach(on: leaves[page]) { row in
+        guard let number = row.record.value(at: 1)?.integer, number > 0, used.count < limit || used[number] != nil
+        else { return }
+        used[number, default: Rows()].count += 1
+        for (field, type) in row.record.serialTypes.enumerated() where field < stored.count && type.rawValue != 0 {
+          used[number, default: Rows()].columns.insert(stored[field])
+        }
+      }
+    }
+    return used
+  }
+
+  // MARK: What fits
+
+  /// Whether all those columns are an entity's own or inherited.
+  func fits(_ columns: Set<String>, of table: TableLayout, _ entity: String) -> Bool {
+    let lineage = Set(layout.lineage(of: entity))
+    return columns.allSatisfy { name in
+      guard let column = table.column(named: name) else { return true }
+      return column.role.property.map { owner(of: column.role, $0).map(lineage.contains) ?? true } ?? true
+    }
+  }
+
+  /// The entity whose records have values in a column; nil where any may.
+  private func owner(of role: ColumnRole, _ key: PropertyKey) -> String? {
+    switch role {
+    case .owner, .ownerOrder: nil
+    case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneEntity, .toOneOrder:
+      key.entityName
+    }
+  }
+
+  /// Whether rows of a table can have a number by a numbering: it is that of an entity whose rows the table holds, and that
+  /// has the columns in which they have values.
+  private func explains(_ number: Int64, _ rows: Rows, of table: TableLayout, _ names: [Int64: String]) -> Bool {
+    guard let name = names[number], layout.entity(named: name)?.tableName == table.name,
+      layout.model.entities[name]?.isAbstract != true
+    else { return false }
+    return fits(rows.columns, of: table, name)
+  }
+
+  // MARK: Numberings
+
+  /// How much speaks against a numbering: the rows whose number it does not explain, the tables and columns that have other
+  /// numbers in their names, and the superentities that the store's list names by others.
+  ///
+  /// - Parameters:
+  ///   - names: the names of entities by their numbers.
+  ///   - superentities: the numbers of superentities, by the name of the entity, as the store's list has them.
+  func contradictions(to names: [Int64: String], superentities: [String: Int64]) -> Int {
+    let numbering = EntityNumbering(names, isListed: true)
+    var count = 0
+    for table in layout.tables {
+      for (number, rows) in numbers[table.name] ?? [:] where !explains(number, rows, of: table, names) {
+        count += rows.count
+      }
+    }
+    let storeNames = StoreNames(layout, numbering)
+    if !tables.isEmpty {
+      for table in layout.joinTables where tables[storeNames.table(table.name).uppercased()] == nil { count += 1 }
+    }
+    for table in layout.tables {
+      guard let found = tables[table.name.uppercased()] else { continue }
+      count += table.columns.count { !found.contains(storeNames.column($0.name, of: table.name).uppercased()) }
+    }
+    for (name, above) in superentities {
+      let parent = layout.entity(named: name)?.parentName
+      let expected = parent.map { numbering.numbers[$0] ?? -1 } ?? 0
+      if above != expected { count += 1 }
+    }
+    return count
+  }
+
+  /// The numbers in use that two numberings give to different entities.
+  func disputed(_ names: [Int64: String], _ others: [Int64: String]) -> Set<Int64> {
+    var disputed: Set<Int64> = []
+    for used in numbers.values { disputed.formUnion(used.keys.filter { names[$0] != others[$0] }) }
+    return disputed
+  }
+
+  /// A numbering without the entities that it gives a number which no row of theirs has, where their table has rows of a
+  /// number that it does not explain.
+  func supported(_ names: [Int64: String]) -> [Int64: String] {
+    names.filter { number, name in
+      guard let entity = layout.entity(named: name), let table = layout.table(named: entity.tableName),
+        let used = numbers[table.name]
+      else { return true }
+      guard let rows = used[number] else { return used.keys.allSatisfy { names[$0] != nil } }
+      return explains(number, rows, of: table, names)
+    }
+  }
+}

@@ -1,0 +1,129 @@
+package import PersistentStore
+
+/// The names that a store has for the tables and columns of a layout.
+///
+/// They are the layout's own but where the number of an entity is part of a name and the store has other numbers
+/// (`Z_2TAGS`, `Z4_OWNER`), or where the store is of another model with the same entities and properties.
+package struct StoreNames {
+  /// The store's tables by those of the layout, in lower case.
+  private var tables: [String: String] = [:]
+
+  /// The store's columns by those of the layout, for each table of the layout, in lower case.
+  private var columns: [String: [String: String]] = [:]
+
+  /// The same names.
+  package init() {}
+
+  /// The store's name of a table.
+  package func table(_ name: String) -> String { tables[name.lowercased()] ?? name }
+
+  /// The store's name of a column.
+  package func column(_ name: String, of table: String) -> String {
+    columns[table.lowercased()]?[name.lowercased()] ?? name
+  }
+
+  /// Whether a table and its columns have the layout's own names.
+  package func isAsLaidOut(_ table: String) -> Bool {
+    tables[table.lowercased()] == nil && columns[table.lowercased()] == nil
+  }
+
+  /// All tables of the store that have another name than the layout gives them, in lower case.
+  package var foreignTables: [String] { tables.values.map { $0.lowercased() } }
+
+  private mutating func note(table: String, _ name: String) {
+    if table != name { tables[table.lowercased()] = name }
+  }
+
+  private mutating func note(column: String, _ name: String, of table: String) {
+    if column != name { columns[table.lowercased(), default: [:]][column.lowercased()] = name }
+  }
+}
+
+extension StoreNames {
+  /// The names in a store of the same model that numbers its entities in its own way.
+  package init(_ layout: StoreLayout, _ numbering: EntityNumbering) {
+    func renumbered(_ name: String, after prefix: String) -> String {
+      let digits = name.dropFirst(prefix.count).prefix { $0.isASCII && $0.isNumber }
+      guard name.hasPrefix(prefix), let number = Int(digits), let entity = layout.entity(numbered: number),
+        let own = numbering.numbers[entity.name]
+      else { return name }
+      return prefix + "\(own)" + name.dropFirst(prefix.count + digits.count)
+    }
+    for table in layout.tables {
+      for column in table.columns {
+        switch column.role {
+        case .toOneEntity, .owner:
+          note(column: column.name, renumbered(column.name, after: "Z"), of: table.name)
+        case .ownerOrder: note(column: column.name, renumbered(column.name, after: "Z_FOK_"), of: table.name)
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .compositeLeaf, .toOne, .toOneOrder: break
+        }
+      }
+    }
+    for table in layout.joinTables {
+      note(table: table.name, renumbered(table.name, after: "Z_"))
+      for column in [table.sourceColumn, table.destinationColumn] {
+        note(column: column, renumbered(column, after: "Z_"), of: table.name)
+      }
+      for column in [table.sourceOrderColumn, table.destinationOrderColumn].compactMap(\.self) {
+        note(column: column, renumbered(column, after: "Z_FOK_"), of: table.name)
+      }
+    }
+  }
+
+  /// The names in a store of another model, whose tables and columns are found by the entities and properties they are of.
+  ///
+  /// - Parameter names: what the store calls the tables and columns of its own model's layout.
+  package init(_ layout: StoreLayout, in foreign: StoreLayout, _ names: StoreNames) {
+    for table in layout.tables {
+      guard let theirs = foreign.table(of: table.rootEntityName),
+        foreign.entity(named: table.rootEntityName)?.isRoot == true
+      else { continue }
+      note(table: table.name, names.table(theirs.name))
+      var places: [Place: String] = [:]
+      for column in theirs.columns { places[Place(column.role)] = names.column(column.name, of: theirs.name) }
+      for column in table.columns {
+        guard let place = places[Place(column.role)] else { continue }
+        note(column: column.name, place, of: table.name)
+      }
+    }
+    for table in layout.joinTables {
+      guard
+        case .toManyByJoinTable(let name, let own, let destination, let order) = foreign.storage(of: table.relationship),
+        let theirs = foreign.joinTable(named: name)
+      else { continue }
+      note(table: table.name, names.table(name))
+      let otherOrder = own == theirs.sourceColumn ? theirs.sourceOrderColumn : theirs.destinationOrderColumn
+      for (column, place) in [
+        (table.sourceColumn, own), (table.destinationColumn, destination),
+        (table.destinationOrderColumn, order), (table.sourceOrderColumn, otherOrder),
+      ] {
+        guard let column, let place else { continue }
+        note(column: column, names.column(place, of: name), of: table.name)
+      }
+    }
+  }
+
+  private struct Place: Hashable {
+    var kind: Int
+    var key: PropertyKey?
+    var path: [String] = []
+
+    init(_ role: ColumnRole) {
+      key = role.property
+      switch role {
+      case .primaryKey: kind = 0
+      case .entityNumber: kind = 1
+      case .saveCount: kind = 2
+      case .attribute: kind = 3
+      case .compositeLeaf(_, let leaf, _):
+        kind = 4
+        path = leaf
+      case .toOne: kind = 5
+      case .toOneEntity: kind = 6
+      case .toOneOrder: kind = 7
+      case .owner: kind = 8
+      case .ownerOrder: kind = 9
+      }
+    }
+  }
+}

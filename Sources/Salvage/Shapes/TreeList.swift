@@ -1,0 +1,315 @@
+internal import PersistentStore
+internal import SQLiteFormat
+
+/// The tables and indexes that are looked for, from what the store's own schema says and from what is expected.
+struct TreeList {
+  /// The trees; the first is `sqlite_schema`.
+  var trees: [Tree]
+
+  /// Whether Core Data wrote the store.
+  var isCoreData = false
+
+  /// Whether no other table than these can have rows: the whole schema was read, or a model tells of all.
+  private(set) var hasAllTables: Bool
+
+  /// Whether the whole schema was read, and the definitions of all its tables can be used.
+  private(set) var isWhole: Bool
+
+  /// The places of the trees, whose names never change.
+  private var places: [Name: Int] = [:]
+
+  private let expected: ExpectedSchema?
+
+  /// What the rows of the tables are like, by their root pages.
+  private let rows: [UInt32: TableRows]
+
+  /// Makes the list.
+  ///
+  /// - Parameters:
+  ///   - found: the entries of the store's own schema that could be read.
+  ///   - isWhole: whether those are all; then no other table can have live rows.
+  ///   - expected: what the model or the schema file says.
+  ///   - rows: what the rows of the tables are like, by their root pages.
+  ///   - own: tables of Core Data's own that only rows tell of; nil where Core Data did not write the store, as far as
+  ///     anything but its schema tells.
+  init(
+    found: [SchemaEntry], isWhole: Bool, expected: ExpectedSchema?, rows: [UInt32: TableRows] = [:],
+    own: [SchemaEntry]? = nil
+  ) {
+    var schema = Tree(name: "sqlite_schema", kind: .table, root: 1, shape: .schema)
+    schema.isListed = true
+    schema.isInternal = true
+    trees = []
+    self.expected = expected
+    self.rows = rows
+    self.isWhole = isWhole
+    hasAllTables = isWhole || expected != nil
+    let all = found + (expected?.entries ?? [])
+    add(schema)
+    isCoreData = own != nil || CoreDataTables.areListed(in: all)
+    for entry in found where entry.kind == .table { addTable(entry, isListed: true) }
+    for entry in expected?.entries ?? [] where entry.kind == .table { addTable(entry, isListed: false) }
+    for entry in own ?? [] where !isWhole {
+      let count = trees.count
+      addTable(entry, isListed: false)
+      if trees.count > count { trees[count].isKnownByRows = true }
+    }
+    markShadows(of: all)
+    for entry in found where entry.kind == .index { addIndex(entry, isListed: true) }
+    for entry in expected?.entries ?? [] where entry.kind == .index { addIndex(entry, isListed: false) }
+    if found.contains(where: { $0.kind == .table && $0.rootPage > 1 && table(named: $0.name) == nil }) {
+      // Of a table without a usable definition there are rows that none of these has.
+      hasAllTables = false
+      self.isWhole = false
+    }
+    if isWhole {
+      // What a whole schema does not list has no live rows; it is kept in the list so that deleted ones find their place.
+      for index in trees.indices where !trees[index].isListed {
+        trees[index].isWalked = true
+      }
+    }
+  }
+
+  /// The ends of the names of the tables that SQLite's virtual tables are made of (FTS3 to 5, R-tree).
+  private static let shadowEnds = [
+    "data", "idx", "content", "docsize", "config", "segments", "segdir", "stat", "node", "rowid", "parent",
+  ]
+
+  /// Marks the tables that virtual tables are made of.
+  private mutating func markShadows(of entries: [SchemaEntry]) {
+    var shadows: Set<String> = []
+    for entry in entries where entry.kind == .table && entry.tableDefinition?.isVirtual == true {
+      for end in Self.shadowEnds { shadows.insert("\(entry.name)_\(end)".lowercased()) }
+    }
+    guard !shadows.isEmpty else { return }
+    for index in trees.indices where shadows.contains(trees[index].name.lowercased()) {
+      trees[index].isShadow = true
+      // Columns are never added to them.
+      trees[index].shape.minimumFields = trees[index].shape.fields.count
+    }
+  }
+
+  /// Adds tables that were dropped, so that their rows are found among the deleted ones.
+  mutating func addDropped(_ entries: [SchemaEntry]) {
+    for entry in entries where entry.kind == .table {
+      let count = trees.count
+      addTable(entry, isListed: false)
+      guard trees.count > count else { continue }
+      trees[count].isDropped = true
+      trees[count].isWalked = true
+      trees[count].droppedRoot = trees[count].root
+      trees[count].root = 0
+    }
+  }
+
+  /// Marks tables whose columns are doubtful, by their names in lower case.
+  mutating func doubt(_ reasons: [String: ColumnDoubt]) {
+    for index in trees.indices where trees[index].kind != .index {
+      trees[index].doubt = reasons[trees[index].name.lowercased()]
+    }
+  }
+
+  /// Notes the roots that the file lacks, by ``SchemaSearch/key(_:_:)``.
+  mutating func noteRoots(behindEnd roots: [String: UInt32]) {
+    guard !roots.isEmpty else { return }
+    for index in trees.indices where trees[index].isListed && trees[index].root == 0 {
+      trees[index].rootBehindEnd = roots[SchemaSearch.key(trees[index].kind == .index, trees[index].name)] ?? 0
+    }
+  }
+
+  private mutating func addTable(_ entry: SchemaEntry, isListed: Bool) {
+    guard places[.table(foldedName(entry.name))] == nil, trees.count < Int(PageMap.noOwner) - 1,
+      var definition = entry.tableDefinition, !definition.isVirtual, !definition.storedColumns.isEmpty
+    else { return }
+    definition.makeAcceptable()
+    // Core Data's tables hold only what their columns' types say; tables that others added need not.
+    let isOwn =
+      isCoreData && definition.name.uppercased().hasPrefix("Z") && isExpected(definition.name)
+      || definition.column(named: "Z_ENT") != nil
+    var tree = Tree(
+      name: definition.name, kind: definition.isWithoutRowid ? .withoutRowid : .table, root: entry.rootPage,
+      shape: RecordShape.ownTable(definition.name)
+        ?? RecordShape(definition, isCoreData: isOwn, entityNumbers: entityNumbers(of: definition)))
+    tree.shape.admitTombstones(of: definition)
+    if isListed, let seen = rows[entry.rootPage] { tree.shape.admit(seen) }
+    tree.definition = definition
+    tree.isListed = isListed
+    tree.otherNumbers = expected?.numbersBeside(soleEntityOf: definition.name)
+    tree.isInternal = definition.name.lowercased().hasPrefix("sqlite_")
+    add(tree)
+  }
+
+  /// The trees, whose rows have the entity numbers that the store's own list of entities tells, where no model does.
+  func trees(constrainedBy list: EntityList) -> [Tree] {
+    guard isCoreData, expected?.layout == nil else { return trees }
+    var trees = trees
+    for index in trees.indices where trees[index].kind != .index && trees[index].shape.entityNumbers != nil {
+      let seen = trees[index].isListed ? rows[trees[index].root] : nil
+      guard let numbers = list.entityNumbers(ofTable: trees[index].name, seen) else { continue }
+      trees[index].shape.entityNumbers = numbers
+    }
+    return trees
+  }
+
+  /// Whether a table can be one of Core Data's: where the model is known, it lists those of entities and relationships.
+  private func isExpected(_ name: String) -> Bool {
+    guard let expected, expected.layout != nil, !name.uppercased().hasPrefix("Z_") else { return true }
+    return expected.entries.contains { $0.kind == .table && isSame($0.name, name) }
+  }
+
+  /// The numbers that the entities of a table's rows can have: those of the model, and where that is not known those that
+  /// Core Data gives.
+  ///
+  /// Its own entities, of the tables of the persistent history, have numbers from 16001 on; those of models begin with 1
+  /// (Core Data's `Z_PRIMARYKEY` of stores with persistent history).
+  private func entityNumbers(of definition: TableDefinition) -> ClosedRange<Int64>? {
+    if let numbers = expected?.entityNumbers(ofTable: definition.name) { return numbers }
+    guard isCoreData, definition.column(named: "Z_PK") != nil else { return nil }
+    if let number = CoreDataTables.entityNumber(ofTable: definition.name) { return number...number }
+    return definition.name.uppercased().hasPrefix("A") ? 16000...Self.highestNumber : 1...15999
+  }
+
+  private static let highestNumber: Int64 = 1 << 20
+
+  private mutating func addIndex(_ entry: SchemaEntry, isListed: Bool) {
+    guard places[.index(foldedName(entry.name))] == nil,
+      trees.count < Int(PageMap.noOwner) - 1, let table = table(named: entry.tableName),
+      let definition = trees[table].definition
+    else { return }
+    let columns: [SQLiteFormat.IndexedColumn]
+    var isPartial = false
+    if let sql = entry.sql {
+      guard let index = IndexDefinition(sql: sql) else { return }
+      columns = index.columns
+      isPartial = index.isPartial
+    } else {
+      columns = Self.automaticColumns(entry.name, definition)
+    }
+    guard !columns.isEmpty else { return }
+    let isOwn = isCoreData && definition.name.uppercased().hasPrefix("Z")
+    var tree = Tree(
+      name: entry.name, kind: .index, root: entry.rootPage,
+      shape: RecordShape(indexOf: columns, on: definition, isCoreData: isOwn))
+    tree.table = table
+    tree.indexedColumns = columns.map(\.name)
+    tree.keyColumns = definition.isWithoutRowid ? definition.keyFields(behind: columns).compactMap(\.name) : []
+    tree.isPartialIndex = isPartial
+    tree.isListed = isListed
+    add(tree)
+  }
+
+  /// The columns of an automatic index, whose name ends with its number.
+  private static func automaticColumns(_ name: String, _ table: TableDefinition) -> [SQLiteFormat.IndexedColumn] {
+    let indexes = table.automaticIndexes
+    let number = name.split(separator: "_").last.flatMap { Int($0) } ?? 1
+    guard indexes.indices.contains(number - 1) else { return indexes.first ?? [] }
+    return indexes[number - 1]
+  }
+
+  /// The names and numbers of the entities whose rows a table holds; none where it is no entity's.
+  func entityNames(ofTable name: String) -> [(name: String, number: Int)] {
+    expected?.entities(ofTable: name) ?? []
+  }
+
+  /// The names of the entities of either side's table of a many-to-many relationship; none where a table is not that of its
+  /// pairs, or the store has such tables by other names.
+  func sides(ofJoinTable name: String) -> [[String]] {
+    guard let layout = expected?.layout, let join = layout.joinTables.first(where: { isSame($0.name, name) }),
+      !trees.contains(where: { tree in
+        tree.isListed && tree.kind != .index && tree.name.uppercased().hasPrefix("Z_")
+          && tree.name.dropFirst(2).first?.isWholeNumber == true
+          && !layout.joinTables.contains { isSame($0.name, tree.name) }
+      })
+    else { return [] }
+    return [join.relationship, join.inverse].compactMap { key in
+      layout.entity(named: key.entityName).map { entityNames(ofTable: $0.tableName).map(\.name) }
+    }
+  }
+
+  /// The place of a table in the list.
+  func table(named name: String) -> Int? { places[.table(foldedName(name))] }
+
+  private enum Name: Hashable {
+    case table(String)
+    case index(String)
+  }
+
+  private mutating func add(_ tree: Tree) {
+    let name = foldedName(tree.name)
+    let key = tree.kind == .index ? Name.index(name) : .table(name)
+    if places[key] == nil { places[key] = trees.count }
+    trees.append(tree)
+  }
+}
+
+/// Which entity numbers the rows of each table have by the store's own list of entities, where no model tells.
+struct EntityList {
+  private struct Entity {
+    var name: String
+    var above: Int64
+  }
+
+  /// The numbers of the entities of each table, by its name in lower case.
+  private var numbers: [String: ClosedRange<Int64>] = [:]
+
+  private var known: Set<Int64> = []
+
+  /// From here on the numbers are those of Core Data's own entities, whose tables have names that begin with an A.
+  private static let firstOwnNumber: Int64 = 16000
+
+  private static let depthLimit = 64
+
+  /// Reads the list of a store; it is empty where its tree is not whole.
+  ///
+  /// - Parameter entries: the store's schema, as far as it could be read.
+  static func find(
+    _ reader: PageReader, _ map: PageMap, _ entries: [SchemaEntry]
+  ) throws(SalvageError) -> EntityList {
+    var list = EntityList()
+    guard let entry = entries.first(where: { $0.kind == .table && isSame($0.name, "Z_PRIMARYKEY") }),
+      let definition = entry.tableDefinition, entry.rootPage > 1,
+      definition.columns.map({ $0.name.uppercased() }) == ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"]
+    else { return list }
+    let rows = PageRows(reader)
+    let shape = RecordShape(definition, isCoreData: true)
+    let (leaves, isWhole) = try rows.leaves(of: entry.rootPage, shape: shape, map)
+    guard isWhole else { return list }
+    var entities: [Int64: Entity] = [:]
+    for page in leaves {
+      try rows.forEach(on: page) { row in
+        guard row.rowid > 0, let name = row.record.value(at: 1)?.string, let above = row.record.value(at: 2)?.integer
+        else { return }
+        entities[row.rowid] = Entity(name: name, above: above)
+      }
+    }
+    list.add(entities)
+    return list
+  }
+
+  private mutating func add(_ entities: [Int64: Entity]) {
+    // A list that does not agree with itself is damaged, or is another page.
+    guard entities.values.allSatisfy({ $0.above == 0 || entities[$0.above] != nil }) else { return }
+    known = Set(entities.keys)
+    for (number, entity) in entities {
+      var root = entity
+      for _ in 0..<Self.depthLimit {
+        guard root.above != 0, let next = entities[root.above] else { break }
+        root = next
+      }
+      guard root.above == 0 else { continue }
+      let table = (number < Self.firstOwnNumber ? "z" : "a") + root.name.lowercased()
+      let range = numbers[table] ?? number...number
+      numbers[table] = min(range.lowerBound, number)...max(range.upperBound, number)
+    }
+  }
+
+  /// The entity numbers that rows of a table can have; nil where the list does not tell.
+  ///
+  /// - Parameter seen: the rows that its root leads to. A number that no entity has shows that the list is damaged, or that
+  ///   they are.
+  func entityNumbers(ofTable name: String, _ seen: TableRows?) -> ClosedRange<Int64>? {
+    guard let range = numbers[name.lowercased()] else { return nil }
+    let isKnown = seen?.rows.allSatisfy { row in row.entity.map { known.contains($0) } ?? false } ?? true
+    return isKnown ? range : nil
+  }
+}

@@ -1,0 +1,145 @@
+internal import Platform
+internal import Salvage
+internal import SystemPackage
+
+/// The pages of the level `damaged-pages`: those that are damaged, orphans, in no table or unreadable, and the schema's, each
+/// image of them, one behind the other in `pages/pages.bin`, and what they are in `pages/index.json`.
+struct DamagedPages {
+  /// A range of bytes of one of the store's files.
+  private struct Piece {
+    var part: StoreFileSet.Part
+    /// Where it begins in that file.
+    var offset: Int64
+    var length: Int64
+    /// The first page; 0 for what is no page.
+    var page: UInt32
+    var count: UInt32
+    var state: String
+    var owner: Int?
+    var frame: Int?
+  }
+
+  private let pieces: [Piece]
+  private let owners: [PageStates.Owner]
+  private let pageSize: Int
+
+  /// The size of `pages/pages.bin` in bytes.
+  var size: Int64 { pieces.reduce(0) { $0 + $1.length } }
+
+  private static let frameHeader: Int64 = 24
+
+  /// Finds the pages out.
+  ///
+  /// - Parameters:
+  ///   - states: the state of each page; nil where no page of a database was found, so that all bytes are damaged.
+  ///   - pages: the pages themselves.
+  init(_ states: PageStates?, _ pages: EvidencePages?, of evidence: ExportEvidence) throws {
+    func size(of part: StoreFileSet.Part) -> Int64 {
+      evidence.members.first { $0.part == part && $0.status.kind == .regular }?.status.size ?? 0
+    }
+    var pieces: [Piece] = []
+    owners = states?.owners ?? []
+    pageSize = states?.pageSize ?? 4096
+    guard let states, let pages else {
+      let length = size(of: .main)
+      if length > 0 {
+        pieces.append(
+          Piece(
+            part: .main, offset: 0, length: length, page: 1, count: UInt32(clamping: (length + 4095) / 4096),
+            state: "unreadable"))
+      }
+      self.pieces = pieces
+      return
+    }
+    for (part, length) in [(StoreFileSet.Part.wal, Int64(32)), (.journal, 28)] where size(of: part) > 0 {
+      pieces.append(
+        Piece(part: part, offset: 0, length: min(length, size(of: part)), page: 0, count: 0, state: "header"))
+    }
+    for run in states.runs where Self.isTaken(run, states.owners) {
+      for number in run.pages {
+        for content in try Self.images(of: number, pages) {
+          let isFrame = content.frame != nil
+          let offset = isFrame ? content.offset - Self.frameHeader : content.offset
+          let piece = Piece(
+            part: content.part, offset: offset, length: Int64(content.presentCount) + (isFrame ? Self.frameHeader : 0),
+            page: number, count: 1, state: run.state.rawValue, owner: run.owner, frame: content.frame)
+          if let last = pieces.last, last.part == piece.part, last.state == piece.state, last.owner == piece.owner,
+            !isFrame, last.frame == nil, last.page + last.count == number, last.offset + last.length == offset,
+            last.count > 0
+          {
+            pieces[pieces.count - 1].count += 1
+            pieces[pieces.count - 1].length += piece.length
+          } else {
+            pieces.append(piece)
+          }
+        }
+      }
+    }
+    self.pieces = pieces
+  }
+
+  private static func isTaken(_ run: PageStates.Run, _ owners: [PageStates.Owner]) -> Bool {
+    switch run.state {
+    case .damaged, .orphan, .unplaced, .unreadable: true
+    case .healthy, .overflow:
+      run.pages.contains(1) || run.owner.map { owners[$0].name == "sqlite_schema" } == true
+    case .free, .special: run.pages.contains(1)
+    }
+  }
+
+  private static func images(of number: UInt32, _ pages: EvidencePages) throws -> [EvidencePages.Content] {
+    var images: [EvidencePages.Content] = []
+    if let main = try pages.page(number, .main) { images.append(main) }
+    for frame in pages.frames[number] ?? [] {
+      if let image = try pages.page(number, .frame(frame.number)) { images.append(image) }
+    }
+    if let current = try pages.page(number),
+      !images.contains(where: { $0.part == current.part && $0.offset == current.offset })
+    {
+      images.append(current)
+    }
+    return images
+  }
+
+  /// What is where: `pages/index.json`.
+  var index: [UInt8] {
+    var text = Array("{\"formatVersion\":1,\"pageSize\":\(pageSize),\"file\":\"pages.bin\",\"pieces\":[".utf8)
+    var place: Int64 = 0
+    for (number, piece) in pieces.enumerated() {
+      text += (number == 0 ? "\n" : ",\n").utf8
+      text +=
+        "{\"at\":\(place),\"length\":\(piece.length),\"part\":\"\(piece.part.rawValue)\",\"offset\":\(piece.offset)"
+        .utf8
+      text += ",\"page\":\(piece.page),\"pages\":\(piece.count),\"state\":\"\(piece.state)\"".utf8
+      if let owner = piece.owner, owners.indices.contains(owner) {
+        text += ",\"table\":\(JSON.literal(owners[owner].table))".utf8
+        if owners[owner].isIndex { text += ",\"index\":\(JSON.literal(owners[owner].name))".utf8 }
+      }
+      if let frame = piece.frame { text += ",\"frame\":\(frame),\"headerLength\":\(Self.frameHeader)".utf8 }
+      text += "}".utf8
+      place += piece.length
+    }
+    return text + "\n]}\n".utf8
+  }
+
+  /// Writes `pages/pages.bin`.
+  func write(
+    to path: FilePath, from files: StoreFileSet, in fileSystem: FileSystem, isCancelled: () -> Bool
+  ) throws {
+    let output = try fileSystem.create(path, permissions: .ownerReadWrite)
+    var sources: [StoreFileSet.Part: ReadableFile] = [:]
+    for piece in pieces {
+      let source = try sources[piece.part] ?? fileSystem.open(files.path(of: piece.part))
+      sources[piece.part] = source
+      var done: Int64 = 0
+      while done < piece.length {
+        if isCancelled() { throw StoreExporter.cancelled() }
+        let bytes = try source.bytes(at: piece.offset + done, length: Int(min(1 << 20, piece.length - done)))
+        guard !bytes.isEmpty else { throw FileError(.changed, operation: "read the store", path: source.path) }
+        try output.write(bytes)
+        done += Int64(bytes.count)
+      }
+    }
+    try output.commit()
+  }
+}

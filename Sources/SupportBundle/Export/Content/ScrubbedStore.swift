@@ -1,0 +1,230 @@
+import Lazaret
+public import Platform
+internal import Salvage
+internal import SystemPackage
+
+/// The level `scrubbed`: the store with its values replaced, but for those that the scrub report lists as staying.
+struct ScrubbedStore: Sendable {
+  let items: [BundleItem]
+
+  let report: ScrubReport
+
+  /// What looks for the store's values in other files.
+  let scanner: ValueScanner
+
+  /// What looks for the store's values as the check of the files did.
+  let search: ValueSearch?
+
+  /// How long the check of the files took, in seconds.
+  let checkSeconds: Double
+
+  /// Where they are before they are packed.
+  let files: StoreFileSet
+
+  init(_ work: ExportWork, _ evidence: ExportEvidence, in folder: FilePath) throws {
+    guard evidence.hasMain else {
+      throw SupportBundleErrors.store(
+        work.source.originalPath, "its main file is missing, so that nothing can be scrubbed")
+    }
+    try ExportFolder.requireRoom(evidence.allBytes, at: folder, work.fileSystem)
+    let target = folder.appending("scrubbed")
+    try work.fileSystem.makeDirectory(target, permissions: .ownerReadWriteExecute)
+    let key = try Self.key(work)
+    let result: StoreScrubber.Result
+    do throws(ScrubbingError) {
+      result = try Self.scrubber(work, key: key).scrub(evidence.files, into: target) {
+        [progress = work.progress] phase, done, total in
+        progress(phase == .check ? .checking : .scrubbing, done, total)
+      }
+    } catch {
+      throw Self.told(error, work)
+    }
+    report = result.report
+    scanner = result.scanner
+    search = result.search
+    let (seconds, attoseconds) = result.checkDuration.components
+    checkSeconds = ((Double(seconds) + Double(attoseconds) / 1e18) * 1000).rounded() / 1000
+    files = result.files
+    var items = StoreItems.items(
+      of: try ExportEvidence(resting: result.files, in: work.fileSystem), named: work.bundledName,
+      "values replaced")
+    // The name of a quarantined store has the second of its quarantine.
+    var told = result.report
+    if let stem = evidence.files.main.stem, let bundled = FilePath(work.bundledName).stem {
+      for index in told.files.indices {
+        let name = told.files[index].name.text
+        told.files[index].name = PathText(FilePath(name.replacing(stem, with: bundled)))
+      }
+    }
+    items.append(
+      BundleItem(
+        "scrub.json", .bytes(try JSON.bytes(of: told, to: "export the store")),
+        words: "what was replaced, and what was overwritten because it could not be read"))
+    self.items = items
+  }
+
+  private static func key(_ work: ExportWork) throws -> ScrubbingKey {
+    work.options.usesSameKey ? try ScrubbingKeyFile(home: work.home, in: work.fileSystem).key() : .random()
+  }
+
+  private static func scrubber(_ work: ExportWork, key: ScrubbingKey) -> StoreScrubber {
+    StoreScrubber(
+      key: key, model: work.options.model.map(SalvageModel.init),
+      rules: ScrubRules(keeping: work.options.keeping, dropping: work.options.dropping), fileSystem: work.fileSystem)
+  }
+
+  private static func told(_ error: ScrubbingError, _ work: ExportWork) -> any Error {
+    switch error.kind {
+    case .cancelled: return StoreExporter.cancelled()
+    case .valuesFound:
+      return SupportBundleError(
+        .notScrubbed, because: error, operation: SupportBundleErrors.operation, path: work.source.originalPath,
+        detail: error.detail + SupportBundleErrors.keptDetail(work.options.keeping),
+        hint: SupportBundleErrors.keptHint(work.options.keeping))
+    case .outputExists, .unknownColumn, .storeChanged, .key, .file, .survey: return error
+    }
+  }
+}
+
+extension ScrubbedStore {
+  /// What looks for the values of a store that is not scrubbed.
+  static func scanner(_ work: ExportWork, _ evidence: ExportEvidence) throws -> ValueScanner? {
+    do throws(ScrubbingError) {
+      return try scrubber(work, key: .random()).scanner(of: evidence.files) {
+        [progress = work.progress] _, done, total in
+        progress(.checking, done, total)
+      }
+    } catch {
+      throw told(error, work)
+    }
+  }
+}
+
+/// The files of a store as they lie in a bundle: `store/App.sqlite` and its companions, under a name that ends in `.sqlite`.
+enum StoreItems {
+  /// The files.
+  ///
+  /// - Parameters:
+  ///   - name: the name of the main file in the bundle.
+  ///   - manner: how they are there, such as `byte for byte`.
+  static func items(of evidence: ExportEvidence, named name: String, _ manner: String) -> [BundleItem] {
+    var items: [BundleItem] = []
+    for member in evidence.members where member.status.kind == .regular {
+      let (suffix, words) =
+        switch member.part {
+        case .main: ("", "the store")
+        case .wal: ("-wal", "its write-ahead log")
+        case .sharedMemory: ("-shm", "the index of the log")
+        case .journal: ("-journal", "its rollback journal")
+        // Where a folder should be there is a file; it is none of the store's.
+        case .externalData: ("-external-data", "a file in the place of the folder with large values")
+        }
+      items.append(
+        BundleItem(
+          "store/\(name)\(suffix)", .file(member.path, size: member.status.size), words: "\(words), \(manner)"))
+    }
+    let stem = name.hasSuffix(".sqlite") ? String(name.dropLast(".sqlite".count)) : name
+    for file in evidence.external {
+      let rest = file.name.split(separator: "/").dropFirst().joined(separator: "/")
+      items.append(
+        BundleItem(
+          "store/.\(stem)_SUPPORT/\(rest)", .file(file.path, size: file.size),
+          words: "a large value in a file of its own, \(manner)"))
+    }
+    return items
+  }
+}
+
+/// The scrubbing key of a home: `Keys/scrubbing.key`, its owner's alone, made when it is first needed.
+///
+/// Two scrubbed bundles of one owner have the same pseudonyms by it. It never goes into a bundle.
+struct ScrubbingKeyFile {
+  /// Where it is, within a home.
+  static let place: FilePath = "Keys/scrubbing.key"
+
+  private let path: FilePath
+  private let fileSystem: FileSystem
+
+  init(home: FilePath, in fileSystem: FileSystem) {
+    path = home.pushing(Self.place)
+    self.fileSystem = fileSystem
+  }
+
+  /// The key.
+  ///
+  /// - Throws: `bundle-request` where the file is none; what the file system says.
+  func key() throws -> ScrubbingKey {
+    if let key = try read() { return key }
+    try fileSystem.makeDirectory(path.folder, permissions: .ownerReadWriteExecute)
+    var generator = SystemRandomNumberGenerator()
+    let bytes = (0..<ScrubbingKey.length).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    let text = bytes.hexadecimal + "\n"
+    do throws(FileError) {
+      try fileSystem.writeAtomically(Array(text.utf8), to: path, replacing: false, permissions: .ownerReadWrite)
+    } catch {
+      // Another export has made one in this moment.
+      guard error.kind == .alreadyExists, let key = try read() else { throw error }
+      return key
+    }
+    return try ScrubbingKey(bytes)
+  }
+
+  private func read() throws -> ScrubbingKey? {
+    guard try fileSystem.status(of: path, followingLinks: false) != nil else { return nil }
+    let digits = try fileSystem.contents(of: path, limit: 256).filter { $0 > 0x20 }
+    guard let bytes = [UInt8](hexadecimal: digits), bytes.count == ScrubbingKey.length else {
+      throw SupportBundleErrors.request(
+        "read the scrubbing key", path, "it is not 64 hexadecimal digits",
+        "Move it away; the next export makes a new one, with other pseudonyms.")
+    }
+    return try ScrubbingKey(bytes)
+  }
+}
+
+/// The secret that pseudonyms follow from.
+///
+/// The same key gives the same pseudonyms, so that two scrubbed copies of a store can be compared; its holder can test
+/// guesses, so that it stays with the owner of the store and never goes into a bundle.
+public struct ScrubbingKey: Sendable {
+  /// The number of bytes of a key.
+  public static let length = 32
+
+  /// The bytes of the key.
+  let bytes: [UInt8]
+
+  /// A key of 32 bytes.
+  ///
+  /// - Throws: `scrubbing-key` where there are more or fewer.
+  public init(_ bytes: [UInt8]) throws(ScrubbingError) {
+    guard bytes.count == Self.length else {
+      throw ScrubbingError(
+        .key, operation: "use the scrubbing key", detail: "it has \(bytes.count) bytes",
+        hint: "A key has \(Self.length) bytes.")
+    }
+    self.bytes = bytes
+  }
+
+  private init(random bytes: [UInt8]) { self.bytes = bytes }
+
+  /// A new key of random bytes, from the system's generator unless told otherwise.
+  public static func random() -> ScrubbingKey {
+    var generator = SystemRandomNumberGenerator()
+    return random(using: &generator)
+  }
+
+  /// A new key of random bytes.
+  public static func random(using generator: inout some RandomNumberGenerator) -> ScrubbingKey {
+    ScrubbingKey(random: (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) })
+  }
+
+  /// A keyed function for one purpose (the expanding half of HKDF with SHA-256, RFC 5869).
+  func function(for purpose: String, attempt: Int) -> KeyedFunction {
+    let info = Array("lazaret scrubbing 1 \(purpose) \(attempt)".utf8) + [1]
+    let material = HMAC<SHA256>.authenticationCode(for: info, using: SymmetricKey(data: bytes))
+    var words: [UInt64] = [0, 0]
+    for (index, byte) in material.enumerated() where index < 16 {
+      words[index / 8] |= UInt64(byte) << UInt64(8 * (index % 8))
+    }
+    return KeyedFunction(words[0], words[1])
+  }
+}

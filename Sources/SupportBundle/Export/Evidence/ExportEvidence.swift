@@ -1,0 +1,140 @@
+internal import Platform
+internal import SystemPackage
+
+/// The files that an export reads: those of a quarantined store themselves, or a copy of a store that may be in use.
+struct ExportEvidence: Sendable {
+  let files: StoreFileSet
+
+  /// The parts that are there.
+  let members: [StoreFileSet.Member]
+
+  /// The files of large values, with their paths below the store's folder.
+  let external: [(name: String, path: FilePath, size: Int64)]
+
+  /// What could not be taken along, in words.
+  let remarks: [String]
+
+  /// The bytes of all parts but large values.
+  var bytes: Int64 { members.reduce(0) { $0 + ($1.status.kind == .regular ? $1.status.size : 0) } }
+
+  /// The bytes of all parts.
+  var allBytes: Int64 { bytes + external.reduce(0) { $0 + $1.size } }
+
+  /// Whether the main file is there.
+  var hasMain: Bool { members.contains { $0.part == .main && $0.status.kind == .regular } }
+
+  /// How often a store that changes meanwhile is copied again.
+  private static let attempts = 6
+
+  private init(
+    files: StoreFileSet, members: [StoreFileSet.Member], external: [(name: String, path: FilePath, size: Int64)],
+    remarks: [String]
+  ) {
+    self.files = files
+    self.members = members
+    self.external = external
+    self.remarks = remarks
+  }
+
+  /// The files of a store that no process writes to.
+  init(resting files: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
+    let (external, remarks) = try Self.external(of: files, in: fileSystem)
+    self.init(
+      files: files, members: try files.members(in: fileSystem), external: external, remarks: remarks)
+  }
+
+  /// Copies a store that may be in use, as of one moment.
+  ///
+  /// A reader's share of SQLite's lock is held meanwhile, nothing is written to or made beside the store, and locks that
+  /// this process has on it stay.
+  ///
+  /// - Throws: `file-not-found`; `no-space`; `locked` or `changed-meanwhile` where a writer never rests.
+  init(
+    copying path: FilePath, into folder: ExportFolder, fileSystem: FileSystem, progress: ExportProgress
+  ) throws {
+    let original = try StoreFileSet.locate(path, in: fileSystem)
+    guard try fileSystem.status(of: original.main)?.kind == .regular else {
+      throw FileError(.notFound, operation: "export the store", path: path)
+    }
+    let target = folder.path.appending("evidence")
+    let lock = try StoreReadLock(on: original, in: fileSystem)
+    for attempt in 1...Self.attempts {
+      try fileSystem.makeDirectory(target, permissions: .ownerReadWriteExecute)
+      do {
+        let before = try original.members(in: fileSystem)
+        let values = try Self.external(of: original, in: fileSystem)
+        let sizes = before.reduce(Int64(0)) { $0 + $1.status.size } + values.files.reduce(0) { $0 + $1.size }
+        let holes = before.reduce(Int64(0)) { $0 + $1.status.size - $1.status.occupiedSize }
+        try folder.requireRoom(sizes - holes)
+        let copy = StoreFileSet(main: target.appending(original.main.lastComponent ?? "Store.sqlite"))
+        try Self.copy(before, values.files, of: original, to: copy, fileSystem, sizes, progress)
+        guard try original.members(in: fileSystem) == before else {
+          throw FileError(.changed, operation: "copy the store", path: path)
+        }
+        lock.release()
+        let (copied, large) = (try copy.members(in: fileSystem), try Self.external(of: copy, in: fileSystem).files)
+        self.init(files: copy, members: copied, external: large, remarks: values.remarks)
+        return
+      } catch let error as FileError {
+        try fileSystem.removeTree(target)
+        // A file that was there a moment ago, or one that was written to: worth another look.
+        guard error.kind == .changed || error.kind == .notFound, attempt < Self.attempts else { throw error }
+        LogReadLock.rest()
+      }
+    }
+    throw FileError(.changed, operation: "copy the store", path: path)
+  }
+
+  private static func copy(
+    _ members: [StoreFileSet.Member], _ values: [(name: String, path: FilePath, size: Int64)],
+    of original: StoreFileSet, to copy: StoreFileSet, _ fileSystem: FileSystem, _ total: Int64,
+    _ progress: ExportProgress
+  ) throws {
+    var done: Int64 = 0
+    for member in members where member.status.kind == .regular {
+      let file = try LastingFile(member.path, in: fileSystem)
+      try fileSystem.copyStill(file, count: file.status.size, to: copy.path(of: member.part))
+      done += file.status.size
+      guard progress(.copying, done, total) else { throw StoreExporter.cancelled() }
+    }
+    for value in values {
+      let place = copy.folder.pushing(FilePath(value.name))
+      try fileSystem.makeDirectory(place.folder, permissions: .ownerReadWriteExecute)
+      try fileSystem.duplicate(value.path, to: place)
+      done += value.size
+      guard progress(.copying, done, total) else { throw StoreExporter.cancelled() }
+    }
+  }
+
+  /// The files of large values; links and what has no name that a bundle can have are left out and told.
+  private static func external(
+    of files: StoreFileSet, in fileSystem: FileSystem
+  ) throws(FileError) -> (files: [(name: String, path: FilePath, size: Int64)], remarks: [String]) {
+    let folder = files.path(of: .externalData)
+    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory,
+      let root = folder.lastComponent
+    else { return ([], []) }
+    var found: [(name: String, path: FilePath, size: Int64)] = []
+    var leftOut = 0
+    for file in try fileSystem.descendants(of: folder).files {
+      let name = ([root] + file.relative).map(\.string).joined(separator: "/")
+      guard file.status.kind == .regular, isPlain(name) else {
+        leftOut += 1
+        continue
+      }
+      found.append((name, file.path, file.status.size))
+    }
+    let remarks =
+      leftOut == 0
+      ? [] : ["\(leftOut) entries of the folder with large values are no files with plain names, and were left out"]
+    return (found.sorted { $0.name < $1.name }, remarks)
+  }
+
+  /// Whether a name is one that every unpacker takes.
+  private static func isPlain(_ name: String) -> Bool {
+    name.utf8.count < 200
+      && name.unicodeScalars.allSatisfy { scalar in
+        scalar.isASCII && scalar.value > 0x20 && scalar.value != 0x7f && !"\\:*?\"<>|%".unicodeScalars.contains(scalar)
+      }
+  }
+}

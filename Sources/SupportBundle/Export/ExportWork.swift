@@ -1,0 +1,368 @@
+internal import Foundation
+internal import Lazaret
+internal import PersistentStore
+internal import Platform
+import Salvage
+internal import SystemPackage
+
+/// One export, from the evidence to the files of the bundle.
+struct ExportWork: Sendable {
+  let source: ExportSource
+  let options: ExportOptions
+  let home: FilePath
+  let place: ExportFolder.Place
+  let surroundings: Surroundings
+  let progress: ExportProgress
+
+  var fileSystem: FileSystem { surroundings.fileSystem }
+
+  init(
+    _ source: ExportSource, _ options: ExportOptions, home: FilePath, place: ExportFolder.Place,
+    surroundings: Surroundings, progress: @escaping ExportProgress
+  ) {
+    self.source = source
+    self.options = options
+    self.home = home
+    self.place = place
+    self.surroundings = surroundings
+    self.progress = progress
+  }
+
+  /// The name of the store's main file in a bundle.
+  var bundledName: String {
+    let stem = ModelFiles.plain(source.name)
+    return "\(stem).sqlite"
+  }
+
+  /// The time as the bundle tells it: only the month where dates are replaced, as the newest of a store's are about as old as the
+  /// bundle, and would tell by how much they were shifted.
+  private func now() -> Timestamp {
+    options.level == .scrubbed ? surroundings.now().beginningOfMonth : surroundings.now()
+  }
+
+  /// Makes everything ready.
+  ///
+  /// - Parameter least: the size of a store, in bytes, from which on it is scrubbed while its damage is analysed.
+  func prepare(scrubbingBesideFrom least: Int64) throws -> PreparedExport {
+    let date = now()
+    let folder = try ExportFolder(place, home: home, surroundings: surroundings)
+    let evidence: ExportEvidence
+    switch source {
+    case .store(let path):
+      evidence = try ExportEvidence(copying: path, into: folder, fileSystem: fileSystem, progress: progress)
+    case .quarantined(let stored, _):
+      evidence = try ExportEvidence(resting: stored.files, in: fileSystem)
+    }
+    let isBeside = options.level == .scrubbed && evidence.bytes >= least
+    let scrubbing = isBeside ? try ScrubBeside.begin(self, evidence, in: folder) : nil
+    let analysis = try ExportAnalysis.make(
+      evidence, of: source, options, home: home, in: folder, surroundings, progress)
+    let texts = try texts(of: evidence, analysis, source.receipt, in: folder, date: date)
+    let pages = try DamagedPages(analysis.report?.pages, analysis.pages, of: evidence)
+    var sizing = ExportSizing(fileSystem: fileSystem)
+
+    // What the level that was asked for takes besides the facts.
+    var items: [BundleItem] = []
+    var scrubbed: ScrubbedStore?
+    switch options.level {
+    case .facts: break
+    case .damagedPages:
+      try folder.requireRoom(pages.size)
+      let path = folder.path.appending("pages.bin")
+      try pages.write(to: path, from: evidence.files, in: fileSystem) { !progress(.packing, 0, 1) }
+      items += [
+        BundleItem("pages/index.json", .bytes(pages.index), words: "what each of the pages is"),
+        BundleItem("pages/pages.bin", .file(path, size: pages.size), words: "the damaged pages, as they are"),
+      ]
+    case .scrubbed:
+      let made = try scrubbing?.value() ?? ScrubbedStore(self, evidence, in: folder.path)
+      items += made.items
+      scrubbed = made
+    case .full: items += StoreItems.items(of: evidence, named: bundledName, "byte for byte")
+    }
+    let staying = scrubbed.map { "\($0.report.stayingWords).\n\($0.report.alwaysStaying)" } ?? ""
+    items += texts.items(options.level, staying: staying)
+    if options.level == .facts || options.level == .scrubbed {
+      let check = ExportCheck(
+        try scrubbed?.scanner ?? factsScanner(evidence, analysis), search: scrubbed?.search,
+        marks: try FileMarks(evidence, source.receipt, in: fileSystem) { !progress(.checking, 0, Int64(items.count)) },
+        names: names(in: items, analysis))
+      items = try checked(items, by: check) { [scrubbed] in
+        guard evidence.hasMain else { return [] }
+        let scrubbed = try scrubbed ?? ScrubbedStore(self, evidence, in: folder.path)
+        return try knownTexts(from: scrubbed.files, in: folder, date: date)
+      }
+    }
+
+    // The sizes of all levels.
+    let full = StoreItems.items(of: evidence, named: bundledName, "byte for byte")
+    var levels: [ExportPreview.Level] = []
+    for level in BundleLevel.allCases {
+      let isAsked = level == options.level
+      let facts = texts.items(level, staying: isAsked ? staying : "")
+      let others: [BundleItem]
+      switch level {
+      case _ where isAsked: others = items.filter { item in !facts.contains { $0.name == item.name } }
+      case .facts: others = []
+      case .damagedPages:
+        others = [
+          BundleItem("pages/index.json", .bytes(pages.index), words: ""),
+          // Only its size counts; what it packs to is told by the whole file.
+          BundleItem(
+            "pages/pages.bin", evidence.hasMain ? .file(evidence.files.main, size: pages.size) : .bytes([]), words: ""),
+        ]
+      case .scrubbed: others = full.filter { !$0.name.hasSuffix("-shm") }
+      case .full: others = full
+      }
+      levels.append(
+        ExportPreview.Level(
+          level: level, words: level.words,
+          files: facts.count + others.count + (level == .scrubbed && !isAsked ? 1 : 0),
+          bytes: (facts + others).reduce(0) { $0 + $1.size }, isExact: isAsked || level != .scrubbed,
+          packedBytes: try sizing.packed(facts + others)))
+    }
+    let preview = ExportPreview(
+      level: options.level, store: source.name, levels: levels,
+      files: items.sorted { $0.name < $1.name }.map { .init(name: $0.name, bytes: $0.size, words: $0.words) },
+      scrub: scrubbed?.report, checkSeconds: scrubbed?.checkSeconds,
+      remarks: evidence.remarks + (analysis.failure.map { [$0] } ?? []))
+    return PreparedExport(
+      preview, items: items,
+      subject: BundleWriter.Subject(app: options.app, store: source.name, date: date),
+      source: source, in: folder, surroundings)
+  }
+
+  // MARK: Texts
+
+  /// The texts that are made of a store and of what was found out about it.
+  private func texts(
+    of evidence: ExportEvidence, _ analysis: ExportAnalysis, _ receipt: Receipt?, in folder: ExportFolder,
+    date: Timestamp
+  ) throws -> ExportTexts {
+    var log = OpeningLog(now: now)
+    log.add("info", "export", "lazaret \(LibraryVersion.current), SQLite \(SQLiteLibrary.version)")
+    log.add(analysis.examination)
+    if let failure = analysis.failure { log.add("error", "salvage", failure) }
+    for remark in analysis.report?.remarks ?? [] { log.add("info", "salvage", remark) }
+    for cause in analysis.report?.causes ?? [] {
+      log.add("info", "salvage", "cause \(cause.code.rawValue), \(cause.confidence.rawValue): \(cause.words)")
+    }
+    for remark in evidence.remarks { log.add("info", "export", remark) }
+    try open(evidence, in: folder, &log)
+    let reduction = PathReduction(
+      knowing: [
+        source.originalPath, evidence.files.main, home, folder.path, FilePath(NSHomeDirectory()).appending("x"),
+        FilePath(NSTemporaryDirectory()).appending("x"),
+      ], tellingOnlyMonths: options.level == .scrubbed)
+    return try ExportTexts(self, evidence, analysis, receipt, reduction, date: date, &log)
+  }
+
+  /// The texts as they come out of a scrubbed copy, in which no value is: what both have was known without the store's values.
+  private func knownTexts(from files: StoreFileSet, in folder: ExportFolder, date: Timestamp) throws -> [BundleItem] {
+    let evidence = try ExportEvidence(resting: files, in: fileSystem)
+    let quiet: ExportProgress = { [progress] _, done, total in progress(.checking, done, total) }
+    let analysis = try ExportAnalysis.make(
+      evidence, of: source, options, home: home, in: folder, surroundings, usesReport: false, quiet)
+    // A receipt is not made of the store's files, so that what it says of these is taken out by itself.
+    return try texts(of: evidence, analysis, source.receipt?.withoutTexts, in: folder, date: date)
+      .items(options.level)
+  }
+
+  // MARK: Opening a copy
+
+  private func open(_ evidence: ExportEvidence, in folder: ExportFolder, _ log: inout OpeningLog) throws {
+    guard evidence.hasMain else { return }
+    guard evidence.bytes <= OpeningLog.limit else {
+      log.add("info", "open", "the store is too large for opening a copy of it")
+      return
+    }
+    let copy = try PrivateCopy(of: evidence.files, in: folder.path, surroundings: surroundings)
+    log.open(copy.files)
+    _ = consume copy
+  }
+
+  // MARK: The check
+
+  /// Texts that hold nothing of the store's, or only what its developer wrote, or names and numbers by their type.
+  private static func isOthers(_ name: String) -> Bool {
+    name.hasPrefix("store/") || name.hasPrefix("model/")
+      || ["README.txt", "system.json", "schema.sql", "scrub.json"].contains(name)
+  }
+
+  /// Looks in files that are to hold none for values of the store, and for what tells of its files; gives those without.
+  ///
+  /// Where a value is also a word of this software's, the same texts are made of a scrubbed copy, in which no value is: lines that
+  /// are the same hold none, and a text with others is replaced by the one of the copy as a whole.
+  ///
+  /// - Parameter known: makes the texts of a scrubbed copy.
+  private func checked(
+    _ items: [BundleItem], by check: ExportCheck, known: () throws -> [BundleItem]
+  ) throws -> [BundleItem] {
+    var check = check
+    var suspects: [(place: Int, bytes: [UInt8])] = []
+    for (number, item) in items.enumerated() {
+      guard progress(.checking, Int64(number), Int64(items.count)) else { throw StoreExporter.cancelled() }
+      guard case .bytes(let bytes) = item.content else { continue }
+      if check.leaks(in: bytes, named: item.name, isOthers: Self.isOthers(item.name)) != nil {
+        suspects.append((number, bytes))
+      }
+    }
+    guard !suspects.isEmpty else { return items }
+    let texts = try known()
+    for item in texts {
+      if case .bytes(let bytes) = item.content { check.know(bytes, named: item.name) }
+    }
+    var items = items
+    for suspect in suspects {
+      let item = items[suspect.place]
+      let isOthers = Self.isOthers(item.name)
+      guard let (count, first) = check.leaks(in: suspect.bytes, named: item.name, isOthers: isOthers) else { continue }
+      guard !isOthers, let text = texts.first(where: { $0.name == item.name }) else {
+        throw SupportBundleErrors.notScrubbed(
+          source.originalPath, count: count, in: first.name, at: first.offset, keeping: options.keeping)
+      }
+      items[suspect.place] = BundleItem(
+        item.name, text.content, words: item.words + "; made of the scrubbed copy, as its own has what is also a value")
+    }
+    return items
+  }
+
+  /// The names of the schema and of the model, and what is known of the software and of the file.
+  private func names(in items: [BundleItem], _ analysis: ExportAnalysis) -> [String] {
+    let versions = SoftwareVersions(analysis.examination, app: options.appVersion ?? source.receipt?.versions.app)
+    var names = [
+      source.name, options.app ?? "", bundledName, versions.app, versions.library, versions.sqlite,
+      versions.storeWrittenBySQLite, versions.operatingSystem, source.receipt?.versions.storeWrittenBySQLite,
+      source.receipt?.versions.operatingSystem, source.receipt?.versions.sqlite, source.receipt?.versions.library,
+    ].compactMap(\.self)
+    for item in items where item.name == "schema.sql" || item.name.hasSuffix("/model.json") {
+      if case .bytes(let bytes) = item.content { names.append(String(decoding: bytes, as: UTF8.self)) }
+    }
+    for entity in analysis.report?.entities ?? [] { names += [entity.name, entity.table] }
+    for owner in analysis.report?.pages.owners ?? [] { names += [owner.name, owner.table] }
+    for entity in analysis.examination.entities { names += [entity.name, entity.table] }
+    return names
+  }
+
+  /// What looks for the values of a store that can be read; nil where there is nothing to read.
+  private func factsScanner(_ evidence: ExportEvidence, _ analysis: ExportAnalysis) throws -> ValueScanner? {
+    guard options.level == .facts, evidence.hasMain, analysis.report != nil else { return nil }
+    return try ScrubbedStore.scanner(self, evidence)
+  }
+}
+
+/// Estimates what files pack to, by packing samples of large ones.
+struct ExportSizing {
+  let fileSystem: FileSystem
+
+  /// What was measured of files, by path, so that none is measured twice.
+  private var ratios: [String: Double] = [:]
+
+  private static let sample = 64 << 10
+  private static let samples: Int64 = 24
+
+  init(fileSystem: FileSystem) { self.fileSystem = fileSystem }
+
+  /// About how many bytes a bundle of these files has.
+  mutating func packed(_ items: [BundleItem]) throws -> Int64 {
+    // Headers of the archive and the lists of sums, packed.
+    var total: Int64 = 1500 + Int64(items.count) * 100
+    let level = BundleWriter.packingLevel(items.reduce(0) { $0 + $1.size })
+    for item in items {
+      switch item.content {
+      case .bytes(let bytes):
+        var writer = try GzipWriter(level: level)
+        var packed = try writer.write(bytes).count
+        packed += try writer.finish().count
+        total += Int64(packed)
+      case .file(let path, let size):
+        if ratios[path.string] == nil { ratios[path.string] = try ratio(of: try fileSystem.open(path), level) }
+        total += Int64(Double(size) * (ratios[path.string] ?? 1))
+      }
+    }
+    return total
+  }
+
+  private func ratio(of file: ReadableFile, _ level: Int) throws -> Double {
+    guard file.count > 0 else { return 0 }
+    var (taken, packed) = (0, 0)
+    let step = max(Int64(Self.sample), file.count / Self.samples)
+    var offset: Int64 = 0
+    while offset < file.count {
+      let bytes = try file.bytes(at: offset, length: Self.sample)
+      guard !bytes.isEmpty else { break }
+      var writer = try GzipWriter(level: level)
+      packed += try writer.write(bytes).count
+      packed += try writer.finish().count
+      taken += bytes.count
+      offset += step
+    }
+    return taken == 0 ? 0 : Double(packed) / Double(taken)
+  }
+}
+
+/// What a bundle would hold, told before the user agrees to it.
+package struct ExportPreview: Sendable, Hashable, Codable {
+  /// A level, and what a bundle of it comes to.
+  package struct Level: Sendable, Hashable, Codable {
+    /// The level.
+    package var level: BundleLevel
+
+    /// What it means.
+    package var words: String
+
+    /// How many files there are.
+    package var files: Int
+
+    /// The size of the files together, before packing.
+    package var bytes: Int64
+
+    /// Whether that is exact; else some files are made only when the level is asked for.
+    package var isExact: Bool
+
+    /// About how large the bundle is: an estimate by packing samples.
+    package var packedBytes: Int64
+
+    private enum CodingKeys: String, CodingKey {
+      case level, words, files, bytes
+      case isExact = "exact"
+      case packedBytes
+    }
+  }
+
+  /// A file of the bundle.
+  package struct File: Sendable, Hashable, Codable {
+    /// Its path below `data/`.
+    package var name: String
+
+    /// Its size before packing.
+    package var bytes: Int64
+
+    /// What it is.
+    package var words: String
+  }
+
+  /// The level that was asked for.
+  package var level: BundleLevel
+
+  /// What the store is called.
+  package var store: String
+
+  /// Every level, the one with the least first.
+  package var levels: [Level]
+
+  /// The files of the level that was asked for, by name.
+  package var files: [File]
+
+  /// What was replaced, where the level is `scrubbed`.
+  package var scrub: ScrubReport?
+
+  /// How long the check of the scrubbed files took, in seconds; nil for other levels.
+  package var checkSeconds: Double?
+
+  /// What is remarkable, in words.
+  package var remarks: [String]
+
+  /// What the level that was asked for comes to.
+  package var asked: Level? { levels.first { $0.level == level } }
+}

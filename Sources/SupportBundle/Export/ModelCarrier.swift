@@ -1,0 +1,178 @@
+internal import Backup
+internal import Lazaret
+package import ManagedObjectModel
+package import PersistentStore
+package import Platform
+internal import SQLiteFormat
+import Salvage
+package import SystemPackage
+
+/// A file that carries a model beside what it is made for: a store, a backup, a quarantined store, a bundle.
+///
+/// ```swift
+/// let model = try ModelCarrier("Released/App-1.0.store")?.load()
+/// ```
+package struct ModelCarrier: Sendable {
+  /// What a file is.
+  package enum Kind: String, Sendable, Hashable {
+    /// A store, in its place, in quarantine or anywhere else.
+    case store
+
+    /// A backup, or another store that is packed with gzip or Zstandard.
+    case backup
+
+    /// A bundle that `export` made, as a file.
+    case bundle
+
+    case unpackedBundle = "unpacked-bundle"
+  }
+
+  /// The file, or the folder of an unpacked bundle.
+  package let path: FilePath
+
+  /// What it is.
+  package let kind: Kind
+
+  private let surroundings: Surroundings
+
+  /// More versions than the store of a bundle has: one.
+  private static let maximumModels = 100
+
+  /// Looks at a file; nil where it is none that carries a model, or is not there.
+  ///
+  /// - Throws: `FileError` where it cannot be read.
+  package init?(_ path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
+    self.path = path
+    self.surroundings = surroundings
+    let fileSystem = surroundings.fileSystem
+    guard let status = try fileSystem.status(of: path) else { return nil }
+    switch status.kind {
+    case .directory:
+      guard try fileSystem.status(of: path.appending("bagit.txt")) != nil,
+        try fileSystem.status(of: path.appending("data"))?.kind == .directory
+      else { return nil }
+      kind = .unpackedBundle
+    case .regular:
+      let head = try fileSystem.open(path).bytes(at: 0, length: 4096)
+      if AgeOpener.isAge(head) {
+        kind = .bundle
+        return
+      }
+      if PackedFileUnpacking.compression(of: head) == .zstd {
+        kind = .backup
+        return
+      }
+      switch FileKind(firstBytes: head) {
+      case .database: kind = .store
+      // What is packed and begins as no bundle does is a store.
+      case .gzip: kind = (try? BundleLook(at: path, in: fileSystem)) == nil ? .backup : .bundle
+      case .databaseOfVersion2, .writeAheadLog, .rollbackJournal, .empty, .zeros, .transactions, .berkeleyDatabase,
+        .locateDatabase, .otherDatabase, .markup, .json, .text,
+        .zip, .archive, .binaryPropertyList, .propertyList, .picture, .media, .document, .program, .script, .sealed,
+        .encrypted, .other:
+        return nil
+      }
+    case .symbolicLink, .other: return nil
+    }
+  }
+
+  /// The model it carries, as the only version, called as the file.
+  ///
+  /// Nothing of it is changed. A backup is restored, and a bundle unpacked, among the temporary files.
+  ///
+  /// - Parameter identities: the secret keys to try where a bundle or a backup is encrypted.
+  /// - Throws: `model-no-versions` where it carries no model that can be read, what opening the backup or the bundle
+  ///   throws, and `unavailable` for a store that is out of reach.
+  package func load(identities: [AgeIdentity] = []) throws -> ModelBundle {
+    switch kind {
+    case .store: return try bundle(of: model(ofStore: path))
+    case .backup:
+      let backup = try UnpackedBackup(
+        .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
+        identities: identities, surroundings: surroundings)
+      defer { withExtendedLifetime(backup) {} }
+      return try bundle(of: model(ofStore: backup.donor.path))
+    case .unpackedBundle: return try bundle(of: model(inBundle: path.appending("data")))
+    case .bundle:
+      let folder = try PrivateFolder(in: nil, needing: 0, to: "unpack the bundle", surroundings)
+      defer { withExtendedLifetime(folder) {} }
+      let place = folder.path.appending("Bundle")
+      let received = try BundleReader(identities: identities, surroundings: surroundings).unpack(path, into: place)
+      return try bundle(of: model(inBundle: received.folder.appending("data")))
+    }
+  }
+
+  /// The schema of a plain store, or of a backup of one; nil for any other file.
+  ///
+  /// - Throws: what opening the backup throws, and `schema-script-refused` where the list of tables is damaged.
+  package func schema(identities: [AgeIdentity] = []) throws -> AppModel? {
+    switch kind {
+    case .store: return try AppModel.schema(ofStore: path, in: surroundings.fileSystem)
+    case .backup:
+      let backup = try UnpackedBackup(
+        .file(path), of: path, home: path.folder, trust: .anyStore, scope: EvidenceScope(lineage: nil, event: nil),
+        identities: identities, surroundings: surroundings)
+      defer { withExtendedLifetime(backup) {} }
+      return try AppModel.schema(ofStore: backup.donor.path, in: surroundings.fileSystem)
+    case .bundle, .unpackedBundle: return nil
+    }
+  }
+
+  /// The name of the version: that of the file without its endings.
+  package var versionName: String {
+    var name = path.lastComponent?.string ?? "Store"
+    for ending in [".gz", ".zst", ".age", ".tar", ".sqlite", ".store", ".db", ".sqlite3", ".lazaret", ".json"]
+    where name.lowercased().hasSuffix(ending) && name.count > ending.count {
+      name.removeLast(ending.count)
+    }
+    return name
+  }
+
+  private func bundle(of model: ManagedObjectModel) throws(ModelError) -> ModelBundle {
+    let version = ModelVersion(name: versionName, model: model, isCurrent: true)
+    guard let bundle = ModelBundle(name: versionName, path: path, versions: [version]) else { throw missing("") }
+    return bundle
+  }
+
+  private func missing(_ detail: String) -> ModelError {
+    ModelError(
+      .noVersions, operation: "read the model of the \(kind.words)", path: path, detail: detail,
+      hint: "Name the model that it was written with.")
+  }
+
+  /// The model that a store carries, where it is the one that its metadata names.
+  private func model(ofStore store: FilePath) throws -> ManagedObjectModel {
+    let options = Examiner.Options(depth: .quick, countsRecords: false)
+    let examination = try Examiner(fileSystem: surroundings.fileSystem).examine(store, options: options)
+    if let model = examination.storeModel { return model }
+    try examination.requireReachable(at: path)
+    if examination.kind == .sqlite { throw missing("it is a plain store, whose schema is no model") }
+    let note = examination.health.notes.first { $0.code.hasPrefix("model-cache") }
+    throw missing(note?.words ?? "the store carries no model; those of systems before 2015 do not")
+  }
+
+  /// The model of a bundle's store: compiled, else that of the store itself where the bundle has it.
+  private func model(inBundle data: FilePath) throws -> ManagedObjectModel {
+    let fileSystem = surroundings.fileSystem
+    func files(_ folder: FilePath, _ ending: String) throws(FileError) -> [FilePath] {
+      guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
+      return try fileSystem.entries(of: folder).filter { $0.extension == ending }
+        .ordered { precedesByCodeUnit($0.string, $1.string) }.prefix(Self.maximumModels).map { folder.appending($0) }
+    }
+    if let compiled = try files(data.appending("model").appending("store"), "mom").first {
+      return try ModelBundle.load(path: compiled, fileSystem: fileSystem).current.model
+    }
+    if let store = try files(data.appending("store"), "sqlite").first { return try model(ofStore: store) }
+    throw missing("the model of its store is not in it")
+  }
+}
+
+extension ModelCarrier.Kind {
+  fileprivate var words: String {
+    switch self {
+    case .store: "store"
+    case .backup: "backup"
+    case .bundle, .unpackedBundle: "bundle"
+    }
+  }
+}

@@ -1,0 +1,103 @@
+internal import Platform
+internal import SystemPackage
+
+/// The values that a store keeps in files of their own, which become noise of the same length under the pseudonyms of their
+/// names; folders below get pseudonyms too, but for the one that Core Data makes.
+struct ExternalValues {
+  private let source: FilePath
+  private let target: FilePath
+  private let fileSystem: FileSystem
+
+  private(set) var count = 0
+
+  private static let pieceLength = 65536
+  private static let ownFolder: FilePath.Component = "_EXTERNAL_DATA"
+
+  init(_ source: FilePath, to target: FilePath, in fileSystem: FileSystem) {
+    self.source = source
+    self.target = target
+    self.fileSystem = fileSystem
+  }
+
+  private func files() throws(FileError) -> (folders: [[FilePath.Component]], files: [FileSystem.Descendant])? {
+    guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return nil }
+    return try fileSystem.descendants(of: source)
+  }
+
+  /// Takes note of the values.
+  mutating func note(_ pseudonyms: Pseudonyms) throws(FileError) {
+    for file in try files()?.files ?? [] where file.status.kind == .regular {
+      count += 1
+      for component in file.relative where component != Self.ownFolder {
+        let name = Array(component.string.utf8)
+        pseudonyms.watch(utf8: name.span, 0..<name.count)
+      }
+      let source = try fileSystem.open(file.path)
+      var offset: Int64 = 0
+      while offset < source.count {
+        let bytes = try source.bytes(at: offset, length: Self.pieceLength)
+        if bytes.isEmpty { break }
+        pseudonyms.note(12 + 2 * Int64(bytes.count), bytes.span, 0..<bytes.count, FieldRule())
+        offset += Int64(bytes.count)
+      }
+    }
+  }
+
+  /// The names of the result by those of the store, each another one.
+  private struct Names {
+    private var known: [FilePath.Component: FilePath.Component] = [ownFolder: ownFolder]
+    private var taken: Set<FilePath.Component> = [ownFolder]
+
+    /// The path of a file or folder in the result.
+    mutating func path(_ path: [FilePath.Component], _ pseudonyms: Pseudonyms) -> [FilePath.Component] {
+      path.map { component in
+        if let name = known[component] { return name }
+        var name = Self.name(component.string, pseudonyms)
+        var result = FilePath.Component(name) ?? "_"
+        while taken.contains(result) {
+          name += "_"
+          result = FilePath.Component(name) ?? "_"
+        }
+        known[component] = result
+        taken.insert(result)
+        return result
+      }
+    }
+
+    /// Another identifier where it is one, as references in records have it.
+    private static func name(_ name: String, _ pseudonyms: Pseudonyms) -> String {
+      var bytes = Array(name.utf8)
+      if BlobForm.isIdentifierText(bytes.span, 0..<bytes.count) {
+        return String(decoding: pseudonyms.identifier(for: bytes), as: UTF8.self)
+      }
+      guard bytes.allSatisfy({ $0 < 0x80 }) else { return "_" + String(bytes.count) }
+      pseudonyms.replaceAscii(&bytes, 0..<bytes.count)
+      return String(decoding: bytes, as: UTF8.self)
+    }
+  }
+
+  /// Writes the files of the result; links are left out.
+  func write(_ pseudonyms: Pseudonyms) throws(FileError) {
+    guard let found = try files() else { return }
+    var names = Names()
+    try fileSystem.makeDirectory(target, permissions: .init(rawValue: 0o700))
+    for folder in found.folders {
+      try fileSystem.makeDirectory(
+        target.appending(names.path(folder, pseudonyms)), permissions: .init(rawValue: 0o700))
+    }
+    for file in found.files where file.status.kind == .regular {
+      let original = try fileSystem.open(file.path)
+      let output = try fileSystem.create(target.appending(names.path(file.relative, pseudonyms)))
+      var offset: Int64 = 0
+      while offset < original.count {
+        var bytes = try original.bytes(at: offset, length: Self.pieceLength)
+        if bytes.isEmpty { break }
+        let count = Int64(bytes.count)
+        _ = pseudonyms.replace(12 + 2 * count, &bytes, 0..<bytes.count, FieldRule())
+        try output.write(bytes, at: offset)
+        offset += count
+      }
+      try output.synchronize()
+    }
+  }
+}

@@ -1,0 +1,84 @@
+internal import Platform
+internal import SQLiteFormat
+
+/// Gives the frames of a scrubbed log checksums that are right where those of the original were, and wrong where they
+/// were not.
+///
+/// Each frame's checksum goes on from that of the frame before, so each is judged by the one stored before it, as salvage
+/// judges it too.
+struct LogRewriting {
+  let original: any ByteSource
+  let frameLength: Int
+
+  /// Rewrites the headers of all frames.
+  func run(_ set: ScrubbedSet) throws(FileError) {
+    let head = try original.bytes(at: 0, length: WriteAheadLog.Header.length)
+    let scrubbed = try set.open(.wal)
+    let count = Int(clamping: max(0, original.count - Int64(WriteAheadLog.Header.length)) / Int64(frameLength))
+    guard count > 0, frameLength > WriteAheadLog.frameHeaderLength else { return }
+    let header = WriteAheadLog.Header(head)
+    let isBigEndian: Bool
+    if let header { isBigEndian = header.isBigEndian } else { isBigEndian = try guessedOrder(count) }
+    var before: LogChecksum?
+    if let header, header.isChecksumRight {
+      var checksum = LogChecksum()
+      checksum.add(head.span.extracting(0..<24), bigEndian: header.isBigEndian)
+      before = checksum
+    }
+    var beforeNew = before
+    var old = [UInt8](repeating: 0, count: frameLength)
+    var new = [UInt8](repeating: 0, count: frameLength)
+    for index in 0..<count {
+      let offset = Int64(WriteAheadLog.Header.length) + Int64(index) * Int64(frameLength)
+      guard try original.read(at: offset, length: frameLength, into: &old) == frameLength,
+        try scrubbed.read(at: offset, length: frameLength, into: &new) == frameLength
+      else { return }
+      let stored = Self.stored(old.span)
+      // A checksum that is wrong stays as it is.
+      var result = stored
+      if let known = before, let knownNew = beforeNew,
+        Self.checksum(known, adding: old.span, isBigEndian) == stored
+      {
+        result = Self.checksum(knownNew, adding: new.span, isBigEndian)
+        var words: [UInt8] = []
+        for word in [result.first, result.second] {
+          for shift in [24, 16, 8, 0] { words.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
+        }
+        try set.write(.wal, words, at: offset + 16)
+      }
+      before = stored
+      beforeNew = result
+    }
+  }
+
+  /// The byte order by which most of the first frames follow from each other.
+  private func guessedOrder(_ count: Int) throws(FileError) -> Bool {
+    var votes = [0, 0]
+    for index in 0..<min(64, max(0, count - 1)) {
+      let offset = Int64(WriteAheadLog.Header.length) + Int64(index) * Int64(frameLength)
+      let pair = try original.bytes(at: offset, length: 2 * frameLength)
+      guard pair.count == 2 * frameLength else { break }
+      let first = Self.stored(pair.span.extracting(0..<frameLength))
+      let second = pair.span.extracting(frameLength..<(2 * frameLength))
+      for (place, order) in [false, true].enumerated()
+      where Self.checksum(first, adding: second, order) == Self.stored(second) {
+        votes[place] += 1
+      }
+    }
+    return votes[1] > votes[0]
+  }
+
+  private static func stored(_ frame: Span<UInt8>) -> LogChecksum {
+    var checksum = LogChecksum()
+    checksum.first = frame.uint32(at: 16) ?? 0
+    checksum.second = frame.uint32(at: 20) ?? 0
+    return checksum
+  }
+
+  private static func checksum(_ before: LogChecksum, adding frame: Span<UInt8>, _ bigEndian: Bool) -> LogChecksum {
+    var checksum = before
+    checksum.add(frame.extracting(0..<8), bigEndian: bigEndian)
+    checksum.add(frame.extracting(WriteAheadLog.frameHeaderLength..<frame.count), bigEndian: bigEndian)
+    return checksum
+  }
+}

@@ -1,0 +1,256 @@
+internal import Platform
+internal import SQLiteFormat
+import Salvage
+
+extension ScrubRun {
+  /// Deals with a page that is no page of a tree, or not any more.
+  func otherPage(_ image: PageImage, _ bytes: [UInt8], present: Int) throws(FileError) {
+    mask.clear()
+    var page: [UInt8] = []
+    swap(&page, &output)
+    page.withReplacedContent(bytes)
+    let number = images.page(of: image)
+    let span = bytes.span
+    if isReplacing, !isZero(span), try copyWritten(image, bytes, present: present, used: 0) {
+      setDone(image)
+      tally.pages.pieces += 1
+      output = page
+      return
+    }
+    if isZero(span) {
+      if isReplacing { tally.pages.structural += 1 }
+    } else if number != 1, isPointerMap(number) {
+      keepNumbers(span, from: 0, count: survey.pageLayout.pointerMapEntries, isPointerMap: true)
+      if isReplacing { tally.pages.structural += 1 }
+    } else if number != 1, survey.isTrunk(number) {
+      let count = FreelistTrunk(bytes, usableSize: usableSize)?.leaves.count ?? 0
+      mask.mark(0..<8, PageMask.kept)
+      keepNumbers(span, from: 8, count: count, isPointerMap: false)
+      remainsAnywhere(bytes, &page, of: number, from: 8 + 4 * count)
+      if isReplacing { tally.pages.structural += 1 }
+    } else {
+      var from = 4
+      if number == 1 {
+        let isHeader = bytes.starts(with: DatabaseHeader.magic) || DatabaseHeader(bytes)?.hasUsualFractions == true
+        from = isHeader ? DatabaseHeader.length : 0
+        mask.mark(0..<from, PageMask.kept)
+      } else {
+        mask.mark(0..<4, PageMask.kept)
+      }
+      if !remainsAnywhere(bytes, &page, of: number, from: max(from, 8)) { unknownContent(image, &page, from: from) }
+    }
+    try finish(image, &page, present: present, isSure: false)
+    output = page
+  }
+
+  /// Marks the entries of a pointer map, or of a list of free pages, that are numbers of pages: what damage put there may be anything.
+  private func keepNumbers(_ bytes: Span<UInt8>, from start: Int, count: Int, isPointerMap: Bool) {
+    let length = isPointerMap ? 5 : 4
+    // The file may have been cut off, or grow in the log.
+    let highest = max(1 << 16, 16 * UInt64(images.pageCount))
+    for index in 0..<count {
+      let offset = start + length * index
+      guard let page = bytes.uint32(at: offset + length - 4), UInt64(page) <= highest,
+        !isPointerMap || bytes[offset] <= 5
+      else { continue }
+      mask.mark(offset..<(offset + length), PageMask.kept)
+    }
+  }
+
+  private func isPointerMap(_ number: UInt32) -> Bool {
+    survey.pageLayout.isPointerMap(number) && (survey.isAutoVacuum || survey.standing(of: number) == .special)
+  }
+
+  private func isZero(_ bytes: Span<UInt8>) -> Bool {
+    for index in bytes.indices where bytes[index] != 0 { return false }
+    return true
+  }
+
+  /// Deals with the rows that are found on a page by their content alone; false where there are none.
+  @discardableResult
+  private func remainsAnywhere(_ bytes: [UInt8], _ page: inout [UInt8], of number: UInt32, from: Int) -> Bool {
+    guard from < usableSize, let found = survey.remains(bytes.span, in: from..<usableSize, page: number)
+    else { return false }
+    // The first bytes may be what is left of a page's header.
+    mask.mark(0..<8, PageMask.kept)
+    for remain in found.remains { treat(remain, bytes, &page, tree: found.tree) }
+    if isReplacing { tally.pages.rewritten += 1 }
+    return true
+  }
+
+  /// Replaces what may be a piece of a long value: text word by word, anything else by noise.
+  private func unknownContent(_ image: PageImage, _ page: inout [UInt8], from: Int) {
+    guard isReplacing else { return }
+    var end = usableSize
+    while end > from, page[end - 1] == 0 { end -= 1 }
+    guard end > from else { return }
+    let textEnd = textLength(page.span, from..<end)
+    if textEnd - from >= 64 || textEnd == end {
+      pseudonyms.replaceWords(&page, from..<textEnd)
+      if encoding == .utf8 {
+        mask.mark(from..<textEnd, PageMask.text)
+      } else {
+        mask.markWide(from..<textEnd, isBigEndian: encoding == .utf16BigEndian)
+      }
+      tally.pages.pieces += 1
+    } else {
+      tally.pages.noise += 1
+    }
+    let rest = textEnd - from >= 64 || textEnd == end ? textEnd : from
+    guard rest < end else { return }
+    var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(page.span, rest..<end, tweak: 9))
+    pseudonyms.replaceNoise(&page, rest..<end, &stream)
+    mask.mark(rest..<end, PageMask.value)
+    tally.gap(image.file, images.offset(of: image) + Int64(rest), end - rest)
+  }
+
+  /// Where the text ends that begins in a range, possibly within a character.
+  private func textLength(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
+    var index = range.lowerBound
+    while index < range.upperBound {
+      let character = TextCoding.read(bytes, at: index, before: range.upperBound, encoding)
+      guard let scalar = character.scalar else {
+        // A character may be cut off at the beginning or the end of the page.
+        if index - range.lowerBound < 4 || range.upperBound - index < 4 {
+          index += character.length
+          continue
+        }
+        return index
+      }
+      if scalar < 0x20, scalar != 9, scalar != 10, scalar != 13 { return index }
+      index += character.length
+    }
+    return min(index, range.upperBound)
+  }
+}
+
+extension ScrubRun {
+  /// How often one page is changed at most; what is still found in it then, the check finds.
+  private static let changeLimit = 65536
+
+  /// How many places are noted at which structure or numbers spell a value.
+  private static let chanceLimit = 1 << 20
+
+  /// Changes what was written where an original value is in it: a pseudonym that happens to be one, two that make one
+  /// together, or what seemed to be structure.
+  ///
+  /// What is changed, and to what, follows from the bytes that were found, so that equal text stays equal.
+  ///
+  /// - Parameters:
+  ///   - marks: what each byte of the page is.
+  ///   - image: the image that it is; what is there by chance is noted for it anew.
+  ///   - isSure: whether the page's structure is beyond doubt, so that a value in it is there by chance.
+  func separate(_ page: inout [UInt8], _ marks: PageMask, of image: PageImage, isSure: Bool) {
+    if let before = chances.removeValue(forKey: image) { chanceCount -= before.count }
+    var offset = 0
+    var rounds = 0
+    var last = -1
+    var repeated = 0
+    while rounds < Self.changeLimit, let hit = pseudonyms.firstHit(page.span, from: offset, before: page.count) {
+      let low = hit.range.lowerBound
+      if pseudonyms.watched.isCommon(hit) {
+        offset = low + 1
+        continue
+      }
+      rounds += 1
+      repeated = low == last ? repeated + 1 : 0
+      last = low
+      if repeated < 256, change(&page, marks, hit.range, round: repeated) {
+        changedPlaces += 1
+        offset = max(0, low - WatchedValues.longestForm)
+      } else if settle(&page, marks, hit, of: image, isSure: isSure) {
+        offset = max(0, low - WatchedValues.longestForm)
+      } else {
+        offset = low + 1
+      }
+    }
+  }
+
+  /// Changes one of some bytes, characters of text first; false where all of them must stay.
+  private func change(_ page: inout [UInt8], _ marks: PageMask, _ hit: Range<Int>, round: Int) -> Bool {
+    var sum = round
+    for place in hit { sum &+= Int(page[place]) &* (1 &+ place &- hit.lowerBound) }
+    let texts = hit.filter { marks[$0] == PageMask.text }
+    for step in texts.indices {
+      if changeCharacter(&page, texts[(sum + step) % texts.count], step: 1 + sum % 9, round: round) { return true }
+    }
+    for place in hit.reversed() where marks[place] == PageMask.value && page[place] != 0 {
+      page[place] = page[place] == 255 ? 1 : page[place] + 1
+      return true
+    }
+    return false
+  }
+
+  /// Replaces a character by another of its kind, and after a while by one of another kind; false where it is one that
+  /// stays.
+  private func changeCharacter(_ page: inout [UInt8], _ place: Int, step: Int, round: Int) -> Bool {
+    let byte = page[place]
+    var isWide = false
+    if encoding != .utf8 {
+      let other = encoding == .utf16LittleEndian ? place + 1 : place - 1
+      guard page.indices.contains(other) else { return false }
+      isWide = page[other] != 0
+    }
+    func turned(_ low: UInt8, _ count: Int) -> UInt8 { low + UInt8((Int(byte - low) + step) % count) }
+    if isWide {
+      page[place] = byte &+ UInt8(step)
+      return true
+    }
+    switch byte {
+    case 0x30...0x39: page[place] = round < 16 ? turned(0x30, 10) : 0x61 + UInt8((Int(byte) + step) % 26)
+    case 0x41...0x5a: page[place] = turned(0x41, 26)
+    case 0x61...0x7a: page[place] = turned(0x61, 26)
+    case 0x80...0xbf where encoding == .utf8: page[place] = turned(0x80, 64)
+    case 0xc0...0xff where encoding != .utf8: page[place] = turned(0xc0, 64)
+    default: return false
+    }
+    return true
+  }
+
+  /// Says what a value is that nothing of can be changed; whether it was overwritten after all.
+  private func settle(
+    _ page: inout [UInt8], _ marks: PageMask, _ hit: WatchedValues.Hit, of image: PageImage, isSure: Bool
+  ) -> Bool {
+    var stays = false
+    var isOrdered = true
+    for place in hit.range {
+      if marks[place] == PageMask.stays { stays = true }
+      if marks[place] != PageMask.fixed { isOrdered = false }
+    }
+    if stays {
+      pseudonyms.exempt(hit)
+      tally.keptMatches += 1
+      return false
+    }
+    guard isSure else {
+      // What looks like structure may be anything on such a page.
+      var isChanged = false
+      for place in hit.range where page[place] != 0xff {
+        page[place] = 0xff
+        isChanged = true
+      }
+      if isChanged { changedPlaces += 1 }
+      return isChanged
+    }
+    // A value within an ordered pseudonym is left for the check to find.
+    guard !isOrdered else { return false }
+    // Where there are too many, the check finds them.
+    if chanceCount < Self.chanceLimit {
+      chances[image, default: [:]][hit.range.lowerBound] = hit.key
+      chanceCount += 1
+    }
+    return false
+  }
+}
+
+/// An image of a page in one of a store's files.
+enum PageImage: Hashable, Sendable {
+  /// The page in the main file.
+  case main(UInt32)
+
+  /// A frame of the log, from 0.
+  case log(Int)
+
+  /// A record of the journal, from 0.
+  case journal(Int)
+}

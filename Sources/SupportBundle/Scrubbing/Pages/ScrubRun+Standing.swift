@@ -1,0 +1,203 @@
+internal import Platform
+internal import SQLiteFormat
+internal import Salvage
+
+extension ScrubRun {
+  /// The page whose content an image has: its own, and where the first page of the file is a copy of another one, that one.
+  func contentPage(of image: PageImage) -> UInt32 {
+    if case .main(1) = image, let twin = survey.twinOfFirstPage { return twin }
+    return images.page(of: image)
+  }
+
+  /// What leads to the rows of a page's image.
+  func standing(of image: PageImage, tree: Int?) -> RowStanding {
+    guard let tree else { return .left }
+    let number = contentPage(of: image)
+    guard survey.owner(ofPage: number) == tree || number == 1 && tree == 0 else { return .left }
+    let part: StoreFileSet.Part =
+      switch image {
+      case .main: .main
+      case .log: .wal
+      case .journal: .journal
+      }
+    // A model that could be read as one is the app's, and no value.
+    if survey.modelPage == number, survey.trees[tree].name == "Z_MODELCACHE" { return .reached }
+    if survey.isReached(number, part, at: images.offset(of: image)) { return .reached }
+    if case .main = image { return survey.standing(of: number) == .live ? .numbered : .left }
+    return .numbered
+  }
+
+  /// The tree whose root leads to a page of a sound store, whatever its few rows look like.
+  func reachedTree(_ image: PageImage) -> Int? {
+    let number = contentPage(of: image)
+    guard !survey.isDamaged, let tree = survey.owner(ofPage: number), standing(of: image, tree: tree) == .reached else {
+      return nil
+    }
+    return tree
+  }
+
+  // MARK: Rows of the schema
+
+  /// The tree whose rules hold for the record in `payload`: rows of the schema tell themselves, and nothing else stays on
+  /// the schema's pages.
+  ///
+  /// - Parameter isRoot: whether it is on page 1, whose rows are the schema's also where a statement of theirs is damaged.
+  func rowTree(_ tree: Int?, _ standing: RowStanding, isRoot: Bool = false) -> Int? {
+    let other = tree == 0 ? nil : tree
+    guard fields.codes.count == 5, let kind = text(0, limit: 8) else { return other }
+    let isOwn = tree == 0 && standing != .left
+    if isOwn, isRoot, standing == .reached { return 0 }
+    guard ["table", "index", "view", "trigger"].contains(kind) else { return other }
+    if fields.codes[4] == 0 {
+      return kind == "index" && isOwn && text(1, limit: 17) == "sqlite_autoindex_" ? 0 : other
+    }
+    guard let sql = text(4, limit: 8), sql.uppercased().hasPrefix("CREATE") else { return other }
+    if isOwn, !survey.isDamaged, standing == .reached { return 0 }
+    // Where damage was, rows of any table can look like this, and lie where the schema seems to lead; but for page 1.
+    return isOwn && (isRoot || !survey.isDamaged) && isStatement() || isEntry() ? 0 : other
+  }
+
+  /// Whether the record in `payload` is a row of the schema by all that its statement says.
+  private func isStatement() -> Bool {
+    guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
+      return false
+    }
+    return SchemaStatement.makes(name, sql)
+  }
+
+  /// Whether the record in `payload` is one that the schema has, wherever it is.
+  private func isEntry() -> Bool {
+    guard let name = text(1, limit: Self.longestName), let sql = text(4, limit: Self.longestStatement) else {
+      return false
+    }
+    return survey.entries.contains { $0.name == name && $0.sql?.hasPrefix(sql) == true && $0.isTelling }
+  }
+
+  private static let longestName = 1024
+  private static let longestStatement = 1 << 20
+
+  /// The first characters of a field that is text.
+  private func text(_ field: Int, limit: Int, of record: [UInt8]? = nil) -> String? {
+    let content = record ?? payload
+    guard fields.codes[field] >= 13, fields.codes[field] & 1 == 1,
+      let range = fields.range(field, before: content.count)
+    else { return nil }
+    let end = min(range.upperBound, range.lowerBound + limit * (encoding == .utf8 ? 1 : 2))
+    var text: [UInt8] = []
+    TextCoding.appendUTF8(content.span, range.lowerBound..<end, encoding, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  // MARK: Numbers of rows
+
+  /// Notes or replaces the number of a row, or of the last row below a child.
+  func rowid(_ number: Int64, _ range: Range<Int>, _ page: inout [UInt8], tree: Int?, _ standing: RowStanding) {
+    guard NumberRegion.isLong(number), let rule = rule(forRow: number, tree, standing) else { return }
+    guard isReplacing else {
+      if rule.kind == .key, rule.domain >= 0 {
+        pseudonyms.domains.note(key: number, rule.domain)
+      } else {
+        pseudonyms.watch(number)
+      }
+      return
+    }
+    guard let pseudonym = pseudonyms.pseudonym(rowid: number, rule) else { return }
+    Self.write(varint: pseudonym, &page, range)
+  }
+
+  /// What happens to the number of a row; nil where it stays.
+  private func rule(forRow number: Int64, _ tree: Int?, _ standing: RowStanding) -> FieldRule? {
+    guard let tree else { return FieldRule(kind: .key) }
+    let rule = rules.rowids[tree]
+    switch rule.kind {
+    // A module counts its rows: a number far beyond that is of a page that took the place of the table's.
+    case .own where rule.domain >= 0 && number.magnitude > 2 * UInt64(survey.pageCount) * UInt64(pageSize):
+      return FieldRule(kind: .key, isOrdered: true, domain: rule.domain)
+    case .own, .keep: return standing == .left ? FieldRule(kind: .replace) : nil
+    case .replace, .word, .key, .date, .drop, .metadata: return rule
+    }
+  }
+
+  /// Notes or replaces what is left of the number of a row that nothing leads to.
+  func remainingRowid(_ remain: StoreSurvey.Remain, _ page: inout [UInt8], tree: Int) {
+    guard remain.hasRowid, remain.payload <= page.count else { return }
+    var offset = remain.range.lowerBound
+    let end = max(offset, min(remain.payload, page.count))
+    if Varint.read(page.span, at: &offset, before: end) == Int64(remain.length) {
+      let start = offset
+      if let number = Varint.read(page.span, at: &offset, before: end), offset == end {
+        // What overlaps with a cell is that one's.
+        let isFree = (start..<end).allSatisfy { mask[$0] == PageMask.free }
+        if isFree || !isReplacing { rowid(number, start..<end, &page, tree: tree, .left) }
+        return
+      }
+    }
+    // A free block's header lies over its beginning; what is left of it are the lower bits.
+    let start = remain.range.lowerBound + 4
+    guard isReplacing, start < end else { return }
+    var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(page.span, start..<end, tweak: 12))
+    for index in start..<end where mask[index] == PageMask.free {
+      page[index] = page[index] & 0x80 | UInt8(stream.below(128))
+    }
+  }
+
+  /// The bytes before the record of a row that nothing leads to that are structure: the beginning of its cell, or the header of a
+  /// free block that lies over it; what is neither may be anything.
+  func remainingStructure(_ remain: StoreSurvey.Remain, _ bytes: Span<UInt8>) -> Range<Int> {
+    let low = remain.range.lowerBound
+    let all = low..<max(low, remain.payload)
+    var offset = low
+    if Varint.read(bytes, at: &offset, before: all.upperBound) == Int64(remain.length),
+      !remain.hasRowid || Varint.read(bytes, at: &offset, before: all.upperBound) != nil, offset == all.upperBound
+    {
+      return all
+    }
+    guard let next = bytes.uint16(at: low), let size = bytes.uint16(at: low + 2), size >= remain.range.count,
+      size <= usableSize - low, next == 0 || next > low && next <= usableSize - 4
+    else { return min(all.upperBound, low + 4)..<all.upperBound }
+    return all
+  }
+
+  /// Writes an integer over another one, whatever its length: a damaged one may be longer than it needs to be, and then groups of
+  /// zeros lead; of an integer that is longer than the place its lowest bits are written, as the other one must not stay.
+  private static func write(varint number: Int64, _ page: inout [UInt8], _ range: Range<Int>) {
+    var rest = UInt64(bitPattern: number)
+    for index in range.reversed() {
+      if range.count == 9, index == range.upperBound - 1 {
+        page[index] = UInt8(truncatingIfNeeded: rest)
+        rest >>= 8
+        continue
+      }
+      page[index] = UInt8(truncatingIfNeeded: rest & 0x7f) | (index == range.upperBound - 1 ? 0 : 0x80)
+      rest >>= 7
+    }
+  }
+
+  /// What happens to the largest row number of a table in the record of `sqlite_sequence` that `content` is: what happens to
+  /// that table's.
+  func sequenceRule(_ content: [UInt8]) -> FieldRule? {
+    guard fields.codes.count == 2, fields.codes[1] <= 9, let name = text(0, limit: Self.longestName, of: content),
+      let tree = survey.trees.firstIndex(where: { !$0.isIndex && $0.name == name })
+    else { return nil }
+    return rules.rowids[tree]
+  }
+}
+
+/// Tells rows of the schema from rows of other tables that look like them.
+enum SchemaStatement {
+  /// Whether a statement makes what has this name.
+  static func makes(_ name: String, _ sql: String) -> Bool {
+    if let definition = TableDefinition(sql: sql) { return definition.name == name }
+    if let definition = IndexDefinition(sql: sql) { return definition.name == name }
+    let words = sql.prefix(40).uppercased().split { $0.isWhitespace }
+    return words.first == "CREATE" && (words.contains("VIEW") || words.contains("TRIGGER")) && sql.contains(name)
+  }
+}
+
+extension SchemaEntry {
+  /// Whether all that it says is in its statement, so that it is no row of another table.
+  var isTelling: Bool {
+    guard let sql else { return kind == .index && name.hasPrefix("sqlite_autoindex_") }
+    return SchemaStatement.makes(name, sql)
+  }
+}

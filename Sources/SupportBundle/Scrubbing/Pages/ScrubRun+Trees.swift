@@ -1,0 +1,393 @@
+internal import Platform
+internal import SQLiteFormat
+internal import Salvage
+
+extension ScrubRun {
+  private struct Cell {
+    var start: Int
+    var payload: Int
+    var local: Int
+    var length: Int
+    var overflow: UInt32
+    var end: Int
+    var rowid: Int64
+    var rowidRange: Range<Int>
+  }
+
+  /// Deals with a page of a tree, whichever it is.
+  func treePage(
+    _ image: PageImage, _ bytes: [UInt8], present: Int, kind: PageKind, start: Int
+  ) throws(FileError) {
+    mask.clear()
+    var page: [UInt8] = []
+    swap(&page, &output)
+    page.withReplacedContent(bytes)
+    let number = contentPage(of: image)
+    let tree = reachedTree(image) ?? survey.owner(of: bytes.span, page: number, kind: kind, start: start)
+    if start > 0 {
+      // The twenty bytes that SQLite has reserved are nobody's, and can be anything.
+      mask.mark(0..<min(72, start), PageMask.kept)
+      mask.mark(min(92, start)..<start, PageMask.kept)
+    }
+    let standing = standing(of: image, tree: tree)
+    let count = markStructure(bytes.span, kind: kind, start: start)
+    let pointers = start + kind.headerLength
+    var covered: [Range<Int>] = [0..<min(usableSize, pointers + 2 * count)]
+    covered.reserveCapacity(count + 1)
+    if kind == .tableInterior {
+      covered += innerCells(bytes, &page, at: pointers, count: count, tree: tree, standing)
+    } else {
+      for cell in cells(bytes.span, at: pointers, count: count, kind: kind) {
+        if kind == .tableLeaf {
+          rowid(cell.rowid, cell.rowidRange, &page, tree: tree, standing)
+          if standing == .reached, !isReplacing, number == images.page(of: image), let tree {
+            pseudonyms.domains.noteRow(rules.rowids[tree].domain)
+          }
+        }
+        if try cellContent(image, bytes, &page, cell, tree: tree, kind: kind, standing) {
+          covered.append(cell.start..<cell.end)
+        }
+      }
+    }
+    if kind.isTable || tree.map({ !survey.trees[$0].isIndex }) == true {
+      // What was a leaf when the table was small has rows of that time left, and page 1 those of the schema.
+      covered.sort { $0.lowerBound < $1.lowerBound }
+      remains(bytes, &page, covered, tree: tree, start: start, standing)
+    }
+    if isReplacing { tally.pages.rewritten += 1 }
+    var isSure = tree != nil
+    if case .main = image { isSure = survey.standing(of: number) == .live }
+    try finish(image, &page, present: present, isSure: isSure)
+    output = page
+  }
+
+  /// Marks the structure of all cells before any value is written, so that none is written over it where cells overlap.
+  private func cells(_ bytes: Span<UInt8>, at pointers: Int, count: Int, kind: PageKind) -> [Cell] {
+    var found: [(head: Range<Int>, cell: Cell?)] = []
+    found.reserveCapacity(count)
+    for index in 0..<count {
+      // As SQLite reads it, which takes no more bits than a page has places.
+      guard let offset = bytes.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }),
+        let cell = cell(bytes, at: offset, before: pointers + 2 * count, kind: kind)
+      else { continue }
+      found.append(cell)
+    }
+    let isOdd = survey.isDamaged || found.contains { $0.cell == nil || $0.head.count > Self.longestHead }
+    let strays = isOdd ? strays(found, bytes) : []
+    var cells: [Cell] = []
+    cells.reserveCapacity(found.count)
+    for (index, one) in found.enumerated() where !strays.contains(index) {
+      mask.mark(one.head, PageMask.kept)
+      guard let cell = one.cell else { continue }
+      if cell.local < cell.length {
+        mask.mark((cell.payload + cell.local)..<(cell.payload + cell.local + 4), PageMask.kept)
+      }
+      cells.append(cell)
+    }
+    return cells
+  }
+
+  /// The cells without a record of which the bytes before it are a value: they begin within the record of another cell, or are
+  /// more than a length and a number commonly have.
+  private func strays(_ found: [(head: Range<Int>, cell: Cell?)], _ bytes: Span<UInt8>) -> Set<Int> {
+    let order = found.indices.sorted { found[$0].head.lowerBound < found[$1].head.lowerBound }
+    var strays: Set<Int> = []
+    var whole: Range<Int>?
+    for index in order {
+      let (head, cell) = found[index]
+      if let cell, isRecord(cell, bytes) {
+        if cell.end > whole?.upperBound ?? 0 { whole = cell.payload..<cell.end }
+      } else if whole?.contains(head.lowerBound) == true || head.count > Self.longestHead {
+        strays.insert(index)
+      }
+    }
+    return strays
+  }
+
+  /// The most bytes that are kept before what is no record.
+  private static let longestHead = 6
+
+  /// Whether the payload of a cell begins as a record does.
+  private func isRecord(_ cell: Cell, _ bytes: Span<UInt8>) -> Bool {
+    fields.read(bytes, at: cell.payload, before: cell.payload + cell.local, length: cell.length) && fields.isWellFormed
+  }
+
+  /// Deals with the cells of a table's inner page, which have the numbers of rows; gives their places.
+  private func innerCells(
+    _ bytes: [UInt8], _ page: inout [UInt8], at pointers: Int, count: Int, tree: Int?, _ standing: RowStanding
+  ) -> [Range<Int>] {
+    var places: [Range<Int>] = []
+    for index in 0..<count {
+      guard let offset = bytes.span.uint16(at: pointers + 2 * index).map({ $0 & (pageSize - 1) }), offset >= pointers,
+        offset + 4 < usableSize
+      else { continue }
+      var end = offset + 4
+      guard let key = Varint.read(bytes.span, at: &end, before: usableSize) else { continue }
+      mask.mark(offset..<end, PageMask.kept)
+      rowid(key, (offset + 4)..<end, &page, tree: tree, standing)
+      places.append(offset..<end)
+    }
+    return places
+  }
+
+  /// Marks the header, the pointers and the chain of free blocks; returns how many cells there can be.
+  private func markStructure(_ bytes: Span<UInt8>, kind: PageKind, start: Int) -> Int {
+    let pointers = start + kind.headerLength
+    mask.mark(start..<pointers, PageMask.kept)
+    let stored = bytes.uint16(at: start + 3) ?? 0
+    guard stored <= (usableSize - 8) / 6 else { return 0 }
+    let count = min(stored, max(0, (usableSize - pointers) / 2))
+    if isText(bytes, pointers: pointers, count: count) { return 0 }
+    mask.mark(pointers..<(pointers + 2 * count), PageMask.kept)
+    var block = bytes.uint16(at: start + 1) ?? 0
+    var steps = 0
+    while block >= pointers, block <= usableSize - 4, steps < usableSize / 4 {
+      mask.mark(block..<(block + 4), PageMask.kept)
+      let next = bytes.uint16(at: block) ?? 0
+      guard next > block else { break }
+      block = next
+      steps += 1
+    }
+    return count
+  }
+
+  /// Whether what should be pointers is text: few of them lead anywhere, and nearly all bytes are characters.
+  private func isText(_ bytes: Span<UInt8>, pointers: Int, count: Int) -> Bool {
+    guard count >= 2 else { return false }
+    var inRange = 0
+    var characters = 0
+    for index in 0..<count {
+      let pointer = bytes.uint16(at: pointers + 2 * index) ?? 0
+      if pointer >= pointers + 2 * count, pointer <= usableSize - 4 { inRange += 1 }
+    }
+    for index in pointers..<(pointers + 2 * count) where bytes[index] >= 0x20 && bytes[index] < 0x7f { characters += 1 }
+    return inRange * 2 < count && characters * 10 >= 2 * count * 7
+  }
+
+  /// The cell that a pointer leads to, and its bytes before the record; nil where there is none.
+  private func cell(
+    _ bytes: Span<UInt8>, at start: Int, before pointersEnd: Int, kind: PageKind
+  ) -> (head: Range<Int>, cell: Cell?)? {
+    guard start >= pointersEnd, start <= usableSize - 4 else { return nil }
+    var offset = start
+    if !kind.isLeaf { offset += 4 }
+    guard let size = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
+    var rowid: Int64 = 0
+    let rowidStart = offset
+    if kind.isTable {
+      guard let number = Varint.read(bytes, at: &offset, before: usableSize) else { return nil }
+      rowid = number
+    }
+    let head = start..<offset
+    guard size > 0, size <= Int64(SQLiteFormat.Cell.maximumPayloadLength) else { return (head, nil) }
+    let length = Int(size)
+    let local = geometry.localLength(of: length, onTableLeaf: kind == .tableLeaf)
+    guard local <= usableSize - offset else { return (head, nil) }
+    var end = offset + local
+    var overflow: UInt32 = 0
+    if local < length {
+      guard end + 4 <= usableSize, let page = bytes.uint32(at: end) else { return (head, nil) }
+      overflow = page
+      end += 4
+    }
+    return (
+      head,
+      Cell(
+        start: start, payload: offset, local: local, length: length, overflow: overflow, end: max(end, start + 4),
+        rowid: rowid, rowidRange: rowidStart..<offset)
+    )
+  }
+
+  /// Deals with the record of a cell; false where it is none.
+  private func cellContent(
+    _ image: PageImage, _ bytes: [UInt8], _ page: inout [UInt8], _ cell: Cell, tree: Int?, kind: PageKind,
+    _ standing: RowStanding
+  ) throws(FileError) -> Bool {
+    let localEnd = cell.payload + cell.local
+    guard fields.read(bytes.span, at: cell.payload, before: localEnd, length: cell.length) else { return false }
+    let expected = tree.map { rules.rules[$0].count } ?? 0
+    guard fields.isWellFormed || fields.codes.count == expected else { return false }
+    payload.removeAll(keepingCapacity: true)
+    payload.append(contentsOf: bytes[cell.payload..<localEnd])
+    var pieces: [Piece] = []
+    var leadsOn = false
+    if cell.overflow != 0 { (pieces, leadsOn) = try follow(cell.overflow, from: image, length: cell.length) }
+    var isApart = false
+    // Rows whose the pages surely are go first.
+    if !pieces.isEmpty, isDeferring, case .main(let number) = image,
+      leadsOn || survey.isApart(page: number, payload: cell.payload)
+    {
+      isApart = true
+      if deferred.last != image { deferred.append(image) }
+    }
+    // Fields are counted from the beginning of the record from here on.
+    _ = fields.read(payload.span, at: 0, before: payload.count, length: cell.length)
+    let end = min(payload.count, cell.length)
+    let rowTree = rowTree(tree, standing, isRoot: contentPage(of: image) == 1)
+    treatFields(before: end, localEnd: cell.local, tree: rowTree, rowTree == 0 ? .reached : standing)
+    if isReplacing { copyValues(to: &page, 0..<cell.local, at: cell.payload) }
+    mask.mark(from: payloadMask, 0..<cell.local, at: cell.payload)
+    guard isReplacing else {
+      if !isApart { for piece in pieces { setDone(piece.image) } }
+      return true
+    }
+    if !isApart { try write(pieces) }
+    return true
+  }
+
+  /// Notes or replaces the fields of the record in `payload`, and says in its mask what becomes of each byte.
+  ///
+  /// - Parameter localEnd: where its bytes on the page of its cell end; a signature behind that is bytes as any others.
+  func treatFields(before end: Int, localEnd: Int = .max, tree: Int?, _ standing: RowStanding) {
+    // Taken out of the object, which would be asked for leave at every field.
+    var (content, mask) = (payload, payloadMask)
+    (payload, payloadMask) = ([], PageMask(count: 0))
+    defer { (payload, payloadMask) = (content, mask) }
+    let (pseudonyms, fields, isReplacing) = (pseudonyms, fields, isReplacing)
+    let isSequence = tree != nil && tree == rules.sequence
+    let sequence = isSequence ? sequenceRule(content) : nil
+    mask.clear(count: content.count)
+    mask.mark(0..<min(fields.headerEnd, content.count), PageMask.kept)
+    for field in fields.codes.indices {
+      let code = fields.codes[field]
+      let rule: FieldRule
+      if let sequence, field == 1 {
+        rule = sequence
+      } else if isSequence, sequence == nil {
+        // What names no table is of a page that took the place of the table's.
+        rule = FieldRule()
+      } else if let tree, field < rules.rules[tree].count {
+        rule = rules.rules[tree][field].rule(for: standing)
+      } else {
+        rule = FieldRule()
+      }
+      guard let range = fields.range(field, before: end) else {
+        // A number that is cut off says nothing any more.
+        let start = fields.starts[field]
+        if start < end {
+          for index in start..<end where isReplacing { content[index] = content[index] == 0 ? 0 : 0xff }
+          mask.mark(start..<end, PageMask.value)
+        }
+        continue
+      }
+      guard isReplacing else {
+        pseudonyms.note(code, content.span, range, rule)
+        continue
+      }
+      if code == 9, rule.kind == .drop, !rule.isOrdered, fields.heads[field] < end {
+        // 0 and 1 have no bytes but their serial type.
+        content[fields.heads[field]] = 8
+        mask[fields.heads[field]] = PageMask.number
+        if isDeferring { tally.count(.dropped, tree, field) }
+        continue
+      }
+      let outcome = pseudonyms.replace(
+        code, &content, range, rule, keepsSignature: range.lowerBound < localEnd - BlobForm.longestPrefix)
+      if !range.isEmpty, isDeferring { tally.count(outcome, tree, field) }
+      mark(&mask, range, code, outcome)
+    }
+  }
+
+  private func mark(_ mask: inout PageMask, _ range: Range<Int>, _ code: Int64, _ outcome: Pseudonyms.Outcome) {
+    let isText = code >= 13 && code & 1 == 1
+    switch outcome {
+    case .nothing: break
+    case .kept: mask.mark(range, code >= 12 ? PageMask.stays : PageMask.kept)
+    case .partly(let places):
+      for place in places { mask.mark(place, PageMask.value) }
+      mask.mark(range, PageMask.stays)
+    case .replaced where isText && encoding != .utf8:
+      mask.markWide(range, isBigEndian: encoding == .utf16BigEndian)
+    case .replaced: mask.mark(range, isText ? PageMask.text : PageMask.value)
+    case .ordered, .shifted, .dropped: mask.mark(range, code >= 12 ? PageMask.fixed : PageMask.number)
+    }
+  }
+
+  /// Deals with rows that no pointer leads to: deleted ones, and those of a page whose pointers are lost.
+  private func remains(
+    _ bytes: [UInt8], _ page: inout [UInt8], _ covered: [Range<Int>], tree: Int?, start: Int,
+    _ standing: RowStanding
+  ) {
+    var taken = covered
+    let gaps = Self.gaps(bytes.span, between: covered, before: usableSize)
+    guard !gaps.isEmpty,
+      let tree = tree ?? survey.remains(bytes.span, in: min(start + 8, usableSize)..<usableSize, page: 0)?.tree
+    else { return }
+    func take(_ remain: StoreSurvey.Remain) {
+      // It may reach into what overwrote it; then only the unclaimed bytes are its.
+      guard !taken.contains(where: { $0.contains(remain.range.lowerBound) }) else { return }
+      treat(remain, bytes, &page, tree: tree, isOfSchema: standing != .left, isRoot: start > 0)
+      taken.append(remain.range)
+    }
+    for remain in survey.remains(bytes.span, start: start, tree: tree) { take(remain) }
+    taken.sort { $0.lowerBound < $1.lowerBound }
+    for gap in Self.gaps(bytes.span, between: taken, before: usableSize) {
+      for remain in survey.remains(bytes.span, in: gap, tree: tree) { take(remain) }
+    }
+  }
+
+  /// Ranges between others that hold anything but zeros.
+  static func gaps(_ bytes: Span<UInt8>, between covered: [Range<Int>], before end: Int) -> [Range<Int>] {
+    var gaps: [Range<Int>] = []
+    var offset = 0
+    func add(_ range: Range<Int>) {
+      guard range.count > 4 else { return }
+      var index = range.lowerBound
+      while index < range.upperBound, bytes[index] == 0 { index &+= 1 }
+      if index < range.upperBound { gaps.append(max(range.lowerBound, index &- 8)..<range.upperBound) }
+    }
+    for range in covered {
+      if range.lowerBound > offset { add(offset..<min(end, range.lowerBound)) }
+      offset = max(offset, range.upperBound)
+    }
+    if offset < end { add(offset..<end) }
+    return gaps
+  }
+
+  /// Deals with a row that was found without a pointer to it.
+  ///
+  /// - Parameters:
+  ///   - isOfSchema: whether it is on a page of the schema.
+  ///   - isRoot: whether that is page 1.
+  func treat(
+    _ remain: StoreSurvey.Remain, _ bytes: [UInt8], _ page: inout [UInt8], tree: Int, isOfSchema: Bool = false,
+    isRoot: Bool = false
+  ) {
+    payload.removeAll(keepingCapacity: true)
+    payload.append(contentsOf: remain.record)
+    guard fields.read(payload.span, at: 0, before: payload.count, length: remain.length) else { return }
+    remainingRowid(remain, &page, tree: tree)
+    let tree = rowTree(tree, isOfSchema && tree == 0 ? .numbered : .left, isRoot: isRoot)
+    let before = mask
+    treatFields(before: payload.count, tree: tree, tree == 0 ? .reached : .left)
+    mask.mark(from: payloadMask, 0..<payload.count, at: remain.payload)
+    let end = remain.payload + payload.count
+    mask.mark(remainingStructure(remain, bytes.span), PageMask.kept)
+    mask.mark(end..<max(end, remain.range.upperBound), PageMask.kept)
+    guard isReplacing else { return }
+    let low = max(remain.payload, remain.range.lowerBound)
+    for index in low..<max(low, end) where index < page.count && before[index] == PageMask.free {
+      let own = index - remain.payload
+      // Of the header only dropped flags change.
+      if own >= fields.headerEnd || payloadMask[own] == PageMask.number { page[index] = payload[own] }
+    }
+  }
+
+  /// Puts the values of the record in `payload` into its place on the page, where the byte is unclaimed: cells of
+  /// damaged pages can overlap, and one that is too long holds others' values as they were.
+  private func copyValues(to page: inout [UInt8], _ range: Range<Int>, at place: Int) {
+    // Taken out of the object, which would be asked for leave at every byte.
+    let (marks, own, content) = (mask.marks, payloadMask.marks, payload)
+    for index in range where marks[place &+ index] == PageMask.free && own[index] >= PageMask.value {
+      page[place &+ index] = content[index]
+    }
+  }
+}
+
+extension [UInt8] {
+  /// Takes over bytes of the same number without new memory.
+  mutating func withReplacedContent(_ bytes: [UInt8]) {
+    removeAll(keepingCapacity: true)
+    append(contentsOf: bytes)
+  }
+}

@@ -1,0 +1,292 @@
+/// Sifts a stretch of bytes for places at which a value may begin.
+///
+/// Each filter is asked about all places that the one before let through, and nothing is decided between two questions: the
+/// answers then come from memory many at a time, where one after the other takes ten times as long.
+struct ScanBlock {
+  /// The most places that are sifted at once.
+  static let length = 1024
+
+  /// Fewer places are better looked at one by one.
+  static let worthwhile = 96
+
+  /// The places that are left, in order.
+  private(set) var places: [UInt32] = []
+
+  // For each place that is left after the first filters: the place, and the eight bytes from there.
+  private var plain: [UInt32] = []
+  private var words: [UInt64] = []
+
+  private var wide: [UInt32] = []
+  private var long: [UInt32] = []
+  private var short: [UInt32] = []
+  private var left: [UInt32] = []
+
+  // Which bytes are digits of base64, and which hexadecimal ones, as bits.
+  private var digits: [UInt64] = []
+  private var hexadecimalDigits: [UInt64] = []
+  private var padding: [UInt64] = []
+
+  private mutating func prepare() {
+    guard plain.isEmpty else { return }
+    plain = [UInt32](repeating: 0, count: Self.length)
+    words = [UInt64](repeating: 0, count: Self.length)
+    wide = [UInt32](repeating: 0, count: Self.length)
+    long = plain
+    short = plain
+    left = [UInt32](repeating: 0, count: 5 * Self.length)
+    digits = [UInt64](repeating: 0, count: Self.length / 64 + 1)
+    hexadecimalDigits = digits
+    padding = digits
+  }
+
+  /// Finds the places of a range, of no more than ``length`` bytes, at which a value may begin that ends before `end`.
+  mutating func sift(_ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues) {
+    prepare()
+    // The last places, behind which there are no eight bytes, are all left.
+    let whole = range.lowerBound..<max(range.lowerBound, min(range.upperBound, end &- 7))
+    let counts = Self.first(bytes, whole, values, &plain, &words, &wide)
+    var count = Self.plainOnes(counts.plain, plain, words, values, &long, &short, &left)
+    count = wideOnes(counts.wide, bytes, values, count)
+    count = packedOnes(bytes, whole, before: end, values, count)
+    places.removeAll(keepingCapacity: true)
+    places.append(contentsOf: left[..<count])
+    if count > 1 { places.sort() }
+    for place in whole.upperBound..<range.upperBound { places.append(UInt32(truncatingIfNeeded: place)) }
+  }
+
+  // Buffers are handed over one by one in what follows: as parts of a whole they would be looked up anew for every byte.
+
+  private static func first(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ values: WatchedValues, _ plainBuffer: inout [UInt32],
+    _ wordBuffer: inout [UInt64], _ wideBuffer: inout [UInt32]
+  ) -> (plain: Int, wide: Int) {
+    guard !range.isEmpty else { return (0, 0) }
+    let (units, starts) = (values.units.span, values.starts.words.span)
+    var plain = plainBuffer.mutableSpan
+    var words = wordBuffer.mutableSpan
+    var wide = wideBuffer.mutableSpan
+    var (plainCount, wideCount) = (0, 0)
+    // The eight bytes from `index` on, the first one lowest.
+    var word = WatchedValues.word(bytes, range.lowerBound, 7) &<< 8
+    for index in range {
+      word = word &>> 8 | UInt64(bytes[index &+ 7]) &<< 56
+      plain[plainCount] = UInt32(truncatingIfNeeded: index)
+      words[plainCount] = word
+      plainCount &+= StartFilter.mayContain(word & 0xffff_ffff, starts)
+      let pair = Int(truncatingIfNeeded: word & 0xffff)
+      wide[wideCount] = UInt32(truncatingIfNeeded: index)
+      wideCount &+= Int(truncatingIfNeeded: units[pair &>> 6] &>> UInt64(truncatingIfNeeded: pair & 63) & 1)
+    }
+    return (plainCount, wideCount)
+  }
+
+  /// Asks the large filter of values as they are.
+  private static func plainOnes(
+    _ count: Int, _ plainBuffer: [UInt32], _ wordBuffer: [UInt64], _ values: WatchedValues,
+    _ longBuffer: inout [UInt32], _ shortBuffer: inout [UInt32], _ leftBuffer: inout [UInt32]
+  ) -> Int {
+    let (plain, words) = (plainBuffer.span, wordBuffer.span)
+    let (starts, members) = (values.shortStarts.words.span, values.members.words.span)
+    let (startShift, shift) = (values.shortStarts.shift, values.members.shift)
+    let lengths = values.lengths.span
+    var long = longBuffer.mutableSpan
+    var short = shortBuffer.mutableSpan
+    var left = leftBuffer.mutableSpan
+    var (longCount, shortCount, leftCount) = (0, 0, 0)
+    for number in 0..<count {
+      let word = words[number]
+      long[longCount] = UInt32(truncatingIfNeeded: number)
+      longCount &+= BlockFilter.mayContain(word, members, shift)
+      short[shortCount] = UInt32(truncatingIfNeeded: number)
+      shortCount &+= BlockFilter.mayContain(word & 0xffff_ffff, starts, startShift)
+    }
+    for place in 0..<longCount {
+      let number = Int(long[place])
+      left[leftCount] = plain[number]
+      leftCount &+= lengths[values.place(words[number])] != 0 ? 1 : 0
+    }
+    for place in 0..<shortCount {
+      let number = Int(short[place])
+      let word = words[number]
+      left[leftCount] = plain[number]
+      leftCount &+=
+        BlockFilter.mayContain(WatchedValues.shortKey(word, 4), members, shift)
+        | BlockFilter.mayContain(WatchedValues.shortKey(word, 5), members, shift)
+        | BlockFilter.mayContain(WatchedValues.shortKey(word, 6), members, shift)
+        | BlockFilter.mayContain(WatchedValues.shortKey(word, 7), members, shift)
+    }
+    return leftCount
+  }
+
+  /// Asks the filter of text in UTF-16.
+  private mutating func wideOnes(_ count: Int, _ bytes: Span<UInt8>, _ values: WatchedValues, _ start: Int) -> Int {
+    var leftCount = start
+    for number in 0..<count {
+      let word = WatchedValues.word(bytes, Int(wide[number]), 8)
+      guard values.wideStarts.mayContain(word) || values.wideStarts.mayContain(WatchedValues.swappedUnits(word)) else {
+        continue
+      }
+      left[leftCount] = wide[number]
+      leftCount &+= 1
+    }
+    return leftCount
+  }
+
+  /// Finds eight digits in a row, and asks whether any of the bytes that they stand for is a value's first.
+  private mutating func packedOnes(
+    _ bytes: Span<UInt8>, _ range: Range<Int>, before end: Int, _ values: WatchedValues, _ start: Int
+  ) -> Int {
+    let kinds = PackedDigits.kinds
+    let table = kinds.span
+    let read = min(end, range.upperBound &+ 7) &- range.lowerBound
+    let count = (range.count &+ 63) &>> 6
+    for number in 0...count {
+      var (some, hexadecimal, filling): (UInt64, UInt64, UInt64) = (0, 0, 0)
+      let from = number &<< 6
+      for bit in 0..<max(0, min(64, read &- from)) {
+        let byte = bytes[range.lowerBound &+ from &+ bit]
+        let kind = UInt64(table[Int(byte)])
+        filling |= (byte == PackedDigits.padding ? 1 : 0) &<< UInt64(truncatingIfNeeded: bit)
+        some |= (kind &>> 7 ^ 1) &<< UInt64(truncatingIfNeeded: bit)
+        hexadecimal |= (kind &>> 6 & 1) &<< UInt64(truncatingIfNeeded: bit)
+      }
+      digits[number] = some
+      hexadecimalDigits[number] = hexadecimal
+      padding[number] = filling
+    }
+    var leftCount = start
+    for number in 0..<count {
+      // Eight digits of which the last one or two are missing end with padding.
+      var padded = padding[number] &>> 7 | padding[number &+ 1] &<< 57
+      while padded != 0 {
+        let place = range.lowerBound &+ number &<< 6 &+ padded.trailingZeroBitCount
+        padded &= padded &- 1
+        guard place < range.upperBound else { break }
+        left[leftCount] = UInt32(truncatingIfNeeded: place)
+        leftCount &+= 1
+      }
+      var places = Self.runs(digits[number], digits[number &+ 1])
+      guard places != 0 else { continue }
+      let hexadecimal = Self.runs(hexadecimalDigits[number], hexadecimalDigits[number &+ 1])
+      while places != 0 {
+        let bit = places.trailingZeroBitCount
+        places &= places &- 1
+        let place = range.lowerBound &+ number &<< 6 &+ bit
+        guard place < range.upperBound else { break }
+        let word = PackedDigits.base64(bytes, at: place)
+        if values.starts.mayContain(PackedDigits.start(word, skipping: 0))
+          || values.starts.mayContain(PackedDigits.start(word, skipping: 1))
+          || values.starts.mayContain(PackedDigits.start(word, skipping: 2))
+          || hexadecimal &>> UInt64(bit) & 1 != 0
+            && values.starts.mayContain(PackedDigits.hexadecimalStart(bytes, at: place))
+        {
+          left[leftCount] = UInt32(truncatingIfNeeded: place)
+          leftCount &+= 1
+        }
+      }
+    }
+    return leftCount
+  }
+
+  /// The bits at which eight in a row begin, which may go on in the next word.
+  @inline(__always)
+  private static func runs(_ word: UInt64, _ next: UInt64) -> UInt64 {
+    let two = word & (word &>> 1 | next &<< 63)
+    let nextTwo = next & next &>> 1
+    let four = two & (two &>> 2 | nextTwo &<< 62)
+    let nextFour = nextTwo & nextTwo &>> 2
+    return four & (four &>> 4 | nextFour &<< 60)
+  }
+}
+
+/// A Bloom filter of the first four bytes of values, those of ASCII characters apart: text is then not mistaken for the many
+/// numbers and identifiers that begin with any bytes.
+///
+/// It is small enough to stay near the processor, as it is asked about every byte.
+struct StartFilter: Sendable {
+  private static let textBits: UInt64 = 16
+  private static let otherBits: UInt64 = 17
+
+  /// The words of the part for text, then those of the other one.
+  private(set) var words = [UInt64](repeating: 0, count: 1 << textBits + 1 << otherBits)
+
+  /// The bytes that it takes.
+  var memory: Int { words.count * 8 }
+
+  /// The word and the bits of it for four bytes, given as a number.
+  @inline(__always)
+  private static func place(_ start: UInt64) -> (word: Int, pattern: UInt64) {
+    let hash = (start ^ start &>> 29) &* 0x9e37_79b9_7f4a_7c15
+    let isText = start & 0x8080_8080 == 0
+    let word = isText ? hash &>> (64 &- textBits) : (hash &>> (64 &- otherBits)) &+ (1 &<< textBits)
+    return (Int(truncatingIfNeeded: word), 1 &<< (hash & 63) | 1 &<< (hash &>> 6 & 63))
+  }
+
+  /// Puts in the first four bytes of a value.
+  mutating func insert(_ start: UInt64) {
+    let place = Self.place(start)
+    words[place.word] |= place.pattern
+  }
+
+  /// Whether a value may begin with four bytes; false is certain.
+  @inline(__always)
+  func mayContain(_ start: UInt64) -> Bool { Self.mayContain(start, words.span) != 0 }
+
+  /// 1 where a value of the filter of these words may begin with four bytes, else 0.
+  @inline(__always)
+  static func mayContain(_ start: UInt64, _ words: Span<UInt64>) -> Int {
+    let place = place(start)
+    return words[place.word] & place.pattern == place.pattern ? 1 : 0
+  }
+
+  /// Puts in what is in another filter.
+  mutating func add(_ other: StartFilter) {
+    for index in words.indices { words[index] |= other.words[index] }
+  }
+}
+
+/// A Bloom filter of 64-bit words: two bits of one word for each member, so that one look at memory tells of nearly
+/// everything that is no member.
+struct BlockFilter: Sendable {
+  private(set) var words: [UInt64]
+  let shift: UInt64
+
+  /// A filter.
+  ///
+  /// - Parameter bits: the number of words as a power of two.
+  init(bits: Int) {
+    words = [UInt64](repeating: 0, count: 1 << bits)
+    shift = UInt64(64 - bits)
+  }
+
+  /// The bytes that it takes.
+  var memory: Int { words.count * 8 }
+
+  @inline(__always)
+  private static func mixed(_ key: UInt64) -> UInt64 { (key ^ key &>> 29) &* 0x9e37_79b9_7f4a_7c15 }
+
+  @inline(__always)
+  private static func pattern(_ hash: UInt64) -> UInt64 { 1 &<< (hash & 63) | 1 &<< (hash &>> 6 & 63) }
+
+  mutating func insert(_ key: UInt64) {
+    let hash = Self.mixed(key)
+    words[Int(truncatingIfNeeded: hash &>> shift)] |= Self.pattern(hash)
+  }
+
+  /// Whether a key may be in it; false is certain.
+  @inline(__always)
+  func mayContain(_ key: UInt64) -> Bool { Self.mayContain(key, words.span, shift) != 0 }
+
+  /// 1 where a key may be in the filter of these words, else 0: a number, so that nothing has to be guessed in a loop.
+  @inline(__always)
+  static func mayContain(_ key: UInt64, _ words: Span<UInt64>, _ shift: UInt64) -> Int {
+    let hash = mixed(key)
+    let pattern = pattern(hash)
+    return words[Int(truncatingIfNeeded: hash &>> shift)] & pattern == pattern ? 1 : 0
+  }
+
+  /// Puts in what is in another filter of the same size.
+  mutating func add(_ other: BlockFilter) {
+    for index in words.indices where index < other.words.count { words[index] |= other.words[index] }
+  }
+}

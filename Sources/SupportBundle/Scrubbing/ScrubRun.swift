@@ -1,0 +1,346 @@
+internal import Platform
+internal import SQLiteFormat
+internal import Salvage
+internal import SystemPackage
+
+/// One passage through all page images of a store: the first takes note of every value, the second replaces them.
+///
+/// Not for use from several threads at once.
+final class ScrubRun {
+  let survey: StoreSurvey
+  let images: PageImages
+  let rules: ColumnRules
+  let pseudonyms: Pseudonyms
+
+  /// Where the result goes; nil while notes are taken.
+  let outputs: ScrubbedSet?
+  var isReplacing: Bool { outputs != nil }
+
+  var tally = ScrubTally()
+
+  /// For each image the places at which structure or numbers happen to spell a value, and which one.
+  var chances: [PageImage: [Int: UInt64]] = [:]
+  var chanceCount = 0
+
+  /// Single places that were changed because an original value lay across two pseudonyms.
+  var changedPlaces: Int64 = 0
+
+  let pageSize: Int
+  let usableSize: Int
+  let geometry: PayloadGeometry
+  let encoding: TextEncoding
+
+  /// Images with cells whose long values may be others'; they come last, and take what is left.
+  var deferred: [PageImage] = []
+  var isDeferring = true
+
+  /// How many bytes of each overflow page were claimed.
+  var overflowEnds: [UInt16]
+
+  /// Pages of the main file whose structure is not beyond doubt, so that anything on them may be overwritten.
+  private(set) var unsurePages = PageSet()
+
+  /// Where content was written that belongs to no tree, by its digest, so that copies of it stay copies.
+  var written: [UInt64: PageImage] = [:]
+
+  private var mainDone = PageSet()
+  private var logDone: [Bool]
+  private var journalDone: [Bool]
+
+  // Buffers that are used again for every page.
+  var mask: PageMask
+  var fields = RecordFields()
+  var payload: [UInt8] = []
+  var payloadMask = PageMask(count: 0)
+  var overflowMask = PageMask(count: 0)
+  var overflow: [UInt8]
+  var output: [UInt8]
+
+  private var visited: Int64 = 0
+  private let progress: (Int64, Int64) -> Bool
+
+  init(
+    _ survey: StoreSurvey, _ images: PageImages, _ rules: ColumnRules, _ pseudonyms: Pseudonyms,
+    into outputs: ScrubbedSet?,
+    progress: @escaping (Int64, Int64) -> Bool
+  ) {
+    self.survey = survey
+    self.images = images
+    self.rules = rules
+    self.pseudonyms = pseudonyms
+    self.outputs = outputs
+    self.progress = progress
+    pageSize = survey.pageSize
+    usableSize = survey.usableSize
+    geometry = PayloadGeometry(usableSize: survey.usableSize)
+    encoding = survey.encoding
+    logDone = [Bool](repeating: false, count: images.frames.count)
+    journalDone = [Bool](repeating: false, count: images.records.count)
+    mask = PageMask(count: survey.pageSize)
+    overflow = [UInt8](repeating: 0, count: survey.pageSize)
+    output = [UInt8](repeating: 0, count: survey.pageSize)
+    overflowEnds = [UInt16](repeating: 0, count: Int(survey.pageCount) + 1)
+    // The last row stands for values that belong to no known table.
+    tally.fields =
+      rules.rules.map { [ScrubReport.Counts](repeating: ScrubReport.Counts(), count: $0.count) } + [
+        [ScrubReport.Counts()]
+      ]
+  }
+
+  /// Goes through all images: live pages first, as they know best whose the overflow pages are.
+  func run() throws(ScrubbingError) {
+    if images.pageCount > 0 { try runLive(1...images.pageCount) }
+    try runRest()
+  }
+
+  /// Goes through the live pages of the trees, those of a range.
+  func runLive(_ pages: ClosedRange<UInt32>) throws(ScrubbingError) {
+    var buffer = [UInt8](repeating: 0, count: pageSize)
+    for page in pages where survey.standing(of: page) == .live {
+      try visit(.main(page), &buffer, onlyTrees: true)
+    }
+  }
+
+  func runRest() throws(ScrubbingError) {
+    var buffer = [UInt8](repeating: 0, count: pageSize)
+    for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: true) }
+    for index in images.records.indices { try visit(.journal(index), &buffer, onlyTrees: true) }
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount { try visit(.main(page), &buffer, onlyTrees: true) }
+    }
+    isDeferring = false
+    for image in deferred { try visit(image, &buffer, onlyTrees: true, isAgain: true) }
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount { try visit(.main(page), &buffer, onlyTrees: false) }
+    }
+    for index in images.frames.indices { try visit(.log(index), &buffer, onlyTrees: false) }
+    for index in images.records.indices { try visit(.journal(index), &buffer, onlyTrees: false) }
+  }
+
+  private func visit(
+    _ image: PageImage, _ buffer: inout [UInt8], onlyTrees: Bool, isAgain: Bool = false
+  ) throws(ScrubbingError) {
+    visited += 1
+    if visited % 256 == 0 {
+      let total = 2 * Int64(images.pageCount) + Int64(images.frames.count + images.records.count)
+      guard progress(visited, total) else { throw .cancelled() }
+    }
+    guard isAgain || !isDone(image) else { return }
+    do throws(FileError) {
+      let present = try images.read(image, into: &buffer)
+      if present == 0 { return }
+      if let kind = treeKind(buffer, image) {
+        try treePage(image, buffer, present: present, kind: kind.kind, start: kind.start)
+      } else if !onlyTrees {
+        try otherPage(image, buffer, present: present)
+      }
+    } catch {
+      throw ScrubbingError(error)
+    }
+  }
+
+  /// The kind of b-tree page that an image is, and where its header begins; nil where its first byte is that of none.
+  private func treeKind(_ bytes: [UInt8], _ image: PageImage) -> (kind: PageKind, start: Int)? {
+    let number = images.page(of: image)
+    if number == 1, bytes[0] != 13, bytes[0] != 10 {
+      return PageKind(rawValue: bytes[DatabaseHeader.length]).map { ($0, DatabaseHeader.length) }
+    }
+    return PageKind(rawValue: bytes[0]).map { ($0, 0) }
+  }
+
+  // MARK: Accounts
+
+  /// Whether an image was dealt with.
+  func isDone(_ image: PageImage) -> Bool {
+    switch image {
+    case .main(let page): mainDone.contains(page)
+    case .log(let index): logDone[index]
+    case .journal(let index): journalDone[index]
+    }
+  }
+
+  /// Takes over what another run did with other live pages.
+  func take(_ other: ScrubRun) {
+    if images.pageCount > 0 {
+      for page in 1...images.pageCount where other.mainDone.contains(page) { _ = mainDone.insert(page) }
+      for page in 1...images.pageCount where other.unsurePages.contains(page) { _ = unsurePages.insert(page) }
+    }
+    deferred += other.deferred
+    chances.merge(other.chances) { first, _ in first }
+    chanceCount += other.chanceCount
+    changedPlaces += other.changedPlaces
+    visited += other.visited
+    tally.add(other.tally)
+    if isReplacing {
+      pseudonyms.takeFindings(of: other.pseudonyms)
+    } else {
+      pseudonyms.takeNotes(of: other.pseudonyms)
+    }
+  }
+
+  /// Takes an image off the list.
+  func setDone(_ image: PageImage) {
+    switch image {
+    case .main(let page): _ = mainDone.insert(page)
+    case .log(let index): logDone[index] = true
+    case .journal(let index): journalDone[index] = true
+    }
+  }
+
+  /// Ends an image: what is unclaimed is overwritten, and the page goes out.
+  ///
+  /// - Parameter isSure: whether its structure is beyond doubt.
+  func finish(_ image: PageImage, _ page: inout [UInt8], present: Int, isSure: Bool) throws(FileError) {
+    setDone(image)
+    guard let outputs else { return }
+    fillGaps(image, &page)
+    separate(&page, mask, of: image, isSure: isSure)
+    if !isSure, case .main(let number) = image { _ = unsurePages.insert(number) }
+    try outputs.write(image, page, count: present, at: images.offset(of: image))
+  }
+
+  private func fillGaps(_ image: PageImage, _ page: inout [UInt8]) {
+    // Taken out of the object, which would be asked for leave at every byte.
+    let marks = mask.marks
+    var gap: Int?
+    for index in 0..<min(page.count, marks.count) {
+      if marks[index] == PageMask.free, page[index] != 0 {
+        page[index] = 0xff
+        if gap == nil { gap = index }
+      } else if let start = gap, marks[index] != PageMask.free {
+        note(gapFrom: start, to: index, in: image)
+        gap = nil
+      }
+    }
+    if let gap { note(gapFrom: gap, to: page.count, in: image) }
+  }
+
+  private func note(gapFrom start: Int, to end: Int, in image: PageImage) {
+    tally.gap(image.file, images.offset(of: image) + Int64(start), end - start)
+  }
+}
+
+extension PageImage {
+  /// The part of the store that it is in.
+  var file: String {
+    switch self {
+    case .main: "main"
+    case .log: "wal"
+    case .journal: "journal"
+    }
+  }
+}
+
+extension ScrubRun {
+  /// A part of a payload on an overflow page.
+  struct Piece {
+    var image: PageImage
+
+    /// Where in the payload its bytes begin.
+    var start: Int
+
+    var count: Int
+  }
+
+  /// The most bytes of one value that are held at once; pages behind them are dealt with one by one.
+  static let longestPayload = 16 << 20
+
+  /// Appends the rest of a payload, as far as its chain is whole and of no other payload.
+  ///
+  /// - Returns: where it is from, and whether the chain leads on behind its end, so that it may be another's.
+  func follow(
+    _ first: UInt32, from image: PageImage, length: Int
+  ) throws(FileError) -> (pieces: [Piece], leadsOn: Bool) {
+    var pieces: [Piece] = []
+    let perPage = usableSize - 4
+    var seen: Set<UInt32> = []
+    var next = first
+    while payload.count < min(length, Self.longestPayload) {
+      guard next >= 2, seen.insert(next).inserted, var place = images.image(of: next, from: image) else { break }
+      if case .main(let page) = place { place = .main(survey.place(of: page)) }
+      if case .main(let page) = place, survey.standing(of: page) == .live { break }
+      let present = try images.read(place, into: &overflow)
+      guard present >= 4, overflow[0] < 2 || PageKind(rawValue: overflow[0]) == nil else { break }
+      let used = min(perPage, length - payload.count)
+      pieces.append(Piece(image: place, start: payload.count, count: used))
+      payload.append(contentsOf: overflow[4..<(4 + used)])
+      next = overflow.span.uint32(at: 0) ?? 0
+    }
+    return (pieces, next != 0 && payload.count >= length)
+  }
+
+  /// Writes the pieces of a replaced payload over their pages.
+  func write(_ pieces: [Piece]) throws(FileError) {
+    guard let outputs, !pieces.isEmpty else { return }
+    var page: [UInt8] = []
+    swap(&page, &overflow)
+    defer { swap(&page, &overflow) }
+    let content = ownContent()
+    for piece in pieces {
+      let offset = images.offset(of: piece.image)
+      if isDone(piece.image) {
+        try add(piece, of: content, to: &page, at: offset, outputs)
+        continue
+      }
+      setDone(piece.image)
+      tally.pages.overflow += 1
+      let present = try images.read(piece.image, into: &page)
+      if try copyWritten(piece.image, page, present: present, used: piece.count) { continue }
+      overflowMask.clear(count: pageSize)
+      overflowMask.mark(0..<4, PageMask.kept)
+      overflowMask.mark(from: payloadMask, piece.start..<(piece.start + piece.count), at: 4)
+      for index in 0..<piece.count { page[4 &+ index] = content[piece.start &+ index] }
+      var gap: Int?
+      for index in (4 + piece.count)..<max(4 + piece.count, pageSize) where page[index] != 0 {
+        page[index] = 0xff
+        if gap == nil { gap = index }
+      }
+      if let gap { tally.gap(piece.image.file, offset + Int64(gap), pageSize - gap) }
+      separate(&page, overflowMask, of: piece.image, isSure: true)
+      try outputs.write(piece.image, page, count: present, at: offset)
+    }
+  }
+
+  /// The record in `payload`, with what belongs to none of its fields overwritten.
+  private func ownContent() -> [UInt8] {
+    var content = payload
+    let marks = payloadMask.marks
+    for index in content.indices where marks[index] == PageMask.free && content[index] != 0 { content[index] = 0xff }
+    return content
+  }
+
+  /// Writes what a page has of a payload that the one who had it before did not claim.
+  private func add(
+    _ piece: Piece, of content: [UInt8], to page: inout [UInt8], at offset: Int64, _ outputs: ScrubbedSet
+  ) throws(FileError) {
+    guard case .main(let number) = piece.image, Int(number) < overflowEnds.count else { return }
+    let end = Int(overflowEnds[Int(number)])
+    guard end > 0, end < piece.count else { return }
+    overflowEnds[Int(number)] = UInt16(clamping: piece.count)
+    let present = try outputs.read(piece.image, at: offset, into: &page)
+    for index in end..<piece.count { page[4 &+ index] = content[piece.start &+ index] }
+    try outputs.write(piece.image, page, count: present, at: offset)
+  }
+
+  /// Writes what was written for the same content elsewhere; false where there is none of it.
+  ///
+  /// - Parameter used: how many bytes of the page are claimed.
+  func copyWritten(_ image: PageImage, _ bytes: [UInt8], present: Int, used: Int) throws(FileError) -> Bool {
+    guard let outputs, case .main(let number) = image, Int(number) < overflowEnds.count else { return false }
+    overflowEnds[Int(number)] = UInt16(clamping: used)
+    guard survey.isDamaged else { return false }
+    let digest = pseudonyms.function(bytes.span, 0..<bytes.count, tweak: 0x70_6167)
+    guard let other = written[digest] else {
+      written[digest] = image
+      return false
+    }
+    var copy = bytes
+    guard try outputs.read(other, at: images.offset(of: other), into: &copy) >= present else { return false }
+    try outputs.write(image, copy, count: present, at: images.offset(of: image))
+    if let same = chances[other], chances[image] == nil {
+      chances[image] = same
+      chanceCount += same.count
+    }
+    return true
+  }
+}

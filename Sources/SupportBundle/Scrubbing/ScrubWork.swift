@@ -1,0 +1,381 @@
+internal import Platform
+internal import SQLiteFormat
+internal import Salvage
+internal import SystemPackage
+
+/// One scrub from the survey to the check.
+struct ScrubWork {
+  let store: StoreFileSet
+  let target: StoreFileSet
+  let key: ScrubbingKey
+  let wanted: ScrubRules
+  let fileSystem: FileSystem
+  let progress: StoreScrubber.Progress
+
+  private let main: ReadableFile
+  private let log: (any ByteSource)?
+  private let journal: (any ByteSource)?
+
+  /// What the pages are; nil where nothing of a database was found.
+  private let survey: StoreSurvey?
+
+  init(
+    store: StoreFileSet, target: StoreFileSet, key: ScrubbingKey, model: SalvageModel?, rules: ScrubRules,
+    fileSystem: FileSystem, progress: @escaping StoreScrubber.Progress
+  ) throws(ScrubbingError) {
+    self.store = store
+    self.target = target
+    self.key = key
+    wanted = rules
+    self.fileSystem = fileSystem
+    self.progress = progress
+    do throws(FileError) {
+      main = try fileSystem.open(store.main)
+      log = try Self.part(.wal, of: store, in: fileSystem)
+      journal = try Self.part(.journal, of: store, in: fileSystem)
+    } catch {
+      throw ScrubbingError(error)
+    }
+    do throws(SalvageError) {
+      survey = try StoreSurvey.of(store.main, model: model, in: fileSystem) { _, done, total in
+        progress(.survey, done, total)
+      }
+    } catch {
+      guard error.kind == .nothingFound else { throw ScrubbingError(error) }
+      survey = nil
+    }
+  }
+
+  private static func part(
+    _ part: StoreFileSet.Part, of files: StoreFileSet, in fileSystem: FileSystem
+  ) throws(FileError) -> (any ByteSource)? {
+    guard try fileSystem.status(of: files.path(of: part)) != nil else { return nil }
+    return try fileSystem.open(files.path(of: part))
+  }
+
+  /// Writes the scrubbed files.
+  ///
+  /// - Parameter ranksDates: whether dates are replaced like other numbers; without that it is done where nothing else will do.
+  func run(attempt: Int, ranksDates: Bool = false) throws(ScrubbingError) -> StoreScrubber.Result {
+    let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
+    let pseudonyms = Pseudonyms(
+      key: key, attempt: attempt, encoding: survey?.encoding ?? .utf8, bytes: main.count, ranksDates: ranksDates,
+      columns: columns, model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
+    var external = ExternalValues(
+      store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
+    var report = ScrubReport()
+    do throws(FileError) {
+      try external.note(pseudonyms)
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if let survey, let columns {
+      let images: PageImages
+      let outputs: ScrubbedSet
+      do throws(FileError) {
+        images = try PageImages(main: main, log: log, journal: journal, survey: survey)
+      } catch {
+        throw ScrubbingError(error)
+      }
+      try note(survey, images, columns, pseudonyms)
+      pseudonyms.finishNotes()
+      if pseudonyms.dates.isImpossible, !ranksDates { return try run(attempt: attempt, ranksDates: true) }
+      do throws(FileError) {
+        outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
+      } catch {
+        throw ScrubbingError(error)
+      }
+      let run = ScrubRun(survey, images, columns, pseudonyms, into: outputs) { progress(.writing, $0, $1) }
+      try write(run)
+      do throws(FileError) {
+        try writeRest(images, outputs, pseudonyms, &run.tally)
+        try separatePages(run, images, outputs, pseudonyms)
+        try outputs.finish()
+      } catch {
+        throw ScrubbingError(error)
+      }
+      fill(&report, run, columns, pseudonyms)
+    } else {
+      pseudonyms.finishNotes()
+      do throws(FileError) {
+        let outputs = try ScrubbedSet(target, main: main, log: log, journal: journal, in: fileSystem)
+        var tally = ScrubTally()
+        let parts: [(StoreFileSet.Part, (any ByteSource)?)] = [(.main, main), (.wal, log), (.journal, journal)]
+        for (part, source) in parts {
+          if let source { try noise(part, source, 0..<source.count, outputs, pseudonyms, &tally) }
+        }
+        try outputs.finish()
+        report.gaps = tally.gaps
+        report.gapCount = tally.gapCount
+        report.gapBytes = tally.gapBytes
+      } catch {
+        throw ScrubbingError(error)
+      }
+      report.remarks.append("no page of a database was found; everything was overwritten with noise")
+    }
+    do throws(FileError) {
+      try external.write(pseudonyms)
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if external.count > 0 {
+      report.remarks.append(
+        "\(external.count) values in files of their own were overwritten with noise")
+    }
+    report.keeping = wanted.keeping.sorted()
+    report.dropping = wanted.dropping.sorted()
+    return StoreScrubber.Result(
+      report: report, scanner: ValueScanner(watched: pseudonyms.watched), files: target,
+      names: columns?.words ?? [], stuckNumbers: pseudonyms.stuckNumbers)
+  }
+
+  /// Takes note of every value, and writes nothing.
+  func scanner() throws(ScrubbingError) -> ValueScanner {
+    let columns = try survey.map { survey throws(ScrubbingError) in try ColumnRules(survey, wanted) }
+    let pseudonyms = Pseudonyms(
+      key: key, attempt: 0, encoding: survey?.encoding ?? .utf8, bytes: main.count, columns: columns,
+      model: survey?.modelBytes, isDamaged: survey?.isDamaged ?? false)
+    var external = ExternalValues(
+      store.path(of: .externalData), to: target.path(of: .externalData), in: fileSystem)
+    let images: PageImages?
+    do throws(FileError) {
+      try external.note(pseudonyms)
+      images = try survey.map { survey throws(FileError) in
+        try PageImages(main: main, log: log, journal: journal, survey: survey)
+      }
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if let survey, let images, let columns {
+      try note(survey, images, columns, pseudonyms)
+    }
+    pseudonyms.finishNotes()
+    return ValueScanner(watched: pseudonyms.watched)
+  }
+
+  /// Takes note of all values, and of the words that are not the user's.
+  private func note(
+    _ survey: StoreSurvey, _ images: PageImages, _ columns: ColumnRules, _ pseudonyms: Pseudonyms
+  ) throws(ScrubbingError) {
+    let run = ScrubRun(survey, images, columns, pseudonyms, into: nil) { progress(.notes, $0, $1) }
+    try Self.run(run) {
+      ScrubRun(survey, images, columns, Pseudonyms(like: pseudonyms), into: nil) { progress(.notes, 2 * $0, $1) }
+    }
+    for word in columns.words { pseudonyms.keep(word: word) }
+  }
+
+  private func write(_ run: ScrubRun) throws(ScrubbingError) {
+    try Self.run(run) {
+      ScrubRun(run.survey, run.images, run.rules, Pseudonyms(copying: run.pseudonyms), into: run.outputs) {
+        progress(.writing, 2 * $0, $1)
+      }
+    }
+  }
+
+  /// Pages from which on two threads go through the pages.
+  private static let parallelPages: UInt32 = 4096
+
+  /// Goes through all pages: in a sound store through the live ones in two halves at once, as none has to do with the other.
+  ///
+  /// - Parameter second: makes what goes through the second half.
+  private static func run(_ run: ScrubRun, second: () -> ScrubRun) throws(ScrubbingError) {
+    let count = run.images.pageCount
+    guard !run.survey.isDamaged, count >= Self.parallelPages else { return try run.run() }
+    let other = second()
+    try Pair.run { () throws(ScrubbingError) in
+      try run.runLive(1...(count / 2))
+    } _: { () throws(ScrubbingError) in
+      try other.runLive((count / 2 + 1)...count)
+    }
+    run.take(other)
+    try run.runRest()
+  }
+
+  private func fill(_ report: inout ScrubReport, _ run: ScrubRun, _ columns: ColumnRules, _ pseudonyms: Pseudonyms) {
+    let tally = run.tally
+    for (tree, facts) in run.survey.trees.enumerated() {
+      for (field, counts) in tally.fields[tree].enumerated() where !counts.isEmpty {
+        report.columns.append(
+          ScrubReport.Column(
+            table: facts.name, name: columns.names[tree][field], isOrdered: columns.rules[tree][field].isOrdered,
+            counts: counts))
+      }
+    }
+    (report.staying, report.columnCount) = columns.staying(run.survey, pseudonyms.domains)
+    report.elsewhere = tally.fields.last?.first ?? ScrubReport.Counts()
+    report.pages = tally.pages
+    report.gaps = tally.gaps
+    report.gapCount = tally.gapCount
+    report.gapBytes = tally.gapBytes
+    report.watchedValues = pseudonyms.watched.count
+    report.exemptValues = pseudonyms.watched.exemptCount
+    report.keptMatches = tally.keptMatches
+    report.chanceMatches = run.chances.values.reduce(0) { $0 + Int64($1.count) }
+    report.unwatchedValues = pseudonyms.watched.unwatched
+    report.unorderedValues =
+      pseudonyms.orderedTexts.leftOut + pseudonyms.orderedNumbers.leftOut
+      + pseudonyms.domains.leftOut
+    report.tightValues = pseudonyms.orderedTexts.unclean + pseudonyms.tightNumbers
+    report.changedPlaces = run.changedPlaces
+    report.datesShifted = pseudonyms.dates.seconds != 0
+    report.dateShiftHasSeconds = pseudonyms.dates.hasSeconds
+    report.datesRanked = pseudonyms.ranksDates
+    report.remarks += columns.remarks
+  }
+
+  /// Overwrites values that lie across two pages, one of which may be overwritten.
+  private func separatePages(
+    _ run: ScrubRun, _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms
+  ) throws(FileError) {
+    guard run.unsurePages.count > 0 else { return }
+    let written = try outputs.open(.main)
+    let reach = WatchedValues.longestForm
+    for page in 1...images.pageCount where run.unsurePages.contains(page) {
+      let start = images.offset(of: .main(page))
+      for border in [start, start + Int64(images.pageSize)] where border >= Int64(reach) {
+        var bytes = try written.bytes(at: border - Int64(reach), length: 2 * reach)
+        // Only the bytes on this page change.
+        let own = border == start ? reach..<max(reach, bytes.count) : 0..<min(reach, bytes.count)
+        var offset = 0
+        var isChanged = false
+        while let hit = pseudonyms.firstHit(bytes.span, from: offset, before: bytes.count) {
+          offset = hit.range.lowerBound + 1
+          for place in hit.range where own.contains(place) {
+            bytes[place] = 0xff
+            isChanged = true
+          }
+        }
+        guard isChanged else { continue }
+        run.changedPlaces += 1
+        try outputs.write(.main, Array(bytes[own]), at: border - Int64(reach) + Int64(own.lowerBound))
+      }
+    }
+  }
+
+  // MARK: What is no page
+
+  private func writeRest(
+    _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms, _ tally: inout ScrubTally
+  ) throws(FileError) {
+    try noise(.main, main, 0..<min(images.base, main.count), outputs, pseudonyms, &tally)
+    let end = images.base + Int64(images.pageCount) * Int64(images.pageSize)
+    if end < main.count { try noise(.main, main, end..<main.count, outputs, pseudonyms, &tally) }
+    if let log, log.count > 0 { try writeLog(log, images, outputs, pseudonyms, &tally) }
+    try JournalRewriting(images: images).run(outputs)
+  }
+
+  private func writeLog(
+    _ log: any ByteSource, _ images: PageImages, _ outputs: ScrubbedSet, _ pseudonyms: Pseudonyms,
+    _ tally: inout ScrubTally
+  ) throws(FileError) {
+    let headerLength = Int64(WriteAheadLog.Header.length)
+    let header = try log.bytes(at: 0, length: WriteAheadLog.Header.length)
+    // What is no header may be anything.
+    try outputs.write(.wal, WriteAheadLog.Header(header) == nil ? Self.filled(header) : header, at: 0)
+    let highest = Int64(images.pageCount) + Int64(images.frames.count) + 65536
+    var frameLength = images.pageSize + WriteAheadLog.frameHeaderLength
+    let isOther = images.frames.isEmpty
+    if isOther, let size = WriteAheadLog.Header(header)?.pageSize {
+      frameLength = size + WriteAheadLog.frameHeaderLength
+    }
+    var offset = headerLength
+    while offset < log.count {
+      let head = try log.bytes(at: offset, length: WriteAheadLog.frameHeaderLength)
+      let isPossible = Int64(head.span.uint32(at: 0) ?? .max) <= highest
+      try outputs.write(.wal, isPossible ? head : Self.filled(head), at: offset)
+      let end = min(log.count, offset + Int64(frameLength))
+      // Whole frames of the store's own page size are images, and written already.
+      if isOther || end < offset + Int64(frameLength) {
+        let start = min(end, offset + Int64(WriteAheadLog.frameHeaderLength))
+        try noise(.wal, log, start..<end, outputs, pseudonyms, &tally)
+      }
+      offset = end
+    }
+    try LogRewriting(original: log, frameLength: frameLength).run(outputs)
+  }
+
+  private static func filled(_ bytes: [UInt8]) -> [UInt8] { bytes.map { $0 == 0 ? 0 : 0xff } }
+
+  /// Overwrites a range with noise; what is zero stays.
+  private func noise(
+    _ part: StoreFileSet.Part, _ source: any ByteSource, _ range: Range<Int64>, _ outputs: ScrubbedSet,
+    _ pseudonyms: Pseudonyms, _ tally: inout ScrubTally
+  ) throws(FileError) {
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      var bytes = try source.bytes(at: offset, length: Int(min(65536, range.upperBound - offset)))
+      if bytes.isEmpty { return }
+      var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, 0..<bytes.count, tweak: 11))
+      pseudonyms.replaceNoise(&bytes, 0..<bytes.count, &stream)
+      try outputs.write(part, bytes, at: offset)
+      tally.gap(part.rawValue, offset, bytes.count)
+      offset += Int64(bytes.count)
+    }
+  }
+
+  // MARK: The check
+
+  /// Where the pages are, as the store's own header may be wrong about it.
+  private var pageHint: ResultCheck.PageHint? {
+    survey.map { ResultCheck.PageHint(pageSize: $0.pageSize, base: $0.base) }
+  }
+
+  /// Has the result checked by what shares nothing with this module; nil where nothing was found, else what was, in words.
+  func check(_ result: inout StoreScrubber.Result) throws(ScrubbingError) -> String? {
+    if result.stuckNumbers > 0 {
+      // They are compared when they are written: integers of three and four bytes are found by chance anywhere.
+      return "\(result.stuckNumbers) numbers are of a width of which every number is one of the store's"
+    }
+    let begin = ContinuousClock.now
+    let check = ResultCheck(
+      of: store, keeping: wanted.keeping, dropping: wanted.dropping, names: result.names,
+      model: survey?.modelBytes, pages: pageHint, in: fileSystem)
+    let outcome: ResultCheck.Outcome?
+    do throws(FileError) {
+      outcome = try check.run(on: target) { [progress] in progress(.check, $0, $1) }
+    } catch {
+      throw ScrubbingError(error)
+    }
+    guard let outcome else { throw .cancelled() }
+    let findings = outcome.findings
+    result.search = outcome.search
+    result.checkDuration += begin.duration(to: .now)
+    result.checkedBytes = findings.bytes
+    guard let first = findings.places.first else { return nil }
+    return "original values were found in \(findings.count) places of what was written, the first \(first.words)"
+  }
+
+  /// Lists the files, and makes sure that the store is still what was read.
+  func finish(_ result: inout StoreScrubber.Result) throws(ScrubbingError) {
+    var changed = false
+    do throws(FileError) {
+      let now = try main.currentStatus()
+      let isUnchanged = now.size == main.status.size && now.modified == main.status.modified
+      for path in try writtenFiles() {
+        let size = try fileSystem.status(of: path)?.size ?? 0
+        let name = path.string.dropFirst(target.folder.string.count).drop { $0 == "/" }
+        result.report.files.append(ScrubReport.File(name: PathText(FilePath(String(name))), size: size))
+      }
+      changed = !isUnchanged
+    } catch {
+      throw ScrubbingError(error)
+    }
+    if changed {
+      throw ScrubbingError(.storeChanged, path: store.main, detail: "it was written to meanwhile")
+    }
+  }
+
+  func discard() { StoreScrubber.discard(target, in: fileSystem) }
+
+  private func writtenFiles() throws(FileError) -> [FilePath] {
+    var paths: [FilePath] = []
+    for member in try target.members(in: fileSystem) {
+      if member.status.kind == .regular {
+        paths.append(member.path)
+      } else if member.status.kind == .directory {
+        paths += try fileSystem.descendants(of: member.path).files.map(\.path)
+      }
+    }
+    return paths
+  }
+}

@@ -1,0 +1,296 @@
+internal import Platform
+import SQLiteFormat
+
+/// Replaces what apps put into the metadata of a store, in place, and leaves Core Data's own entries, but for the store's
+/// identifier.
+///
+/// Only binary property lists are understood; any other form stays as it is, but for identifiers, where it has no entry of an
+/// app's, and becomes noise where it has or cannot be read.
+enum MetadataScrub {
+  private static let limit = 1 << 20
+
+  /// A value of an app's.
+  struct Place {
+    var kind: Kind
+
+    var range: Range<Int>
+  }
+
+  /// The kinds of values that are replaced, by the first half of the byte before them.
+  enum Kind: UInt8 {
+    case integer = 0x10
+    case real = 0x20
+    case date = 0x30
+    case data = 0x40
+    case ascii = 0x50
+    case wide = 0x60
+
+    /// An identifier of 36 characters of ASCII; no kind of property lists.
+    case identifier = 0
+  }
+
+  /// Takes note of an app's values.
+  static func note(_ bytes: Span<UInt8>, _ range: Range<Int>, _ pseudonyms: Pseudonyms) {
+    for place in places(bytes, range) {
+      switch place.kind {
+      case .ascii, .identifier: pseudonyms.watch(utf8: bytes, place.range)
+      case .wide:
+        var text: [UInt8] = []
+        TextCoding.appendUTF8(bytes, place.range, .utf16BigEndian, to: &text)
+        pseudonyms.watch(utf8: text.span, 0..<text.count)
+      case .data: pseudonyms.note(12 + 2 * Int64(place.range.count), bytes, place.range, FieldRule())
+      case .integer:
+        // As wide as SQLite stores integers; those of two and one byte have fewer than seven digits.
+        if place.range.count >= 4 { pseudonyms.note(place.range.count == 4 ? 4 : 6, bytes, place.range, FieldRule()) }
+      case .real, .date:
+        if place.range.count == 8 { pseudonyms.note(7, bytes, place.range, FieldRule()) }
+      }
+    }
+  }
+
+  /// Replaces the values of a property list that do not belong to Core Data, and says where they are.
+  static func replace(_ bytes: inout [UInt8], _ range: Range<Int>, _ pseudonyms: Pseudonyms) -> [Range<Int>] {
+    let places = places(bytes.span, range)
+    for place in places {
+      switch place.kind {
+      case .ascii: pseudonyms.replaceAscii(&bytes, place.range)
+      case .identifier:
+        for (index, byte) in pseudonyms.identifier(for: Array(bytes[place.range])).enumerated() {
+          bytes[place.range.lowerBound + index] = byte
+        }
+      case .wide: pseudonyms.replaceWide(&bytes, place.range)
+      case .data:
+        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 3))
+        pseudonyms.replaceNoise(&bytes, place.range, &stream)
+      case .integer where place.range.count <= 2: break
+      case .integer where [4, 8].contains(place.range.count):
+        _ = pseudonyms.replaceInteger(&bytes, place.range, FieldRule())
+      case .real where place.range.count == 8, .date where place.range.count == 8:
+        _ = pseudonyms.replaceReal(&bytes, place.range, FieldRule())
+      case .integer, .real, .date:
+        // Of other widths, which are rare: sign and magnitude stay.
+        var stream = KeyStream(pseudonyms.function, seed: pseudonyms.function(bytes.span, place.range, tweak: 6))
+        let rest = (place.range.lowerBound + min(2, place.range.count))..<place.range.upperBound
+        pseudonyms.replaceNoise(&bytes, rest, &stream)
+      }
+    }
+    return places.map(\.range)
+  }
+
+  /// The values of an app's; all of it, as data, where it is not understood.
+  private static func places(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [Place] {
+    if let list = BinaryList(bytes, range) {
+      var places: [Place] = []
+      return list.collect(bytes, &places) ? places : [Place(kind: .data, range: range)]
+    }
+    var content: [UInt8] = []
+    for index in range { content.append(bytes[index]) }
+    // What cannot be read is not told from what must not stay.
+    if let list = try? PropertyList(content), case .dictionary(let entries) = list, entries.keys.allSatisfy(isCoreData)
+    {
+      return identifiers(content.span).map {
+        Place(kind: .identifier, range: (range.lowerBound + $0)..<(range.lowerBound + $0 + 36))
+      }
+    }
+    return [Place(kind: .data, range: range)]
+  }
+
+  /// Where identifiers of 36 characters begin.
+  private static func identifiers(_ bytes: Span<UInt8>) -> [Int] {
+    var places: [Int] = []
+    var index = 0
+    while index + 36 <= bytes.count {
+      if BlobForm.isIdentifierText(bytes, index..<(index + 36)) {
+        places.append(index)
+        index += 36
+      } else {
+        index += 1
+      }
+    }
+    return places
+  }
+
+  private static let coreDataNames: Set<String> = [
+    "NSStoreType", "NSStoreUUID", "NSStoreModelVersionHashes", "NSStoreModelVersionHashesVersion",
+    "NSStoreModelVersionHashesDigest", "NSStoreModelVersionChecksumKey", "NSStoreModelVersionIdentifiers",
+    "NSPersistenceFrameworkVersion", "NSPersistenceMaximumFrameworkVersion", "_NSAutoVacuumLevel",
+    "_NSStoreAncillaryModelVersionHashesMetadataKey", "NSPersistentStoreRebuildIndicies",
+    "NSPersistentStoreDeferredLightweightMigrationOptionKey",
+  ]
+
+  /// Whether an entry is Core Data's own, by its name.
+  private static func isCoreData(_ name: String) -> Bool { coreDataNames.contains(name) }
+
+  /// The objects of a binary property list, as far as they are needed.
+  private struct BinaryList {
+    let range: Range<Int>
+    let offsetSize: Int
+    let referenceSize: Int
+    let count: Int
+    let top: Int
+    let table: Int
+
+    init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+      guard range.count >= 40, bytes[range.lowerBound] == 0x62, bytes[range.lowerBound + 6] == 0x30 else { return nil }
+      let trailer = range.upperBound - 32
+      self.range = range
+      offsetSize = Int(bytes[trailer + 6])
+      referenceSize = Int(bytes[trailer + 7])
+      guard (1...4).contains(offsetSize), (1...4).contains(referenceSize),
+        let count = bytes.signedInteger(at: trailer + 8, length: 8),
+        let top = bytes.signedInteger(at: trailer + 16, length: 8),
+        let table = bytes.signedInteger(at: trailer + 24, length: 8), count > 0, count < Int64(range.count), top >= 0,
+        top < count, table >= 8, table < Int64(range.count)
+      else { return nil }
+      self.count = Int(count)
+      self.top = Int(top)
+      self.table = range.lowerBound + Int(table)
+    }
+
+    func number(_ bytes: Span<UInt8>, _ offset: Int, _ size: Int) -> Int? {
+      guard offset >= range.lowerBound, offset + size <= range.upperBound else { return nil }
+      var value = 0
+      for index in offset..<(offset + size) { value = value << 8 | Int(bytes[index]) }
+      return value
+    }
+
+    /// The kind of an object, its count and where its content begins.
+    func object(_ bytes: Span<UInt8>, _ index: Int) -> (kind: UInt8, count: Int, content: Int)? {
+      guard index < count, let place = number(bytes, table + index * offsetSize, offsetSize) else { return nil }
+      let offset = range.lowerBound + place
+      guard offset < range.upperBound else { return nil }
+      let kind = bytes[offset] & 0xf0
+      var length = Int(bytes[offset] & 0x0f)
+      var content = offset + 1
+      if length == 15, kind >= 0x40 {
+        guard content < range.upperBound, bytes[content] & 0xf0 == 0x10 else { return nil }
+        let size = 1 << Int(bytes[content] & 3)
+        guard let long = number(bytes, content + 1, size) else { return nil }
+        length = long
+        content += 1 + size
+      }
+      guard length >= 0, length <= range.count else { return nil }
+      return (kind, length, content)
+    }
+
+    /// Where the content of an object ends, which may be behind the list's end.
+    private func end(of object: (kind: UInt8, count: Int, content: Int)) -> Int {
+      let length =
+        switch object.kind {
+        case 0x10, 0x20, 0x30: 1 << min(object.count, 8)
+        case 0x40, 0x50: object.count
+        case 0x60: 2 * object.count
+        case 0x80: object.count + 1
+        case 0xa0, 0xc0: object.count * referenceSize
+        case 0xd0: 2 * object.count * referenceSize
+        default: 0
+        }
+      return object.content + length
+    }
+
+    func text(_ bytes: Span<UInt8>, _ index: Int) -> String? {
+      guard let object = object(bytes, index), object.kind == 0x50, object.content + object.count <= range.upperBound
+      else { return nil }
+      var text = ""
+      for place in object.content..<(object.content + object.count) {
+        text.unicodeScalars.append(Unicode.Scalar(bytes[place]))
+      }
+      return text
+    }
+
+    /// The values below the entries that are an app's; false where the list cannot be read.
+    func collect(_ bytes: Span<UInt8>, _ places: inout [Place]) -> Bool {
+      guard let root = object(bytes, top), root.kind == 0xd0 else { return false }
+      var visited: Set<Int> = []
+      var waiting: [Int] = []
+      // What Core Data's own entries share with an app's stays.
+      for isOwn in [true, false] {
+        for entry in 0..<root.count {
+          guard let key = number(bytes, root.content + entry * referenceSize, referenceSize),
+            let value = number(bytes, root.content + (root.count + entry) * referenceSize, referenceSize)
+          else { return false }
+          visited.insert(key)
+          let isCoreData = MetadataScrub.isCoreData(text(bytes, key) ?? "")
+          guard isCoreData == isOwn else { continue }
+          waiting = [value]
+          while let next = waiting.popLast() {
+            guard visited.count < MetadataScrub.limit, visited.insert(next).inserted else { continue }
+            guard let object = object(bytes, next) else { return false }
+            switch object.kind {
+            case 0xa0, 0xc0, 0xd0:
+              guard end(of: object) <= range.upperBound else { return false }
+              for offset in stride(from: object.content, to: end(of: object), by: referenceSize) {
+                if let reference = number(bytes, offset, referenceSize) { waiting.append(reference) }
+              }
+            case 0x10, 0x20, 0x30, 0x40, 0x50, 0x60:
+              guard let kind = Kind(rawValue: object.kind), end(of: object) <= range.upperBound else { return false }
+              let content = object.content..<end(of: object)
+              if kind == .ascii, BlobForm.isIdentifierText(bytes, content) {
+                places.append(Place(kind: .identifier, range: content))
+              } else if !isCoreData {
+                places.append(Place(kind: kind, range: content))
+              }
+            default: break
+            }
+          }
+        }
+      }
+      // Where an object is in no entry, it is not known whose the others are either.
+      guard visited.union([top]).count == count else { return false }
+      places += gaps(bytes).map { Place(kind: .data, range: $0) }
+      return true
+    }
+
+    /// The ranges between the head and the table of offsets that no object covers, as a damaged one is shorter than it was.
+    private func gaps(_ bytes: Span<UInt8>) -> [Range<Int>] {
+      var covered: [Range<Int>] = []
+      for index in 0..<count {
+        guard let place = number(bytes, table + index * offsetSize, offsetSize), let object = object(bytes, index)
+        else { continue }
+        covered.append((range.lowerBound + place)..<end(of: object))
+      }
+      covered.sort { $0.lowerBound < $1.lowerBound }
+      var gaps: [Range<Int>] = []
+      var end = range.lowerBound + 8
+      for one in covered {
+        if one.lowerBound > end, end < table { gaps.append(end..<min(one.lowerBound, table)) }
+        end = max(end, one.upperBound)
+      }
+      if end < table { gaps.append(end..<table) }
+      return gaps
+    }
+  }
+}
+
+extension Pseudonyms {
+  /// Replaces ASCII text, whatever the encoding of the database.
+  func replaceAscii(_ bytes: inout [UInt8], _ range: Range<Int>) {
+    var stream = KeyStream(function, seed: function(bytes.span, range, tweak: 4))
+    for index in range {
+      switch bytes[index] {
+      case 0x30...0x39: bytes[index] = 0x30 + UInt8(stream.below(10))
+      case 0x41...0x5a: bytes[index] = 0x41 + UInt8(stream.below(26))
+      case 0x61...0x7a: bytes[index] = 0x61 + UInt8(stream.below(26))
+      default: break
+      }
+    }
+  }
+
+  /// Replaces big-endian UTF-16, whatever the encoding of the database.
+  func replaceWide(_ bytes: inout [UInt8], _ range: Range<Int>) {
+    var stream = KeyStream(function, seed: function(bytes.span, range, tweak: 5))
+    var index = range.lowerBound
+    while index + 2 <= range.upperBound {
+      let character = TextCoding.read(bytes.span, at: index, before: range.upperBound, .utf16BigEndian)
+      if let scalar = character.scalar,
+        let block = scalar < 0x80
+          ? (scalar >= 0x61 && scalar <= 0x7a ? 0x61...0x7a : scalar >= 0x41 && scalar <= 0x5a ? 0x41...0x5a : nil)
+          : CharacterBlock.block(of: scalar)
+      {
+        let other = block.lowerBound + UInt32(stream.below(Int(block.upperBound - block.lowerBound) + 1))
+        TextCoding.write(other, length: character.length, into: &bytes, at: index, .utf16BigEndian)
+      }
+      index += max(2, character.length)
+    }
+  }
+}

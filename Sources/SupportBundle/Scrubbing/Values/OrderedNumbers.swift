@@ -1,0 +1,221 @@
+/// Pseudonyms that keep the order of the numbers of indexed columns, each in its region of the same sign and width.
+///
+/// What becomes of whole numbers of up to six digits is each column's own affair; a number with a fraction has the whole part
+/// that its own becomes, and another fraction, in the order of all fractions above the same whole number. Reals that are too large for
+/// fractions become others between the same powers of two.
+struct OrderedNumbers {
+  /// The numbers that are held at most.
+  static let limit = 4_000_000
+
+  private var integers = DifferentNumbers<Int64>()
+  private var fractions = DifferentNumbers<Double>()
+  private var larges = DifferentNumbers<Double>()
+
+  // In order, each once, when the notes are taken.
+  private var originals: [Int64] = []
+  private var replaced: [Int64] = []
+  private var reals: [Double] = []
+
+  private var large: [Double] = []
+  private var largeReplaced: [Double] = []
+
+  /// The numbers that found no room, whose order is not kept.
+  private(set) var leftOut: Int64 = 0
+
+  /// Adds an integer of more than six digits.
+  mutating func insert(_ number: Int64) {
+    if !integers.insert(number, limit: Self.limit) { leftOut += 1 }
+  }
+
+  mutating func insert(real number: Double) {
+    guard number.isFinite else {
+      leftOut += 1
+      return
+    }
+    guard let whole = Self.whole(number) else {
+      if !larges.insert(number, limit: Self.limit) { leftOut += 1 }
+      return
+    }
+    guard fractions.insert(number, limit: Self.limit) else {
+      leftOut += 1
+      return
+    }
+    // The whole number below it is replaced like any other.
+    if NumberRegion.isLong(whole) { insert(whole) }
+  }
+
+  /// Takes in the numbers of another one, which is empty then.
+  mutating func take(_ other: inout OrderedNumbers) {
+    let taken = other
+    other = OrderedNumbers()
+    for number in taken.integers.numbers { insert(number) }
+    for number in taken.fractions.numbers { insert(real: number) }
+    for number in taken.larges.numbers { insert(real: number) }
+    leftOut += taken.leftOut
+  }
+
+  /// The whole number below a real; nil where reals have no fractions any more.
+  static func whole(_ number: Double) -> Int64? {
+    abs(number) < 4_503_599_627_370_496 ? Int64(number.rounded(.down)) : nil
+  }
+
+  /// Puts the numbers in order and gives each its pseudonym.
+  ///
+  /// - Parameters:
+  ///   - isFree: whether a number, of a width in bytes, can be a pseudonym; where none is, any will do.
+  ///   - isRealFree: the same for a real.
+  mutating func assign(
+    _ function: KeyedFunction, isFree: (_ number: Int64, _ width: Int) -> Bool, isRealFree: (_ number: Double) -> Bool
+  ) {
+    integers.settle()
+    fractions.settle()
+    larges.settle()
+    (originals, reals, large) = (integers.numbers, fractions.numbers, larges.numbers)
+    (integers, fractions, larges) = (DifferentNumbers(), DifferentNumbers(), DifferentNumbers())
+    replaced.reserveCapacity(originals.count)
+    var index = 0
+    while index < originals.count {
+      let region = NumberRegion.region(of: originals[index])
+      let bytes = NumberRegion.width(region.lowerBound > 0 ? region.upperBound : region.lowerBound)
+      var end = index
+      while end < originals.count, region.contains(originals[end]) { end += 1 }
+      var stream = KeyStream(function, seed: UInt64(bitPattern: region.lowerBound))
+      Self.spread(end - index, over: UInt64(bitPattern: region.upperBound &- region.lowerBound), &stream) { place in
+        isFree(region.lowerBound &+ Int64(bitPattern: place), bytes)
+      } take: { place in
+        replaced.append(region.lowerBound &+ Int64(bitPattern: place))
+      }
+      index = end
+    }
+    assignLarge(function, isRealFree)
+  }
+
+  /// Gives the reals without fractions their pseudonyms: in the order of their magnitudes, below zero and above.
+  private mutating func assignLarge(_ function: KeyedFunction, _ isFree: (Double) -> Bool) {
+    largeReplaced = large
+    let firstPositive = large.firstIndex { $0 > 0 } ?? large.count
+    for places in [Array((0..<firstPositive).reversed()), Array(firstPositive..<large.count)] {
+      var index = 0
+      while index < places.count {
+        let start = large[places[index]].binade.bitPattern
+        var end = index
+        while end < places.count, large[places[end]].binade.bitPattern == start { end += 1 }
+        var stream = KeyStream(function, seed: start)
+        var next = index
+        Self.spread(end - index, over: 1 << 52 - 1, &stream) { place in
+          isFree(Double(bitPattern: start + place))
+        } take: { place in
+          largeReplaced[places[next]] = Double(bitPattern: start + place)
+          next += 1
+        }
+        index = end
+      }
+    }
+  }
+
+  /// Chooses so many places between 0 and the last one, in order, at random distances.
+  static func spread(
+    _ count: Int, over last: UInt64, _ stream: inout KeyStream, isFree: (UInt64) -> Bool, take: (UInt64) -> Void
+  ) {
+    var next: UInt64 = 0
+    var free = last - UInt64(count - 1)
+    for number in 0..<count {
+      let gap = min(free, stream.below64(free / UInt64(count - number) * 2 + 1))
+      next += gap
+      free -= gap
+      var tries = 0
+      while tries < 256, free > 0, !isFree(next) {
+        next += 1
+        free -= 1
+        tries += 1
+      }
+      take(next)
+      next &+= 1
+    }
+  }
+
+  /// The pseudonym of an integer; nil where it is not among those.
+  func pseudonym(_ number: Int64) -> Int64? {
+    guard !originals.isEmpty else { return nil }
+    let place = Self.place(of: number, in: originals)
+    return place < originals.count && originals[place] == number ? replaced[place] : nil
+  }
+
+  /// Where a real is in the order of all; nil where it is not among those.
+  func place(of number: Double) -> Int? {
+    let place = Self.place(of: number, in: reals)
+    return place < reals.count && reals[place] == number ? place : nil
+  }
+
+  /// The pseudonym of a real without fractions; nil where it is not among those.
+  func pseudonym(large number: Double) -> Double? {
+    let place = Self.place(of: number, in: large)
+    return place < large.count && large[place] == number ? largeReplaced[place] : nil
+  }
+
+  /// A pseudonym of the real at a place, another one each time.
+  ///
+  /// - Parameter short: what a whole number of up to six digits becomes.
+  func pseudonym(_ place: Int, _ stream: inout KeyStream, short: (Int64) -> Int64) -> Double {
+    let number = reals[place]
+    guard let whole = Self.whole(number) else { return number }
+    let base = NumberRegion.isLong(whole) ? pseudonym(whole) ?? whole : short(whole)
+    guard number != Double(whole) else { return Double(base) }
+    var low = Self.place(of: Double(whole), in: reals)
+    if reals[low] == Double(whole) { low += 1 }
+    let high = Self.place(of: Double(whole) + 1, in: reals)
+    let share = 0.05 + 0.9 * Double(stream.below64(1 << 30)) / Double(1 << 30)
+    return Double(base) + (Double(place - low) + share) / Double(max(1, high - low))
+  }
+
+  private static func place<Number: Comparable>(of number: Number, in numbers: [Number]) -> Int {
+    var low = 0
+    var high = numbers.count
+    while low < high {
+      let middle = (low + high) / 2
+      if numbers[middle] < number { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+/// Different numbers, which are put in order and rid of what comes twice whenever there are half as many again.
+package struct DifferentNumbers<Number: Comparable & Sendable>: Sendable {
+  /// The numbers: in order once ``settle()`` was called.
+  package private(set) var numbers: [Number] = []
+
+  /// How many there were when they were last in order.
+  private var settled = 0
+
+  /// None.
+  package init() {}
+
+  private static var least: Int { 1 << 12 }
+
+  /// Puts a number in; false where there is no room for it.
+  ///
+  /// - Parameter limit: from how many on there is none, or up to a half more.
+  package mutating func insert(_ number: Number, limit: Int) -> Bool {
+    guard settled < limit else { return false }
+    if numbers.count >= max(Self.least, settled + settled / 2) {
+      settle()
+      guard settled < limit else { return false }
+      // Room for what comes until the next time, and no more.
+      numbers.reserveCapacity(max(Self.least, settled + settled / 2))
+    }
+    numbers.append(number)
+    return true
+  }
+
+  /// Puts the numbers in order, each once.
+  package mutating func settle() {
+    numbers.sort()
+    var kept = 0
+    for index in numbers.indices where kept == 0 || numbers[index] != numbers[kept - 1] {
+      numbers[kept] = numbers[index]
+      kept += 1
+    }
+    numbers.removeSubrange(kept...)
+    settled = kept
+  }
+}

@@ -1,0 +1,204 @@
+import SQLiteFormat
+
+extension Pseudonyms {
+  /// What a number is compared by, however it is stored.
+  static func bits(of number: Double) -> UInt64 {
+    if number.rounded() == number, abs(number) < 9e18 { return UInt64(bitPattern: Int64(number)) }
+    return number.bitPattern
+  }
+
+  func replaceInteger(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
+    guard rule.kind != .keep, rule.kind != .own,
+      let number = bytes.span.signedInteger(at: range.lowerBound, length: range.count)
+    else { return .kept }
+    guard NumberRegion.isLong(number) || rule.kind == .date else {
+      return replaceShort(number, &bytes, range, rule)
+    }
+    if rule.kind == .key, rule.domain < 0 || domains.keeps(long: rule.domain) { return .kept }
+    if rule.kind == .date, !ranksDates, !DateShift.isStuck(Double(number)) {
+      let shifted = dates(number)
+      // A date of a row that was not found before was not asked whether it fits.
+      if shifted != number, NumberRegion.width(shifted) <= range.count {
+        Self.write(shifted, &bytes, range)
+        return .shifted
+      }
+    }
+    guard NumberRegion.isLong(number) else { return replaceShort(number, &bytes, range, rule) }
+    let isOrdered = rule.isOrdered || rule.kind == .date
+    if rule.kind == .drop, !isOrdered {
+      Self.write(NumberRegion.region(of: number).lowerBound, &bytes, range)
+      return .dropped
+    }
+    // Equal numbers stay equal in the whole store.
+    if let pseudonym = orderedNumbers.pseudonym(number) {
+      Self.write(pseudonym, &bytes, range)
+      return .ordered
+    }
+    Self.write(pseudonym(of: number, range.count), &bytes, range)
+    return .ordered
+  }
+
+  /// Replaces an integer of up to six digits, where its column is not one of flags, of few different values or of keys.
+  private func replaceShort(
+    _ number: Int64, _ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule
+  ) -> Outcome {
+    switch rule.kind {
+    case .keep, .own, .word, .key, .metadata: return .kept
+    case .replace, .date, .drop: break
+    }
+    if rule.kind == .drop, !rule.isOrdered {
+      let filling = NumberRegion.shortRegion(of: number).lowerBound
+      Self.write(filling, &bytes, range)
+      return .dropped
+    }
+    let pseudonym = domains.pseudonym(short: number, rule.domain, function)
+    guard pseudonym != number else { return .kept }
+    Self.write(pseudonym, &bytes, range)
+    return .ordered
+  }
+
+  /// The pseudonym of the number of a row, of as many bytes in every place; nil where it stays.
+  func pseudonym(rowid number: Int64, _ rule: FieldRule) -> Int64? {
+    guard NumberRegion.isLong(number) else { return nil }
+    switch rule.kind {
+    case .keep, .own: return nil
+    case .key where rule.domain >= 0 && domains.keeps(long: rule.domain): return nil
+    case .replace, .word, .key, .date, .drop, .metadata:
+      return orderedNumbers.pseudonym(number) ?? pseudonym(of: number, NumberRegion.width(number))
+    }
+  }
+
+  /// The pseudonym of an integer of more than six digits, whatever its order.
+  private func pseudonym(of number: Int64, _ bytes: Int) -> Int64 {
+    let region = NumberRegion.region(of: number)
+    let width = UInt64(bitPattern: region.upperBound &- region.lowerBound)
+    var stream = KeyStream(function, seed: UInt64(bitPattern: number) ^ 0x696e_7465)
+    var pseudonym = number
+    var isFree = false
+    for _ in 0..<64 where !isFree {
+      pseudonym = region.lowerBound &+ Int64(bitPattern: stream.below64(width))
+      isFree = self.isFree(pseudonym, bytes)
+    }
+    // Where nearly all numbers of a width are the store's, the next that is free is looked for.
+    for _ in 0..<min(width, Self.nextNumbers) where !isFree {
+      pseudonym = pseudonym == region.upperBound ? region.lowerBound : pseudonym + 1
+      isFree = self.isFree(pseudonym, bytes)
+    }
+    if !isFree { stuckNumbers += 1 }
+    return pseudonym
+  }
+
+  private static let nextNumbers: UInt64 = 1 << 16
+
+  /// Whether an integer is none of the store's, and no value is in its bytes.
+  private func isFree(_ number: Int64, _ width: Int) -> Bool {
+    !watched.contains(number: UInt64(bitPattern: number)) && Self.isClean(number, width, watched)
+  }
+
+  func replaceReal(_ bytes: inout [UInt8], _ range: Range<Int>, _ rule: FieldRule) -> Outcome {
+    guard rule.kind != .keep, rule.kind != .own,
+      let stored = bytes.span.signedInteger(at: range.lowerBound, length: range.count),
+      range.count == 8
+    else { return .kept }
+    let number = Double(bitPattern: UInt64(bitPattern: stored))
+    guard number.isFinite, number != 0 else { return .kept }
+    if rule.kind == .date, !ranksDates, !DateShift.isStuck(number) {
+      let shifted = dates(number)
+      if shifted != number {
+        Self.write(Int64(bitPattern: shifted.bitPattern), &bytes, range)
+        return .shifted
+      }
+    }
+    let isOrdered = rule.isOrdered || rule.kind == .date
+    if rule.kind == .drop, !isOrdered {
+      Self.write(Int64(bitPattern: number.binade.bitPattern), &bytes, range)
+      return .dropped
+    }
+    if isOrdered, let pseudonym = orderedNumbers.pseudonym(large: number) {
+      if watched.contains(number: Self.bits(of: pseudonym)) { tightNumbers += 1 }
+      Self.write(Int64(bitPattern: pseudonym.bitPattern), &bytes, range)
+      return .ordered
+    }
+    var stream = KeyStream(function, seed: number.bitPattern ^ 0x7265_616c)
+    var pseudonym = Int64(bitPattern: number.bitPattern)
+    let place = isOrdered ? orderedNumbers.place(of: number) : nil
+    var isFree = false
+    for _ in 0..<64 where !isFree {
+      if let place {
+        let other = orderedNumbers.pseudonym(place, &stream) { domains.pseudonym(short: $0, rule.domain, function) }
+        pseudonym = Int64(bitPattern: other.bitPattern)
+      } else {
+        let mantissa: UInt64 = 1 << 52 - 1
+        pseudonym = Int64(bitPattern: number.bitPattern & ~mantissa | stream.next64() & mantissa)
+      }
+      let isTaken = watched.contains(number: Self.bits(of: Double(bitPattern: UInt64(bitPattern: pseudonym))))
+      isFree = !isTaken && Self.isClean(pseudonym, 8, watched)
+    }
+    if !isFree { tightNumbers += 1 }
+    Self.write(pseudonym, &bytes, range)
+    return .ordered
+  }
+
+  /// Whether no value is in the bytes of a number.
+  static func isClean(_ number: Int64, _ width: Int, _ watched: WatchedValues) -> Bool {
+    guard width >= 4 else { return true }
+    var bytes = [UInt8](repeating: 0, count: 8)
+    for index in 0..<width { bytes[index] = UInt8(truncatingIfNeeded: number >> Int64(8 * (width - 1 - index))) }
+    return watched.firstHit(bytes.span, from: 0, before: width) == nil
+  }
+
+  private static func write(_ number: Int64, _ bytes: inout [UInt8], _ range: Range<Int>) {
+    var rest = number
+    for index in range.reversed() {
+      bytes[index] = UInt8(truncatingIfNeeded: rest)
+      rest >>= 8
+    }
+  }
+}
+
+/// The integers that one may be replaced by: of the same sign and of the width that SQLite stores it in.
+enum NumberRegion {
+  /// The largest integer that stays as it is.
+  static let kept: Int64 = 999_999
+
+  /// The least integers of each width that SQLite stores integers in, in records or as row numbers, from seven digits on.
+  private static let bounds: [Int64] = [
+    kept + 1, 1 << 21, 1 << 23, 1 << 28, 1 << 31, 1 << 35, 1 << 42, 1 << 47, 1 << 49, 1 << 56,
+  ]
+
+  /// The region of an integer of more than six digits.
+  static func region(of number: Int64) -> ClosedRange<Int64> {
+    if number > kept {
+      let place = bounds.lastIndex { $0 <= number } ?? 0
+      return bounds[place]...(place + 1 < bounds.count ? bounds[place + 1] - 1 : Int64.max)
+    }
+    if number >= -8_388_608 { return -8_388_608...(-kept - 1) }
+    if number >= Int64(Int32.min) { return Int64(Int32.min)...(-8_388_609) }
+    if number >= -(1 << 47) { return -(1 << 47)...(Int64(Int32.min) - 1) }
+    return Int64.min...(-(1 << 47) - 1)
+  }
+
+  /// The region of an integer of up to six digits; 0 and 1, which SQLite stores in no bytes at all, stay.
+  static func shortRegion(of number: Int64) -> ClosedRange<Int64> {
+    switch number {
+    case 0, 1: number...number
+    case 2...127: 2...127
+    case 128...32767: 128...32767
+    case 32768...kept: 32768...kept
+    case -128 ... -1: -128 ... -1
+    case -32768 ... -129: -32768 ... -129
+    case -kept ... -32769: -kept ... -32769
+    default: number...number
+    }
+  }
+
+  /// Whether an integer has more than six digits.
+  @inline(__always)
+  static func isLong(_ number: Int64) -> Bool { number > kept || number < -kept }
+
+  /// The bytes that SQLite stores an integer in.
+  static func width(_ number: Int64) -> Int {
+    let bits = 64 - (number < 0 ? ~number : number).leadingZeroBitCount + 1
+    return bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 24 ? 3 : bits <= 32 ? 4 : bits <= 48 ? 6 : 8
+  }
+}

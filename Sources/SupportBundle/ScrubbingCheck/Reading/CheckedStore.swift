@@ -1,0 +1,363 @@
+internal import Platform
+internal import SystemPackage
+
+/// The original as this check reads it: where page images are in its files, and which tree a page belongs to.
+struct CheckedStore: Sendable {
+  /// The folder of large values that Core Data itself makes, whose name stays.
+  static let ownFolder: FilePath.Component = "_EXTERNAL_DATA"
+
+  /// A page image in one of the files.
+  struct Image: Sendable {
+    var page: Int
+
+    var offset: Int64
+  }
+
+  /// A part of the store with page images, and what is none.
+  struct Part: Sendable {
+    var part: StoreFileSet.Part
+
+    var source: any ByteSource
+
+    /// The images in the order of the file.
+    var images: [Image]
+  }
+
+  /// What is known of a page by what leads to it.
+  enum Use: UInt8 {
+    case unknown
+    case kept
+    case text
+    case blob
+
+    /// A piece of Core Data's metadata: what an app put there is searched for, but not compared at its place.
+    case metadata
+  }
+
+  let parts: [Part]
+
+  /// The sizes of pages; nil where no page of a database was found.
+  let format: PageFormat?
+
+  /// Where page 1 begins in the main file.
+  let base: Int64
+
+  private(set) var trees: [CheckedTree] = [.schema]
+
+  /// For each page the tree that its root leads to; 0 for none, else one more than its place in ``trees``.
+  private var owners: [UInt16]
+
+  /// For each page what a chain of overflow pages says of it.
+  private var uses: [UInt8]
+
+  /// The names of the schema and the model as they are spelled, which is how they stay.
+  private(set) var names: Set<String> = []
+
+  private var capitals: Set<String> = []
+
+  /// The app's model, which stays wherever its pages are; nil where none is known.
+  let model: CheckedModel?
+
+  /// The last image of each page in the log.
+  private var logged: [Int: Int64] = [:]
+
+  /// What the caller of the check said of columns.
+  private let keeping: Set<String>
+  private let dropping: Set<String>
+
+  private static let mostTrees = 65000
+  private static let mostNames = 1 << 18
+
+  /// Opens the files of a store, which are only read.
+  init(
+    _ files: StoreFileSet, keeping: Set<String>, dropping: Set<String>, names: [String], model: [UInt8]?,
+    pages: ResultCheck.PageHint?, in fileSystem: FileSystem
+  ) throws(FileError) {
+    base = max(0, pages?.base ?? 0)
+    self.keeping = keeping
+    self.dropping = dropping
+    let main = try fileSystem.open(files.main)
+    var others: [(StoreFileSet.Part, any ByteSource)] = []
+    for part in [StoreFileSet.Part.wal, .journal] {
+      guard try fileSystem.status(of: files.path(of: part)) != nil else { continue }
+      others.append((part, try fileSystem.open(files.path(of: part))))
+    }
+    let log = others.first { $0.0 == .wal }?.1
+    var format = try PageFinding.format(of: main, log: log, pages)
+    var parts = [Part(part: .main, source: main, images: [])]
+    var count = 0
+    if let format {
+      parts[0].images = PageFinding.images(ofMain: main, format, from: base)
+      count = parts[0].images.count
+      for (part, source) in others {
+        let images =
+          part == .wal
+          ? try PageFinding.images(ofLog: source, format) : try PageFinding.images(ofJournal: source, format)
+        parts.append(Part(part: part, source: source, images: images))
+      }
+    }
+    if let found = format, try !PageFinding.hasHeader(main, at: base) {
+      format = PageFormat(pageSize: found.pageSize, encoding: try PageFinding.encoding(of: parts, found))
+    } else if format == nil {
+      parts += others.map { Part(part: $0.0, source: $0.1, images: []) }
+    }
+    if let found = format, let encoding = try PageFinding.encoding(ofSchemaIn: main, from: base, found) {
+      format = PageFormat(pageSize: found.pageSize, reserved: found.pageSize - found.usableSize, encoding: encoding)
+    }
+    self.parts = parts
+    self.format = format
+    self.model = format.flatMap { pages in model.flatMap { CheckedModel($0, pages) } }
+    let highest = min(parts.flatMap(\.images).reduce(count) { max($0, $1.page) }, count + 1 << 20)
+    owners = [UInt16](repeating: 0, count: highest + 1)
+    uses = [UInt8](repeating: 0, count: highest + 1)
+    for image in parts.first(where: { $0.part == .wal })?.images ?? [] { logged[image.page] = image.offset }
+    for name in names.prefix(Self.mostNames) { note(name: name) }
+    guard format != nil else { return }
+    try readSchema()
+    if !logged.isEmpty {
+      // Older images of the pages are in the main file, and a tree of theirs may have ended since.
+      let latest = logged
+      logged = [:]
+      try readSchema()
+      logged = latest
+    }
+  }
+
+  // MARK: Answers
+
+  /// The tree that the root of leads to a page.
+  func tree(ofPage page: Int) -> CheckedTree? {
+    guard owners.indices.contains(page), owners[page] > 0 else { return nil }
+    return trees[Int(owners[page]) - 1]
+  }
+
+  /// Whether the software numbers the rows of any table in its own way.
+  var hasOwnRowids: Bool {
+    isWithoutSchema || trees.contains { $0.keepsRowids && !$0.isSchema && !$0.isIndex && !$0.isKept }
+  }
+
+  /// Whether no statement of the schema was found, so that no table is known.
+  var isWithoutSchema: Bool { trees.count == 1 }
+
+  /// What a chain of overflow pages says of a page.
+  func use(ofPage page: Int) -> Use {
+    uses.indices.contains(page) ? Use(rawValue: uses[page]) ?? .unknown : .unknown
+  }
+
+  /// Notes what a page of a chain is; false where it was noted before.
+  mutating func note(_ use: Use, ofPage page: Int) -> Bool {
+    guard uses.indices.contains(page), uses[page] == 0 || use == .kept && uses[page] != Use.kept.rawValue else {
+      return false
+    }
+    uses[page] = use.rawValue
+    return true
+  }
+
+  /// Takes what another reader of the same store noted of chains.
+  mutating func takeUses(of other: CheckedStore) {
+    for page in uses.indices where uses[page] == 0 || other.uses[page] == Use.kept.rawValue {
+      uses[page] = other.uses[page]
+    }
+  }
+
+  /// Whether text is a name of the schema or of the model.
+  func isName(_ text: String) -> Bool {
+    let upper = text.uppercased()
+    return capitals.contains(upper) || capitals.contains("Z\(upper)")
+  }
+
+  // MARK: Reading
+
+  /// Where each part of a page is: in the log, or else in the main file.
+  func read(page: Int, into buffer: inout [UInt8]) throws(FileError) -> Bool {
+    guard let format, page >= 1 else { return false }
+    if let offset = logged[page], let log = parts.first(where: { $0.part == .wal }) {
+      return try log.source.read(at: offset, length: format.pageSize, into: &buffer) == format.pageSize
+    }
+    guard page <= parts[0].images.count else { return false }
+    return try parts[0].source.read(
+      at: base + Int64(page - 1) * Int64(format.pageSize), length: format.pageSize, into: &buffer) == format.pageSize
+  }
+
+  /// Where the header of a page's image begins.
+  static func start(ofPage page: Int, _ bytes: Span<UInt8>) -> Int {
+    page == 1 && bytes.count > 112 && bytes[0] != 13 && bytes[0] != 10 ? 100 : 0
+  }
+
+  private mutating func note(name: String) {
+    guard names.count < Self.mostNames, name.utf8.count <= 1024 else { return }
+    names.insert(name)
+    capitals.insert(name.uppercased())
+  }
+
+  private struct Entry {
+    var kind: String
+    var name: String
+    var table: String
+    var root: Int
+    var sql: String
+  }
+
+  private mutating func readSchema() throws(FileError) {
+    guard let format else { return }
+    var entries: [Entry] = []
+    var page = CheckedPage()
+    var buffer = [UInt8](repeating: 0, count: format.pageSize)
+    for number in try walk(1, owner: 1, &buffer, readsLeaves: true) {
+      guard try read(page: number, into: &buffer) else { continue }
+      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format, isMarking: false)
+      for record in page.records where record.count == 5 {
+        if let entry = try entry(record, page, buffer, format) { entries.append(entry) }
+      }
+    }
+    var tables: [String: CheckedTable] = [:]
+    for entry in entries {
+      for word in SchemaWords.tokens(of: entry.sql) + [entry.name, entry.table] { note(name: word) }
+      if entry.kind == "table" { tables[entry.table.lowercased()] = CheckedTable(name: entry.name, sql: entry.sql) }
+    }
+    for entry in entries where entry.root > 1 && trees.count < Self.mostTrees {
+      guard let table = tables[entry.table.lowercased()] else { continue }
+      if entry.kind == "table" {
+        trees.append(CheckedTree(table, keeping: keeping, dropping: dropping))
+      } else if entry.kind == "index" {
+        let columns = SchemaWords.items(of: entry.sql).compactMap(\.first)
+        trees.append(
+          CheckedTree(index: entry.name, columns: columns, of: table, keeping: keeping, dropping: dropping))
+      } else {
+        continue
+      }
+      _ = try walk(entry.root, owner: UInt16(trees.count), &buffer, readsLeaves: false)
+    }
+  }
+
+  private func entry(
+    _ record: CheckedPage.Record, _ page: CheckedPage, _ bytes: [UInt8], _ format: PageFormat
+  ) throws(FileError) -> Entry? {
+    var payload = Array(bytes[record.rowid.upperBound..<min(bytes.count, record.rowid.upperBound + record.local)])
+    var next = record.overflow
+    var steps = 0
+    var buffer = [UInt8](repeating: 0, count: format.pageSize)
+    while payload.count < record.length, next > 1, steps < 4096, try read(page: next, into: &buffer) {
+      payload += buffer[4..<min(format.usableSize, 4 + record.length - payload.count)]
+      next = Bytes.four(buffer.span, 0) ?? 0
+      steps += 1
+    }
+    var offset = 0
+    guard let header = Bytes.varint(payload.span, &offset, before: payload.count), header <= payload.count else {
+      return nil
+    }
+    var start = Int(header)
+    var texts: [String] = []
+    var root = 0
+    while offset < Int(header) {
+      guard let type = Bytes.varint(payload.span, &offset, before: Int(header)), let length = Bytes.length(ofType: type)
+      else { return nil }
+      let range = min(start, payload.count)..<min(payload.count, start + length)
+      if texts.count == 3, (1...6).contains(type) { root = Int(clamping: Bytes.signed(payload.span, range)) }
+      texts.append(type >= 13 && type & 1 == 1 ? format.encoding.text(payload[range]) : "")
+      start += length
+    }
+    guard texts.count == 5, ["table", "index", "view", "trigger"].contains(texts[0]) else { return nil }
+    return Entry(kind: texts[0], name: texts[1], table: texts[2], root: root, sql: texts[4])
+  }
+
+  /// Notes the pages that a root leads to, and gives those that have records.
+  private mutating func walk(
+    _ root: Int, owner: UInt16, _ buffer: inout [UInt8], readsLeaves: Bool
+  ) throws(FileError) -> [Int] {
+    guard let format else { return [] }
+    var page = CheckedPage()
+    var waiting = [root]
+    var found: [Int] = []
+    var seen: Set<Int> = []
+    while let number = waiting.popLast() {
+      guard owners.indices.contains(number), owners[number] == 0 || owners[number] == owner && readsLeaves,
+        seen.insert(number).inserted, try read(page: number, into: &buffer)
+      else { continue }
+      owners[number] = owner
+      found.append(number)
+      page.read(buffer.span, start: Self.start(ofPage: number, buffer.span), format, isMarking: false)
+      guard page.kind == 2 || page.kind == 5 else { continue }
+      let children = page.children
+      // All leaves of a tree are equally deep: where the first child is one, none needs to be read.
+      if !readsLeaves, let first = children.last, owners.indices.contains(first),
+        try read(page: first, into: &buffer), buffer[0] >= 10
+      {
+        for child in children where owners.indices.contains(child) && owners[child] == 0 {
+          owners[child] = owner
+          found.append(child)
+        }
+      } else {
+        waiting += children
+      }
+    }
+    return found
+  }
+}
+
+/// The app's model as a store carries it, by whose bytes it is known wherever damage put its pages.
+struct CheckedModel: Sendable {
+  let bytes: [UInt8]
+
+  /// Where the piece of each page behind that of the row begins, by the piece's first eight bytes.
+  private let pieces: [UInt64: Int]
+
+  private let length: Int
+
+  /// The longest model, and the most that one is unpacked to, in bytes.
+  private static let longest = 16 << 20
+  private static let mostUnpacked = 64 << 20
+
+  /// A model; nil where bytes do not unpack to the archive of one.
+  init?(_ bytes: [UInt8], _ format: PageFormat) {
+    guard bytes.count >= 8, bytes.count <= Self.longest, Self.isArchive(bytes) else { return nil }
+    self.bytes = bytes
+    length = format.usableSize - 4
+    // The row has no other column: its header are its own length and one serial type.
+    let type = 12 + 2 * bytes.count
+    let header = type < 1 << 14 ? 3 : type < 1 << 21 ? 4 : 5
+    let local = format.localLength(of: header + bytes.count, isTableLeaf: true)
+    var pieces: [UInt64: Int] = [:]
+    for start in stride(from: local - header, to: bytes.count - 7, by: length) {
+      pieces[ValueFingerprints.word(bytes.span, start)] = start
+    }
+    self.pieces = pieces
+  }
+
+  /// Whether bytes are packed by DEFLATE, and are a keyed archive with a model in it.
+  private static func isArchive(_ bytes: [UInt8]) -> Bool {
+    guard let stream = Inflating(limit: mostUnpacked, isRaw: true) else { return false }
+    var archive: [UInt8] = []
+    _ = stream.read(bytes, from: 0) { piece in
+      archive += piece
+      return true
+    }
+    guard archive.starts(with: "bplist00".utf8) else { return false }
+    var wanted = ["NSKeyedArchiver", "NSManagedObjectModel", "NSEntityDescription"].map { Array($0.utf8) }
+    for index in archive.indices where archive[index] == 0x4e {
+      wanted.removeAll { archive[index...].starts(with: $0) }
+      if wanted.isEmpty { return true }
+    }
+    return false
+  }
+
+  /// Whether a field of a record is the model, as far as it is on the page.
+  func begins(_ field: CheckedPage.Field, _ page: Span<UInt8>) -> Bool {
+    field.place == 0 && field.type == Int64(12 + 2 * bytes.count) && isSame(field.range, as: 0, page)
+  }
+
+  /// The bytes of an overflow page that are a piece of the model in the original and in the result; nil where they are none.
+  func piece(_ original: Span<UInt8>, _ result: Span<UInt8>) -> Range<Int>? {
+    guard original.count >= 12, result.count >= original.count,
+      let start = pieces[ValueFingerprints.word(original, 4)]
+    else { return nil }
+    let range = 4..<(4 + min(length, bytes.count - start))
+    return isSame(range, as: start, original) && isSame(range, as: start, result) ? range : nil
+  }
+
+  private func isSame(_ range: Range<Int>, as start: Int, _ page: Span<UInt8>) -> Bool {
+    guard range.upperBound <= page.count, start + range.count <= bytes.count else { return false }
+    for (place, index) in range.enumerated() where page[index] != bytes[start + place] { return false }
+    return true
+  }
+}

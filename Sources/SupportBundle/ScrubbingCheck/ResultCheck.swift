@@ -1,0 +1,384 @@
+public import Platform
+internal import SystemPackage
+
+/// Checks a scrubbed store against the original, with a reader of its own and nothing of what made it.
+///
+/// Both are compared at the same places, outside of what the specification says stays; then every file of the result is searched
+/// for the original's values. The original is read twice and the result once, a large file in two halves at once.
+/// Memory is bounded: some 120 MB for the values of a store of any size.
+public struct ResultCheck: Sendable {
+  /// Called with the bytes done and the bytes in all; false ends the check.
+  public typealias Progress = @Sendable (_ done: Int64, _ total: Int64) -> Bool
+
+  private let original: StoreFileSet
+  private let keeping: Set<String>
+  private let dropping: Set<String>
+  private let names: [String]
+  private let model: [UInt8]?
+  private let pages: PageHint?
+  private let fileSystem: FileSystem
+
+  /// Where the pages of a file are, which only a survey tells of one whose header is wrong or missing.
+  public struct PageHint: Sendable, Hashable {
+    /// The bytes of a page.
+    public var pageSize: Int
+
+    /// Where page 1 begins.
+    public var base: Int64
+
+    /// Pages of a size from a place on.
+    public init(pageSize: Int, base: Int64) {
+      self.pageSize = pageSize
+      self.base = base
+    }
+  }
+
+  /// A check.
+  ///
+  /// - Parameters:
+  ///   - original: the store's files.
+  ///   - keeping: the attributes or columns that stay by the caller's wish.
+  ///   - dropping: those that are overwritten with filling.
+  ///   - names: names of the schema and the model, which are not the user's; those of the store's own schema are known besides.
+  ///   - model: the app's model as the store carries it; it stays where these bytes unpack to the archive of one.
+  ///   - pages: where the pages of the main file are; if nil, what its header and its bytes say.
+  public init(
+    of original: StoreFileSet, keeping: Set<String> = [], dropping: Set<String> = [], names: [String] = [],
+    model: [UInt8]? = nil, pages: PageHint? = nil, in fileSystem: FileSystem = FileSystem()
+  ) {
+    self.original = original
+    self.keeping = keeping
+    self.dropping = dropping
+    self.names = names
+    self.model = model
+    self.pages = pages
+    self.fileSystem = fileSystem
+  }
+
+  /// What a check found, and what looks for the same values in texts.
+  public struct Outcome: Sendable {
+    /// Where values were found.
+    public var findings: CheckFindings
+
+    /// What looks for values in other bytes.
+    package var search: ValueSearch
+  }
+
+  /// Checks a result; nil where the check was ended.
+  ///
+  /// - Parameter result: the files, under the names of the original.
+  public func run(
+    on result: StoreFileSet, progress: @escaping Progress = { _, _ in true }
+  ) throws(FileError) -> Outcome? {
+    let store = try CheckedStore(
+      original, keeping: keeping, dropping: dropping, names: names, model: model, pages: pages, in: fileSystem)
+    let bytes = store.parts.reduce(0) { $0 + $1.source.count }
+    let total = try fileSystem.size(ofFilesBelow: result.path(of: .externalData)) + 2 * bytes
+    let progress = CheckProgress(total: total, progress)
+    guard
+      let reading = try ValueReading.all(
+        of: store, external: original.path(of: .externalData), total: total, progress, in: fileSystem)
+    else { return nil }
+    let (read, rows) = (reading.store, reading.rows)
+    let search = reading.search(size: total)
+    let lists = Stretch.lists(of: read, overlap: 1)
+    let passes = try concurrently(lists) { [fileSystem] (stretches) throws(FileError) -> CheckFindings? in
+      var pass = ResultPass(read, search, rows: rows, total: total, progress)
+      return try pass.run(stretches, result, in: fileSystem) ? pass.findings : nil
+    }
+    var last = ResultPass(read, search, rows: rows, total: total, progress)
+    guard try last.searchFiles(below: result.path(of: .externalData), fileSystem) else { return nil }
+    var findings = CheckFindings()
+    findings.sampling = Int(clamping: search.fingerprints.share)
+    for found in passes + [last.findings] {
+      guard let found else { return nil }
+      findings.take(found)
+    }
+    return Outcome(findings: findings, search: search)
+  }
+}
+
+extension FileSystem {
+  /// The bytes of all regular files below a folder.
+  func size(ofFilesBelow folder: FilePath) throws(FileError) -> Int64 {
+    guard try status(of: folder, followingLinks: false)?.kind == .directory else { return 0 }
+    return try descendants(of: folder).files.reduce(0) { $0 + ($1.status.kind == .regular ? $1.status.size : 0) }
+  }
+}
+
+/// The passage through the result: each page against the original's, and then a search in all of it.
+struct ResultPass {
+  private(set) var findings = CheckFindings()
+
+  private let store: CheckedStore
+  private var search: ValueSearch
+  private let comparison: PageComparison
+  private let progress: CheckProgress
+  private var page = CheckedPage()
+
+  /// Pages that were compared and wait for the search, without what stays; behind the last bytes of those before.
+  private var waiting: [UInt8] = []
+  private var carried = 0
+
+  /// A packed stream that goes on in the next piece.
+  private var stream: Inflating?
+
+  private static let pieceLength = 1 << 20
+  private static let overlap = 128
+
+  init(_ store: CheckedStore, _ search: ValueSearch, rows: Int64, total: Int64, _ progress: CheckProgress) {
+    self.store = store
+    self.search = search
+    self.progress = progress
+    comparison = PageComparison(
+      store.format ?? PageFormat(pageSize: 65536), places: total, rows: rows,
+      hasOwnRowids: store.hasOwnRowids, model: store.model, isName: store.isName)
+  }
+
+  /// Goes through stretches of files; false where it was ended.
+  mutating func run(
+    _ stretches: [Stretch], _ result: StoreFileSet, in fileSystem: FileSystem
+  ) throws(FileError) -> Bool {
+    for stretch in stretches {
+      let path = result.path(of: store.parts[stretch.part].part)
+      guard try fileSystem.status(of: path) != nil else { continue }
+      let written = try fileSystem.open(path)
+      let name = PathText(FilePath(path.lastComponent?.string ?? ""))
+      stream = nil
+      waiting = []
+      carried = 0
+      guard try compare(stretch, written, name) else { return false }
+    }
+    return true
+  }
+
+  // MARK: Pages
+
+  private mutating func compare(
+    _ stretch: Stretch, _ written: any ByteSource, _ name: PathText
+  ) throws(FileError) -> Bool {
+    let part = store.parts[stretch.part]
+    let size = store.format?.pageSize ?? 65536
+    var before = [UInt8](repeating: 0, count: size)
+    var after = [UInt8](repeating: 0, count: size)
+    var end: Int64 = 0
+    if part.part == .main, stretch.images.lowerBound == 0, store.base > 0,
+      try !compareRest(part, written, from: 0, to: store.base, name)
+    {
+      return false
+    }
+    for number in stretch.images {
+      let image = part.images[number]
+      let got = try part.source.read(at: image.offset, length: size, into: &before)
+      let gotAfter = try written.read(at: image.offset, length: size, into: &after)
+      for index in got..<max(got, size) { before[index] = 0 }
+      for index in gotAfter..<max(gotAfter, size) { after[index] = 0 }
+      compare(image, before, &after, name)
+      end = image.offset + Int64(size)
+      searchWaiting(name, image, after)
+      if number % 256 == 0, !progress.add(256 * Int64(size)) { return false }
+    }
+    if stretch.hasRest,
+      try !compareRest(part, written, from: part.images.isEmpty ? 0 : end, to: part.source.count, name)
+    {
+      return false
+    }
+    searchRest(name)
+    return true
+  }
+
+  /// Compares an image, and takes what stays out of that of the result.
+  private mutating func compare(
+    _ image: CheckedStore.Image, _ before: [UInt8], _ after: inout [UInt8], _ name: PathText
+  ) {
+    guard let format = store.format else { return }
+    if let piece = store.model?.piece(before.span, after.span) {
+      for index in piece { after[index] = 0 }
+    }
+    let tree = store.tree(ofPage: image.page)
+    let use = store.use(ofPage: image.page)
+    let start = CheckedStore.start(ofPage: image.page, before.span)
+    page.read(before.span, start: start, format)
+    var isSame = false
+    if page.kind == 0, use != .unknown {
+      if use == .kept {
+        for index in 4..<after.count { after[index] = 0 }
+      } else if use != .metadata {
+        isSame = comparison.isSameStretch(before.span, after.span, from: 4, isText: use == .text)
+      }
+    } else if page.kind == 0 {
+      // The database's header says nothing of values, whatever is left of the page behind it.
+      let loose = (image.page == 1 && before.starts(with: "SQLite format 3\0".utf8) ? 100 : 0)..<format.pageSize
+      isSame =
+        comparison.looseFinding(
+          nil, before.span.extracting(loose), after.span.extracting(loose), isSchema: tree?.isSchema == true) != nil
+    } else {
+      isSame =
+        comparison.compare(page, before.span, after.span, tree) != nil
+        || comparison.looseFinding(
+          page.marks, before.span, after.span, isSchema: image.page == 1 || tree?.isSchema == true)
+          != nil
+      takeOut(&after, before, tree)
+    }
+    if isSame {
+      findings.add(
+        CheckFindings.Place(
+          kind: .samePlace, file: name, page: image.page, table: tree.map { $0.name ?? "sqlite_schema" },
+          offset: image.offset))
+    }
+  }
+
+  private func takeOut(_ after: inout [UInt8], _ before: [UInt8], _ tree: CheckedTree?) {
+    for record in page.records {
+      let isKept = comparison.keeps(record, page, before.span, tree)
+      for place in record.fields {
+        let field = page.fields[place]
+        guard isKept || comparison.rule(of: field, tree).isKept else { continue }
+        for index in field.range { after[index] = 0 }
+      }
+    }
+  }
+
+  // MARK: What is no page
+
+  private mutating func compareRest(
+    _ part: CheckedStore.Part, _ written: any ByteSource, from start: Int64, to end: Int64, _ name: PathText
+  ) throws(FileError) -> Bool {
+    var offset = start
+    while offset < end {
+      let length = Int(clamping: min(65536, end - offset))
+      let before = try part.source.bytes(at: offset, length: length)
+      let after = try written.bytes(at: offset, length: length)
+      guard !before.isEmpty else { break }
+      if comparison.looseFinding(nil, before.span, after.span, isSchema: false) != nil {
+        findings.add(CheckFindings.Place(kind: .samePlace, file: name, offset: offset))
+      }
+      searchWaiting(name, nil, after, at: offset)
+      if !progress.add(Int64(before.count)) { return false }
+      offset += Int64(before.count)
+    }
+    return true
+  }
+
+  // MARK: The search
+
+  /// The pages whose bytes wait, to tell of a finding.
+  private var waitingImages: [(start: Int, image: CheckedStore.Image?, offset: Int64)] = []
+
+  private mutating func searchWaiting(
+    _ name: PathText, _ image: CheckedStore.Image?, _ bytes: [UInt8], at offset: Int64 = 0
+  ) {
+    waitingImages.append((waiting.count, image, image?.offset ?? offset))
+    waiting += bytes
+    if waiting.count >= Self.pieceLength { searchRest(name) }
+  }
+
+  private mutating func searchRest(_ name: PathText) {
+    findings.bytes += Int64(waiting.count)
+    if let hit = search.first(in: waiting, from: carried, stream: &stream) {
+      let found = waitingImages.last { $0.start <= max(0, hit.lowerBound) }
+      let number = found?.image?.page
+      let tree = number.flatMap { store.tree(ofPage: $0) }
+      findings.add(
+        CheckFindings.Place(
+          kind: .elsewhere, file: name, page: number, table: tree.map { $0.name ?? "sqlite_schema" },
+          offset: found.map { $0.offset + Int64(max(0, hit.lowerBound - $0.start)) } ?? 0))
+    }
+    waiting = Array(waiting.suffix(Self.overlap))
+    carried = waiting.count
+    waitingImages = []
+  }
+
+  /// Searches the files of large values; false where it was ended.
+  mutating func searchFiles(below folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> Bool {
+    guard try fileSystem.status(of: folder, followingLinks: false)?.kind == .directory else { return true }
+    for file in try fileSystem.descendants(of: folder).files where file.status.kind == .regular {
+      let written = try fileSystem.open(file.path)
+      // The name of the file may be a value.
+      let name = PathText(FilePath(folder.lastComponent?.string ?? ""))
+      stream = nil
+      waiting = []
+      for component in file.relative where component != CheckedStore.ownFolder {
+        waiting += Array(component.string.utf8) + [0]
+      }
+      carried = waiting.count
+      waitingImages = []
+      var offset: Int64 = 0
+      while offset < written.count {
+        let bytes = try written.bytes(at: offset, length: 65536)
+        guard !bytes.isEmpty else { break }
+        searchWaiting(name, nil, bytes, at: offset)
+        guard progress.add(Int64(bytes.count)) else { return false }
+        offset += Int64(bytes.count)
+      }
+      searchRest(name)
+    }
+    return true
+  }
+}
+
+/// What the check found: where values of the original still are, and never which.
+public struct CheckFindings: Sendable, Hashable {
+  /// How a value was found.
+  public enum Kind: String, Sendable, Hashable, Codable {
+    /// At the same place as in the original.
+    case samePlace
+
+    /// Anywhere, as it is or in another form.
+    case elsewhere
+  }
+
+  /// A place where a value was found.
+  public struct Place: Sendable, Hashable {
+    /// How.
+    public var kind: Kind
+
+    /// The file, by its name; of a file of a large value the folder's.
+    public var file: PathText
+
+    /// The page, counted from one; nil where it is none.
+    public var page: Int?
+
+    /// The table or the index that the page belongs to; nil where nothing leads to it.
+    public var table: String?
+
+    /// The offset of the page, or of the value where that is known.
+    public var offset: Int64
+
+    /// The place in words.
+    public var words: String {
+      let owner = table.map { " of \"\(printable($0))\"" } ?? ""
+      return page.map { "on page \($0)\(owner) of \(printable(file.text))" }
+        ?? "at byte \(offset) of \(printable(file.text))"
+    }
+  }
+
+  /// How many pages and pieces of files hold a value.
+  public internal(set) var count = 0
+
+  /// The first of the places; 100 at most.
+  public internal(set) var places: [Place] = []
+
+  /// How many bytes were compared and searched.
+  public internal(set) var bytes: Int64 = 0
+
+  /// One of how many pieces of values was looked for; 1 where all were.
+  public internal(set) var sampling = 1
+
+  /// Whether nothing was found.
+  public var isEmpty: Bool { count == 0 }
+
+  mutating func add(_ place: Place) {
+    count += 1
+    if places.count < 100 { places.append(place) }
+  }
+
+  /// Takes what was found elsewhere; a place that both have counts once.
+  mutating func take(_ other: CheckFindings) {
+    let known = Set(places)
+    let added = other.places.filter { !known.contains($0) }
+    count += other.count - (other.places.count - added.count)
+    places += added.prefix(max(0, 100 - places.count))
+    bytes += other.bytes
+  }
+}

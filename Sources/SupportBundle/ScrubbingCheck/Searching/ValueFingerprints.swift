@@ -1,0 +1,315 @@
+/// The original's values as fingerprints, in bounded memory: of each value of eight bytes and more its first 24, of long ones pieces
+/// of 24 bytes besides.
+///
+/// Where there are more than find room, a half or a quarter of them is held: what leaks by a wrong rule leaks many times.
+struct ValueFingerprints: Sendable {
+  /// The longest piece that is compared.
+  static let longest = 24
+
+  /// The longest piece in UTF-16.
+  static let longestWide = 36
+
+  /// Of how many pieces there is room, at eight bytes each and as many again.
+  static let room = 6_000_000
+
+  /// What a value tells at least, so that finding it says something.
+  static let leastOfValue = 416
+
+  /// The fingerprints that are taken here, and those that were taken elsewhere.
+  private var held: FingerprintTable
+  private var others: [FingerprintTable] = []
+
+  /// Of the first eight bytes of pieces three bits in one place, by a hash of them: whether any piece may begin so.
+  ///
+  /// 4 MB, few enough to be looked up at every byte.
+  private var beginnings: [UInt64]
+  private let shift: UInt64
+
+  /// The lengths of pieces that begin with bytes of such a hash, from 8 on, as bits.
+  private var lengths: [UInt32]
+
+  /// What a piece that is no whole value has to tell.
+  let bound: Int
+
+  /// What may be found, because it also is in what stays.
+  private var exempt: Set<UInt64> = []
+
+  /// Nothing yet.
+  ///
+  /// - Parameters:
+  ///   - bytes: how many bytes the original and the result have.
+  ///   - readers: how many such values share the room.
+  init(bytes: Int64, readers: Int = 1) {
+    let bits = max(7, min(19, Int64.bitWidth - (bytes / 64).leadingZeroBitCount))
+    beginnings = [UInt64](repeating: 0, count: 1 << bits)
+    lengths = [UInt32](repeating: 0, count: 4 << bits)
+    shift = UInt64(64 - bits)
+    // One for each 128 bytes of the original.
+    held = FingerprintTable(room: Self.room / readers, expecting: Int(clamping: bytes / 256) / readers)
+    bound = Information.bound(places: bytes, pieces: min(bytes / 8, Int64(Self.room)))
+  }
+
+  /// How many pieces are held of all: 1 of 1, 2, 4….
+  var share: UInt64 { others.reduce(held.sampling) { max($0, $1.sampling) } + 1 }
+
+  /// Takes what another one holds, which was made for as many bytes.
+  mutating func take(_ other: ValueFingerprints) {
+    for index in beginnings.indices { beginnings[index] |= other.beginnings[index] }
+    for index in lengths.indices { lengths[index] |= other.lengths[index] }
+    others.append(other.held)
+    others += other.others
+  }
+
+  // MARK: Hashes
+
+  /// Eight bytes, the first one lowest.
+  @inline(__always)
+  static func word(_ bytes: Span<UInt8>, _ offset: Int) -> UInt64 {
+    var word: UInt64 = 0
+    for index in 0..<8 { word |= UInt64(bytes[offset &+ index]) << UInt64(8 &* index) }
+    return word
+  }
+
+  /// A hash of eight bytes; its first bits are a place in ``beginnings``, and with two more one in ``lengths``.
+  @inline(__always)
+  private static func hash(_ word: UInt64) -> UInt64 {
+    let product = word &* 0x9e37_79b9_7f4a_7c15
+    return product ^ product >> 32
+  }
+
+  /// The three bits of a hash.
+  @inline(__always)
+  private static func bits(_ hash: UInt64) -> UInt64 {
+    1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63)
+  }
+
+  /// The lengths of pieces that may begin with eight bytes, as bits.
+  @inline(__always)
+  private func lengths(of word: UInt64) -> UInt32 {
+    let hash = Self.hash(word)
+    let bits = Self.bits(hash)
+    guard beginnings[Int(truncatingIfNeeded: hash >> shift)] & bits == bits else { return 0 }
+    return lengths[Int(truncatingIfNeeded: hash >> (shift &- 2))]
+  }
+
+  /// The fingerprint of a piece of eight bytes and more; never zero.
+  @inline(__always)
+  static func fingerprint(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) -> UInt64 {
+    var hash = UInt64(truncatingIfNeeded: length) &* 0xff51_afd7_ed55_8ccd
+    var taken = 0
+    while taken < length {
+      let word = word(bytes, offset &+ min(taken, length &- 8))
+      hash = (hash ^ word) &* 0x9fb2_1c65_1e98_df25
+      hash ^= hash >> 32
+      taken &+= 8
+    }
+    hash = hash &* 0xc4ce_b9fe_1a85_ec53
+    hash ^= hash >> 29
+    return hash == 0 ? 1 : hash
+  }
+
+  // MARK: Set
+
+  private func contains(_ key: UInt64) -> Bool { held.contains(key) || others.contains { $0.contains(key) } }
+
+  private mutating func hold(_ bytes: Span<UInt8>, _ offset: Int, _ length: Int) {
+    guard held.insert(Self.fingerprint(bytes, offset, length)) else { return }
+    let hash = Self.hash(Self.word(bytes, offset))
+    beginnings[Int(truncatingIfNeeded: hash >> shift)] |= Self.bits(hash)
+    lengths[Int(truncatingIfNeeded: hash >> (shift - 2))] |= 1 << UInt32(length - 8)
+  }
+
+  // MARK: Values
+
+  /// What text tells, by its bytes in UTF-8.
+  static func bits(ofText bytes: Span<UInt8>, _ range: Range<Int>) -> Int {
+    var bits = 0
+    for index in range {
+      let byte = bytes[index]
+      if byte < 0x80 {
+        bits &+= Int(Information.text[Int(byte)])
+      } else if byte >= 0xc3, byte < 0xee || byte == 0xf0, byte != 0xcc {
+        let next = index &+ 1 < range.upperBound ? bytes[index &+ 1] : 0
+        // Marks, spaces and punctuation stay.
+        if byte == 0xe2 && next <= 0x83 || byte == 0xe3 && next == 0x80 { continue }
+        bits &+= Information.character
+      }
+    }
+    return bits
+  }
+
+  /// Holds text in UTF-8: its beginning, pieces of what follows, and where it is more than ASCII both orders of UTF-16.
+  mutating func insert(text bytes: Span<UInt8>, _ range: Range<Int>) {
+    if range.count >= 8 {
+      let length = min(range.count, Self.longest)
+      let first = range.lowerBound..<(range.lowerBound + length)
+      let bits = Self.bits(ofText: bytes, first)
+      if bits >= (length == range.count ? Self.leastOfValue : bound) { hold(bytes, first.lowerBound, length) }
+      insertPieces(bytes, range, isText: true)
+    }
+    guard range.count >= 4, range.count <= 4096, range.contains(where: { bytes[$0] >= 0x80 }) else { return }
+    insertWide(String(decoding: range.map { bytes[$0] }, as: UTF8.self))
+  }
+
+  /// Holds both orders of text in UTF-16.
+  private mutating func insertWide(_ text: String) {
+    let units = Array(text.utf16)
+    let length = min(2 * units.count, Self.longestWide)
+    guard length >= 8 else { return }
+    let beginning = String(decoding: units.prefix(length / 2), as: UTF16.self)
+    let bits = Information.ofText(beginning, onceEach: false).bits
+    guard bits >= (length == 2 * units.count ? Self.leastOfValue : bound) else { return }
+    var little: [UInt8] = []
+    var big: [UInt8] = []
+    for unit in units.prefix(length / 2) {
+      little += [UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8)]
+      big += [UInt8(unit >> 8), UInt8(truncatingIfNeeded: unit)]
+    }
+    hold(little.span, 0, length)
+    hold(big.span, 0, length)
+  }
+
+  /// Holds bytes that are no text.
+  mutating func insert(blob bytes: Span<UInt8>, _ range: Range<Int>) {
+    var start = range.lowerBound + PageComparison.signature(bytes, range)
+    while start < range.upperBound, bytes[start] == 0 { start += 1 }
+    guard range.upperBound - start >= 8 else { return }
+    let length = min(range.upperBound - start, Self.longest)
+    if Self.isTelling(bytes, start..<(start + length)) { hold(bytes, start, length) }
+    insertPieces(bytes, start..<range.upperBound, isText: false)
+  }
+
+  /// Holds pieces of a stretch of a long value, from one place of 64 bytes to the next.
+  mutating func insertPieces(_ bytes: Span<UInt8>, _ range: Range<Int>, isText: Bool, every distance: Int = 256) {
+    var next = range.lowerBound + distance
+    while next + Self.longest <= range.upperBound {
+      let piece = next..<(next + Self.longest)
+      if isText ? Self.bits(ofText: bytes, piece) >= bound : Self.isTelling(bytes, piece) {
+        hold(bytes, next, Self.longest)
+      }
+      next += distance
+    }
+  }
+
+  /// Whether bytes are not ones that structure is full of.
+  private static func isTelling(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    var seen: Set<UInt8> = []
+    for index in range where bytes[index] > 0x0f && bytes[index] != 0xff { seen.insert(bytes[index]) }
+    return seen.count >= min(8, range.count - 3)
+  }
+
+  /// No longer holds what is found in bytes that stay.
+  mutating func remove(allIn bytes: Span<UInt8>) {
+    guard bytes.count >= 8 else { return }
+    for offset in 0...(bytes.count - 8) {
+      let word = Self.word(bytes, offset)
+      var wanted = lengths(of: word)
+      while wanted != 0 {
+        let length = 8 + wanted.trailingZeroBitCount
+        wanted &= wanted &- 1
+        guard offset + length <= bytes.count else { break }
+        let key = Self.fingerprint(bytes, offset, length)
+        if contains(key) { exempt.insert(key) }
+      }
+    }
+  }
+
+  /// The length of the piece that begins at a place; nil where none does.
+  @inline(__always)
+  func match(_ bytes: Span<UInt8>, at offset: Int, before end: Int, _ word: UInt64) -> Int? {
+    let wanted = lengths(of: word)
+    return wanted == 0 ? nil : match(bytes, at: offset, before: end, lengths: wanted)
+  }
+
+  @inline(never)
+  private func match(_ bytes: Span<UInt8>, at offset: Int, before end: Int, lengths: UInt32) -> Int? {
+    var wanted = lengths
+    while wanted != 0 {
+      let length = 8 &+ wanted.trailingZeroBitCount
+      wanted &= wanted &- 1
+      guard offset &+ length <= end else { return nil }
+      let key = Self.fingerprint(bytes, offset, length)
+      if contains(key), !exempt.contains(key) { return length }
+    }
+    return nil
+  }
+}
+
+/// Fingerprints in a table of bounded size.
+///
+/// Where there are more than find room, those are held that end in a zero bit, half of them, then a quarter.
+struct FingerprintTable: Sendable {
+  private var table: [UInt64]
+  private var count = 0
+
+  /// The bits that are zero in all fingerprints that are held.
+  private(set) var sampling: UInt64 = 0
+
+  private let room: Int
+
+  /// The places that so many take at most: a third more, rounded up to a power of two.
+  private let mostPlaces: Int
+
+  /// An empty table.
+  ///
+  /// - Parameter expected: about how many there will be: it begins as large as that takes, as one that grows is there twice for a while.
+  init(room: Int, expecting expected: Int = 0) {
+    self.room = room
+    mostPlaces = max(1 << 12, 1 << (Int.bitWidth - (room * 4 / 3 - 1).leadingZeroBitCount))
+    let places = 1 << (Int.bitWidth - max(0, expected - 1).leadingZeroBitCount)
+    table = [UInt64](repeating: 0, count: max(1 << 12, min(mostPlaces, places)))
+  }
+
+  @inline(__always)
+  private func slot(_ key: UInt64) -> Int {
+    let mask = table.count &- 1
+    var index = Int(truncatingIfNeeded: key >> 20) & mask
+    while table[index] != 0, table[index] != key { index = (index &+ 1) & mask }
+    return index
+  }
+
+  /// Whether a fingerprint, which is not zero, is held.
+  func contains(_ key: UInt64) -> Bool { key & sampling == 0 && table[slot(key)] == key }
+
+  /// Holds a fingerprint, which is not zero; false where there is no room for it.
+  mutating func insert(_ key: UInt64) -> Bool {
+    guard key & sampling == 0 else { return false }
+    let place = slot(key)
+    guard table[place] == 0 else { return true }
+    if count >= room {
+      sampling = sampling << 1 | 1
+      thin()
+      return insert(key)
+    }
+    table[place] = key
+    count += 1
+    if count * 10 >= table.count * 7, table.count < mostPlaces { rebuild(table.count * 2) }
+    return true
+  }
+
+  /// Gives up what is not held any more, in place: from a gap on each that stays moves to the first place that is free for it, which
+  /// is never behind its own.
+  private mutating func thin() {
+    guard let gap = table.firstIndex(of: 0) else { return }
+    count = 0
+    for step in 1..<table.count {
+      let index = (gap &+ step) & (table.count &- 1)
+      let key = table[index]
+      guard key != 0 else { continue }
+      table[index] = 0
+      guard key & sampling == 0 else { continue }
+      table[slot(key)] = key
+      count += 1
+    }
+  }
+
+  private mutating func rebuild(_ size: Int) {
+    let old = table
+    table = [UInt64](repeating: 0, count: size)
+    count = 0
+    for key in old where key != 0 {
+      table[slot(key)] = key
+      count += 1
+    }
+  }
+}

@@ -1,0 +1,107 @@
+public import Foundation
+public import Platform
+
+/// The address of a receiver, or of something at one: `https` to any host, `http` only to this very machine.
+public struct ReceiverAddress: Sendable, Hashable {
+  /// The address, absolute.
+  public let url: URL
+
+  /// Scheme, host and port, in lower case and without a port that is the usual one.
+  public let origin: String
+
+  /// The most bytes of an address.
+  public static let lengthLimit = 4096
+
+  /// An address as a user writes it.
+  ///
+  /// - Throws: `send-request` where it is none, has a user's name, a password or a fragment in it, or is plain `http` to
+  ///   another machine.
+  public init(_ text: String) throws(SendingError) {
+    guard let address = Self.parse(text, relativeTo: nil) else {
+      throw Self.refused("it is not an address that begins with https://")
+    }
+    guard let origin = Self.origin(of: address) else {
+      throw Self.refused("its host or port is missing, or it holds a name, a password or a fragment")
+    }
+    guard Self.isSecure(address) else {
+      throw Self.refused("it is not encrypted: plain http is only for this very machine")
+    }
+    url = address
+    self.origin = origin
+  }
+
+  /// What a receiver at this address means by a `Location` of its own; nil where it leads to another host, or is none.
+  public func resolving(_ location: String) -> ReceiverAddress? {
+    guard let address = Self.parse(location, relativeTo: url), Self.origin(of: address) == origin else { return nil }
+    return ReceiverAddress(address, origin: origin)
+  }
+
+  private init(_ url: URL, origin: String) {
+    self.url = url
+    self.origin = origin
+  }
+
+  /// The address as text.
+  public var text: String { url.absoluteString }
+
+  /// Whether a part of the address can be a secret: whatever follows the path.
+  public var hasQuery: Bool { url.query != nil }
+
+  /// The address up to the end of its path.
+  public var withoutQuery: String { text.split(separator: "?", maxSplits: 1).first.map(String.init) ?? text }
+
+  /// The last part of the path, decoded; what a receiver calls the thing that is there.
+  public var lastComponent: String {
+    let path = withoutQuery.dropFirst(origin.count).split(separator: "/")
+    return path.last.map { $0.removingPercentEncoding ?? String($0) } ?? ""
+  }
+
+  // MARK: Reading
+
+  private static func parse(_ text: String, relativeTo base: URL?) -> URL? {
+    guard !text.isEmpty, text.utf8.count <= lengthLimit, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
+      !text.contains("\\"), let url = URL(string: text, relativeTo: base)?.absoluteURL,
+      url.absoluteString.utf8.count <= lengthLimit
+    else { return nil }
+    return url
+  }
+
+  private static func origin(of url: URL) -> String? {
+    guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: true), parts.user == nil, parts.password == nil,
+      parts.fragment == nil, let scheme = parts.scheme?.lowercased(), scheme == "https" || scheme == "http",
+      let host = parts.host?.lowercased(), !host.isEmpty, host.utf8.allSatisfy(isHostByte)
+    else { return nil }
+    // A colon without a port behind it means nothing, and is read in more than one way.
+    let authority = url.absoluteString.dropFirst(scheme.utf8.count + 3).prefix { !"/?#".contains($0) }
+    guard authority.last != ":" else { return nil }
+    guard let port = parts.port, port != (scheme == "https" ? 443 : 80) else { return "\(scheme)://\(host)" }
+    guard (1...65535).contains(port) else { return nil }
+    return "\(scheme)://\(host):\(port)"
+  }
+
+  private static func isHostByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+    default: ".-_:[]".utf8.contains(byte)
+    }
+  }
+
+  private static func isLoopback(_ url: URL) -> Bool {
+    guard let host = url.host()?.lowercased() else { return false }
+    if host == "localhost" || host == "::1" || host == "[::1]" { return true }
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts.first == "127"
+      && parts.allSatisfy { part in
+        (1...3).contains(part.utf8.count) && part.utf8.allSatisfy { (0x30...0x39).contains($0) }
+          && Int(part) ?? 256 < 256
+      }
+  }
+
+  private static func isSecure(_ url: URL) -> Bool { url.scheme?.lowercased() == "https" || isLoopback(url) }
+
+  private static func refused(_ detail: String) -> SendingError {
+    SendingError(
+      .request, operation: "read the receiver's address", detail: detail,
+      hint: "Give an address such as https://support.example.com/inbox/uploads.")
+  }
+}

@@ -1,0 +1,198 @@
+internal import Foundation
+package import Platform
+
+/// Asks one receiver, with one token: follows redirections at that receiver, and tells answers that are failures.
+struct Requester: Sendable {
+  private static let operation = "send the bundle"
+  private static let redirectionLimit = 3
+
+  let transport: any UploadTransport
+  let receiver: ReceiverAddress
+  let token: AccessToken?
+  let clock: SendingClock
+
+  /// Asks, and follows redirections.
+  ///
+  /// - Throws: ``TryFailure`` where there was no answer, or one that leads elsewhere.
+  func ask(
+    _ method: UploadRequest.Method, _ address: ReceiverAddress, fields: [String: String] = [:],
+    body: UploadRequest.Body = .none, progress: @escaping @Sendable (Int64) -> Void = { _ in }
+  ) throws -> UploadResponse {
+    guard address.origin == receiver.origin else { throw TryFailure.final(elsewhere()) }
+    var request = UploadRequest(method, address, fields: fields, body: body)
+    if let token { request.fields["Authorization"] = token.field }
+    request.fields["User-Agent"] = "lazaret/\(LibraryVersion.current)"
+    for _ in 0...Self.redirectionLimit {
+      let response = try wrapping(told) { () throws(TransportError) in
+        try transport.send(request, progress: progress)
+      }
+      guard [301, 302, 303, 307, 308].contains(response.status) else { return response }
+      let keepsMethod = response.status == 307 || response.status == 308 || [.head, .get, .options].contains(method)
+      guard keepsMethod, let location = response["Location"], let next = request.address.resolving(location) else {
+        throw TryFailure.final(elsewhere())
+      }
+      request.address = next
+    }
+    throw TryFailure.final(elsewhere())
+  }
+
+  private func elsewhere() -> SendingError {
+    SendingError(
+      .redirected, operation: Self.operation,
+      detail: "the receiver redirects to another address, and bundles are sent only to the address that was given")
+  }
+
+  private func told(_ error: TransportError) -> TryFailure {
+    switch error.kind {
+    case .connection:
+      .passing(SendingError(.unreachable, operation: Self.operation, detail: error.detail))
+    case .untrusted:
+      .final(SendingError(.untrusted, operation: Self.operation, detail: error.detail))
+    case .request:
+      .final(SendingError(.request, operation: Self.operation, detail: error.detail))
+    case .file:
+      .final(SendingError(.changed, operation: Self.operation, detail: error.detail))
+    }
+  }
+
+  // MARK: Answers
+
+  /// The failure that an answer is.
+  func failure(_ response: UploadResponse, to what: String) -> TryFailure {
+    let asked = response["Retry-After"].flatMap { RetryAfter.parse($0, now: clock.now()) }
+    let words = said(by: response)
+    func error(_ kind: SendingError.Kind, _ detail: String, _ hint: String) -> SendingError {
+      SendingError(kind, operation: Self.operation, detail: detail + words, hint: hint)
+    }
+    switch response.status {
+    case 401:
+      return .final(
+        error(
+          .unauthorized,
+          token == nil ? "the receiver wants a token" : "the receiver does not know the token",
+          "Give the token that the receiver gave to you, with --token-file or in LAZARET_TOKEN."))
+    case 413:
+      let limit = response.number("Tus-Max-Size").map { ": it takes at most \($0) bytes" } ?? ""
+      return .final(
+        error(
+          .tooLarge, "the receiver takes no bundle of that size\(limit)",
+          "Export less of the store, or ask the receiver to take more."))
+    case 507:
+      return .passing(
+        error(.quota, "the receiver has no room for it", "Ask the receiver, or try again later: lazaret outbox send"),
+        asked: asked)
+    case 408, 409, 423, 425, 429, 460, 500...599:
+      return .passing(
+        error(
+          .unreachable, "the receiver has no time for \(what) now (status \(response.status))",
+          "It waits in the outbox; go on with: lazaret outbox send"),
+        asked: asked)
+    case 412:
+      return .final(
+        error(.refused, "the receiver speaks another version of tus", "Ask the receiver for an address of tus 1.0."))
+    case 400...499:
+      return .final(
+        error(
+          .refused, "the receiver refused \(what) (status \(response.status))",
+          "Check the address and the token; the receiver can tell why it refused."))
+    default:
+      return .final(nonsense("it answered \(what) with status \(response.status)"))
+    }
+  }
+
+  /// An answer that the protocol does not have.
+  func nonsense(_ detail: String) -> SendingError {
+    SendingError(.answer, operation: Self.operation, detail: detail)
+  }
+
+  /// What a receiver says about a refusal (RFC 9457), as far as it can be shown.
+  private func said(by response: UploadResponse) -> String {
+    struct Problem: Decodable {
+      var title: String?
+      var detail: String?
+    }
+    guard response["Content-Type"]?.lowercased().hasPrefix("application/problem+json") == true,
+      // A receiver's words are welcome, and not needed.
+      let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)),
+      let words = problem.detail ?? problem.title
+    else { return "" }
+    let shown = printable(String(words.prefix(200)))
+    if let token, token.isSaid(in: shown) { return "" }
+    return "; it says: \(shown)"
+  }
+}
+
+/// A try that failed, and whether another one may do better.
+struct TryFailure: Error {
+  /// What is told where no other try is made.
+  var error: SendingError
+
+  /// Whether another try makes sense.
+  var isPassing: Bool
+
+  /// How long the receiver asks to wait.
+  var asked: Duration?
+
+  /// A failure that another try may not meet.
+  static func passing(_ error: SendingError, asked: Duration? = nil) -> TryFailure {
+    TryFailure(error: error, isPassing: true, asked: asked)
+  }
+
+  /// A failure that every other try would meet.
+  static func final(_ error: SendingError) -> TryFailure { TryFailure(error: error, isPassing: false) }
+}
+
+/// How long a receiver asks to wait: `Retry-After` (RFC 9110, section 10.2.3).
+package enum RetryAfter {
+  /// The longest wait that is believed: a day.
+  package static let limit = Duration.seconds(86400)
+
+  /// What a field says, as a span from now; nil where it says nothing that can be meant.
+  package static func parse(_ field: String, now: Timestamp) -> Duration? {
+    let words = field.split(separator: " ")
+    if words.count == 1, let digits = words.first, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+      guard digits.utf8.count <= 9, let seconds = Int64(digits) else { return limit }
+      return min(.seconds(seconds), limit)
+    }
+    guard let date = HTTPDate.parse(field) else { return nil }
+    let seconds = date.secondsSince1970 - now.secondsSince1970
+    return min(max(.seconds(seconds), .zero), limit)
+  }
+}
+
+/// A receiver's answer.
+public struct UploadResponse: Sendable {
+  /// The three digits of its status.
+  public var status: Int
+
+  /// The header fields; names are in lower case.
+  public private(set) var fields: [String: String]
+
+  /// The body, as far as it was wanted: at most ``bodyLimit`` bytes.
+  public var body: [UInt8]
+
+  /// Whether the body was longer than was wanted.
+  public var isCutOff: Bool
+
+  /// The most bytes of a body that are read; what a receiver has to say is short.
+  public static let bodyLimit = 64 << 10
+
+  /// An answer.
+  public init(_ status: Int, fields: [String: String] = [:], body: [UInt8] = [], isCutOff: Bool = false) {
+    self.status = status
+    self.fields = Dictionary(fields.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
+    self.body = body
+    self.isCutOff = isCutOff
+  }
+
+  /// The value of a field, whatever its case.
+  public subscript(_ name: String) -> String? { fields[name.lowercased()] }
+
+  /// A field that is a whole number from 0 up; nil where it is missing, or anything else.
+  public func number(_ name: String) -> Int64? {
+    guard let text = self[name], !text.isEmpty, text.utf8.count <= 19,
+      text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+    else { return nil }
+    return Int64(text)
+  }
+}

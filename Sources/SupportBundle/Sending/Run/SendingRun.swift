@@ -1,0 +1,356 @@
+internal import Foundation
+internal import Platform
+internal import SystemPackage
+
+/// One bundle being sent by this process, from the first request to the receipt.
+struct SendingRun: ~Copyable {
+  var held: HeldEntry
+  let requester: Requester
+  let receiver: ReceiverAddress
+  let bundlePath: FilePath
+  let fileSystem: FileSystem
+  let clock: SendingClock
+  let options: SendingOptions
+  let isStopped: @Sendable () -> Bool
+  let progress: @Sendable (SendingProgress) -> Void
+
+  /// What the receiver said it can do; nil before it was asked.
+  var abilities: ReceiverAbilities?
+  var source: BundleSource?
+  var size: PartSize
+  /// The most bytes that the receiver is known to have had.
+  var best: Int64 = -1
+  /// How often an upload was announced anew.
+  var announcements = 0
+  /// How many parts the receiver took only a beginning of.
+  var shortParts = 0
+  /// Whether a byte went out in this run.
+  var hasSent = false
+
+  /// Tries until it is there, it makes no sense, or patience is over.
+  mutating func run() throws -> DeliveryReceipt {
+    var schedule = options.seed.map { RetrySchedule(seed: $0) } ?? RetrySchedule()
+    var failures = 0
+    while true {
+      let before = best
+      do {
+        return try attempt()
+      } catch let failure as TryFailure {
+        var error = failure.error
+        if error.path == nil { error.path = bundlePath }
+        guard failure.isPassing else { throw error }
+        failures = best > before && before >= 0 ? 1 : failures + 1
+        size.failed()
+        let pause = schedule.pause(after: failures, asked: failure.asked)
+        let next = Timestamp(
+          secondsSince1970: clock.now().secondsSince1970 + Int64((pause / .seconds(1)).rounded(.up)))
+        try held.update { entry in
+          entry.tries += 1
+          entry.lastError = error.code
+          entry.nextTry = next.rfc3339
+        }
+        if !options.waits, failures >= options.tries || pause > SendingOptions.longestPause { throw error }
+        tell(.pausing(pause, code: error.code))
+        clock.pause(pause, isStopped)
+        if isStopped() { throw SendingError.cancelled(bundlePath) }
+      }
+    }
+  }
+
+  private mutating func attempt() throws -> DeliveryReceipt {
+    if isStopped() { throw SendingError.cancelled(bundlePath) }
+    switch held.entry.method {
+    case .tus: return try upload()
+    case .put: return try put()
+    }
+  }
+
+  /// Tells how far it is.
+  func tell(_ phase: SendingProgress.Phase, extra: Int64 = 0) {
+    progress(
+      SendingProgress(
+        phase: phase, done: min(held.entry.offset + extra, held.entry.bytes), total: held.entry.bytes))
+  }
+
+  /// The receipt that a receiver wrote, checked; nil where it wrote none.
+  ///
+  /// - Throws: `send-receipt` where it is about something else.
+  func receipt(in response: UploadResponse) throws -> DeliveryReceipt? {
+    guard (200...299).contains(response.status), !response.isCutOff,
+      response["Content-Type"]?.lowercased().hasPrefix("application/json") == true,
+      let receipt = DeliveryReceipt(response.body, receiver: receiver.origin, now: clock.now())
+    else { return nil }
+    guard receipt.sha256 == held.entry.sha256, receipt.bytes == held.entry.bytes else {
+      throw TryFailure.final(
+        SendingError(
+          .receipt, operation: "check the receipt",
+          detail: "the receiver says that it received something else than what was sent",
+          hint: "Send it again with: lazaret outbox retry \(held.entry.id)"))
+    }
+    return receipt
+  }
+
+  /// A receipt made here, for a receiver that writes none.
+  func ownReceipt(id: String) -> DeliveryReceipt {
+    DeliveryReceipt(
+      id: id, sha256: held.entry.sha256, bytes: held.entry.bytes, date: clock.now(), receiver: receiver.origin,
+      isReceivers: false)
+  }
+
+  /// What the file is, as receivers are told.
+  var contentType: String { held.entry.isEncrypted ? "application/octet-stream" : "application/gzip" }
+}
+
+extension SendingRun {
+  /// One try by `PUT`: the whole bundle in one request, with its sum (RFC 9530).
+  ///
+  /// Up to ``UploadRequest/partLimit`` it goes from memory, and what is sent is what was summed up. A larger one is summed up right
+  /// before, goes from its file, and must be the same file afterwards; so memory does not grow with it.
+  mutating func put() throws -> DeliveryReceipt {
+    let source = try fileSystem.open(bundlePath)
+    let before = try source.currentStatus()
+    guard source.count == held.entry.bytes else { throw TryFailure.final(Outbox.changed(bundlePath)) }
+    let body: UploadRequest.Body
+    let sum: String
+    if source.count <= Int64(options.partLimit) {
+      let bytes = try source.bytes(at: 0, length: Int(source.count))
+      sum = FileDigest(of: bytes).hexadecimal
+      body = .bytes(bytes)
+    } else {
+      let stopped = isStopped
+      let path = bundlePath
+      sum = try FileDigest(of: source) { _ in if stopped() { throw SendingError.cancelled(path) } }.hexadecimal
+      body = .file(bundlePath, size: source.count)
+    }
+    guard sum == held.entry.sha256 else { throw TryFailure.final(Outbox.changed(bundlePath)) }
+    let fields = [
+      "Content-Type": contentType, "Repr-Digest": "sha-256=:\(Self.base64(ofHexadecimal: sum)):",
+      "Accept": "application/json",
+    ]
+    hasSent = true
+    let (progress, total) = (self.progress, held.entry.bytes)
+    tell(.sending)
+    let response = try requester.ask(.put, receiver, fields: fields, body: body) { sent in
+      progress(SendingProgress(phase: .sending, done: min(sent, total), total: total))
+    }
+    guard (200...299).contains(response.status) else { throw requester.failure(response, to: "the bundle") }
+    let after = try fileSystem.status(of: bundlePath)
+    guard let after, after.identity == before.identity, after.size == before.size, after.modified == before.modified
+    else { throw TryFailure.final(Outbox.changed(bundlePath)) }
+    return try receipt(in: response) ?? ownReceipt(id: receiver.lastComponent)
+  }
+
+  private static func base64(ofHexadecimal text: String) -> String {
+    Data([UInt8](hexadecimal: text) ?? []).base64EncodedString()
+  }
+}
+
+extension SendingRun {
+  private static let announcementLimit = 4
+  private static let conflictLimit = 8
+  private static let shortPartLimit = 1000
+
+  /// One try by tus 1.0: goes on where the receiver is, or announces the bundle.
+  mutating func upload() throws -> DeliveryReceipt {
+    tell(.asking)
+    try discover()
+    var address: ReceiverAddress
+    if let known = try resume() { address = known } else { address = try announce() }
+    var conflicts = 0
+    while held.entry.offset < held.entry.bytes {
+      if isStopped() { throw SendingError.cancelled(bundlePath) }
+      switch try sendPart(to: address) {
+      case .arrived: conflicts = 0
+      case .conflict:
+        conflicts += 1
+        guard conflicts <= Self.conflictLimit else {
+          throw TryFailure.passing(requester.nonsense("the receiver keeps contradicting itself about what it has"))
+        }
+        if let known = try resume() { address = known } else { address = try announce() }
+      case .gone: address = try announce()
+      }
+    }
+    return try collectReceipt(address)
+  }
+
+  private var tusFields: [String: String] { [TusField.resumable: TusVersion.current] }
+
+  /// Asks what the receiver can do, once; one that does not say is taken to do what every receiver does.
+  private mutating func discover() throws {
+    guard abilities == nil else { return }
+    let response = try requester.ask(.options, receiver)
+    if response.status == 401 { throw requester.failure(response, to: "the question what it can do") }
+    if [408, 425, 429, 502, 503, 504].contains(response.status) {
+      throw requester.failure(response, to: "the question what it can do")
+    }
+    let said = ReceiverAbilities(response) ?? ReceiverAbilities()
+    if let limit = said.maxSize, held.entry.bytes > limit {
+      throw requester.failure(
+        UploadResponse(413, fields: [TusField.maxSize: "\(limit)"]), to: "the bundle")
+    }
+    abilities = said
+  }
+
+  /// Asks how much of an upload that was announced earlier is there.
+  ///
+  /// - Returns: its address; nil where there is none, or the receiver has forgotten it.
+  private mutating func resume() throws -> ReceiverAddress? {
+    guard let text = held.entry.upload, let address = receiver.resolving(text) else { return nil }
+    let response = try requester.ask(.head, address, fields: tusFields)
+    switch response.status {
+    case 404, 410:
+      try forget()
+      return nil
+    case 200, 204: break
+    default: throw requester.failure(response, to: "the question how much is there")
+    }
+    guard let offset = response.number(TusField.offset), offset <= held.entry.bytes,
+      response[TusField.length] == nil || response.number(TusField.length) == held.entry.bytes
+    else { throw TryFailure.final(requester.nonsense("it says nothing of use about how much of the bundle it has")) }
+    try reached(offset, response)
+    return address
+  }
+
+  private mutating func forget() throws {
+    try held.update { entry in
+      entry.upload = nil
+      entry.expires = nil
+      entry.offset = 0
+    }
+  }
+
+  /// Announces the bundle; from then on the receiver has a place for it.
+  private mutating func announce() throws -> ReceiverAddress {
+    announcements += 1
+    guard announcements <= Self.announcementLimit else {
+      throw TryFailure.final(requester.nonsense("it forgets what was announced to it"))
+    }
+    try forget()
+    var metadata = UploadMetadata()
+    metadata[UploadMetadata.fileName] = held.entry.name
+    metadata[UploadMetadata.fileType] = contentType
+    metadata[UploadMetadata.sha256] = held.entry.sha256
+    if let level = held.entry.level { metadata["level"] = level.rawValue }
+    var fields = tusFields
+    fields[TusField.length] = "\(held.entry.bytes)"
+    fields[TusField.metadata] = metadata.field
+    let response = try requester.ask(.post, receiver, fields: fields, body: .bytes([]))
+    guard response.status == 201 else { throw requester.failure(response, to: "the announcement of the bundle") }
+    guard let location = response["Location"] else {
+      throw TryFailure.final(requester.nonsense("it does not say where the bundle is to go"))
+    }
+    guard let address = receiver.resolving(location) else {
+      throw TryFailure.final(
+        SendingError(
+          .redirected, operation: "send the bundle",
+          detail: "the receiver redirects the bundle to another address than the one that was given"))
+    }
+    let offset = response[TusField.offset] == nil ? 0 : response.number(TusField.offset)
+    guard let offset, offset == 0 || offset == held.entry.bytes else {
+      throw TryFailure.final(requester.nonsense("it says that it has a part of what was never sent"))
+    }
+    try held.update { $0.upload = address.text }
+    if offset > 0 {
+      // It has the very same bundle from an earlier time; only its receipt proves that.
+      let answer = try requester.ask(.get, address, fields: ["Accept": "application/json"])
+      guard try receipt(in: answer) != nil else {
+        try forget()
+        throw TryFailure.final(requester.nonsense("it says that it has the bundle, and has no receipt for it"))
+      }
+    }
+    try reached(offset, response)
+    return address
+  }
+
+  private mutating func reached(_ offset: Int64, _ response: UploadResponse) throws {
+    best = max(best, offset)
+    let expires = response[TusField.expires].flatMap { HTTPDate.parse($0) }
+    try held.update { entry in
+      entry.offset = offset
+      if let expires { entry.expires = expires.rfc3339 }
+    }
+  }
+
+  // MARK: Parts
+
+  private enum PartOutcome {
+    case arrived
+    case conflict
+    case gone
+  }
+
+  private mutating func sendPart(to address: ReceiverAddress) throws -> PartOutcome {
+    let offset = held.entry.offset
+    let bytes = try read(at: offset)
+    var fields = tusFields
+    fields[TusField.offset] = "\(offset)"
+    fields["Content-Type"] = TusField.partType
+    if abilities?.checksSums == true {
+      fields[TusField.checksum] = UploadChecksum(algorithm: "sha256", sum: Array(SHA256.hash(data: bytes))).field
+    }
+    let start = clock.elapsed()
+    let (progress, done, total) = (self.progress, offset, held.entry.bytes)
+    tell(.sending)
+    hasSent = true
+    let response = try requester.ask(.patch, address, fields: fields, body: .bytes(bytes)) { sent in
+      progress(SendingProgress(phase: .sending, done: min(done + sent, total), total: total))
+    }
+    switch response.status {
+    case 200, 204: break
+    case 404, 410: return .gone
+    case 409: return .conflict
+    default: throw requester.failure(response, to: "a part of the bundle")
+    }
+    // It need not take all of a part, but never less than nothing, and never what it was not given.
+    guard let now = response.number(TusField.offset), now > offset, now <= offset + Int64(bytes.count) else {
+      return .conflict
+    }
+    if now < offset + Int64(bytes.count) {
+      shortParts += 1
+      guard shortParts <= Self.shortPartLimit else {
+        throw TryFailure.final(requester.nonsense("it keeps taking only a little of what it is given"))
+      }
+    }
+    try reached(now, response)
+    size.arrived(in: clock.elapsed() - start)
+    tell(.sending)
+    return .arrived
+  }
+
+  /// The next part, when it is certain that it may go.
+  private mutating func read(at offset: Int64) throws -> [UInt8] {
+    if source == nil { source = try BundleSource(bundlePath, in: fileSystem) }
+    let left = held.entry.bytes - offset
+    let count = Int(min(Int64(size.bytes), left))
+    guard source?.file.count == held.entry.bytes,
+      let bytes = try source?.part(at: offset, count: count, isStopped: isStopped), bytes.count == count
+    else { throw altered() }
+    if left == Int64(count), source?.sum != held.entry.sha256 { throw altered() }
+    return bytes
+  }
+
+  /// The bundle is not what was shown: the receiver is told to drop what it has.
+  private mutating func altered() -> TryFailure {
+    terminate()
+    return .final(Outbox.changed(bundlePath))
+  }
+
+  /// Takes an upload back; whether the receiver can do that or not.
+  mutating func terminate() {
+    guard let text = held.entry.upload, let address = receiver.resolving(text) else { return }
+    // A receiver that does not hear it drops the upload when it expires.
+    _ = try? requester.ask(.delete, address, fields: tusFields)
+    try? forget()
+  }
+
+  // MARK: The receipt
+
+  private mutating func collectReceipt(_ address: ReceiverAddress) throws -> DeliveryReceipt {
+    tell(.finishing)
+    let response = try requester.ask(.get, address, fields: ["Accept": "application/json"])
+    if [401, 408, 423, 425, 429, 502, 503, 504].contains(response.status) {
+      throw requester.failure(response, to: "the question for a receipt")
+    }
+    return try receipt(in: response) ?? ownReceipt(id: address.lastComponent)
+  }
+}

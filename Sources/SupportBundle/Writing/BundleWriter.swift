@@ -1,0 +1,321 @@
+public import Platform
+public import SystemPackage
+
+/// Writes a bundle: a BagIt bag, in a tar archive, packed with gzip, encrypted where recipients are given.
+///
+/// The file is its owner's alone, and gets its name when all of it is on the disk.
+public struct BundleWriter: Sendable {
+  /// What a bundle is about; it becomes part of its name.
+  public struct Subject: Sendable, Hashable {
+    /// The app, such as `com.example.Garage`; nil where it is not known.
+    public var app: String?
+
+    /// The store's name without its extension.
+    public var store: String
+
+    /// When the bundle is made.
+    public var date: Timestamp
+
+    /// A subject.
+    public init(app: String?, store: String, date: Timestamp) {
+      self.app = app
+      self.store = store
+      self.date = date
+    }
+  }
+
+  /// Called with the bytes done and those in all; false ends the writing.
+  public typealias Progress = @Sendable (_ done: Int64, _ total: Int64) -> Bool
+
+  private static let operation = "write the bundle"
+  private static let piece = 1 << 20
+
+  private let surroundings: Surroundings
+  private let recipients: [AgeRecipient]
+  private let isArmored: Bool
+
+  /// A writer.
+  ///
+  /// - Parameters:
+  ///   - recipients: who alone can open the bundle; not encrypted if empty.
+  ///   - isArmored: whether an encrypted bundle is written as text.
+  public init(
+    to recipients: [AgeRecipient] = [], armored isArmored: Bool = false, surroundings: Surroundings = .machine
+  ) {
+    self.recipients = recipients
+    self.isArmored = isArmored
+    self.surroundings = surroundings
+  }
+
+  /// Writes a bundle into a folder, under a name that says what it is about.
+  ///
+  /// - Throws: ``SupportBundleError``; nothing is left then.
+  public func write(
+    _ items: [BundleItem], level: BundleLevel, subject: Subject, into folder: FilePath,
+    progress: Progress = { _, _ in true }
+  ) throws(SupportBundleError) -> BundleSummary {
+    do {
+      let bag = try bag(of: items, level: level, subject: subject, progress: progress)
+      let name = "\(bag.name).lazaret.tar.gz" + (recipients.isEmpty ? "" : ".age")
+      return try write(bag, to: folder.appending(name), level: level, progress: progress)
+    } catch {
+      throw SupportBundleError.told(error, operation: Self.operation, path: folder)
+    }
+  }
+
+  /// Writes a bundle under a name of the caller's; nothing may have it.
+  ///
+  /// - Throws: ``SupportBundleError``; nothing is left then.
+  public func write(
+    _ items: [BundleItem], level: BundleLevel, subject: Subject, to path: FilePath,
+    progress: Progress = { _, _ in true }
+  ) throws(SupportBundleError) -> BundleSummary {
+    do {
+      let bag = try bag(of: items, level: level, subject: subject, progress: progress)
+      return try write(bag, to: path, level: level, progress: progress)
+    } catch {
+      throw SupportBundleError.told(error, operation: Self.operation, path: path)
+    }
+  }
+
+  // MARK: The bag
+
+  private struct Bag {
+    var name: String
+    /// In the order in which they are packed: the tag files, then the content.
+    var items: [BundleItem]
+    var sums: [String]
+    var date: Timestamp
+    var size: Int64 { items.reduce(0) { $0 + $1.size } }
+  }
+
+  private func bag(
+    of items: [BundleItem], level: BundleLevel, subject: Subject, progress: Progress
+  ) throws -> Bag {
+    let size = items.reduce(0) { $0 + $1.size }
+    var (manifest, sums, done) = (BagManifest(), [String](), Int64(0))
+    var content: [BundleItem] = []
+    for item in items.sorted(by: { $0.name < $1.name }) {
+      var digest = RunningDigest()
+      try read(item) { bytes in
+        digest.add(bytes)
+        done += Int64(bytes.count)
+        guard progress(done / 2, size) else { throw SupportBundleError.cancelled(Self.operation) }
+      }
+      let sum = digest.hexadecimal
+      manifest.add("data/\(item.name)", sha256: sum)
+      sums.append(sum)
+      content.append(BundleItem("data/\(item.name)", item.content, words: item.words))
+    }
+    let list = Array(manifest.text.utf8)
+    let identity = String(FileDigest(of: list).hexadecimal.prefix(8))
+    let name = Self.prefix(of: subject) + identity
+
+    var info = BagTags()
+    info.add("Bagging-Software", "lazaret \(LibraryVersion.current)")
+    info.add("Bagging-Date", String(subject.date.rfc3339.prefix(10)))
+    info.add("Payload-Oxum", "\(size).\(items.count)")
+    info.add("External-Identifier", name)
+    info.add("Lazaret-Bundle-Version", "1")
+    info.add("Lazaret-Level", level.rawValue)
+    info.add("Lazaret-Date", subject.date.rfc3339)
+    if let app = subject.app { info.add("Lazaret-App", app) }
+    info.add("Lazaret-Store", subject.store)
+    var tags = [
+      BundleItem("bag-info.txt", .bytes(Array(info.text.utf8)), words: "what the bundle is about"),
+      BundleItem("bagit.txt", .bytes(Array(BagTags.declaration.utf8)), words: "that it is a BagIt bag"),
+      BundleItem("manifest-sha256.txt", .bytes(list), words: "the sum of each file"),
+    ]
+    var tagManifest = BagManifest()
+    for tag in tags {
+      if case .bytes(let bytes) = tag.content { tagManifest.add(tag.name, sha256: FileDigest(of: bytes).hexadecimal) }
+    }
+    let tagList = Array(tagManifest.text.utf8)
+    tags.append(BundleItem("tagmanifest-sha256.txt", .bytes(tagList), words: "the sums of those before"))
+    let tagSums = tags.map { tag in
+      if case .bytes(let bytes) = tag.content { FileDigest(of: bytes).hexadecimal } else { "" }
+    }
+    return Bag(name: name, items: tags + content, sums: tagSums + sums, date: subject.date)
+  }
+
+  /// How hard a bundle of so many bytes is packed: large ones less, as that takes longer than it saves on the line.
+  package static func packingLevel(_ bytes: Int64) -> Int { bytes > 128 << 20 ? 2 : 6 }
+
+  /// How the names of all bundles about a subject begin.
+  package static func prefix(of subject: Subject) -> String {
+    [subject.app, subject.store, subject.date.fileName].compactMap { $0 }.map { plain($0) + "-" }.joined()
+  }
+
+  /// What of a name can be part of a file's name everywhere.
+  private static func plain(_ text: String) -> String {
+    let name = String(
+      text.unicodeScalars.prefix(60).map { scalar in
+        scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._-".unicodeScalars.contains(scalar))
+          ? Character(scalar) : "_"
+      })
+    return name.isEmpty || name.hasPrefix(".") ? "_" + name : name
+  }
+
+  // MARK: The file
+
+  private func write(_ bag: Bag, to path: FilePath, level: BundleLevel, progress: Progress) throws -> BundleSummary {
+    let fileSystem = surroundings.fileSystem
+    let unfinished = path.hiddenSibling(suffix: ".unfinished")
+    guard try fileSystem.status(of: path, followingLinks: false) == nil else {
+      throw FileError(.alreadyExists, operation: Self.operation, path: path)
+    }
+    try fileSystem.unlink(unfinished)
+    let file = try fileSystem.create(unfinished, permissions: .ownerReadWrite)
+    do {
+      var output = Output(
+        file, try GzipWriter(level: Self.packingLevel(bag.size)),
+        recipients.isEmpty ? nil : try AgeSealer(to: recipients, armored: isArmored))
+      var tar = TarWriter(secondsSince1970: bag.date.secondsSince1970)
+      var done: Int64 = 0
+      for item in bag.items {
+        try output.add(try tar.begin("\(bag.name)/\(item.name)", size: item.size))
+        try read(item) { bytes in
+          try output.add(try tar.write(bytes))
+          done += Int64(bytes.count)
+          guard progress((bag.size + done) / 2, bag.size) else { throw SupportBundleError.cancelled(Self.operation) }
+        }
+        if item.size == 0 { try output.add(try tar.write([])) }
+      }
+      try output.add(try tar.finish())
+      let (bytes, sum) = try output.finish()
+      try fileSystem.install(unfinished, at: path, replacing: false)
+      return BundleSummary(
+        path: PathText(path), bytes: bytes, sha256: sum, level: level, recipients: recipients.map(\.description),
+        items: zip(bag.items, bag.sums).map { item, sum in
+          BundleSummary.Item(name: item.name, bytes: item.size, sha256: sum)
+        })
+    } catch {
+      // The first error is the one that counts; what is left has a hidden name and goes with the next try.
+      try? fileSystem.unlink(unfinished)
+      throw error
+    }
+  }
+
+  /// The bytes of an item in pieces; a file must be as long as was said.
+  private func read(_ item: BundleItem, visit: ([UInt8]) throws -> Void) throws {
+    switch item.content {
+    case .bytes(let bytes): if !bytes.isEmpty { try visit(bytes) }
+    case .file(let path, let size):
+      let file = try surroundings.fileSystem.open(path)
+      var position: Int64 = 0
+      while position < size {
+        let bytes = try file.bytes(at: position, length: Int(min(Int64(Self.piece), size - position)))
+        guard !bytes.isEmpty else { break }
+        try visit(bytes)
+        position += Int64(bytes.count)
+      }
+      guard position == size, file.count == size else {
+        throw FileError(.changed, operation: Self.operation, path: path)
+      }
+    }
+  }
+
+  /// Packs, encrypts, writes and sums up what it is given.
+  private struct Output: ~Copyable {
+    private var gzip: GzipWriter
+    private var sealer: AgeSealer?
+    private var file: WritableFile
+    private var digest = RunningDigest()
+    private var bytes: Int64 = 0
+
+    init(_ file: consuming WritableFile, _ gzip: consuming GzipWriter, _ sealer: AgeSealer?) {
+      self.file = file
+      self.gzip = gzip
+      self.sealer = sealer
+    }
+
+    mutating func add(_ content: [UInt8]) throws { try write(try gzip.write(content)) }
+
+    private mutating func write(_ packed: [UInt8]) throws {
+      guard !packed.isEmpty else { return }
+      try put(sealer != nil ? try sealer?.seal(packed) ?? [] : packed)
+    }
+
+    private mutating func put(_ content: [UInt8]) throws {
+      guard !content.isEmpty else { return }
+      digest.add(content)
+      bytes += Int64(content.count)
+      try file.write(content)
+    }
+
+    mutating func finish() throws -> (bytes: Int64, sha256: String) {
+      try write(try gzip.finish())
+      if let sealer { try put(try sealer.finish()) }
+      try file.synchronize()
+      return (bytes, digest.hexadecimal)
+    }
+  }
+}
+
+/// A bundle that was written: what is sent is this file and no other.
+public struct BundleSummary: Sendable, Hashable, Codable {
+  /// Where it is.
+  public var path: PathText
+
+  /// Its size in bytes.
+  public var bytes: Int64
+
+  /// The SHA-256 of the whole file in hexadecimal digits.
+  public var sha256: String
+
+  /// How much of the store is in it.
+  public var level: BundleLevel
+
+  /// To whom it is encrypted, as they publish their keys; empty where it is not.
+  public var recipients: [String]
+
+  /// The files within, their sizes before packing.
+  public var items: [Item]
+
+  /// A file within.
+  public struct Item: Sendable, Hashable, Codable {
+    /// Its path in the bag.
+    public var name: String
+
+    /// Its size in bytes.
+    public var bytes: Int64
+
+    /// Its SHA-256 in hexadecimal digits.
+    public var sha256: String
+  }
+}
+
+/// One file of a bundle.
+public struct BundleItem: Sendable {
+  /// Where its bytes are.
+  public enum Content: Sendable {
+    case bytes([UInt8])
+
+    /// In a file that does not change meanwhile.
+    case file(FilePath, size: Int64)
+  }
+
+  /// Its path below `data/`, with slashes.
+  public var name: String
+
+  /// Its bytes.
+  public var content: Content
+
+  /// What it is, for the user who is to agree to it.
+  public var words: String
+
+  /// A file of a bundle.
+  public init(_ name: String, _ content: Content, words: String) {
+    self.name = name
+    self.content = content
+    self.words = words
+  }
+
+  /// Its size in bytes.
+  public var size: Int64 {
+    switch content {
+    case .bytes(let bytes): Int64(bytes.count)
+    case .file(_, let size): size
+    }
+  }
+}

@@ -1,0 +1,137 @@
+internal import ManagedObjectModel
+internal import Platform
+internal import SystemPackage
+
+/// Finds and reads source files, within bounds.
+struct SourceFiles {
+  struct File {
+    var path: FilePath
+    var bytes: [UInt8]
+  }
+
+  /// The largest source file that is read, in bytes.
+  static let maximumFileSize = 4 << 20
+
+  /// The most bytes that are read in all.
+  static let maximumTotalSize = 256 << 20
+
+  /// More Swift files than any app has.
+  static let maximumFiles = 20_000
+
+  /// More entries of folders than are looked at.
+  static let maximumEntries = 500_000
+
+  static let maximumDepth = 64
+
+  let fileSystem: FileSystem
+
+  /// Folders that hold no sources of the app's own.
+  private static let leftOut: Set<String> = ["DerivedData", "Pods", "Carthage", "node_modules", "build"]
+
+  /// Whether a path is a Swift file, or a folder that holds one and no model of another kind.
+  func isSource(_ path: FilePath) throws(ModelError) -> Bool {
+    guard let status = try status(path, followingLinks: true) else { return false }
+    if status.kind != .directory { return path.extension?.lowercased() == "swift" }
+    if Self.isModel(path.extension) { return false }
+    let entries = try self.entries(path)
+    let models: Set<String> = ["contents", "elements"]
+    if entries.contains(where: { Self.isModel($0.extension) || models.contains($0.string) }) { return false }
+    var walk = Walk()
+    return try find(path, depth: 0, &walk, isEnough: { !$0.isEmpty }) || !walk.files.isEmpty
+  }
+
+  private static func isModel(_ ending: String?) -> Bool {
+    ["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo", "sql"].contains(ending?.lowercased() ?? "")
+  }
+
+  /// The Swift files of a path, by name.
+  ///
+  /// - Parameter isDeep: whether those in the folders of a folder are among them.
+  func read(_ path: FilePath, isDeep: Bool = true) throws(ModelError) -> [File] {
+    var walk = Walk()
+    if try status(path, followingLinks: true)?.kind == .directory {
+      _ = try find(path, depth: 0, &walk, isDeep: isDeep, isEnough: { _ in false })
+    } else {
+      walk.files = [path]
+    }
+    guard !walk.files.isEmpty else {
+      throw ModelError(.noVersions, path: path, detail: "the folder holds no Swift file", hint: "Check the path.")
+    }
+    var total = 0
+    var files: [File] = []
+    for file in walk.files {
+      let bytes = try bytes(file)
+      total += bytes.count
+      guard total <= Self.maximumTotalSize else {
+        throw tooLarge(path, "its Swift files have more than \(Self.maximumTotalSize >> 20) MB")
+      }
+      files.append(File(path: file, bytes: bytes))
+    }
+    return files
+  }
+
+  private struct Walk {
+    var files: [FilePath] = []
+    var entries = 0
+  }
+
+  /// Gathers the Swift files of a folder; true as soon as they are enough.
+  private func find(
+    _ folder: FilePath, depth: Int, _ walk: inout Walk, isDeep: Bool = true, isEnough: ([FilePath]) -> Bool
+  ) throws(ModelError) -> Bool {
+    guard depth < Self.maximumDepth else {
+      throw tooLarge(folder, "it has more than \(Self.maximumDepth) folders within each other")
+    }
+    for name in try entries(folder).sorted(by: { precedesByCodeUnit($0.string, $1.string) }) {
+      walk.entries += 1
+      guard walk.entries <= Self.maximumEntries, walk.files.count <= Self.maximumFiles else {
+        throw tooLarge(folder, "there are more files than an app's sources have")
+      }
+      if name.string.hasPrefix(".") { continue }
+      let path = folder.appending(name)
+      let isSwift = name.extension?.lowercased() == "swift"
+      // No link is followed: it may lead out of the folder, or into a circle.
+      switch try status(path, followingLinks: false)?.kind {
+      case .regular where isSwift: walk.files.append(path)
+      case .directory where isDeep && !isSwift && !Self.isLeftOut(name.string):
+        if try find(path, depth: depth + 1, &walk, isEnough: isEnough) { return true }
+      case nil, .regular?, .directory?, .symbolicLink?, .other?: break
+      }
+      if isEnough(walk.files) { return true }
+    }
+    return false
+  }
+
+  /// Whether a folder holds no declarations of the app's model: dependencies, products, tests.
+  private static func isLeftOut(_ name: String) -> Bool {
+    leftOut.contains(name) || name.hasSuffix("Tests") || name.hasSuffix(".xcassets") || name.hasSuffix(".bundle")
+  }
+
+  /// Whether a file is one of tests or previews, whose containers say little about the app's.
+  static func isAside(_ file: String) -> Bool {
+    let name = file.split(separator: "/").last.map { $0.lowercased() } ?? ""
+    return ["preview", "tests.swift", "mock", "sample"].contains { name.contains($0) }
+  }
+
+  // MARK: Reading
+
+  private func status(_ path: FilePath, followingLinks: Bool) throws(ModelError) -> FileStatus? {
+    return try wrapping(ModelError.init) { () throws(FileError) in
+      try fileSystem.status(of: path, followingLinks: followingLinks)
+    }
+  }
+
+  private func entries(_ path: FilePath) throws(ModelError) -> [FilePath.Component] {
+    return try wrapping(ModelError.init) { () throws(FileError) in try fileSystem.entries(of: path) }
+  }
+
+  private func bytes(_ path: FilePath) throws(ModelError) -> [UInt8] {
+    return try wrapping(ModelError.init) { () throws(FileError) in
+      try fileSystem.contents(of: path, limit: Self.maximumFileSize)
+    }
+  }
+
+  private func tooLarge(_ path: FilePath, _ detail: String) -> ModelError {
+    ModelError(.tooLarge, path: path, detail: detail, hint: "Name the folder of the model's sources.")
+  }
+}
