@@ -73,7 +73,7 @@ struct BackupActions: Sendable {
     var form = ActionForm(
       "Quarantine", of: store, "quarantine",
       does: [
-        "Moves the store, with its log and its large values, into quarantine: \(printable(files.folder.appending("Incompatible").string)).",
+        "Moves the store, with its log and its large values, into quarantine: \(printable(QuarantineFolder(beside: files, surroundings: .machine).path.string)).",
         "Not a byte of it changes, and it can be put back at any time.",
         "There is no live store then. Close the app before: a store that is in use stays where it is.",
       ], button: "Quarantine")

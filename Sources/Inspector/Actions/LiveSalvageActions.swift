@@ -21,7 +21,7 @@ struct LiveSalvageActions: Sendable {
     var form = ActionForm(
       "Salvage", of: store, "salvage",
       does: [
-        "Moves the store, with its log and its large values, into quarantine: \(printable(files.folder.appending("Incompatible").string)). Not a byte of it changes, and it can be put back at any time.",
+        "Moves the store, with its log and its large values, into quarantine: \(printable(QuarantineFolder(beside: files, surroundings: .machine).path.string)). Not a byte of it changes, and it can be put back at any time.",
         "Makes a clean store of every record that is still there, and checks it.",
         "Installs the clean store at the app's path, if that is ticked; the app then starts with it.",
         "A store with which nothing is wrong stays where it is.",
