@@ -2,84 +2,75 @@ package import Platform
 package import SQLiteFormat
 package import SystemPackage
 
-/// A request of the backups that cannot be met.
+/// A failed backup request.
 package typealias BackupError = Failure<BackupErrorKind>
 
-/// Why a request of the backups cannot be met.
+/// The reason a backup request failed.
 package enum BackupErrorKind: String, FailureKind {
-  /// There is no backup of that name.
   case notFound = "no-such-backup"
 
-  /// Two stores have a backup of that name.
   case ambiguous = "ambiguous-id"
 
-  /// There is no store to back up.
   case nothingToBackUp = "nothing-to-back-up"
 
-  /// A manifest is none, is damaged, or contradicts itself.
+  /// The manifest is unreadable or contradicts itself.
   case manifestUnreadable = "backup-manifest-unreadable"
 
-  /// A manifest is not what was written.
+  /// The manifest differs from the written one.
   case manifestChanged = "backup-manifest-changed"
 
-  /// A manifest is of a later version than this software knows.
+  /// The manifest's version is newer than this software.
   case manifestTooNew = "backup-manifest-too-new"
 
-  /// A file of the backup is missing, cut off or not what the manifest says.
   case damaged = "backup-damaged"
 
-  /// A backup that another one needs is missing or damaged.
+  /// A backup needed by another is missing or damaged.
   case chainBroken = "backup-chain-broken"
 
-  /// Something of that name is there already.
+  /// The name is taken.
   case nameTaken = "backup-name-taken"
 
-  /// What was written is not what was read.
+  /// The written data differs from its source.
   case verificationFailed = "backup-verification-failed"
 
-  /// Data could not be packed.
   case packing = "backup-packing"
 
-  /// Files are packed, or are to be packed, in a way that this build does not have.
   case compressionUnavailable = "compression-unavailable"
 
-  /// A backup is encrypted, and no key that opens it was given.
+  /// The backup is encrypted, and no given key opens it.
   case locked = "backup-encrypted"
 
-  /// The backups of a store are encrypted, and the next one would not be.
+  /// The store's backups are encrypted, and the next one would be plain.
   case encryptionMissing = "backup-encryption-missing"
 
-  /// A request that makes no sense, such as a level that does not exist.
+  /// The request is invalid, for example its level.
   case request = "backup-request"
 
-  /// The model of the backup's store has no entity of that name.
   case unknownEntity = "unknown-entity"
 
-  /// The store could not be read as a database.
+  /// The store is not readable as a database.
   case store = "backup-store"
 
-  /// The backup was made after the store was quarantined, or of another generation of it.
+  /// The backup is newer than the store's quarantine, or of another generation.
   case otherGeneration = "backup-of-other-generation"
 
-  /// The backup is of another store than the one that is named.
   case otherStore = "backup-of-other-store"
 
-  /// The backup policy of a home is none, or says something that cannot be meant.
+  /// A home's backup policy is unreadable or invalid.
   case policyUnreadable = "backup-policy-unreadable"
 
   /// The caller's progress function asked to stop.
   case cancelled
 
-  /// A place that is no folder refused; the code is that of its error.
+  /// A place other than a folder failed; the code is that of its error.
   case place = "backup-place"
 
-  /// The file system refused; the code is that of the file error.
+  /// The file system failed; the code is that of the file error.
   case file = "backup-file"
 
-  /// What was being done, where a failure does not say.
   package static let usualOperation = "back up the store"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The next step where a failure suggests none.
   package var usualHint: String {
     switch self {
     case .notFound: "List what there is with: lazaret backup list"
@@ -109,12 +100,11 @@ package enum BackupErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the code is that of the file system's error, where that is the cause.
+  /// Whether the code is that of the file system error, if any.
   package var standsForCause: Bool { self == .file || self == .place || self == .nameTaken }
 }
 
 extension BackupError {
-  /// The JSON text of a value.
   package static func json(
     _ value: some Encodable, _ layout: JSON.Layout = .lines, to operation: String
   ) throws(BackupError) -> [UInt8] {
@@ -125,17 +115,15 @@ extension BackupError {
     }
   }
 
-  /// What the file system says.
   package init(_ error: FileError) { self.init(error.kind == .alreadyExists ? .nameTaken : .file, because: error) }
 
-  /// The caller asked to stop.
   package static func cancelled(_ operation: String) -> BackupError {
     BackupError(.cancelled, operation: operation, detail: "it was cancelled")
   }
 }
 
 extension BackupError {
-  /// What the page reader says of a store.
+  /// Wraps a page reader's error.
   package init(_ error: FormatError, store: FilePath) {
     if let fileError = error.fileError {
       self.init(fileError)

@@ -1,9 +1,9 @@
 import Platform
 
 extension BackupCatalog {
-  /// Reads what is known of a backup: from the manifest beside it, from the copy in its file, or from the headers of its blocks.
+  /// Reads a backup's manifest, else its copy, else the block headers.
   ///
-  /// - Parameter usesCopies: whether what lies there without a manifest may be taken for a backup.
+  /// - Parameter usesCopies: whether objects without a manifest count as a backup.
   static func readManifest(
     into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection,
     usesCopies: Bool
@@ -34,7 +34,7 @@ extension BackupCatalog {
           .policyUnreadable, .cancelled, .place, .file:
           throw error
         }
-        // What a later version wrote is not for this one to make anew.
+        // A later version's manifest must not be rebuilt.
         if error.kind == .manifestTooNew {
           backup.problems.append(problem)
           return
@@ -47,16 +47,15 @@ extension BackupCatalog {
     }
   }
 
-  /// Takes down a manifest that lies beside its backup; false for one that was changed.
   private static func note(
     _ manifest: BackupManifest, _ bytes: [UInt8], into backup: inout StoredBackup, _ sizes: [String: Int64],
     _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> Bool {
     if manifest.digest == nil {
       let digest = FileDigest(of: bytes).hexadecimal
-      // It was verified, and was another one then.
+      // Another manifest was verified.
       if let verified = backup.proof?.manifest, verified != digest { return false }
-      // One that lost its digest: the file behind its blocks has more than it says.
+      // With a copy after the blocks, the manifest lost its digest.
       for file in manifest.files where file.members != nil {
         guard let size = sizes[file.name], size > file.bytes,
           try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, section) != nil
@@ -73,7 +72,7 @@ extension BackupCatalog {
     return true
   }
 
-  /// Reads what is known of a backup whose manifest is lost or changed; false where nothing is.
+  /// Reads a backup without a valid manifest; returns false if its files reveal none.
   private static func readCopy(
     into backup: inout StoredBackup, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection,
     insteadOf problem: StoredBackup.Problem
@@ -106,16 +105,14 @@ extension BackupCatalog {
     return true
   }
 
-  /// The manifest that a copy is; nil where it is that of another backup.
   private static func manifest(_ bytes: [UInt8], of id: BackupIdentifier) -> BackupManifest? {
-    // What has a right digest and is no manifest of this backup was put there by something else.
+    // With a valid digest it has another origin.
     try? BackupManifest(json: bytes, of: id)
   }
 
-  /// The backups that are being written, or moved between the sections: what lies of them here without a manifest is not
-  /// taken for a backup.
+  /// Finds backups being written or moved, which must not be read without their manifest.
   ///
-  /// A manifest that has got its name since the place was listed is added to the objects.
+  /// Backups with a new manifest are listed again.
   static func onTheirWay(
     _ groups: inout [BackupIdentifier: [BackupObject]], _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> Set<BackupIdentifier> {

@@ -3,31 +3,29 @@ import SQLiteFormat
 package import Salvage
 import SystemPackage
 
-/// What lies in a place: backups whole and broken, and what belongs to none.
+/// The backups and stray objects of a place.
 package struct BackupCatalog: Sendable {
-  /// The place.
   package let place: any BackupPlace
 
-  /// The part of the place.
   package let section: BackupSection
 
-  /// All backups of the place's store, newest first, broken ones included.
+  /// The store's backups, newest first, broken ones included.
   package let backups: [StoredBackup]
 
-  /// What lies in the same folder and is of another store, or not known to be of this one, newest first.
+  /// Backups of other or unknown stores in the folder, newest first.
   package let others: [StoredBackup]
 
-  /// The objects that belong to no backup, by name; other software, or a migration, may have put them there.
+  /// Objects of no backup, by name.
   package let strays: [BackupObject]
 
-  /// All that lies in the folder, of whichever store.
+  /// All backups, of any store.
   var all: [StoredBackup] { backups + others }
 
   private let byIdentifier: [BackupIdentifier: StoredBackup]
 
-  /// Reads a place: names, sizes, manifests and proofs.
+  /// Reads names, sizes, manifests and proofs.
   ///
-  /// A backup that is broken is listed with what is wrong with it; only a place that cannot be read is an error.
+  /// A broken backup is listed with its problems.
   package init(of place: any BackupPlace, section: BackupSection = .kept) throws(BackupError) {
     self.place = place
     self.section = section
@@ -52,7 +50,7 @@ package struct BackupCatalog: Sendable {
     }
     var found: [BackupIdentifier: StoredBackup] = [:]
     for backup in read.compactMap(\.self) { found[backup.id] = backup }
-    // What a migration keeps does not say of which store it is; the others of the place do.
+    // Originals do not name their store; the other backups do.
     let owner = place.owner
     let owned = { (backup: StoredBackup) in owner?.owns(backup.id, backup.manifest) ?? true }
     let own = Set(found.values.filter(owned).map(\.id))
@@ -63,7 +61,7 @@ package struct BackupCatalog: Sendable {
         found[id]?.manifest?.store = .init(path: store.path, kind: store.kind)
       }
     }
-    // Parents come before their children, so that what is wrong with one is known to the next.
+    // Parents come first, as children inherit their problems.
     for id in found.keys.sorted() {
       if let problem = found[id].flatMap({ Self.parentProblem(of: $0, in: found) }) {
         found[id]?.problems.append(problem)
@@ -75,8 +73,6 @@ package struct BackupCatalog: Sendable {
     self.strays = strays.ordered { $0.name < $1.name }
   }
 
-  /// The backup of that name.
-  ///
   /// - Throws: `no-such-backup`.
   package func backup(_ id: BackupIdentifier) throws(BackupError) -> StoredBackup {
     guard let backup = byIdentifier[id] else {
@@ -88,16 +84,15 @@ package struct BackupCatalog: Sendable {
     return backup
   }
 
-  /// Whether a backup in the folder is of another store, or not known to be of the place's.
   package func isOther(_ id: BackupIdentifier) -> Bool { others.contains { $0.id == id } }
 
-  /// The backups that restoring one reads, the full one first and itself last.
+  /// Returns a backup's chain, from the full one to itself.
   ///
-  /// - Throws: `no-such-backup`, or `backup-chain-broken` where one of them is missing or not whole.
+  /// - Throws: `no-such-backup`, or `backup-chain-broken` if any is missing or not whole.
   package func chain(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
     var chain = [try backup(id)]
     while let first = chain.first, let parent = first.manifest?.parent {
-      // Parents are older than their children, so that this comes to an end.
+      // Parents are older than their children, so the loop ends.
       guard let next = byIdentifier[parent], parent < first.id else {
         throw BackupError(
           .chainBroken, operation: "follow the chain of backup \(id)",
@@ -114,7 +109,7 @@ package struct BackupCatalog: Sendable {
     return chain
   }
 
-  /// What is there of the chain of a backup, however broken; the earliest first and itself last.
+  /// Returns the existing part of a chain, however broken.
   ///
   /// - Throws: `no-such-backup`.
   package func remains(of id: BackupIdentifier) throws(BackupError) -> [StoredBackup] {
@@ -127,10 +122,10 @@ package struct BackupCatalog: Sendable {
     return chain
   }
 
-  /// The backups that need this one, directly or by others that do.
+  /// Returns all backups that depend on this one.
   package func descendants(of id: BackupIdentifier) -> [StoredBackup] {
     var needed: Set<BackupIdentifier> = [id]
-    // A child is newer than its parent, so that one pass from the oldest on finds all.
+    // Children are newer than parents, so one pass suffices.
     let all = all.ordered { $0.id > $1.id }
     for backup in all.reversed() {
       if let parent = backup.manifest?.parent, needed.contains(parent) { needed.insert(backup.id) }
@@ -140,7 +135,7 @@ package struct BackupCatalog: Sendable {
 
   // MARK: Reading
 
-  /// The identifier that a name begins with, where a backup's file can be called so.
+  /// Returns the identifier in the name of a backup's file.
   static func identifier(of name: String) -> BackupIdentifier? {
     for suffix in suffixes where name.hasSuffix(suffix) {
       if let id = BackupIdentifier(String(name.dropLast(suffix.count))) { return id }
@@ -153,11 +148,9 @@ package struct BackupCatalog: Sendable {
       BackupManifest.suffix, BackupProof.suffix, releaseSuffix,
     ]
 
-  /// What the name of the note has behind the identifier by which a person has released a backup that a fall of records
-  /// kept.
+  /// The suffix of a user's note that releases a backup kept for a drop in records.
   static let releaseSuffix = ".released.json"
 
-  /// Reads a backup; nil where a pruning, or a person, has taken it away since the place was listed.
   private static func readUnlessGone(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection,
     usesCopies: Bool
@@ -166,7 +159,7 @@ package struct BackupCatalog: Sendable {
       return try read(id, objects, place, section, usesCopies: usesCopies)
     } catch {
       guard error.fileError?.kind == .notFound else { throw error }
-      // What is left of it is listed as it is now.
+      // Lists a partly removed backup with its remaining objects.
       let names = Set(try place.list(section).map(\.name))
       let left = objects.filter { names.contains($0.name) }
       if left.isEmpty || left.count == objects.count { return nil }
@@ -201,7 +194,6 @@ package struct BackupCatalog: Sendable {
       backup.warnings.append(.unreadableProof(proof, "is that of another manifest"))
     }
     for file in backup.manifest?.files ?? [] {
-      // What is left of a copy stands behind the blocks still.
       if backup.manifest?.rebuilt == true, let size = sizes[file.name], size >= file.bytes { continue }
       let tail = file.tailLength(manifest: backup.manifestLength)
       guard let problem = problem(of: file, size: sizes[file.name], tail: tail) else { continue }
@@ -224,9 +216,6 @@ package struct BackupCatalog: Sendable {
     return backup
   }
 
-  /// What a file's name and size tell against it.
-  ///
-  /// - Parameter tail: the bytes that stand behind its blocks.
   private static func problem(
     of file: BackupManifest.File, size: Int64?, tail: Int64
   ) -> StoredBackup.Problem? {
@@ -245,7 +234,6 @@ package struct BackupCatalog: Sendable {
       code: .fileSizeWrong, words: "\(file.name) has \(size) bytes, and the manifest says \(whole)", file: file.name)
   }
 
-  /// A small object; nil where it is not there or is larger than it can be.
   static func content(
     _ name: String, _ sizes: [String: Int64], limit: Int, _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> [UInt8]? {
@@ -263,7 +251,7 @@ package struct BackupCatalog: Sendable {
     guard found.isWhole, let other = found.manifest else {
       return .init(code: .parentBroken, words: "backup \(parent), whose pages it leaves out, is not whole")
     }
-    // Without a key the page size is not known.
+    // Without a key the page size is unknown.
     let isSame = other.isLocked || manifest.isLocked || other.database?.pageSize == manifest.database?.pageSize
     guard isSame, ![.evidence, .original].contains(other.kind),
       other.depth == manifest.depth - 1
@@ -275,34 +263,30 @@ package struct BackupCatalog: Sendable {
 }
 
 extension BackupCatalog {
-  /// The role of an object among the parts of an original; nil for any other object.
   static func originalRole(of name: String, _ id: BackupIdentifier) -> BackupManifest.File.Role? {
-    // Few names end like this, and the text of the identifier is made for these alone.
+    // Formatting the identifier is slow, so the suffix is checked first.
     let original = BackupManifest.File.Role.originals.first { name.hasSuffix($0.suffix) && name == "\(id)\($0.suffix)" }
     return original?.role
   }
 
-  /// The original that an object of that name is the note of; nil for any other object.
   static func noteIdentifier(of name: String) -> BackupIdentifier? {
     name.hasSuffix(OnlyHereNote.suffix) ? BackupIdentifier(String(name.dropLast(OnlyHereNote.suffix.count))) : nil
   }
 
-  /// Tells the parts of an original from the objects of a backup of the same name.
+  /// Separates an original's parts from a backup's objects of the same name.
   ///
-  /// - Returns: the objects of the backup or of the original, whichever there is, and what belongs to neither.
+  /// - Returns: the objects of one of them, and the others.
   static func sorted(
     _ objects: [BackupObject], of id: BackupIdentifier
   ) -> (own: [BackupObject], strays: [BackupObject]) {
     let parts = objects.filter { originalRole(of: $0.name, id) != nil }
     if parts.isEmpty { return (objects, []) }
     let others = objects.filter { originalRole(of: $0.name, id) == nil }
-    // A proof alone makes no backup.
+    // A proof alone is no backup.
     guard others.allSatisfy({ $0.name == "\(id)\(BackupProof.suffix)" }) else { return (others, parts) }
-    // Without its main file it is still on its way, or has lost it.
     return parts.contains { originalRole(of: $0.name, id) == .originalMain } ? (objects, []) : ([], objects)
   }
 
-  /// What a manifest would say of an original; nil where the objects are none.
   static func originalManifest(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> BackupManifest? {
@@ -324,9 +308,9 @@ extension BackupCatalog {
     return manifest
   }
 
-  /// The note of the records that are only in an original; nil where none lies beside it.
+  /// Reads the note of records only in an original.
   ///
-  /// That it lies there is what counts: one that cannot be read, or is no such note, names no entity.
+  /// An unreadable note counts, without entities.
   static func onlyHereNote(
     _ id: BackupIdentifier, _ objects: [BackupObject], _ place: any BackupPlace, _ section: BackupSection
   ) -> OnlyHereNote? {
@@ -337,7 +321,7 @@ extension BackupCatalog {
       let bytes = try place.read(object.name, in: section, at: 0, length: OnlyHereNote.limit)
       return OnlyHereNote(json: bytes) ?? unreadable
     } catch {
-      // What it says cannot be told for now, and the original is kept all the same.
+      // An unreadable note keeps the original too.
       return unreadable
     }
   }
@@ -346,16 +330,14 @@ extension BackupCatalog {
 extension BackupCatalog {
   private static let kitLimit: Int64 = 256 << 20
 
-  /// The recovery kit that lies in a backup; nil where it has none, or one that is not what was written.
-  ///
-  /// - Throws: what the place says where it cannot be read.
+  /// Reads a backup's recovery kit, unless missing or changed.
   package func recoveryKit(of backup: StoredBackup) throws(BackupError) -> RecoveryKit? {
     guard let file = backup.manifest?.file(.recoveryKit), file.bytes <= Self.kitLimit,
       backup.objects.contains(where: { $0.name == file.name })
     else { return nil }
     let bytes = try place.read(file.name, in: section, at: 0, length: Int(file.bytes))
     guard FileDigest(of: bytes).hexadecimal == file.sha256 else { return nil }
-    // Its digest is right, so that it can only be of a later version, and no use here.
+    // Its digest is correct, so it is of a later version.
     return try? RecoveryKit(bytes: bytes)
   }
 }

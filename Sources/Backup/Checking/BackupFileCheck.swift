@@ -1,39 +1,34 @@
 package import Platform
 
-/// Reads the files of backups back: whether they are what was written.
-///
-/// What they restore to is not looked at.
+/// Compares backup files with their manifests, not their restored content.
 package struct BackupFileCheck: Sendable {
   let surroundings: Surroundings
 
-  /// A check, by the clock of the surroundings.
   package init(surroundings: Surroundings) { self.surroundings = surroundings }
 
-  /// Reads the files of one backup back, and compares them with its manifest; its parents are not looked at.
+  /// Compares one backup's files with its manifest, without its parents.
   package func prove(
     _ manifest: BackupManifest, in place: any BackupPlace, isInUse: Bool = false, progress: @escaping BackupProgress
   ) throws(BackupError) -> BackupProof {
     let found = try look(at: manifest, place, isFresh: true, isInUse: isInUse, progress)
-    // What was written a moment ago is whole, or the disk is not to be trusted.
+    // Just after writing, a difference means an unreliable disk.
     let problems = found.problems + found.warnings
     return BackupProof(
       id: manifest.id, date: surroundings.now(), result: problems.isEmpty ? .proven : .failed, depth: .files,
       problems: problems, manifest: manifest.digest)
   }
 
-  /// What is wrong with the files of a backup.
   package struct Found {
-    /// In files that restoring needs.
+    /// Problems of files that restoring needs.
     package var problems: [BackupProof.Problem]
-    /// In files that restoring does not need.
+    /// Problems of files that restoring does not need.
     package var warnings: [BackupProof.Problem] = []
-    /// The digest of the manifest that was written anew; nil where none was.
+    /// The digest of the rewritten manifest.
     package var manifest: String?
 
-    /// What is wrong, as far as it is known.
     package init(problems: [BackupProof.Problem] = []) { self.problems = problems }
 
-    /// Adds what is wrong with the encrypted files themselves, where nothing is said of their content.
+    /// Adds problems of the encrypted files, if new.
     package mutating func add(_ sealed: Found) {
       func isNew(_ problem: BackupProof.Problem) -> Bool {
         !(problems + warnings).contains { own in own.file.map { problem.file == $0 + ".age" } ?? false }
@@ -43,7 +38,6 @@ package struct BackupFileCheck: Sendable {
     }
   }
 
-  /// Reads every file of a backup, and compares it with its manifest.
   package func look(
     at manifest: BackupManifest, _ place: any BackupPlace, isFresh: Bool = false, isInUse: Bool = false,
     _ progress: @escaping BackupProgress
@@ -59,7 +53,7 @@ package struct BackupFileCheck: Sendable {
           () throws(BackupError) -> ((Int) throws(BackupError) -> (member: [UInt8], isGood: Bool)) in
           { (block) throws(BackupError) -> (member: [UInt8], isGood: Bool) in
             guard let member = try reader.member(block) else { return ([], false) }
-            // The digest of the file says that these are the bytes that were made; here, that they unpack.
+            // The digest verifies these bytes; this verifies that they unpack.
             if isFresh { return (member, file.packing.unpacks(member: member, count: reader.length(of: block))) }
             if reader.blockCount == 0 { return (member, file.packing.unpack(member: member, count: 0) != nil) }
             return (member, reader.unpack(member, block) != nil)
@@ -96,7 +90,7 @@ package struct BackupFileCheck: Sendable {
     return result
   }
 
-  /// A part of a file that is not packed; nothing of a helper that is missing, which is told as damaged.
+  /// Reads a part of an unpacked file; a missing helper has no bytes, and is reported as damaged.
   private func part(
     of file: BackupManifest.File, in place: any BackupPlace, at offset: Int64
   ) throws(BackupError) -> [UInt8] {
@@ -112,8 +106,7 @@ package struct BackupFileCheck: Sendable {
     guard progress(.proving, done, total) else { throw .cancelled("prove the backup") }
   }
 
-  /// What is wrong with the copy of the manifest, or the seek table, behind a file's blocks; nil where it is what was written,
-  /// or nothing is there.
+  /// Checks the manifest copy or seek table after the blocks.
   private func copyWarning(
     _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace
   ) throws(BackupError) -> BackupProof.Problem? {
@@ -121,7 +114,7 @@ package struct BackupFileCheck: Sendable {
     let content = (file.content ?? manifest.database)?.bytes ?? 0
     let rest = try rest(of: file, in: place)
     guard file.carriesManifest == true else {
-      // One whose manifest was made of its blocks may have had a copy.
+      // A rebuilt manifest does not show whether there was a copy.
       if manifest.rebuilt == true || rest == file.packing.tail(of: file, content: content, manifest: nil) { return nil }
       return .init(
         code: StoredBackup.Problem.Code.seekTableDamaged.rawValue,
@@ -131,7 +124,7 @@ package struct BackupFileCheck: Sendable {
     let size = file.bytes + Int64(rest.count)
     if let copy = try ManifestCopy.read(file.name, packedBy: file.packing, size: size, in: place, .kept),
       DigestedText.digest(of: copy) == manifest.digest,
-      // A member that gunzip or zstd would stumble over is damaged too.
+      // A tail that gunzip or zstd would reject is damaged too.
       rest == file.packing.tail(of: file, content: content, manifest: copy)
     {
       return nil
@@ -157,12 +150,10 @@ package struct BackupFileCheck: Sendable {
 }
 
 extension BackupProof.Problem {
-  /// What names and sizes tell.
   package init(_ problem: StoredBackup.Problem) {
     self.init(code: problem.code.rawValue, words: problem.words, file: problem.file)
   }
 
-  /// Blocks of a file that are not what was packed.
   package static func damaged(_ blocks: [Int], _ file: String) -> BackupProof.Problem {
     let words =
       blocks.count == 1 ? "block \(blocks[0]) of \(file) is damaged" : "\(blocks.count) blocks of \(file) are damaged"

@@ -2,21 +2,19 @@ import Foundation
 package import Platform
 package import SystemPackage
 
-/// Takes backups: a consistent one of a store that others go on using, byte for byte of one that is damaged.
+/// Takes backups: consistent copies of stores in use, or raw files of damaged ones.
 ///
-/// Nothing is written to the store or created beside it. What is written becomes visible when it is whole, and the
-/// manifest last; what a killed run leaves is never listed as a backup.
+/// The store's folder is not written to. The manifest is written last, so that incomplete backups are never listed.
 package struct BackupCreator: Sendable {
   let surroundings: Surroundings
   let temporary: FilePath?
 
-  /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
+  /// The attempts for a store changed without locks.
   private static let attempts = 5
 
-  /// Takes backups with this machine's file system and clock.
   package init() { self.init(surroundings: .machine) }
 
-  /// - Parameter temporary: the folder for copies of stores whose writers wait; the system's own, or that of the backups, if nil.
+  /// - Parameter temporary: the folder for copies; if nil, that of the system or of the backups.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {
     self.surroundings = surroundings
     self.temporary = temporary
@@ -24,16 +22,11 @@ package struct BackupCreator: Sendable {
 
   /// Backs a store up.
   ///
-  /// A store that is damaged, or that the request calls evidence, is kept as its raw files. Any other is kept as one
-  /// database file, or as the pages that changed since the last backup where those are less than half of it.
+  /// A damaged or evidence store is kept as raw files; any other becomes a database file, or a delta if less than half
+  /// of its pages changed.
   ///
-  /// - Parameters:
-  ///   - store: the store's main file.
-  ///   - place: where to.
-  ///   - request: how.
-  /// - Returns: the backup as it lies in the place, with its proof where the request asked for one.
-  /// - Throws: `nothing-to-back-up` where there is no store; `cancelled`; what the file system or the place says. Nothing
-  ///   is left then that would be listed as whole.
+  /// - Returns: the backup, with a proof if requested.
+  /// - Throws: `nothing-to-back-up`, `cancelled`, or errors of file system and place; no whole backup is left.
   package func create(
     _ store: FilePath, in place: any BackupPlace, _ request: BackupRequest = BackupRequest()
   ) throws(BackupError) -> StoredBackup {
@@ -49,7 +42,7 @@ package struct BackupCreator: Sendable {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
     try place.removeUnfinished()
-    // The backup is worth more than a tidy trash: what cannot be moved on now, the next pruning moves.
+    // The next pruning moves the rest.
     try? BackupTrash(of: place, surroundings: surroundings).finishInterrupted()
     let catalog = try BackupCatalog(of: place)
     if request.encryption == nil, !request.allowsPlain { try Self.requirePlain(catalog, store) }
@@ -66,7 +59,7 @@ package struct BackupCreator: Sendable {
         if let deltaKey { deltaKey.key.write(deltaKey.next, of: id) }
         return backup
       } catch {
-        // A store that another process begins to use, or exchanges, in this moment is looked at again.
+        // Another process started to use or replaced the store.
         let isChange = error.fileError.map { $0.kind == .changed || $0.kind == .notFound } ?? false
         guard isChange, attempt < Self.attempts else { throw error }
         LogReadLock.rest()
@@ -75,8 +68,9 @@ package struct BackupCreator: Sendable {
     throw BackupError(FileError(.changed, operation: "back up the store", path: store))
   }
 
-  /// Whether there is a store; its name can be missing for a moment while another process exchanges it, under the lock of its
-  /// folder.
+  /// Returns whether the store exists.
+  ///
+  /// While another process replaces it under the folder lock, its name may be missing.
   private func isThere(_ files: StoreFileSet) throws(FileError) -> Bool {
     if try surroundings.fileSystem.status(of: files.main) != nil { return true }
     let lock = try FolderLock(files.folder, in: surroundings.fileSystem)
@@ -85,7 +79,7 @@ package struct BackupCreator: Sendable {
     return isThere
   }
 
-  /// The place as new backups are written into it, and the key that opens what the next one needs of this one.
+  /// Returns the place for writing, and the key for the next delta.
   private func sealed(
     _ place: any BackupPlace, _ request: BackupRequest
   ) -> (place: any BackupPlace, deltaKey: (key: DeltaKey, next: AgeIdentity)?) {
@@ -107,8 +101,9 @@ package struct BackupCreator: Sendable {
     ((place as? SealedPlace)?.base as? FolderPlace ?? place as? FolderPlace)?.path
   }
 
-  /// Refuses to go on without encryption where the last backup is encrypted: nothing in the place says to whom, since
-  /// what lies there may have been put there by another.
+  /// Throws if the last backup is encrypted and the new one would be plain.
+  ///
+  /// The recipients cannot be taken from the place, which others may have written to.
   private static func requirePlain(_ catalog: BackupCatalog, _ store: FilePath) throws(BackupError) {
     guard let last = catalog.backups.first(where: { $0.manifest.map { $0.kind != .original } ?? false }),
       try catalog.place.isSealed(last.id, in: .kept)
@@ -118,7 +113,6 @@ package struct BackupCreator: Sendable {
       detail: "its last backup \(last.id) is encrypted, and this one would not be")
   }
 
-  /// Proves the new backup by reading it back, where that is wanted.
   private func finish(
     _ manifest: BackupManifest, isInUse: Bool, in place: any BackupPlace, _ request: BackupRequest
   ) throws(BackupError) -> StoredBackup {
@@ -137,7 +131,6 @@ package struct BackupCreator: Sendable {
     return try BackupCatalog(of: place).backup(manifest.id)
   }
 
-  /// A name that no file in the place has yet, in the trash neither.
   private func freeIdentifier(_ catalog: BackupCatalog) throws(BackupError) -> BackupIdentifier {
     var names = (catalog.backups + catalog.others).flatMap(\.objects).map(\.name) + catalog.strays.map(\.name)
     names += try catalog.place.list(.trash).map(\.name)

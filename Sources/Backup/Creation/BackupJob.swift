@@ -4,7 +4,7 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// One try at backing a store up.
+/// One attempt at backing a store up.
 struct BackupJob {
   let id: BackupIdentifier
   let files: StoreFileSet
@@ -13,12 +13,11 @@ struct BackupJob {
   let surroundings: Surroundings
   let temporary: FilePath
 
-  /// The number of this try, from 1.
   let attempt: Int
 
   var place: any BackupPlace { catalog.place }
 
-  /// Takes the backup, and returns its manifest, which is written, and whether others have the store open.
+  /// Takes the backup; also returns whether the store is open elsewhere.
   func run() throws(BackupError) -> (manifest: BackupManifest, isInUse: Bool) {
     let snapshot: StoreSnapshot
     do throws(FileError) {
@@ -27,14 +26,13 @@ struct BackupJob {
       throw BackupError(error)
     }
     defer { snapshot.release() }
-    // What can take its time leaves the processors to the app that uses the store.
+    // An unhurried run leaves the processors to the app.
     guard snapshot.isUnhurried else { return (try take(snapshot), snapshot.isInUse) }
     return (try QuietThread.run { () throws(BackupError) in try take(snapshot) }, true)
   }
 
   private func take(_ snapshot: StoreSnapshot) throws(BackupError) -> BackupManifest {
     let examination = try examine(snapshot, countsRecords: request.isEvidence)
-    // Of what cannot be read as a database the raw files are kept.
     let isUnreadable = examination.verdict == .damaged || examination.isEncryptedOrRandom
     var damaged: Examination?
     if !request.isEvidence, !isUnreadable {
@@ -43,7 +41,7 @@ struct BackupJob {
       case .damaged(let found): damaged = found
       }
     }
-    // What looks like damage may be the work of a process that came meanwhile.
+    // Another process may have caused the apparent damage.
     try wrapping(BackupError.init) { () throws(FileError) in try snapshot.finish() }
     if let damaged { return try runEvidence(snapshot, damaged) }
     return try runEvidence(
@@ -52,16 +50,15 @@ struct BackupJob {
 
   // MARK: A sound store
 
-  /// What came of backing a store up as a database.
   private enum Taken {
     case taken(BackupManifest)
-    /// The check found that the store is damaged; nothing was kept of what was packed.
+    /// The store is damaged; the packed data was discarded.
     case damaged(Examination)
   }
 
   private func runDatabase(_ snapshot: StoreSnapshot, _ examination: Examination) throws(BackupError) -> Taken {
     let database = try database(of: snapshot)
-    // What others read by the index of their log has to be what its checksums say.
+    // The WAL index must match the checksums.
     guard snapshot.committedFrames == nil || snapshot.committedFrames == database.writeAheadLog?.committedFrameCount
     else {
       throw BackupError(FileError(.changed, operation: "read the store's log", path: files.path(of: .wal)))
@@ -74,7 +71,7 @@ struct BackupJob {
     do throws(BackupError) {
       return try pack(content, snapshot, examination, parent, check, isWhole: isWhole)
     } catch {
-      // What could not be read as a database may be owed to damage that the check has not come to yet.
+      // The check may not have reached the damage yet.
       guard check.isDamaged || error.kind == .store else { throw error }
       check.compare(.whole)
       let found = try check.outcome().examination
@@ -100,7 +97,6 @@ struct BackupJob {
     } else {
       check.compare(.whole)
       manifest.check.depth = .whole
-      // The pages were hashed already where they were compared.
       uploads.append(try pack(content, packer, comparison == nil ? hashes : nil, into: &manifest))
     }
     manifest.files.append(try hashes.finish())
@@ -156,8 +152,7 @@ struct BackupJob {
     return packed.upload
   }
 
-  /// Whether all indexes are compared with the rows of their tables: for a full backup, where the parent's own check is not
-  /// known, and once a day.
+  /// Returns whether all indexes are due for comparison: for a full backup, after an unknown depth, and once a day.
   private func isWholeCheckDue(_ parent: StoredBackup?) -> Bool {
     guard let parent, parent.manifest?.check.depth != nil else { return true }
     let last = catalog.backups.first { backup in
@@ -168,7 +163,6 @@ struct BackupJob {
     return age < 0 || age >= 86400
   }
 
-  /// Opens the snapshot's bytes as a database.
   func database(of snapshot: StoreSnapshot) throws(BackupError) -> Database {
     do throws(FormatError) {
       return try Database(main: snapshot.main, writeAheadLog: snapshot.log, rollbackJournal: snapshot.journal)
@@ -177,7 +171,7 @@ struct BackupJob {
     }
   }
 
-  /// - Parameter countsRecords: whether records are counted; the check of every page counts them too.
+  /// - Parameter countsRecords: whether to count records, which the check of every page does too.
   private func examine(_ snapshot: StoreSnapshot, countsRecords: Bool) throws(BackupError) -> Examination {
     do {
       return try Examiner(fileSystem: surroundings.fileSystem).examine(
@@ -194,7 +188,6 @@ struct BackupJob {
     }
   }
 
-  /// The newest good backup that a delta can build on; nil where there is none.
   private func parent(for content: DatabaseContent, _ examination: Examination) throws(BackupError) -> StoredBackup? {
     for backup in catalog.backups where backup.isWhole && !backup.isApart && backup.id < id {
       guard let manifest = backup.manifest, backup.proof?.result != .failed,
@@ -202,11 +195,11 @@ struct BackupJob {
         manifest.store.uuid == examination.metadata?.uuid
       else { continue }
       guard manifest.depth < request.chainLimit else { return nil }
-      // All of its ancestors have to be good, as far as is known.
+      // The ancestors must be good too.
       let chain = try catalog.chain(of: backup.id)
-      // None may be of another store, as chains of earlier versions can have them.
+      // Earlier versions could mix stores in a chain.
       if chain.contains(where: { $0.proof?.result == .failed || catalog.isOther($0.id) }) { return nil }
-      // What this process cannot unpack it could not verify either.
+      // A parent that cannot be unpacked prevents verification.
       let isReadable = chain.allSatisfy { $0.manifest?.files.allSatisfy(\.packing.isAvailable) ?? false }
       return isReadable ? backup : nil
     }
@@ -249,11 +242,11 @@ struct BackupJob {
   ) throws(BackupError) -> (any ByteSource)? {
     guard let part = role.part, snapshot.members.contains(where: { $0.part == part }) else { return nil }
     if part == .main { return snapshot.main }
-    // Of a store that goes on being used, only the log as it was copied belongs to the file as it was copied.
+    // Only the copied WAL matches the copied file.
     if snapshot.isCopied { return part == .wal ? snapshot.log : nil }
     do throws(FileError) {
       let path = files.path(of: part)
-      // Connections of this process hold locks on the index.
+      // Connections of this process hold locks on the WAL index.
       if part == .sharedMemory { return try LastingFile(path, in: surroundings.fileSystem) }
       return try surroundings.fileSystem.open(path)
     } catch {
@@ -265,14 +258,13 @@ struct BackupJob {
 
   /// Gives all files their names, the manifest last.
   ///
-  /// A copy of the manifest goes to the end of the file that has the database, or the pages that changed. The manifest is on
-  /// the disk before the first file has its name: what a killed run leaves is known by it, and removed by the next backup.
+  /// The unnamed manifest is on disk first, so that the next backup recognizes and removes the remains of a killed run.
   private func commit(_ manifest: inout BackupManifest, _ uploads: [any BackupUpload]) throws(BackupError) {
     manifest.files.sort { $0.name < $1.name }
     manifest.version = manifest.neededVersion
     manifest.chooseCarrier()
     let json = try manifest.json()
-    // What is written is what can be read, or it is not written at all.
+    // Parsing first prevents writing an unreadable manifest.
     manifest = try BackupManifest(json: json, of: id)
     for file in manifest.files where file.members != nil {
       let content = (file.content ?? manifest.database)?.bytes ?? 0
@@ -287,8 +279,7 @@ struct BackupJob {
       for upload in uploads { try upload.commit() }
       try head.commit()
     } catch {
-      // The first error is the one to report. A manifest that may be there keeps its files, and is a whole backup with them.
-      // The file that the error is of may have its name all the same.
+      // The first error is reported. If the manifest cannot be deleted, all files stay as a whole backup.
       do throws(BackupError) {
         try place.delete("\(id)\(BackupManifest.suffix)", in: .kept)
         for upload in uploads { try? place.delete(upload.name, in: .kept) }
@@ -297,17 +288,16 @@ struct BackupJob {
     }
   }
 
-  /// Tells the caller how far it is, and stops where the caller wants that.
+  /// Reports progress; throws if the caller cancels.
   func advance(_ phase: BackupPhase, _ done: Int64, _ total: Int64) throws(BackupError) {
     guard request.progress(phase, done, total) else { throw .cancelled("back up the store") }
   }
 }
 
 extension BackupJob {
-  /// The entities that have less than half of the records that they had in the last good backup, or none any more.
+  /// Returns the entities that lost more than half of their records since the last good backup of this generation.
   ///
-  /// Compared is with the last backup of the same generation of the store, of one that was deleted and started over too. An
-  /// entity that is not in the store's model any more has not fallen: a migration removed it, and keeps a note of its own.
+  /// Entities removed by a migration are skipped, as it keeps a note.
   func falls(of manifest: BackupManifest) -> [BackupManifest.Fall]? {
     let earlier = catalog.backups.first { backup in
       guard let other = backup.manifest, backup.id < id, backup.isWhole, !backup.isApart, other.kind != .original,
@@ -339,7 +329,6 @@ extension BackupJob {
 }
 
 extension BackupJob {
-  /// The manifest as far as it is known before anything is packed.
   func manifest(
     _ kind: BackupManifest.Kind, _ snapshot: StoreSnapshot, _ examination: Examination
   ) -> BackupManifest {
@@ -370,7 +359,6 @@ extension BackupJob {
 }
 
 extension BackupManifest {
-  /// Takes down what the check beside the packing found.
   mutating func note(_ outcome: StoreCheck.Outcome) {
     let counted = outcome.examination.entities
     entities = counted.isEmpty ? nil : counted
@@ -382,10 +370,9 @@ extension BackupManifest {
 }
 
 extension BackupJob {
-  /// The most that a kit may take of what it is of: a thirty-second part, or 64 KiB.
+  /// 1/32 of the content, but at least 64 KiB.
   static func kitLimit(_ content: DatabaseContent) -> Int64 { max(64 << 10, content.count / 32) }
 
-  /// Writes the recovery kit that the check has made as a file of the backup.
   func write(kit bytes: [UInt8]) throws(BackupError) -> BlockPacker.Packed {
     let name = "\(id)\(BackupManifest.File.Role.recoveryKit.suffix)"
     let upload = try place.begin(name)

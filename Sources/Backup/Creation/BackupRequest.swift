@@ -1,56 +1,49 @@
 package import Platform
 
-/// How a backup is to be taken.
+/// The options of a backup.
 package struct BackupRequest: Sendable {
-  /// How the blocks are packed.
   package var compression = BackupCompression.gzip
 
-  /// How hard to pack: 1, 6 or 9 for gzip, 1 to 19 for Zstandard; as is usual for the compression where it is nil.
+  /// The level: 1, 6 or 9 for gzip, 1 to 19 for Zstandard; nil for the default.
   package var level: Int?
 
-  /// The level that is used.
   var chosenLevel: Int { level ?? compression.usualLevel }
 
-  /// To whom the backup is encrypted; nil where it is not.
   package var encryption: BackupEncryption?
 
-  /// Whether a backup that is not encrypted may follow one that is.
+  /// Whether a plain backup may follow an encrypted one.
   package var allowsPlain = false
 
-  /// Whether the whole store is packed, even where few pages changed.
+  /// Whether to pack all pages even if few changed.
   package var isFull = false
 
-  /// Why it is taken.
   package var reason = BackupManifest.Reason.manual
 
   /// Words for retention; letters, digits, `-`, `_` and `.`.
   package var tags: [String] = []
 
-  /// How many backups restoring one may read; a longer chain is not begun.
+  /// The maximum chain length.
   package var chainLimit = 8
 
-  /// Whether the store is evidence, whose files are kept byte for byte; a damaged one always is.
+  /// Whether to keep raw files, as always for a damaged store.
   package var isEvidence = false
 
-  /// Whether what was written is read back, unpacked and compared.
+  /// Whether to read back and compare the written files.
   package var proves = true
 
-  /// The app's version, for the manifest.
   package var appVersion: String?
 
-  /// The name of the store's model version in the app, for the manifest.
+  /// The app's name of the model version.
   package var modelVersion: String?
 
-  /// The generation of the store, for the manifest; nil where none is known.
+  /// The store's generation, if known.
   package var lineage: StoreLineage?
 
-  /// Called now and then with what is done.
   package var progress: BackupProgress
 
-  /// A backup that was asked for, packed with gzip at level 6.
+  /// Creates a manual request with gzip at level 6.
   package init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
 
-  /// Refuses what makes no sense.
   func check() throws(BackupError) {
     try compression.requireAvailable(to: "back up the store")
     guard compression.has(level: chosenLevel) else {

@@ -1,20 +1,17 @@
 import Platform
 import SQLiteFormat
 
-/// Packs what a job reads, block by block on all processors.
+/// Packs the sources of a job block by block on several threads.
 struct BlockPacker {
   let job: BackupJob
   let snapshot: StoreSnapshot
 
-  /// The check beside the packing, which ends it where the store is damaged; nil for evidence.
+  /// The parallel check, which stops the packing of a damaged store; nil for evidence.
   let check: StoreCheck?
 
-  /// How many blocks are worked on at once.
-  ///
-  /// Two of them keep memory small; one leaves a processor to the app that has the store open.
+  /// Returns the number of threads: two to limit memory, one to leave a processor to the app.
   static func threads(isInUse: Bool) -> Int { isInUse ? 1 : 2 }
 
-  /// A packed file that has not got its name yet.
   struct Packed {
     var file: BackupManifest.File
     var upload: any BackupUpload
@@ -29,7 +26,7 @@ struct BlockPacker {
 
   /// Packs a source into a file of the backup.
   ///
-  /// - Parameter hashes: where the hashes of its pages go; nil where they are known, or it has none.
+  /// - Parameter hashes: the destination of page hashes; nil if known or not needed.
   func pack(
     _ source: any ByteSource, as role: BackupManifest.File.Role, hashes: HashedPages?
   ) throws(BackupError) -> Packed {
@@ -38,7 +35,7 @@ struct BlockPacker {
     let upload = try job.place.begin(name)
     let length = BackupManifest.blockLength
     let total = source.count
-    // Even nothing becomes a member, so that the file is one that other programs open.
+    // Empty content gets a member too, for other programs.
     let count = max(1, Int((total + Int64(length) - 1) / Int64(length)))
     let phase: BackupPhase = role == .externalData ? .externalData : .packing
     let (level, snapshot, pageSize) = (job.request.chosenLevel, snapshot, hashes?.pageSize)
@@ -74,9 +71,9 @@ struct BlockPacker {
 }
 
 extension StoreSnapshot {
-  /// A block of a source that is read while the store is held still.
+  /// Reads a block while the store is held still.
   ///
-  /// - Parameter buffers: where its memory comes from; fresh memory if nil.
+  /// - Parameter buffers: reusable memory.
   func block(
     _ index: Int, of source: any ByteSource, in buffers: BlockBuffers? = nil
   ) throws(BackupError) -> [UInt8] {
@@ -103,7 +100,7 @@ extension BackupError {
   }
 }
 
-/// The file with a hash of each page that is being written beside a backup.
+/// The page hash file being written.
 final class HashedPages {
   let pageSize: Int
   let upload: any BackupUpload
@@ -124,7 +121,6 @@ final class HashedPages {
     bytes += Int64(hashes.count)
   }
 
-  /// The file as the manifest names it.
   func finish() throws(BackupError) -> BackupManifest.File {
     BackupManifest.File(role: .pageHashes, name: name, bytes: bytes, sha256: digest.hexadecimal)
   }

@@ -1,11 +1,11 @@
 import Platform
 import SQLiteFormat
 
-/// The pages that a delta holds, one behind the other.
+/// The pages of a delta, concatenated.
 struct ChangedPages: ByteSource {
   private let content: DatabaseContent
   private let runs: [PageRun]
-  /// Where each run begins among the pages that are held, in pages.
+  /// The position of each run in the delta, in pages.
   private let starts: [Int64]
   let count: Int64
 
@@ -40,7 +40,6 @@ struct ChangedPages: ByteSource {
     return done
   }
 
-  /// The run that a page among those held belongs to.
   private func place(of page: Int64) -> Int {
     var (low, high) = (0, starts.count - 1)
     while low < high {

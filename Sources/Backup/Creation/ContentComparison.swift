@@ -1,21 +1,21 @@
 import Platform
 import SQLiteFormat
 
-/// Pages that follow each other.
+/// Consecutive pages.
 struct PageRun: Sendable, Hashable {
   var first: UInt32
   var count: UInt32
 }
 
-/// What a database has that its backup's parent has not, and its digest.
+/// The pages changed since the parent, and the database's digest.
 struct ContentComparison {
-  /// The pages that differ, or that the parent lacks.
+  /// Pages that differ or are new.
   var runs: [PageRun]
 
-  /// The database's digest, without those of its blocks: the blocks of the chain's files have their own.
+  /// Its block digests are empty, as the chain's files have their own.
   var content: BackupManifest.Content
 
-  /// Whether less than half of the pages differ, in runs that a manifest can name.
+  /// Whether less than half of the pages differ, in a limited number of runs.
   var isWorthDelta: Bool {
     let changed = runs.reduce(UInt64(0)) { $0 + UInt64($1.count) }
     return changed * 2 < UInt64(content.pageCount ?? 0) && runs.count <= 50_000
@@ -29,9 +29,9 @@ extension BlockPacker {
     var changed: [PageRun]
   }
 
-  /// Compares a database with the hashes of a backup's pages; nil where those cannot be trusted.
+  /// Compares a database with the parent's page hashes; returns nil if those are invalid.
   ///
-  /// - Parameter hashes: where the hashes of the database's own pages go.
+  /// - Parameter hashes: the destination of its own page hashes.
   func compare(
     _ content: DatabaseContent, with parent: StoredBackup, _ hashes: HashedPages
   ) throws(BackupError) -> ContentComparison? {
@@ -92,13 +92,13 @@ extension BlockPacker {
   }
 }
 
-/// The hashes of a backup's pages, as they were written.
+/// The page hashes in a backup.
 struct KeptPageHashes: Sendable {
   let place: any BackupPlace
   let name: String
   let pageCount: Int
 
-  /// Opens them; nil where they are not what the backup's manifest says.
+  /// Fails if they differ from the manifest.
   init?(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
     guard !backup.warnings.contains(where: { $0.code != .largeValueMissing }),
       let manifest = backup.manifest, let file = manifest.file(.pageHashes), let database = manifest.database,
@@ -120,7 +120,7 @@ struct KeptPageHashes: Sendable {
     guard digest.hexadecimal == file.sha256 else { return nil }
   }
 
-  /// The hashes of pages, counted from 0; fewer where the backup has fewer.
+  /// Returns the hashes of pages counted from 0.
   func hashes(ofPages first: Int, count: Int) throws(BackupError) -> [UInt8] {
     let there = max(0, min(count, pageCount - first))
     guard there > 0 else { return [] }
@@ -129,19 +129,15 @@ struct KeptPageHashes: Sendable {
   }
 }
 
-/// The hashes by which changed pages are found, and by which the pages of a chain are checked: the first 16 bytes of the
-/// SHA-256 of each page.
+/// The page hashes that find changed pages and verify chains: the first 16 bytes of each page's SHA-256.
 ///
-/// The file begins with 16 bytes: `LAZPAGES`, the version (2) and the page size, little-endian, of 32 bits; then comes the hash
-/// of each page, beginning with page 1.
+/// The file begins with 16 bytes: `LAZPAGES`, the version (2) and the page size, both little-endian 32-bit numbers;
+/// then follow the hashes, from page 1.
 package enum PageHash {
-  /// The bytes of the file's header.
   static let headerLength = 16
 
-  /// The bytes of one page's hash.
   static let length = 16
 
-  /// The file's header.
   package static func header(pageSize: Int) -> [UInt8] {
     var bytes = Array("LAZPAGES".utf8) + [UInt8](repeating: 0, count: 8)
     GzipMember.put(2, at: 8, in: &bytes)
@@ -149,7 +145,7 @@ package enum PageHash {
     return bytes
   }
 
-  /// The hashes of all pages of a block, one behind the other.
+  /// Returns the hashes of a block's pages.
   package static func hashes(of block: [UInt8], pageSize: Int) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(block.count / pageSize * length)
@@ -160,15 +156,15 @@ package enum PageHash {
   }
 }
 
-/// The memory of blocks that were delivered, used again for the next ones.
+/// Reusable memory of blocks.
 ///
-/// Fresh memory of a mebibyte costs the system a fault for each of its pages, a fifth of the time of reading a block.
+/// Page faults of a fresh mebibyte take a fifth of a block's reading time.
 final class BlockBuffers: Sendable {
   private let free = Mutex<[[UInt8]]>([])
 
   private static let most = 3
 
-  /// A block's memory; what it holds is of an earlier block.
+  /// Returns memory for a block, with undefined content.
   func take(count: Int) -> [UInt8] {
     if var bytes = free.withLock({ $0.popLast() }), bytes.count >= count {
       bytes.removeLast(bytes.count - count)
@@ -177,7 +173,6 @@ final class BlockBuffers: Sendable {
     return [UInt8](repeating: 0, count: count)
   }
 
-  /// Takes the memory of a block back that nothing reads any more.
   func give(_ bytes: [UInt8]) {
     free.withLock { free in
       if free.count < Self.most { free.append(bytes) }
@@ -185,14 +180,13 @@ final class BlockBuffers: Sendable {
   }
 }
 
-/// The block that was delivered last, whose memory is used again once the next one is delivered.
+/// The last delivered block, reused after the next delivery.
 struct DeliveredBlock {
   let buffers: BlockBuffers
   private var content: [UInt8] = []
 
   init(_ buffers: BlockBuffers) { self.buffers = buffers }
 
-  /// Keeps a block in the place of the one before.
   mutating func replace(with block: [UInt8]) {
     if !content.isEmpty { buffers.give(content) }
     content = block

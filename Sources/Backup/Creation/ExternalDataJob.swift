@@ -3,9 +3,9 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// Packs the large values that a store keeps in files of their own.
+/// Packs external values: large values in files of their own.
 ///
-/// They are written once and named by identifiers, so that those the parent has are left out.
+/// These files never change, so those in the parent are omitted.
 struct ExternalDataJob {
   let job: BackupJob
   let packer: BlockPacker
@@ -13,19 +13,18 @@ struct ExternalDataJob {
 
   struct Packed {
     var data: BackupManifest.ExternalData
-    /// The archive of the files that no earlier backup of the chain has; nil where there are none.
+    /// The archive of files new in the chain.
     var archive: BlockPacker.Packed?
   }
 
   private var fileSystem: FileSystem { job.surroundings.fileSystem }
 
-  /// Packs them; nil where the store has none, and refers to none.
+  /// Packs the external values, if any are present or referenced.
   ///
   /// - Parameters:
-  ///   - content: the database whose references are compared with what is there; nil for evidence.
-  ///   - model: the model it was written with, as far as it is known.
-  /// - Throws: `changed-meanwhile` where files went away that the database refers to, as a writer may have removed them
-  ///   since.
+  ///   - content: the database with the references; nil for evidence.
+  ///   - model: its model, if known.
+  /// - Throws: `changed-meanwhile` if referenced files have disappeared.
   func run(_ content: DatabaseContent?, model: ManagedObjectModel?) throws(BackupError) -> Packed? {
     let found = try wrapping(BackupError.init) { () throws(FileError) in try list() }
     let referenced = try content.map { content throws(BackupError) in try references(content, model) }
@@ -60,7 +59,6 @@ struct ExternalDataJob {
     return Packed(data: data, archive: packed)
   }
 
-  /// The regular files below the store's folder of large values, links to files followed, by name.
   private func list() throws(FileError) -> [FileSystem.Descendant] {
     let folder = job.files.path(of: .externalData)
     guard try fileSystem.status(of: folder)?.kind == .directory else { return [] }
@@ -89,7 +87,6 @@ struct ExternalDataJob {
     }
   }
 
-  /// The files that the parent, or its own ancestors, have.
   private func knownItems() -> [PathText: BackupManifest.ExternalData.Item] {
     guard let parent else { return [:] }
     var known: [PathText: BackupManifest.ExternalData.Item] = [:]
@@ -100,7 +97,6 @@ struct ExternalDataJob {
     return known
   }
 
-  /// The names of the files that records refer to.
   private func references(
     _ content: DatabaseContent, _ model: ManagedObjectModel?
   ) throws(BackupError) -> Set<String> {

@@ -5,32 +5,27 @@ import Platform
 import SQLiteFormat
 import Salvage
 
-/// The check of a store that is being backed up, on a thread of its own beside the packing.
+/// The check of a store during packing, on its own thread.
 ///
-/// It looks at every page, counts the records of each entity, and compares the entries of indexes with the rows of their
-/// tables. The recovery kit is made, and rows are added up, of the same pages; the entries of several indexes are read at
-/// once.
+/// It checks every page, counts records, makes the recovery kit, and compares indexes with their tables' rows, several
+/// at once.
 final class StoreCheck: Sendable {
-  /// Which indexes are compared with the rows of their tables.
+  /// The indexes to compare.
   enum Scope: Sendable {
     case whole
 
-    /// Those of the tables that these pages belong to, as rows or as entries; all where the schema is not the one of this
-    /// digest, which may have made an index of what was there.
+    /// The indexes of tables with these pages; all if the schema's digest differs, as an index may be new.
     case changed([PageRun], schema: String?)
   }
 
   struct Outcome: Sendable {
-    /// What looking at every page found; its verdict tells damage in indexes too.
+    /// Includes damaged indexes.
     var examination: Examination
 
-    /// The indexes that could not be compared.
     var uncompared: [String] = []
 
-    /// The digest of the schema; nil where it was not read.
     var schema: String?
 
-    /// The recovery kit; nil where none was wanted, or none can be made.
     var kit: [UInt8]?
   }
 
@@ -46,14 +41,12 @@ final class StoreCheck: Sendable {
     var scope: Scope?
     var isDamaged = false
     var result: Result<Outcome, BackupError>?
-    /// What getting out of a writer's way failed with.
+    /// The error of yielding to a writer.
     var failure: FileError?
     var progress: (done: Int64, total: Int64) = (0, 1)
   }
 
-  /// Begins the check.
-  ///
-  /// - Parameter scope: which indexes are compared; nil where that is told later, by ``compare(_:)``.
+  /// - Parameter scope: the indexes to compare; nil if set later by ``compare(_:)``.
   init(_ content: DatabaseContent, _ snapshot: StoreSnapshot, of job: BackupJob, scope: Scope?) {
     self.content = content
     self.snapshot = snapshot
@@ -64,7 +57,6 @@ final class StoreCheck: Sendable {
 
   // MARK: The caller's thread
 
-  /// Says which indexes are compared, where that was not known from the beginning.
   func compare(_ scope: Scope) {
     state.withLock { state in
       if state.scope == nil { state.scope = scope }
@@ -72,10 +64,9 @@ final class StoreCheck: Sendable {
     scoped.signal()
   }
 
-  /// Whether the store has been found damaged.
   var isDamaged: Bool { state.withLock { $0.isDamaged } }
 
-  /// Ends work that is of no use any more: the store is damaged, or cannot be read.
+  /// Throws if the store is damaged or unreadable.
   func stopUselessWork() throws(BackupError) {
     let (isDamaged, result) = state.withLock { ($0.isDamaged, $0.result) }
     if isDamaged {
@@ -84,9 +75,6 @@ final class StoreCheck: Sendable {
     if case .failure(let error) = result { throw error }
   }
 
-  /// Waits for the end.
-  ///
-  /// - Throws: what reading the store failed with; `cancelled` where the caller's progress function says so.
   func outcome() throws(BackupError) -> Outcome {
     while ended.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
       let progress = state.withLock { $0.progress }
@@ -97,7 +85,7 @@ final class StoreCheck: Sendable {
     return try result.get()
   }
 
-  /// Has the check end, and waits for that: what it reads is released afterwards.
+  /// Stops the check and waits, so that the snapshot can be released.
   func stop() {
     state.withLock { $0.isStopped = true }
     scoped.signal()
@@ -178,18 +166,18 @@ final class StoreCheck: Sendable {
       let bytes = try kit.bytes()
       return Int64(bytes.count) <= BackupJob.kitLimit(content) ? bytes : nil
     } catch {
-      // The backup is as good without.
+      // The backup is as good without a kit.
       return nil
     }
   }
 
-  /// Compares the indexes with what the rows of their tables add up to, two at once where few pages are packed.
+  /// Compares the indexes with their tables' rows, two at once if few pages are packed.
   private func compareIndexes(
     _ survey: StoreSurvey, _ tables: Set<UInt32>?
   ) throws(BackupError) -> IndexReport {
     let (begun, scans) = survey.comparisons(ofTables: tables)
     var report = begun
-    // Beside the packing of a whole store a second thread would take memory, and find no processor that rests.
+    // A whole store's packing leaves no processor for a second thread.
     let threads = tables == nil ? 1 : BlockPacker.threads(isInUse: snapshot.isInUse)
     try BlockPipeline.run(count: scans.count, threads: threads) {
       () throws(BackupError) -> ((Int) throws(BackupError) -> IndexReport) in
@@ -217,7 +205,6 @@ final class StoreCheck: Sendable {
     }
   }
 
-  /// The root pages of the tables whose indexes are compared; nil for all.
   private static func tables(of scope: Scope, _ report: IntegrityReport, schema: String) -> Set<UInt32>? {
     guard case .changed(let runs, let earlier) = scope, earlier == schema else { return nil }
     var roots: Set<UInt32> = []
@@ -232,7 +219,7 @@ final class StoreCheck: Sendable {
     return roots
   }
 
-  /// Gets out of the way of a writer that waits, and says whether the check goes on.
+  /// Yields to a waiting writer; returns whether to go on.
   private func goesOn() -> Bool {
     do throws(FileError) {
       try snapshot.giveWay()
@@ -251,7 +238,6 @@ final class StoreCheck: Sendable {
 }
 
 extension Examination {
-  /// Gives the verdict of damage for what the comparison of indexes found.
   mutating func condemnIndexes(_ report: IndexReport, of schema: Schema) {
     verdict = .damaged
     reason = .damagedIndexes(report.findings.indexesAlone(of: schema) ?? [], report.findings)
@@ -259,9 +245,9 @@ extension Examination {
 }
 
 extension Schema {
-  /// A digest of all that tables and indexes are made of: equal for two schemas that read the same pages in the same way.
+  /// The digest of tables and indexes.
   ///
-  /// Page 1, which the schema begins on, is no sign of a change: each transaction changes its header.
+  /// Changes of page 1 cannot replace it, as every transaction changes its header.
   fileprivate var digest: String {
     var digest = RunningDigest()
     for entry in entries {

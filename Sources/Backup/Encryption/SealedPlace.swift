@@ -2,10 +2,9 @@ import Foundation
 import Platform
 import SystemPackage
 
-/// A place with encrypted backups as the holder of a key sees it: under the names, with the sizes and bytes that they have
-/// before they are encrypted.
+/// A place as seen by a key holder, with names, sizes and content before encryption.
 ///
-/// Backups that no key opens, and those that are not encrypted, are what they are in the place itself.
+/// Plain and unopened backups appear unchanged.
 struct SealedPlace: BackupPlace {
   let base: any BackupPlace
 
@@ -17,15 +16,14 @@ struct SealedPlace: BackupPlace {
 
   private static let operation = "open the backup"
 
-  /// How much is read of a file for its beginning at first: more than a header for twenty keys takes.
+  /// Enough for a prologue of more than twenty keys.
   private static let beginningLength = 4096
 
-  /// What the name of an encrypted manifest has behind the identifier.
   static let manifestSuffix = BackupManifest.File.Role.manifest.suffix + BackupManifest.Encryption.fileEnding
 
   // MARK: Names
 
-  /// The name that the encrypted file of an object would have; nil for what is never encrypted.
+  /// Returns an object's encrypted name, unless it is never encrypted.
   static func sealedName(of name: String) -> String? {
     guard let id = BackupCatalog.identifier(of: name) else { return nil }
     let rest = name.dropFirst(id.description.utf8.count)
@@ -36,9 +34,9 @@ struct SealedPlace: BackupPlace {
     return name + BackupManifest.Encryption.fileEnding
   }
 
-  /// What the beginning of an encrypted file tells; nil where there is no such file.
+  /// Parses an encrypted file's prologue, if the file exists.
   ///
-  /// - Parameter usesLabel: whether the copy of its beginning is used where its own is damaged.
+  /// - Parameter usesLabel: whether to try the outer manifest's copy too.
   private func file(
     _ name: String, _ section: BackupSection, usesLabel: Bool = true
   ) throws(BackupError) -> SealedFile? {
@@ -59,7 +57,6 @@ struct SealedPlace: BackupPlace {
     return file
   }
 
-  /// Reads a beginning, more of it where that is needed; nil for one that is damaged.
   private func parsed(
     _ bytes: inout [UInt8], _ name: String?, _ section: BackupSection
   ) throws(BackupError) -> SealedFile? {
@@ -67,20 +64,18 @@ struct SealedPlace: BackupPlace {
       do throws(AgeError) {
         guard let length = try AgeContent.prologueLength(beginning: bytes) else {
           guard isFirst, let name else { return nil }
-          // What cannot be read has no prologue either, as the second look finds.
+          // On an error the second pass finds no prologue.
           bytes = (try? base.read(name, in: section, at: 0, length: AgeContent.longestPrologue)) ?? []
           continue
         }
         return SealedFile(prologueLength: length, content: try content(bytes))
       } catch {
-        // A header that is none.
         return nil
       }
     }
     return nil
   }
 
-  /// The content that the keys open; nil where none does, or the header was altered.
   private func content(_ bytes: [UInt8]) throws(AgeError) -> AgeContent? {
     do throws(AgeError) {
       return try AgeContent(beginning: bytes, with: keys.identities)
@@ -90,13 +85,12 @@ struct SealedPlace: BackupPlace {
     }
   }
 
-  /// The copy of a file's beginning in the manifest outside; nil where there is none.
   private func beginning(of name: String, _ section: BackupSection) throws(BackupError) -> [UInt8]? {
     guard let id = BackupCatalog.identifier(of: name), let label = try label(id, section)?.manifest else { return nil }
     return label.files.first { $0.name == name }?.beginning.flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) }
   }
 
-  /// The manifest outside of an encrypted backup; nil where there is none that can be read.
+  /// Reads the outer, plain manifest of an encrypted backup, if valid.
   private func label(
     _ id: BackupIdentifier, _ section: BackupSection
   ) throws(BackupError) -> (manifest: BackupManifest, text: [UInt8])? {
@@ -117,9 +111,9 @@ struct SealedPlace: BackupPlace {
     }
   }
 
-  /// The encrypted file that has the content of an object; nil where the object is what lies in the place itself.
+  /// Returns the encrypted file of an object, if it is encrypted.
   ///
-  /// - Throws: `backup-encrypted` where no key opens it, and its backup's manifest is open.
+  /// - Throws: `backup-encrypted` if no key opens a file other than the manifest.
   private func opened(
     _ name: String, _ section: BackupSection
   ) throws(BackupError) -> (name: String, prologue: Int, content: AgeContent)? {
@@ -131,7 +125,7 @@ struct SealedPlace: BackupPlace {
 
   // MARK: The protocol
 
-  /// The backups that a key opens: their manifests, or where those are lost any of their files.
+  /// Returns the backups with a manifest, or any file, that a key opens.
   private func openBackups(
     _ objects: [BackupObject], _ section: BackupSection
   ) throws(BackupError) -> Set<BackupIdentifier> {
@@ -156,11 +150,11 @@ struct SealedPlace: BackupPlace {
     var result: [BackupObject] = []
     for var object in objects {
       if let id = BackupCatalog.identifier(of: object.name), open.contains(id) {
-        // The manifest outside is not the one that counts for the holder of a key.
+        // The encrypted manifest replaces the outer one.
         if object.name == "\(id)\(BackupManifest.suffix)" { continue }
         if object.name.hasSuffix(BackupManifest.Encryption.fileEnding) {
           let known = try file(object.name, section)
-          // One that is lost or cannot be opened is looked for in its copies.
+          // It is later read from its copies.
           if object.name.hasSuffix(Self.manifestSuffix), known?.content == nil { continue }
           let prologue = known?.prologueLength ?? 0
           object.bytes = AgeContent.length(sealed: object.bytes, prologue: prologue)
@@ -203,7 +197,7 @@ struct SealedPlace: BackupPlace {
     let (chunk, whole) = (Int64(AgeContent.chunkLength), AgeContent.sealedChunkLength)
     let first = offset / chunk
     let count = Int((offset - first * chunk + Int64(length) + chunk - 1) / chunk)
-    // One byte more tells whether the last chunk that is read is the file's last.
+    // One more byte shows whether the last chunk is final.
     let bytes = try base.read(
       sealed, in: section, at: Int64(prologue) + first * Int64(whole), length: count * whole + 1)
     var result: [UInt8] = []
@@ -212,11 +206,11 @@ struct SealedPlace: BackupPlace {
       let part = bytes[(index * whole)..<min((index + 1) * whole, bytes.count)]
       let isLast = (index + 1) * whole >= bytes.count
       let number = UInt64(first) + UInt64(index)
-      // Of a file that is cut off between two chunks none is the last.
+      // A file truncated between chunks lacks a final one.
       let known =
         content.open(chunk: number, part, isLast: isLast)
         ?? (isLast ? content.open(chunk: number, part, isLast: false) : nil)
-      // What was altered becomes zeros, so that what follows stays in its place.
+      // Zeros for altered chunks keep later data in place.
       result +=
         known
         ?? (isProven
@@ -260,7 +254,7 @@ struct SealedPlace: BackupPlace {
     for own in try names(of: name, section) { try base.delete(own, in: section) }
   }
 
-  /// The files that an object is in the place itself, the one that the backup is listed by first.
+  /// Returns the stored names of an object, that of the listing file first.
   private func names(of name: String, _ section: BackupSection) throws(BackupError) -> [String] {
     guard let sealed = Self.sealedName(of: name), try file(sealed, section, usesLabel: false) != nil else {
       return [name]
@@ -284,7 +278,7 @@ struct SealedPlace: BackupPlace {
 
   // MARK: Proofs
 
-  /// A proof as the holder of a key reads it: it names the manifest that is encrypted, and not the one outside.
+  /// Reads a proof, with the digest of the encrypted manifest.
   private func proof(
     _ name: String, _ section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
@@ -301,7 +295,7 @@ struct SealedPlace: BackupPlace {
     try file("\(id)\(Self.manifestSuffix)", section)?.content != nil
   }
 
-  /// Writes a proof that says nothing of what is in the store, and names the manifest outside.
+  /// Writes a proof without store content, with the digest of the outer manifest.
   private func replaceProof(
     _ name: String, of id: BackupIdentifier, with bytes: [UInt8], in section: BackupSection
   ) throws(BackupError) {
@@ -314,7 +308,7 @@ struct SealedPlace: BackupPlace {
 }
 
 extension BackupProof.Problem {
-  /// The problem, its words left out where they may tell of the store's content.
+  /// The problem without words about store content.
   fileprivate var withoutContent: BackupProof.Problem {
     guard file == nil else { return self }
     var problem = self
@@ -324,10 +318,9 @@ extension BackupProof.Problem {
 }
 
 extension SealedPlace {
-  /// The manifest outside of an encrypted backup: what may be known without a key.
+  /// Makes the outer manifest, with the facts public without a key.
   ///
-  /// It has the files as they lie there, and what listing, verifying digests and pruning need; names, counts and paths of the
-  /// store are not in it.
+  /// It has the files and the facts for listing, verification and pruning, but no names, counts or paths of the store.
   func label(of manifest: BackupManifest) throws(BackupError) -> BackupManifest {
     let id = manifest.id
     var files: [BackupManifest.File] = []
@@ -356,7 +349,7 @@ extension SealedPlace {
     label.depth = manifest.depth
     label.lineage = manifest.lineage
     label.check.depth = manifest.check.depth
-    // Pruning has to know what a fall of records keeps, and not whose records they were.
+    // Pruning needs the backups, but not the entities.
     label.falls = manifest.falls.map { falls in
       Set(falls.map(\.backup)).sorted().map { .init(name: "", before: 0, after: 0, backup: $0) }
     }

@@ -1,8 +1,8 @@
 package import Platform
 
-/// A file of a backup that is encrypted while it is written.
+/// A backup file encrypted while it is written.
 final class SealedUpload: BackupUpload {
-  /// The name that its content has; the file's own ends in `.age`.
+  /// Without `.age`.
   let name: String
 
   private let base: any BackupUpload
@@ -72,8 +72,7 @@ final class SealedUpload: BackupUpload {
   }
 }
 
-/// The manifest of an encrypted backup that is being written: the whole one encrypted, and outside one that says what may be
-/// known without a key.
+/// Writes the full manifest encrypted, and the public outer one.
 final class SealedManifestUpload: BackupUpload {
   let name: String
 
@@ -110,13 +109,13 @@ final class SealedManifestUpload: BackupUpload {
     guard let text else { return }
     try sealed.finish()
     let json = try place.label(of: BackupManifest(json: text, of: id)).json()
-    // What is written is what can be read, or it is not written at all.
+    // Parsing first prevents writing an unreadable manifest.
     _ = try BackupManifest(json: json, of: id)
     try label.append(json[...])
     try label.finish()
   }
 
-  /// The manifest outside comes last: by it the backup is listed.
+  /// The outer manifest comes last, as it lists the backup.
   func commit() throws(BackupError) {
     try finish()
     try sealed.commit()
@@ -129,23 +128,21 @@ final class SealedManifestUpload: BackupUpload {
   }
 }
 
-/// An encrypted file, as far as its beginning tells.
+/// The content of an encrypted file's prologue.
 struct SealedFile: Sendable {
-  /// The bytes before the first chunk.
   var prologueLength: Int
 
-  /// Its content; nil where no key that is there opens it.
   var content: AgeContent?
 }
 
-/// An encrypted file that was written in this process, as the manifest outside names it.
+/// A file written by this process, for the outer manifest.
 struct WrittenFile: Sendable {
   var bytes: Int64
   var sha256: String
   var beginning: [UInt8]
 }
 
-/// The encrypted files that are known, by section and name.
+/// A cache of encrypted files by section and name.
 final class SealedFiles: Sendable {
   private let state = Mutex(State())
 
@@ -154,15 +151,13 @@ final class SealedFiles: Sendable {
     var written: [String: WrittenFile] = [:]
   }
 
-  /// More files are read anew, so that memory is bounded.
+  /// Bounds the memory; further files are read again.
   private static let limit = 20_000
 
-  /// What is known of a file; nil where nothing is.
   func known(_ name: String, _ section: BackupSection) -> SealedFile? {
     state.withLock { $0.opened["\(section.rawValue)/\(name)"] }
   }
 
-  /// Takes down what a file's beginning told.
   func add(_ file: SealedFile, _ name: String, _ section: BackupSection) {
     state.withLock { state in
       if state.opened.count >= Self.limit { state.opened = [:] }
@@ -170,17 +165,14 @@ final class SealedFiles: Sendable {
     }
   }
 
-  /// What is known of a file that was written here; nil where it was not.
   func written(_ name: String) -> WrittenFile? { state.withLock { $0.written[name] } }
 
-  /// Takes down a file that was written.
   func add(_ file: WrittenFile, _ content: AgeContent, _ name: String) {
     state.withLock { $0.written[name] = file }
     add(SealedFile(prologueLength: content.prologueLength, content: content), name, .kept)
   }
 }
 
-/// A place of any kind as a holder of secret keys sees it.
 package func sealedView(of place: any BackupPlace, with identities: [AgeIdentity]) -> any BackupPlace {
   SealedPlace(base: place, keys: BackupKeys(identities))
 }

@@ -6,24 +6,24 @@ import SQLiteFormat
 package import SystemPackage
 
 extension BackupRestorer {
-  /// Takes records out of a backup into a new store of the same model.
+  /// Extracts records of a backup, with external values, into a new store of the same model.
   ///
-  /// References to records that are left out are cut and counted. Large values in files of their own come along.
+  /// References to omitted records are cut and counted.
   ///
   /// - Parameters:
-  ///   - path: the new store; nothing may be there.
-  ///   - model: the model of the backup's version; the one that the store carries if nil.
-  ///   - options: of these, whether what is left of a damaged backup is salvaged; the backup is unpacked as a whole then.
-  ///   - temporary: where the blocks that were read are kept meanwhile; among the system's temporary files if nil.
-  /// - Throws: `unknown-entity` for one that the model does not have, `backup-request` for a store that carries no model; else what
-  ///   reading the backup, or writing the new store, failed with. Nothing is left then.
+  ///   - path: the new store.
+  ///   - model: the backup's model; the one stored in it if nil.
+  ///   - options: whether to salvage a damaged backup, which is then unpacked as a whole.
+  ///   - temporary: the folder for read blocks; that of the system if nil.
+  /// - Throws: `unknown-entity`; `backup-request` for a store without a model; errors of reading or writing. No store
+  ///   is left.
   package func extract(
     _ selection: EntitySelection, from id: BackupIdentifier, to path: FilePath, model: ManagedObjectModel? = nil,
     options: Options = Options(), temporary: FilePath? = nil
   ) throws(BackupError) -> ExtractionReport {
     let target = try locate(path)
     try refuseWhatIsThere(target)
-    // Where blocks turn out to be damaged the whole is read from its beginning.
+    // For damaged blocks the work restarts with the whole backup.
     let progress = RisingProgress(options.progress)
     var options = options
     options.progress = progress.report
@@ -49,9 +49,9 @@ extension BackupRestorer {
     }
   }
 
-  /// Takes the records out of the blocks that hold them.
+  /// Extracts the records by reading only their blocks.
   ///
-  /// - Returns: nil for a backup that can only be proven as a whole.
+  /// - Returns: nil for a backup only verifiable as a whole.
   private func extractBlocks(
     _ selection: EntitySelection, from id: BackupIdentifier, to target: StoreFileSet, model: ManagedObjectModel?,
     options: Options, temporary: FilePath?
@@ -74,12 +74,9 @@ extension BackupRestorer {
     }
   }
 
-  /// Makes the new store beside its place, and puts it there once it is whole.
+  /// Builds the new store beside its path, and renames it when complete.
   ///
-  /// - Parameters:
-  ///   - backup: the database of the backup.
-  ///   - writeValues: called when the records are there; writes those of its large values below a folder that have one of some
-  ///     names.
+  /// - Parameter writeValues: called after the records; writes the named external values below a folder.
   private func fill(
     _ target: StoreFileSet, _ selection: EntitySelection, from backup: VirtualFile, _ id: BackupIdentifier,
     model: ManagedObjectModel?, writeValues: (FilePath, Set<String>) throws(BackupError) -> Void
@@ -126,7 +123,7 @@ extension BackupRestorer {
             fresh.uuid = surroundings.makeUUID().description
             var extraction = EntityExtraction(database, source: source, layout: layout, selection: selection)
             try extraction.run(metadata: fresh)
-            // SQLite goes on without what it only reads to be faster.
+            // SQLite ignores read errors that only cost speed.
             if let failure = backup.failure { throw failure }
             return extraction
           }
@@ -142,7 +139,7 @@ extension BackupRestorer {
       return ExtractionReport(
         id: id, path: file, entities: done.entities, cut: done.cut, missing: done.missing, values: 0)
     } catch {
-      // SQLite says only that it could not read; the block that could not be is the reason.
+      // The unreadable block explains SQLite's read error.
       if let failure = backup.failure { throw failure.cause as? BackupError ?? BackupError(failure) }
       if let error = error as? ModelError { throw BackupError(.store, because: error, path: file) }
       throw BackupError(database: error, operation: "take records out of the backup", path: file)
@@ -155,7 +152,7 @@ extension BackupRestorer {
     do throws(FileError) { return try VirtualFile(content, waited: waited) } catch { throw BackupError(error) }
   }
 
-  /// The layout of the backup's store, by the model that it was written with, and its metadata.
+  /// Returns the store's layout, by its model, and its metadata.
   private func layout(
     of source: ComparedStore, _ database: GRDB.Database, model: ManagedObjectModel?, for selection: EntitySelection
   ) throws -> (StoreLayout, StoreMetadata) {
@@ -188,7 +185,6 @@ extension BackupRestorer {
 
   // MARK: Large values
 
-  /// Writes the files that records of the new store refer to.
   private func addValues(
     to new: StoreFileSet, _ write: (FilePath, Set<String>) throws(BackupError) -> Void
   ) throws(BackupError) {
@@ -218,22 +214,21 @@ extension BackupRestorer {
   }
 }
 
-/// Which records are taken out of a backup.
+/// The records to extract.
 package struct EntitySelection: Sendable, Hashable {
-  /// The names of entities; those that inherit from one of them are meant too.
+  /// The entity names; sub-entities are included.
   package var entities: [String]
 
   /// The primary keys of the records; nil for all.
   package var primaryKeys: [Int64]?
 
-  /// A selection.
   package init(entities: [String], primaryKeys: [Int64]? = nil) {
     self.entities = entities
     self.primaryKeys = primaryKeys
   }
 }
 
-/// Passes on the progress of work that may begin anew in another way: in no phase does what is done become less.
+/// Keeps progress from decreasing if the work restarts.
 final class RisingProgress: Sendable {
   private let progress: BackupProgress
   private let highest = Mutex<[BackupPhase: Share]>([:])
@@ -244,10 +239,9 @@ final class RisingProgress: Sendable {
     var part: Double { total > 0 ? Double(done) / Double(total) : 0 }
   }
 
-  /// Progress that is passed on to a function.
   init(_ progress: @escaping BackupProgress) { self.progress = progress }
 
-  /// Passes on what is done, or what was before where that was more; false ends the work.
+  /// Reports the highest progress of a phase; returns false to stop.
   func report(_ phase: BackupPhase, _ done: Int64, _ total: Int64) -> Bool {
     let share = highest.withLock { highest in
       let (before, now) = (highest[phase], Share(done: done, total: total))
@@ -259,57 +253,46 @@ final class RisingProgress: Sendable {
   }
 }
 
-/// What is being done, as far as progress is told.
+/// A phase of a backup or restore.
 package enum BackupPhase: String, Sendable, Hashable {
-  /// The pages that changed are looked for.
   case comparing
 
   case packing
 
-  /// The large values are packed.
   case externalData = "external-data"
 
-  /// What was written is read back.
+  /// Written files are read back.
   case proving
 
   case unpacking
 
-  /// A restored store is checked.
   case checking
 }
 
-/// Called with the phase, the bytes done and the bytes in all; false ends the work.
+/// Called with the phase, bytes done and total; false stops the work.
 package typealias BackupProgress = @Sendable (_ phase: BackupPhase, _ done: Int64, _ total: Int64) -> Bool
 
-/// What was taken out of a backup into a store of its own.
+/// The result of an extraction.
 package struct ExtractionReport: Sendable, Hashable, Encodable {
-  /// The records of an entity.
   package struct Entity: Sendable, Hashable, Encodable {
-    /// The entity.
     package var name: String
 
-    /// How many records of it are in the new store.
     package var records: Int64
 
-    /// A number of records.
     package init(name: String, records: Int64) {
       self.name = name
       self.records = records
     }
   }
 
-  /// References to records that were left out.
+  /// References to omitted records.
   package struct Cut: Sendable, Hashable, Encodable {
-    /// The entity whose records referred to others.
     package var entity: String
 
-    /// The relationship.
     package var relationship: String
 
-    /// How many references were cut.
     package var count: Int64
 
-    /// A number of references.
     package init(entity: String, relationship: String, count: Int64) {
       self.entity = entity
       self.relationship = relationship
@@ -317,37 +300,30 @@ package struct ExtractionReport: Sendable, Hashable, Encodable {
     }
   }
 
-  /// The backup.
   package var id: BackupIdentifier
 
-  /// The new store.
   package var path: FilePath
 
-  /// The entities with records, by name.
   package var entities: [Entity]
 
-  /// The references that were cut, by entity and relationship.
   package var cut: [Cut]
 
-  /// The primary keys that were asked for and that no such record has.
+  /// The requested primary keys that were not found.
   package var missing: [Int64]
 
-  /// The large values in files of their own that came along.
   package var values: Int
 
-  /// The blocks of the backup that are lost, where what is left of it was salvaged.
   package var lostBlocks: [RestoreReport.LostBlock] = []
 
-  /// Whether the backup's database was read as it was backed up; false where it was salvaged, and records may be missing.
+  /// Whether the database is as backed up; false after a salvage.
   package var isContentRight = true
 
-  /// The large values that the records refer to and that are lost, by the names of their files.
+  /// The file names of lost external values.
   package var lostValues: [String] = []
 
-  /// Whether every record that was chosen is as it was when the backup was taken.
+  /// Whether every chosen record is as backed up.
   package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
 
-  /// Writes the report of an extraction, with `complete`.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "backup": id, "store": PathText(path), "entities": entities, "referencesCut": cut, "missingKeys": missing,

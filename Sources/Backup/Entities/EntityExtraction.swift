@@ -4,9 +4,7 @@ import ManagedObjectModel
 import PersistentStore
 import SystemPackage
 
-/// The filling of a new store with some records of another, by statements on whole tables.
-///
-/// The new store is `main`, the database of the backup `backup`. References to records that are left out are cut and counted.
+/// Fills a new store, `main`, with some records of a backup, `backup`, by statements on whole tables.
 struct EntityExtraction {
   let database: Database
   let layout: StoreLayout
@@ -41,7 +39,6 @@ struct EntityExtraction {
 
   // MARK: Records
 
-  /// The numbers of the chosen entities that are in a table.
   private func numbers(in table: TableLayout) -> [Int] {
     let chosen = selection.entities.compactMap { layout.entity(named: $0) }.filter { $0.tableName == table.name }
     return Set(chosen.flatMap { Array($0.numbers) }).sorted()
@@ -59,7 +56,7 @@ struct EntityExtraction {
         + "SELECT \(columns) FROM \(source.sql(old)) WHERE \(condition) ORDER BY Z_PK")
   }
 
-  /// A condition that is true where the new store has a record of an entity, or of one that inherits from it, with a key.
+  /// Returns an SQL condition: the new store has a record of the entity or a sub-entity.
   private func exists(_ target: EntityLayout, key: String) -> String {
     let numbers =
       target.isRoot ? "" : " AND q.Z_ENT BETWEEN \(target.numbers.lowerBound) AND \(target.numbers.upperBound)"
@@ -70,7 +67,7 @@ struct EntityExtraction {
     guard let old = source.tables[table.name.lowercased()],
       let own = layout.entity(named: table.relationship.entityName),
       let other = layout.entity(named: table.inverse.entityName),
-      // Of others there are no records, and so no pairs.
+      // Without records there are no pairs.
       [own, other].contains(where: { entity in
         layout.table(named: entity.tableName).map { !numbers(in: $0).isEmpty } ?? false
       })
@@ -141,7 +138,7 @@ struct EntityExtraction {
 
   private func fillBookkeeping(_ metadata: StoreMetadata) throws {
     for entity in layout.entities {
-      // The highest keys of the backup: a record that comes later never gets the key of one that was left out.
+      // Keeping the highest keys prevents new records from reusing omitted ones.
       let highest =
         entity.isRoot
         ? try Int64.fetchOne(

@@ -3,11 +3,11 @@ import SQLiteFormat
 package import SystemPackage
 
 extension BackupExtraction {
-  /// Writes the large values below a folder, which takes the place of the store's `.X_SUPPORT`; nothing where there are none.
+  /// Writes the external values below a folder, the future `.X_SUPPORT`.
   ///
-  /// One that is lost is left out and named.
+  /// Lost ones are omitted and named in the result.
   ///
-  /// - Parameter isWanted: which, by the names of their files; all if not given.
+  /// - Parameter isWanted: selects values by file name.
   package func writeExternalData(
     into folder: FilePath, where isWanted: (String) -> Bool = { _ in true }
   ) throws(BackupError) -> Result {
@@ -20,12 +20,11 @@ extension BackupExtraction {
     }
   }
 
-  /// Reads the large values without writing anything, and says which are lost.
+  /// Checks the external values without writing.
   package func checkExternalData() throws(BackupError) -> Result {
     try eachItem { (_, _, bytes) throws(BackupError) in try bytes { (_) throws(BackupError) in } }
   }
 
-  /// Hands over the content of an item, piece by piece.
   typealias Content = ((ArraySlice<UInt8>) throws(BackupError) -> Void) throws(BackupError) -> Void
 
   private func eachItem(
@@ -48,7 +47,7 @@ extension BackupExtraction {
     var done: Int64 = 0
     let own = try manifest.id
     for item in items {
-      // What is damaged is found before anything is written under its name.
+      // Checked first, so that damaged content gets no file.
       if let path = item.components, let reader = readers[item.backup ?? own], item.bytes >= 0, item.offset >= 0,
         try reader.digest(at: item.offset, length: item.bytes) == item.sha256
       {
@@ -66,7 +65,7 @@ extension BackupExtraction {
 }
 
 extension BackupManifest.ExternalData.Item {
-  /// The path below the folder of large values; nil for one that would lead elsewhere.
+  /// The path below the support folder, unless it leads elsewhere.
   fileprivate var components: [FilePath.Component]? {
     guard let path = name.path, path.isRelative else { return nil }
     let components = Array(path.components)
@@ -75,20 +74,19 @@ extension BackupManifest.ExternalData.Item {
   }
 }
 
-/// Reads ranges of an archive; keeps the block that it read last.
+/// Reads ranges of an archive, with a cache of one block.
 private final class ArchiveReader {
   private let reader: MemberReader
   private var last: (block: Int, bytes: [UInt8]?)?
 
   init(_ reader: MemberReader) { self.reader = reader }
 
-  /// Hands over the bytes of a range, as far as they are there.
   func read(
     at offset: Int64, length: Int64, _ deliver: (ArraySlice<UInt8>) throws(BackupError) -> Void
   ) throws(BackupError) {
     let blockLength = Int64(BackupManifest.blockLength)
     var position = offset
-    // The archive's own length bounds what a manifest can ask for.
+    // Bounds the ranges of an untrusted manifest.
     let end = offset > reader.content.bytes - length ? offset : offset + length
     while position < end {
       let block = Int(position / blockLength)
@@ -136,9 +134,9 @@ private final class OpenItem {
 }
 
 extension BackupExtraction {
-  /// Writes the database of an original, as a reader would see it: with its log, or with a hot journal undone.
+  /// Writes the database of an original, with its WAL or after a rollback.
   ///
-  /// No digests were taken of it, so that only the check of the result tells whether it is whole.
+  /// Without digests only a check can verify it.
   func writeOriginal(_ manifest: BackupManifest, to file: ExtractedFile) throws(BackupError) -> Result {
     let content = try originalContent(manifest)
     let length = Int64(BackupManifest.blockLength)
@@ -157,7 +155,7 @@ extension BackupExtraction {
     return Result()
   }
 
-  /// The database of an original as a reader would see it: with its log, or with a hot journal undone.
+  /// Returns an original's database, with its WAL or after a rollback.
   func originalContent(_ manifest: BackupManifest) throws(BackupError) -> DatabaseContent {
     func source(_ role: BackupManifest.File.Role) -> ObjectSource? {
       manifest.file(role).flatMap { $0.bytes > 0 ? ObjectSource($0, in: place, section) : nil }
@@ -175,9 +173,7 @@ extension BackupExtraction {
     }
   }
 
-  /// Copies the large values of an original below a folder.
-  ///
-  /// - Parameter isWanted: which, by the names of their files.
+  /// Copies an original's external values below a folder.
   func writeOriginalValues(
     _ manifest: BackupManifest, into folder: FilePath, where isWanted: (String) -> Bool
   ) throws(BackupError) -> Result {
@@ -193,7 +189,7 @@ extension BackupExtraction {
   }
 }
 
-/// The bytes of an object that lies in a place as it is; the block that was read last is kept.
+/// An unpacked object, with a cache of one block.
 private final class ObjectSource: ByteSource {
   let count: Int64
   private let name: String

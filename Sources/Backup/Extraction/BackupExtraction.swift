@@ -3,53 +3,44 @@ package import Platform
 package import Salvage
 package import SystemPackage
 
-/// Unpacks a backup: the database of a chain, large values, the files of evidence.
+/// Unpacks a backup: database, external values, or evidence.
 ///
-/// What is damaged is left zero and named; everything else is as it was. Nothing is pushed to the disk here, so that the
-/// caller can do it once, where the result is to stay.
+/// Damaged parts are zeroed and named. The caller synchronizes files that are to stay.
 package struct BackupExtraction: Sendable {
-  /// What was lost on the way.
+  /// The losses of an extraction.
   package struct Result: Sendable, Hashable {
-    /// The blocks of the restored file that are not what they were, counted from 0.
+    /// The lost blocks of the restored file, from 0.
     package var lostBlocks = IndexSet()
 
-    /// The damaged blocks of the backups' files, by file.
     package var damage: [String: [Int]] = [:]
 
-    /// Whether the digest of the whole is what it was, where no block is lost.
+    /// Whether the digest of the whole matches.
     package var isDigestRight = true
 
-    /// The names of large values that are lost.
     package var lostItems: [String] = []
 
-    /// Whether a database that was restored is, byte for byte, what was backed up.
-    ///
-    /// A block of an earlier backup can be lost, and all of its pages have changed since.
+    /// Whether a restored database is exact, even if an earlier backup lost replaced blocks.
     package var isContentRight: Bool { lostBlocks.isEmpty && isDigestRight }
 
-    /// Whether everything that was restored is, byte for byte, what was backed up, and nothing that was read is damaged.
+    /// Whether the result is exact, and no input damaged.
     package var isWhole: Bool { lostBlocks.isEmpty && damage.isEmpty && isDigestRight && lostItems.isEmpty }
   }
 
-  /// The backups that are read, the full one first; one for evidence.
+  /// The chain, full backup first; a single one for evidence.
   package let chain: [StoredBackup]
 
-  /// Where they are.
   package let place: any BackupPlace
 
-  /// Whether they are kept, or in the trash.
   package let section: BackupSection
   let fileSystem: FileSystem
   let progress: BackupProgress
 
-  /// The block from which on an archive of large values cannot be read, by its file, where no manifest lists them.
+  /// The first unreadable block of an archive not listed in a manifest, by file.
   let archiveDamage: [String: [Int]]
 
   private let catalog: BackupCatalog
 
-  /// Prepares to unpack a backup.
-  ///
-  /// - Parameter isTolerant: whether a chain that is broken is read as far as it goes.
+  /// - Parameter isTolerant: whether to read a broken chain as far as possible.
   /// - Throws: `no-such-backup`, `backup-damaged`, `backup-chain-broken`, `backup-encrypted`.
   package init(
     _ id: BackupIdentifier, in catalog: BackupCatalog, isTolerant: Bool = false, fileSystem: FileSystem,
@@ -71,7 +62,6 @@ package struct BackupExtraction: Sendable {
     self.progress = progress
   }
 
-  /// The manifest of the backup itself.
   package var manifest: BackupManifest {
     get throws(BackupError) {
       guard let manifest = chain.last?.manifest else {
@@ -83,7 +73,6 @@ package struct BackupExtraction: Sendable {
     }
   }
 
-  /// The recovery kit of what is unpacked; nil where the backup has none that can be used.
   package func recoveryKit() throws(BackupError) -> RecoveryKit? {
     guard let last = chain.last else { return nil }
     return try catalog.recoveryKit(of: last)
@@ -91,17 +80,16 @@ package struct BackupExtraction: Sendable {
 
   // MARK: The database
 
-  /// Writes the database into a new file.
+  /// Writes the database into a new file; damage is in the result.
   ///
-  /// - Throws: `backup-request` for evidence, and what file system and place say; damage is in the result instead.
+  /// - Throws: `backup-request` for evidence; errors of file system and place.
   package func writeDatabase(to path: FilePath) throws(BackupError) -> Result {
     try writeDatabase(to: try ExtractedFile(path, in: fileSystem))
   }
 
-  /// Writes the database into a file without a name, of which nothing stays whatever happens.
+  /// Writes the database into an unnamed file.
   ///
   /// - Parameter path: the name that it has for a moment.
-  /// - Throws: as ``writeDatabase(to:)``.
   package func writeUnnamedDatabase(
     at path: FilePath
   ) throws(BackupError) -> (result: Result, content: ReadableFile) {
@@ -120,7 +108,7 @@ package struct BackupExtraction: Sendable {
     }
     var result = Result()
     var digest: String?
-    // Of a chain without its beginning, everything is lost that no later backup has.
+    // Without the full backup, bytes missing in deltas are lost.
     var lost = LostRanges(chain.first?.manifest?.file(.database) == nil ? database.bytes : 0)
     var extent = Extent(chain.map { Self.packed($0.manifest) })
     for backup in chain {
@@ -134,10 +122,10 @@ package struct BackupExtraction: Sendable {
         digest = nil
       }
     }
-    // A later backup of the chain may have fewer pages than an earlier one.
+    // A later backup may have fewer pages.
     try file.truncate(to: database.bytes)
     result.lostBlocks = lost.blocks(of: database.bytes)
-    // Of a manifest that was made of blocks nothing says what the whole was; each block has a checksum of its own.
+    // A rebuilt manifest has only block checksums.
     if result.lostBlocks.isEmpty, !database.sha256.isEmpty {
       let whole = if let digest { digest } else { try self.digest(of: file.reading()) }
       result.isDigestRight = whole == database.sha256
@@ -145,7 +133,7 @@ package struct BackupExtraction: Sendable {
     return result
   }
 
-  /// How much of several files is unpacked, in bytes of their content.
+  /// Progress across several files, in unpacked bytes.
   private struct Extent {
     var done: Int64 = 0
     let total: Int64
@@ -153,14 +141,13 @@ package struct BackupExtraction: Sendable {
     init(_ parts: [Int64]) { total = parts.reduce(0, &+) }
   }
 
-  /// How many bytes of a database, or of pages of one, a backup unpacks to.
   private static func packed(_ manifest: BackupManifest?) -> Int64 {
     guard let manifest else { return 0 }
     if manifest.file(.database) != nil { return max(0, manifest.database?.bytes ?? 0) }
     return max(0, manifest.file(.delta)?.content?.bytes ?? 0)
   }
 
-  /// Unpacks a file on all processors, each block to its place; returns the digest of the content where nothing is lost.
+  /// Unpacks each block to its offset on several threads; returns the digest unless blocks are lost.
   private func write(
     _ packed: BackupManifest.File, of manifest: BackupManifest, to file: ExtractedFile, _ extent: Extent,
     _ result: inout Result
@@ -175,8 +162,7 @@ package struct BackupExtraction: Sendable {
     return damaged.isEmpty ? whole.hexadecimal : nil
   }
 
-  /// Writes the pages of a delta over those of its parent; pages that are lost become zeros, so that nothing old is mixed
-  /// with what is new.
+  /// Applies a delta; lost pages become zeros, so that no old content remains.
   private func writeDelta(
     _ packed: BackupManifest.File, _ pages: [UInt32], of manifest: BackupManifest, to file: ExtractedFile,
     _ extent: Extent, _ result: inout Result, _ lost: inout LostRanges
@@ -209,9 +195,9 @@ package struct BackupExtraction: Sendable {
     if !damaged.isEmpty { result.damage[packed.name] = damaged }
   }
 
-  /// Unpacks the blocks of a file, in order; nil stands for one that is lost.
+  /// Delivers the unpacked blocks in order, with nil for a lost one.
   ///
-  /// - Returns: the blocks that are lost.
+  /// - Returns: the lost blocks.
   private func unpack(
     _ packed: BackupManifest.File, of manifest: BackupManifest, _ extent: Extent,
     deliver: (Int, [UInt8]?) throws(BackupError) -> Void
@@ -253,10 +239,10 @@ package struct BackupExtraction: Sendable {
 
   // MARK: Evidence
 
-  /// Writes the raw files of evidence as the parts of a set; large values come with ``writeExternalData(into:)``.
+  /// Writes the files of evidence, without external values.
   ///
-  /// - Parameter isUnnamed: whether the files have no names, and nothing of them stays.
-  /// - Throws: `backup-request` for any other kind of backup, and what file system and place say.
+  /// - Parameter isUnnamed: whether the files have no names.
+  /// - Throws: `backup-request` for any other backup; errors of file system and place.
   package func writeEvidence(to files: StoreFileSet, isUnnamed: Bool = false) throws(BackupError) -> Result {
     let manifest = try manifest
     guard manifest.kind == .evidence else {
@@ -279,7 +265,6 @@ package struct BackupExtraction: Sendable {
   }
 }
 
-/// A file that a backup is unpacked into.
 final class ExtractedFile {
   let path: FilePath
   private let file: WritableFile
@@ -297,7 +282,6 @@ final class ExtractedFile {
     }
   }
 
-  /// The file for reading, as long as it is now.
   func reading() throws(BackupError) -> ReadableFile {
     do throws(FileError) {
       return isUnnamed ? try file.reading() : try fileSystem.open(path)
@@ -315,11 +299,11 @@ final class ExtractedFile {
   }
 }
 
-/// The bytes of a database that a chain of backups has lost, while its backups are unpacked one over the other.
+/// The lost bytes of a database during the unpacking of its chain.
 struct LostRanges {
   private var ranges = IndexSet()
 
-  /// - Parameter count: how many bytes, from the first on, are lost before anything is unpacked.
+  /// - Parameter count: the number of leading bytes lost at the start.
   init(_ count: Int64) {
     if count > 0 { ranges.insert(integersIn: 0..<Int(count)) }
   }
@@ -329,7 +313,6 @@ struct LostRanges {
     ranges.insert(integersIn: (block * length)..<((block + 1) * length))
   }
 
-  /// Takes bytes as lost, or as there again.
   mutating func set(_ range: Range<Int64>, isLost: Bool) {
     let range = Int(range.lowerBound)..<Int(range.upperBound)
     if isLost {
@@ -339,11 +322,11 @@ struct LostRanges {
     }
   }
 
-  /// The blocks with lost bytes among the first so many bytes.
+  /// Returns the damaged blocks among the first `count` bytes.
   func blocks(of count: Int64) -> IndexSet {
     var blocks = IndexSet()
     let length = BackupManifest.blockLength
-    // Not rangeView(of:), which gives nothing on Linux where only a part of the range is in the set.
+    // rangeView(of:) is empty on Linux for partial ranges.
     for range in ranges.rangeView where range.lowerBound < count {
       let end = min(range.upperBound, Int(count))
       blocks.insert(integersIn: (range.lowerBound / length)...((end - 1) / length))

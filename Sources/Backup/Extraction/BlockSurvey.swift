@@ -2,14 +2,13 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// What the headers of a packed file's blocks tell, where both manifests of a backup are lost.
+/// The block headers of a packed file, for a backup without manifests.
 ///
-/// Only headers are read, and the first block of a database. Digests of blocks are not known then; each has a checksum of its own.
+/// Only headers and a database's first block are read, so block digests are unknown.
 struct BlockSurvey {
-  /// The bytes of each member; where members are lost the first of them has all that is between those that are there.
+  /// The first lost member has all bytes of its gap.
   private(set) var members: [Int] = []
 
-  /// The bytes that all blocks unpack to.
   private(set) var contentBytes: Int64 = 0
 
   private let name: String
@@ -17,7 +16,7 @@ struct BlockSurvey {
   private let place: any BackupPlace
   private let section: BackupSection
 
-  /// Reads the headers of a file; nil where no block of ours is in it.
+  /// Reads the headers; fails if there is no block.
   init?(
     _ name: String, packedBy packing: BackupCompression, size: Int64, in place: any BackupPlace,
     _ section: BackupSection
@@ -26,7 +25,7 @@ struct BlockSurvey {
     var offset: Int64 = 0
     var end: Int64 = 0
     while offset < size, let found = try next(at: offset, size) {
-      // What is between two blocks that follow each other is no block.
+      // Consecutive blocks have no lost member between them.
       let missing = found.header.number - members.count
       if missing > 0 {
         members.append(Int(clamping: found.offset - end))
@@ -48,12 +47,11 @@ struct BlockSurvey {
     var header: (number: Int, contentLength: Int, length: Int)
   }
 
-  /// The next header from a place on; nil where none is left.
   private func next(at offset: Int64, _ size: Int64) throws(BackupError) -> Found? {
     let length = packing.memberHeaderLength
     let there = try place.read(name, in: section, at: offset, length: length)
     if let header = known(there[...], at: offset, size) { return Found(offset: offset, header: header) }
-    // The copy of a manifest, or the seek table, has no blocks behind it.
+    // These follow all blocks.
     if ManifestCopy.Part(there[...], packing) != nil || there.starts(with: ZstandardMember.tableMagic) { return nil }
     var start = offset + 1
     while start < size {
@@ -68,7 +66,7 @@ struct BlockSurvey {
     return nil
   }
 
-  /// A header that can be that of the next block, or of a later one.
+  /// Parses the header of the next block or a later one.
   private func known(
     _ bytes: ArraySlice<UInt8>, at offset: Int64, _ size: Int64
   ) -> (number: Int, contentLength: Int, length: Int)? {
@@ -93,7 +91,7 @@ struct BlockSurvey {
 
   // MARK: Whole backups
 
-  /// What is known of a backup without manifest: of a full one, or of evidence; nil where that cannot be told.
+  /// Makes the manifest of a full backup or evidence from its blocks, if possible.
   static func manifest(
     of id: BackupIdentifier, _ sizes: [String: Int64], _ place: any BackupPlace, _ section: BackupSection
   ) throws(BackupError) -> BackupManifest? {
@@ -106,7 +104,7 @@ struct BlockSurvey {
     let raw: [BackupManifest.File.Role] = [.evidenceLog, .evidenceSharedMemory, .evidenceJournal]
     let isEvidence = raw.contains { $0.packedFile(of: id, among: sizes) != nil }
     let pageSize = isEvidence ? nil : try main.pageSize(of: id)
-    // Nothing in it says of which store it is, nor what was found when the store was checked.
+    // Blocks contain neither the store's identity nor its check.
     var manifest = BackupManifest(
       id: id, kind: pageSize == nil ? .evidence : .full, reason: .manual,
       store: .init(path: PathText(""), kind: "unknown"), files: [], check: .init(isSound: true),
@@ -129,7 +127,7 @@ struct BlockSurvey {
     return manifest
   }
 
-  /// The page size of the database that the first block begins with; nil where that is none whose pages fill the content.
+  /// Reads the page size from the first block; nil if pages do not fill the content.
   private func pageSize(of id: BackupIdentifier) throws(BackupError) -> Int? {
     let file = file(.database, of: id)
     guard let reader = try MemberReader(file, content: content, in: place, section), let block = try reader.block(0),

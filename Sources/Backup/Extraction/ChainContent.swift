@@ -1,22 +1,18 @@
 package import Platform
 package import SystemPackage
 
-/// The database that a chain of backups restores to, of which only those blocks are read that are asked for; each is proven by
-/// its own digest, and read once.
+/// The database of a backup chain, read by blocks on demand.
 ///
-/// That pages of several backups belong together is proven by the hashes that were taken of the last one's pages: nothing else speaks for
-/// the whole where not all of it is read.
-///
-/// What was read is kept in a file, at the place of each block behind those of the backups before.
+/// Each block's digest is verified; the last backup's page hashes prove that pages of several backups belong together.
+/// Blocks are cached in a file, backup after backup.
 package final class ChainContent: ByteSource {
   package let count: Int64
 
   private let links: [Link]
   private let kept: Mutex<Kept>
 
-  /// The hashes of all pages, and the size of a page; nil for a full backup, whose digests say it.
+  /// The page hashes; nil for a full backup, which has block digests.
   private let hashes: (bytes: [UInt8], pageSize: Int)?
-  /// How many bytes all blocks of the chain have.
   private let total: Int64
   private let progress: BackupProgress
 
@@ -25,13 +21,12 @@ package final class ChainContent: ByteSource {
   private struct Link {
     let reader: MemberReader
 
-    /// The bytes that the database has with it.
+    /// The database size in this backup.
     let bytes: Int64
 
-    /// The pages of a delta; nil for a full backup, which has all of them in order.
     let pages: DeltaPages?
 
-    /// Where its blocks are kept.
+    /// The offset of its blocks in the cache.
     let offset: Int64
   }
 
@@ -43,12 +38,12 @@ package final class ChainContent: ByteSource {
     var waited = Duration.zero
   }
 
-  /// The content of a chain.
+  /// Opens a chain.
   ///
-  /// - Parameter path: the file to keep blocks in, which is made.
-  /// - Returns: nil where only the whole can be proven: of originals and evidence, of a store that was not sound, of manifests that
-  ///   were made anew, and of a delta without hashes of its pages.
-  /// - Throws: `backup-chain-broken`, `compression-unavailable`, or what the file system says.
+  /// - Parameter path: the new cache file.
+  /// - Returns: nil if only the whole is verifiable: for originals, evidence, unsound stores, rebuilt manifests, and
+  ///   deltas without page hashes.
+  /// - Throws: `backup-chain-broken`, `compression-unavailable`, or file errors.
   package init?(_ extraction: BackupExtraction, keepingIn path: FilePath) throws(BackupError) {
     let own = try extraction.manifest
     guard let database = own.database, own.check.isSound, extraction.section == .kept else { return nil }
@@ -73,7 +68,7 @@ package final class ChainContent: ByteSource {
       links.append(Link(reader: reader, bytes: bytes, pages: pages, offset: offset))
       offset += Int64(reader.blockCount) * Int64(BackupManifest.blockLength)
     }
-    // No more than the blocks hold, and in whole pages: a manifest is written by whoever made the backup.
+    // Validates the size in the untrusted manifest.
     guard links.first.map({ $0.pages == nil }) == true, (0...offset).contains(database.bytes) else {
       throw Self.broken(own)
     }
@@ -105,17 +100,16 @@ package final class ChainContent: ByteSource {
       .chainBroken, operation: operation, detail: "the manifest of backup \(manifest.id) does not say what it holds")
   }
 
-  /// How long was waited for blocks.
   package var waited: Duration { kept.withLock { $0.waited } }
 
-  /// Says that no more is asked for, so that the blocks that were not read are done with too.
+  /// Completes the progress without the remaining blocks.
   package func finish() throws(BackupError) {
     guard progress(.unpacking, total, total) else { throw .cancelled(Self.operation) }
   }
 
   // MARK: Reading
 
-  /// Reads of the database; shorter only at its end.
+  /// Reads; the result is shorter only at the end.
   package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let wanted = Int(min(Int64(min(length, buffer.count)), count - offset))
@@ -156,21 +150,20 @@ package final class ChainContent: ByteSource {
     return result
   }
 
-  /// Where a byte of the database is: a place in a block of a backup, or nowhere; and how many bytes lie there
-  /// together.
+  /// Locates a byte in a block, if present, and counts the contiguous bytes.
   private func place(of position: Int64) -> (block: (link: Int, number: Int, start: Int)?, bytes: Int) {
     let blockLength = Int64(BackupManifest.blockLength)
     var together = blockLength
     for (index, link) in links.enumerated().reversed() {
       if let pages = link.pages {
         let inPage = Int(position % Int64(pages.size))
-        // Another page may lie in another backup.
+        // The next page may be in another backup.
         together = min(together, Int64(pages.size - inPage))
         if let place = pages.place(of: position / Int64(pages.size)) {
           let start = Int(place % Int64(pages.perBlock)) * pages.size + inPage
           return ((index, Int(place / Int64(pages.perBlock)), start), Int(together))
         }
-        // An earlier one may have had more, which was gone with this one.
+        // Earlier pages past this size were truncated.
         guard position < link.bytes else { return (nil, Int(together)) }
       } else {
         guard position < link.bytes else { break }
@@ -181,11 +174,11 @@ package final class ChainContent: ByteSource {
     return (nil, Int(together))
   }
 
-  /// Bytes of a block, which is read where it was not yet.
+  /// Returns bytes of a block, loaded on first use.
   private func bytes(of number: Int, link index: Int, from start: Int, count: Int) throws(FileError) -> [UInt8] {
     let link = links[index]
     let offset = link.offset + Int64(number) * Int64(BackupManifest.blockLength)
-    // What a manifest says of pages may not lead behind what a block holds.
+    // An untrusted page list must not exceed the block.
     guard start + count <= link.reader.length(of: number) else {
       throw Self.told(Self.damaged(block: number, link.reader))
     }
@@ -227,17 +220,16 @@ package final class ChainContent: ByteSource {
   private static func told(_ error: BackupError) -> FileError { error.fileError ?? FileError(.other, because: error) }
 }
 
-/// The pages of a delta, and where each of them lies among the others.
+/// The pages of a delta and their positions.
 private struct DeltaPages {
   let size: Int
 
-  /// How many lie in a block.
   let perBlock: Int
 
-  /// The first page of each run, from 0, in ascending order, and how many pages lie before it.
+  /// In ascending order, from 0; `before` counts earlier pages of the delta.
   private let runs: [(first: Int64, count: Int64, before: Int64)]
 
-  /// The pages by the runs of a manifest; nil for runs that contradict themselves.
+  /// Fails for contradictory runs.
   init?(_ list: [UInt32], pageSize: Int) {
     guard (512...65_536).contains(pageSize), pageSize.nonzeroBitCount == 1, list.count.isMultiple(of: 2) else {
       return nil
@@ -255,9 +247,9 @@ private struct DeltaPages {
     perBlock = BackupManifest.blockLength / pageSize
   }
 
-  /// The place of a page among those of the delta, both from 0; nil where it has not changed.
+  /// Returns a page's position in the delta, from 0, if changed.
   func place(of page: Int64) -> Int64? {
-    // The first run that begins behind the page.
+    // The first run after the page.
     var (low, high) = (0, runs.count)
     while low < high {
       let middle = (low + high) / 2

@@ -1,6 +1,6 @@
 import Platform
 
-/// Reads the packed file of a backup block by block, and knows which blocks are damaged.
+/// Reads a packed file by blocks and detects damage.
 struct MemberReader: Sendable {
   let place: any BackupPlace
   let section: BackupSection
@@ -9,10 +9,10 @@ struct MemberReader: Sendable {
 
   private let offsets: [Int64]
 
-  /// Where members are that are not in their places.
+  /// Members at unexpected offsets.
   private let found: FoundMembers
 
-  /// A reader of a file of a backup; nil for one that is not packed.
+  /// Fails for an unpacked file.
   ///
   /// - Throws: `compression-unavailable`.
   init?(
@@ -21,7 +21,7 @@ struct MemberReader: Sendable {
     try self.init(file, content: file.content ?? manifest.database, in: place, section)
   }
 
-  /// A reader of a file that unpacks to some content; nil for one that is not packed.
+  /// Fails for an unpacked file.
   ///
   /// - Throws: `compression-unavailable`.
   init?(
@@ -43,20 +43,18 @@ struct MemberReader: Sendable {
     self.offsets = offsets
   }
 
-  /// The number of blocks; none for empty content.
   var blockCount: Int { content.blocks.count }
 
-  /// The bytes that a block unpacks to.
   func length(of block: Int) -> Int {
     let length = Int64(BackupManifest.blockLength)
     return Int(max(0, min(length, content.bytes - Int64(block) * length)))
   }
 
-  /// The member of a block as it lies there; shorter where the file is cut off, nil where it is missing.
+  /// Reads a block's member; shorter if truncated, nil if missing.
   func member(_ block: Int) throws(BackupError) -> [UInt8]? {
     guard let members = file.members, members.indices.contains(block) else { return nil }
     do throws(BackupError) {
-      // Where members are lost, a manifest that was made of the others gives one of them the bytes of all.
+      // A rebuilt manifest may give one member the size of several.
       let length = min(members[block], BackupManifest.longestMember)
       return try place.read(file.name, in: section, at: offsets[block], length: length)
     } catch {
@@ -65,14 +63,14 @@ struct MemberReader: Sendable {
     }
   }
 
-  /// A block as it was packed; nil where it is damaged or missing.
+  /// Unpacks a block, unless it is damaged or missing.
   ///
-  /// - Throws: what the place says where it cannot be read; that is no damage.
+  /// - Throws: the place's read errors, which are not damage.
   func block(_ block: Int) throws(BackupError) -> [UInt8]? {
     guard let member = try member(block) else { return nil }
     if let bytes = unpack(member, block) { return bytes }
     guard let length = file.members?[block] else { return nil }
-    // Of an encrypted file a chunk that was altered may have parts of two blocks: the digest tells which of them is whole.
+    // An altered encrypted chunk may span two blocks; the digest shows the intact one.
     if content.blocks.indices.contains(block), !content.blocks[block].isEmpty {
       let unproven = try place.readUnproven(
         file.name, in: section, at: offsets[block], length: min(length, BackupManifest.longestMember))
@@ -82,35 +80,33 @@ struct MemberReader: Sendable {
       let member = try place.read(
         file.name, in: section, at: offset, length: min(length, BackupManifest.longestMember))
       let bytes = unpack(member, block)
-      // The digest of the block says that it is the one.
       if let bytes { return bytes }
     }
     return nil
   }
 
-  /// Unpacks a member; nil where it is not what was packed.
+  /// Unpacks a member, unless it differs from the packed block.
   func unpack(_ member: [UInt8], _ block: Int) -> [UInt8]? {
     guard content.blocks.indices.contains(block),
       let bytes = file.packing.unpack(member: member, count: length(of: block))
     else { return nil }
     let digest = content.blocks[block]
     if digest.isEmpty {
-      // Where no manifest is left the member's own checksum, which was right, and its number have to do.
+      // Without a manifest, its checksum and number must do.
       return file.packing.memberHeader(member[...]).map { $0.number == UInt32(block) } == true ? bytes : nil
     }
     return FileDigest(of: bytes).hexadecimal == digest ? bytes : nil
   }
 }
 
-/// The members of a packed file by what their own headers say, for a file in which they are not where its manifest says:
-/// where a part was cut out of it, or something was put in between.
+/// The members found by their headers, for a file with parts cut out or inserted.
 ///
-/// The file is searched once, when the first member is missing from its place.
+/// The file is searched once, on the first missing member.
 final class FoundMembers: Sendable {
   private let search: @Sendable () throws(BackupError) -> [UInt32: [Int64]]
   private let found = Mutex<[UInt32: [Int64]]?>(nil)
 
-  /// How many places are kept of each number; what contradicts itself so often is no backup.
+  /// The limit of offsets per number.
   private static let limit = 4
 
   init(
@@ -119,7 +115,6 @@ final class FoundMembers: Sendable {
     search = { () throws(BackupError) in try Self.search(name, compression, place, section) }
   }
 
-  /// Where members of that number may begin.
   func places(of number: Int) throws(BackupError) -> [Int64] {
     if let known = found.withLock({ $0 }) { return known[UInt32(clamping: number)] ?? [] }
     let all = try search()
@@ -134,7 +129,7 @@ final class FoundMembers: Sendable {
     let length = 1 << 20
     var offset: Int64 = 0
     while true {
-      // Each piece has the beginning of the next, so that no header is cut in two.
+      // Overlapping pieces keep headers whole.
       let bytes = try place.read(name, in: section, at: offset, length: length + compression.memberHeaderLength)
       for start in compression.memberStarts(in: bytes, before: length) {
         guard let header = compression.memberHeader(bytes[start...]) else { continue }

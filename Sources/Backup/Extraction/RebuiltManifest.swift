@@ -1,19 +1,17 @@
 import Platform
 import SystemPackage
 
-/// Makes a manifest that was read from blocks whole, by reading all of them: digests, and the names of large values.
+/// Completes a rebuilt manifest, with digests and external values, by reading all blocks.
 package struct RebuiltManifest {
   let place: any BackupPlace
   let section: BackupSection
 
-  /// Of a backup in a section of a place.
   package init(place: any BackupPlace, section: BackupSection) {
     self.place = place
     self.section = section
   }
 
-  /// The manifest with the large values that its archive holds, and the damaged block of the archive, by its file, from which on
-  /// nothing can be told.
+  /// Adds the archive's external values; also returns its first unreadable block, by file.
   func withExternalData(
     _ manifest: BackupManifest
   ) throws(BackupError) -> (manifest: BackupManifest, damage: [String: [Int]]) {
@@ -23,14 +21,14 @@ package struct RebuiltManifest {
     var manifest = manifest
     var listing = ArchiveListing()
     var whole = 0
-    // Without a block it cannot be told where in the rest a value begins.
+    // After a lost block no value's start is known.
     while whole < reader.blockCount, let bytes = try reader.block(whole), listing.read(bytes) { whole += 1 }
     manifest.externalData = .init(items: listing.items.sorted { $0.name.text < $1.name.text })
-    // An archive says where it ends: its last blocks may be lost too.
+    // The end marker shows whether blocks are missing.
     return (manifest, whole == reader.blockCount && listing.isWhole ? [:] : [file.name: [whole]])
   }
 
-  /// The manifest with the digests of all files and blocks, as it is written anew; nil where a block is damaged.
+  /// Returns the manifest with all digests, unless a block is damaged.
   package func withDigests(_ manifest: BackupManifest) throws(BackupError) -> BackupManifest? {
     let (listed, damage) = try withExternalData(manifest)
     guard damage.isEmpty else { return nil }
@@ -63,7 +61,7 @@ package struct RebuiltManifest {
   }
 }
 
-/// The files of an archive that is read from its beginning on.
+/// The files of an archive, read from its start.
 private struct ArchiveListing {
   private(set) var items: [BackupManifest.ExternalData.Item] = []
 
@@ -72,10 +70,9 @@ private struct ArchiveListing {
   private var entry: (name: PathText, bytes: Int64, offset: Int64)?
   private var digest = RunningDigest()
 
-  /// The bytes of a header, which is what the archive consists of.
+  /// The tar block size.
   private static let block = 512
 
-  /// Whether its end was read.
   var isWhole: Bool {
     do throws(ArchiveError) {
       try reader.finish()
@@ -85,19 +82,18 @@ private struct ArchiveListing {
     }
   }
 
-  /// Adds a piece of the archive; false where it is none.
+  /// Reads a piece; returns false if it is invalid.
   mutating func read(_ bytes: [UInt8]) -> Bool {
     var start = 0
     while start < bytes.count {
       let end = min(bytes.count, start + Self.block)
-      // What follows the header that ends here is the content of the file that it names.
+      // A header's file content starts here.
       position += Int64(end - start)
       do {
         var found: [TarReader.Event] = []
         try reader.read(bytes[start..<end]) { found.append($0) }
         for event in found { note(event) }
       } catch {
-        // What is no archive has no large values that could be told.
         return false
       }
       start = end
@@ -108,7 +104,7 @@ private struct ArchiveListing {
   private mutating func note(_ event: TarReader.Event) {
     switch event {
     case .entry(let found):
-      // The first part is the store's folder of large values.
+      // The first component is the support folder.
       let components = found.components.dropFirst().compactMap { FilePath.Component($0) }
       let isItem = !found.isFolder && !components.isEmpty && components.count == found.components.count - 1
       entry = isItem ? (PathText(FilePath(root: nil, components)), found.size, position) : nil

@@ -4,28 +4,25 @@ package import Platform
 package import SQLiteFormat
 package import SystemPackage
 
-/// The large values in files of their own that records of a store refer to, by the names of the files (format section 3.7).
+/// The file names of external values that records refer to (format section 3.7).
 package struct ReferencedValues {
-  /// The names of files that records refer to.
   package private(set) var names: Set<String> = []
 
-  /// These, and all else in records that a file could have as its name: enough to look for one, and not to miss one.
+  /// The names, and all values that may be names, to miss no reference.
   package private(set) var possibleNames: Set<String> = []
 
-  /// The folder of the files, below that of the store's large values.
   private static let folder = "_EXTERNAL_DATA"
 
-  /// How much of a row is read: a reference has 38 bytes, and stands among values that lie in the store.
+  /// References have 38 bytes, but share rows with other values.
   private static let rowLimit = 64 << 20
 
-  /// Reads the references of a database; there are none in one that is no Core Data store.
+  /// Reads the references of a Core Data store.
   ///
-  /// They are in the columns of attributes that allow for such files. Where no model is known by which the store was written, what
-  /// has their form counts, in any column of bytes.
+  /// They are in columns that allow external storage; without a model, any matching blob counts.
   ///
   /// - Parameters:
-  ///   - model: the model it was written with; the one that it carries if nil.
-  ///   - seeksAll: whether possible names are looked for in all columns of bytes.
+  ///   - model: the model; the one stored in the store if nil.
+  ///   - seeksAll: whether to look for possible names in all blob columns.
   package init(in content: any ByteSource, model: ManagedObjectModel? = nil, seeksAll: Bool = false) throws(FormatError)
   {
     let database = try Database(main: content)
@@ -63,8 +60,7 @@ package struct ReferencedValues {
 
   // MARK: The model
 
-  /// The columns of attributes whose values may have files of their own, by table in lower case; nil for a model that cannot be laid
-  /// out, which says nothing of where values are.
+  /// Returns the columns that allow external storage, by lower-case table, if the model has a valid layout.
   private static func columns(_ model: ManagedObjectModel) -> [String: [String]]? {
     guard let layout = try? StoreLayout(model) else { return nil }
     var columns: [String: [String]] = [:]
@@ -79,19 +75,17 @@ package struct ReferencedValues {
     return columns
   }
 
-  /// The model that a store carries; nil where it carries none, or one of another version than its own.
+  /// Returns the stored model, unless of another version.
   private static func ownModel(_ database: Database, _ schema: Schema) throws(FormatError) -> ManagedObjectModel? {
     guard let cache = try bytes("Z_CONTENT", of: "Z_MODELCACHE", database, schema),
       let list = try bytes("Z_PLIST", of: "Z_METADATA", database, schema)
     else { return nil }
-    // What cannot be read says nothing of where values are.
     guard let model = try? ManagedObjectModel(modelCache: cache),
       let metadata = try? StoreMetadata(uuid: "", propertyList: list)
     else { return nil }
     return model.versionHashes() == metadata.versionHashes ? model : nil
   }
 
-  /// The bytes in a column of a table's first row.
   private static func bytes(
     _ column: String, of table: String, _ database: Database, _ schema: Schema
   ) throws(FormatError) -> [UInt8]? {
@@ -107,8 +101,6 @@ package struct ReferencedValues {
 
   // MARK: The files
 
-  /// The files that records refer to and that are not below a folder of large values, in the order of their names, as a
-  /// manifest has them.
   package func missing(from folder: FilePath, in fileSystem: FileSystem) throws(FileError) -> [String] {
     var missing: [String] = []
     for name in names.sorted() {
@@ -118,12 +110,10 @@ package struct ReferencedValues {
     return missing
   }
 
-  /// The files that records refer to and that a manifest does not list.
   package func missing(from data: BackupManifest.ExternalData?) -> [String] {
     let known = Set(data?.items.map(\.name.text) ?? [])
     return names.sorted().map(Self.path).filter { !known.contains($0) }
   }
 
-  /// The place of a file below the folder of large values.
   package static func path(_ name: String) -> String { "\(folder)/\(name)" }
 }

@@ -1,132 +1,108 @@
 import Foundation
 package import Platform
 
-/// What is written beside a backup: what it holds, of which store, and how to prove each block of it.
+/// The description of a backup, with the digests of its blocks.
 ///
 /// Versioned JSON, described in `Documentation/BACKUP_FORMAT.md`; keys may be added, never changed. A backup without a
 /// manifest is not whole.
 package struct BackupManifest: Sendable, Hashable, Codable {
-  /// How the store is kept.
   package enum Kind: String, Sendable, Hashable, Codable {
     case full
 
-    /// The pages that changed since the parent.
     case delta
 
-    /// The files of a damaged or quarantined store, byte for byte.
+    /// The files of a damaged or quarantined store.
     case evidence
 
-    /// The very files of a store that a migration has replaced; it has no manifest on the disk.
+    /// The unpacked files of a migrated store, without a manifest on disk.
     case original
   }
 
-  /// Why the backup was taken.
   package enum Reason: String, Sendable, Hashable, Codable, CaseIterable {
     case manual
 
     case scheduled
 
-    /// The store was about to be migrated.
     case beforeMigration = "before-migration"
 
-    /// The store was about to be replaced by a backup.
     case beforeRestore = "before-restore"
 
-    /// The store was about to be replaced by a salvaged or a new one.
+    /// Before a salvaged or new store is installed.
     case beforeInstall = "before-install"
   }
 
-  /// The name of the format.
   package static let formatName = "lazaret-backup-manifest"
 
-  /// The newest version of the format.
   package static let newestVersion = 3
 
-  /// The lowest version of the format whose software can read the backup: 3 for a delta, whose whole content has no digests of
-  /// blocks; 2 for files that are encrypted or packed with Zstandard; else 1.
+  /// The lowest version able to read it: 3 for a delta, which lacks block digests of the whole; 2 with encryption or
+  /// Zstandard; else 1.
   var neededVersion: Int {
     if kind == .delta { return 3 }
     return encryption != nil || files.contains { $0.packing != .gzip } ? 2 : 1
   }
 
-  /// The bytes of a block, and so of what one member unpacks to.
+  /// The unpacked size of a member.
   package static let blockLength = 1 << 20
 
-  /// The name of the format: always `lazaret-backup-manifest`.
   package var format: String = BackupManifest.formatName
 
   /// The version of the format, from 1.
   package var version: Int = 1
 
-  /// What the backup is called.
   package var id: BackupIdentifier
 
-  /// When it was taken, in RFC 3339.
+  /// The time in RFC 3339.
   package var date: String
 
-  /// How the store is kept.
   package var kind: Kind
 
-  /// Why it was taken.
   package var reason: Reason
 
-  /// The words that the caller gave it, for retention.
   package var tags: [String] = []
 
-  /// The backup whose pages a delta leaves out; nil for any other kind.
+  /// The parent of a delta.
   package var parent: BackupIdentifier?
 
-  /// How many backups restoring it reads: 1 for a full one, one more than the parent for a delta.
+  /// The length of its chain, from 1.
   package var depth: Int = 1
 
-  /// The generation of the store; nil where none was known, and in manifests of earlier versions of this software.
+  /// The store's generation; nil if unknown, and in earlier manifests.
   package var lineage: StoreLineage?
 
-  /// The store it was taken of.
   package var store: Store
 
-  /// The database file as it will be restored; nil for evidence.
   package var database: Content?
 
-  /// The pages that a delta holds, in ascending order: the first page and the number of pages of each run, in turn.
+  /// The first page and length of each run of a delta, ascending.
   package var pages: [UInt32]?
 
-  /// The files of the backup apart from the manifest itself and the proof.
   package var files: [File]
 
-  /// The large values that the store keeps in files of their own; nil where it has none.
   package var externalData: ExternalData?
 
-  /// The model it was written with; nil where it could not be told.
   package var model: Model?
 
-  /// The records of each entity, or the rows of each table; nil where they could not be counted.
+  /// The records per entity, or rows per table; nil if not counted.
   package var entities: [EntityCount]?
 
-  /// What the check of the store found while it was backed up.
   package var check: Check
 
-  /// The entities whose records suddenly became few, or none; nil where there are none.
   package var falls: [Fall]?
 
-  /// How the files are encrypted, of a manifest that says no more of the store than may be known without a key; nil for any
-  /// other, and for the manifest that is encrypted itself.
+  /// Set only in the outer manifest, which has public facts.
   package var encryption: Encryption?
 
-  /// Whether a key is needed to know what is in it.
   package var isLocked: Bool { encryption != nil }
 
-  /// The versions of everything that had a part in it.
   package var versions: Versions
 
-  /// Whether it was made anew of the backup's own files, after it was lost; nil for any other.
+  /// Whether it was lost and rebuilt from the files.
   package var rebuilt: Bool?
 
-  /// The SHA-256 of the text as it is without this key, in hexadecimal digits; nil in manifests of earlier versions, and for
-  /// one that was not read.
+  /// The SHA-256 of the text without this key; nil in earlier manifests.
   package var digest: String?
 
-  /// A manifest with its parts.
   package init(
     id: BackupIdentifier, kind: Kind, reason: Reason, store: Store, files: [File], check: Check, versions: Versions
   ) {
@@ -140,23 +116,21 @@ package struct BackupManifest: Sendable, Hashable, Codable {
     self.versions = versions
   }
 
-  /// The size of the backup's files together, in bytes.
+  /// The total size of the backup's files.
   package var totalBytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
 
-  /// The bytes that it restores to, without large values in files of their own.
   package var contentBytes: Int64 {
     database?.bytes ?? files.filter { $0.role.isEvidence }.reduce(0) { $0 + ($1.content?.bytes ?? 0) }
   }
 
-  /// Whether it says nothing of the store that it is of.
+  /// Whether the store is unknown.
   var namesNoStore: Bool {
     kind == .original || store.relativePath == nil && store.path.text.isEmpty && store.path.bytes == nil
   }
 
-  /// The file that has a copy of the manifest behind its blocks; nil where none has.
   package var carrier: File? { files.first { $0.carriesManifest == true } }
 
-  /// Says which file gets a copy: that of the database, of the changes, or the first one of evidence.
+  /// Chooses the file with the copy: database, delta, or first of evidence.
   mutating func chooseCarrier() {
     let roles: [File.Role] = [.database, .delta, .evidenceMain, .evidenceLog, .evidenceJournal, .evidenceSharedMemory]
     guard let role = roles.first(where: { file($0) != nil }),
@@ -165,20 +139,17 @@ package struct BackupManifest: Sendable, Hashable, Codable {
     files[place].carriesManifest = true
   }
 
-  /// The file of a role; nil where the backup has none.
   package func file(_ role: File.Role) -> File? { files.first { $0.role == role } }
 }
 
 extension BackupManifest {
-  /// The largest manifest that is read, in bytes.
   static let limit = 64 << 20
 
-  /// What the name of a manifest has behind the identifier.
   package static let suffix = ".json"
 
-  /// Reads a manifest, and refuses one that contradicts itself: it is input like any other.
+  /// Parses a manifest, and rejects contradictions, as it is untrusted.
   ///
-  /// - Parameter id: the identifier that its file is named by.
+  /// - Parameter id: the identifier in its file name.
   /// - Throws: `backup-manifest-unreadable`, `backup-manifest-changed`, `backup-manifest-too-new`.
   package init(json bytes: [UInt8], of id: BackupIdentifier) throws(BackupError) {
     let verdict = DigestedText.verdict(bytes)
@@ -206,13 +177,12 @@ extension BackupManifest {
     } catch {
       throw .unreadable(id, "parts of it are missing or of the wrong kind")
     }
-    // Only manifests of earlier versions have no digest; those have no copy either.
+    // Earlier manifests have neither digest nor copy.
     guard verdict == .right || manifest.digest == nil && manifest.carrier == nil else { throw .changed(id) }
     if let contradiction = manifest.contradiction(id: id) { throw .unreadable(id, contradiction) }
     self = manifest
   }
 
-  /// The manifest as the JSON text that is written, with its own digest and a final newline.
   package func json() throws(BackupError) -> [UInt8] {
     var manifest = self
     manifest.digest = nil
@@ -221,7 +191,7 @@ extension BackupManifest {
 
   // MARK: Checking
 
-  /// What in it cannot be, in one sentence without a full stop; nil for a manifest that agrees with itself.
+  /// Returns a contradiction as a sentence without a full stop.
   private func contradiction(id: BackupIdentifier) -> String? {
     guard self.id == id else { return "it is that of backup \(self.id)" }
     guard Set(files.map(\.role)).count == files.count else { return "it names two files of one kind" }
@@ -251,7 +221,7 @@ extension BackupManifest {
     }
   }
 
-  /// What cannot be in the manifest of an encrypted backup; nil for one that agrees with itself.
+  /// A contradiction in an outer manifest.
   private var lockedContradiction: String? {
     guard encryption?.format == "age", kind != .original, file(.manifest) != nil else {
       return "its encryption is not one that there is"
@@ -291,7 +261,7 @@ extension BackupManifest {
     let count = content.bytes / length + (content.bytes % length == 0 ? 0 : 1)
     guard Int64(content.blocks.count) == count else { return "it does not have a digest for each block" }
     guard let members else { return "it does not say where its blocks are" }
-    // An empty content has one member, so that other programs open the file.
+    // Empty content has one member, for other programs.
     guard Int64(members.count) == max(1, count), members.allSatisfy({ (18...Self.longestMember).contains($0) }) else {
       return "it does not say where each block is"
     }
@@ -301,7 +271,7 @@ extension BackupManifest {
     return nil
   }
 
-  /// The longest member of a block: data that cannot be packed grows by some bytes for each 64 KiB, and a header.
+  /// Incompressible data grows by some bytes per 64 KiB, plus a header.
   static let longestMember = blockLength + 65536
 
   private func contradiction(database: Content) -> String? {
@@ -340,7 +310,6 @@ extension BackupError {
 }
 
 extension String {
-  /// Whether it is a SHA-256 in lower-case hexadecimal digits.
   fileprivate var isDigest: Bool {
     utf8.count == 64 && utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
   }

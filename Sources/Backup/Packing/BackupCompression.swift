@@ -1,16 +1,15 @@
 import Platform
 
-/// How the blocks of a backup's files are packed.
+/// The compression of a backup's blocks.
 package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Gzip (RFC 1952): a member for each block. Every gunzip opens it; the usual one.
+  /// The default (RFC 1952): a member for each block, readable by any gunzip.
   case gzip
 
-  /// Zstandard (RFC 8878) in its seekable format: a frame for each block. Every zstd opens it.
+  /// The seekable format (RFC 8878): a frame for each block, readable by any zstd.
   ///
-  /// It needs libzstd, which the command `lazaret` brings and the library does not.
+  /// Its libzstd is part of the command `lazaret`, not of the library.
   case zstd
 
-  /// The level that is used where none is said.
   package var usualLevel: Int {
     switch self {
     case .gzip: 6
@@ -18,7 +17,6 @@ package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterabl
     }
   }
 
-  /// The levels there are, in words.
   package var levelWords: String {
     switch self {
     case .gzip: "1, 6 or 9"
@@ -26,7 +24,6 @@ package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterabl
     }
   }
 
-  /// Whether there is such a level.
   package func has(level: Int) -> Bool {
     switch self {
     case .gzip: [1, 6, 9].contains(level)
@@ -34,10 +31,8 @@ package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterabl
     }
   }
 
-  /// Whether this process can pack and unpack so.
   package var isAvailable: Bool { self == .gzip || ZstandardSupport.current != nil }
 
-  /// What the name of a packed file ends in.
   var fileEnding: String {
     switch self {
     case .gzip: ".gz"
@@ -49,7 +44,7 @@ package enum BackupCompression: String, Sendable, Hashable, Codable, CaseIterabl
 // MARK: - Members
 
 extension BackupCompression {
-  /// Where members may begin, as far as the first two bytes tell.
+  /// Returns possible starts of members, by two bytes.
   func memberStarts(in bytes: [UInt8], before end: Int) -> [Int] {
     let (first, second): (UInt8, UInt8) =
       switch self {
@@ -66,7 +61,7 @@ extension BackupCompression {
     return starts
   }
 
-  /// The bytes at the beginning of a member that say which block it is.
+  /// The size of a header with the block's number.
   var memberHeaderLength: Int {
     switch self {
     case .gzip: GzipMember.headerLength
@@ -74,7 +69,7 @@ extension BackupCompression {
     }
   }
 
-  /// Fewer bytes than any member has.
+  /// A lower bound.
   var leastMemberLength: Int {
     switch self {
     case .gzip: GzipMember.headerLength + GzipMember.trailerLength
@@ -82,7 +77,6 @@ extension BackupCompression {
     }
   }
 
-  /// What a member's header says of it; nil where it is none of ours.
   func memberHeader(_ bytes: ArraySlice<UInt8>) -> GzipMember.Header? {
     switch self {
     case .gzip: GzipMember.Header(bytes)
@@ -90,12 +84,11 @@ extension BackupCompression {
     }
   }
 
-  /// What stands behind the last member: the copy of the manifest, and what other programs need.
+  /// Makes the tail after the blocks: manifest copy, and data for other programs.
   ///
   /// - Parameters:
-  ///   - file: the file as the manifest names it.
-  ///   - content: the bytes that its members unpack to.
-  ///   - manifest: the text of the manifest; nil where the file has no copy of it.
+  ///   - content: the unpacked size.
+  ///   - manifest: the manifest's text, if it has a copy.
   func tail(of file: BackupManifest.File, content: Int64, manifest: [UInt8]?) -> [UInt8] {
     let copy = manifest.map { ManifestCopy.members(of: $0, packedBy: self) } ?? []
     switch self {
@@ -106,11 +99,11 @@ extension BackupCompression {
     }
   }
 
-  /// The bytes behind the last member.
+  /// Returns the tail's size.
   ///
   /// - Parameters:
-  ///   - members: how many members the file has.
-  ///   - manifest: the bytes of the manifest's text; nil where the file has no copy of it.
+  ///   - members: the number of members.
+  ///   - manifest: the length of the manifest's text, if it has a copy.
   func tailLength(members: Int, manifest: Int?) -> Int64 {
     let copy = manifest.map { ManifestCopy.length(of: $0, packedBy: self) } ?? 0
     switch self {
@@ -121,7 +114,7 @@ extension BackupCompression {
     }
   }
 
-  /// Unpacks a member; nil where it is damaged, or does not unpack to so many bytes.
+  /// Unpacks a member, unless damaged or of another size.
   func unpack(member: [UInt8], count: Int) -> [UInt8]? {
     switch self {
     case .gzip: Inflate.unpack(member: member, count: count)
@@ -129,7 +122,6 @@ extension BackupCompression {
     }
   }
 
-  /// Whether a member that was just packed unpacks to so many bytes and its checksum is right.
   func unpacks(member: [UInt8], count: Int) -> Bool {
     switch self {
     case .gzip: Deflate.unpacks(member: member, count: count)
@@ -137,16 +129,16 @@ extension BackupCompression {
     }
   }
 
-  /// What packs blocks on one thread.
+  /// Returns a packer for one thread.
   ///
-  /// - Throws: `backup-packing` where memory is short, `compression-unavailable`.
+  /// - Throws: `backup-packing` if memory is short, `compression-unavailable`.
   func packer(level: Int) throws(BackupError) -> MemberPacker {
     switch self {
     case .gzip:
       let packers = Deflate.levels(likeGzip: level).compactMap { Deflate(level: $0) }
       guard !packers.isEmpty else { throw .memory() }
       return { (block, number) throws(BackupError) in
-        // The same block is packed alike each time: which packer it is rests on its number.
+        // The packer depends only on the block's number, so that output is reproducible.
         try GzipMember.pack(block, number: number, with: packers[number % packers.count])
       }
     case .zstd:
@@ -156,19 +148,16 @@ extension BackupCompression {
     }
   }
 
-  /// Refuses what this process cannot do.
-  ///
   /// - Throws: `compression-unavailable`.
   func requireAvailable(to operation: String, file: String? = nil) throws(BackupError) {
     guard isAvailable else { throw .unavailable(self, operation, file: file) }
   }
 }
 
-/// Makes a member of a block and its number, counted from 0.
+/// Packs a block with its number, from 0.
 typealias MemberPacker = (_ block: [UInt8], _ number: Int) throws(BackupError) -> [UInt8]
 
 extension BackupError {
-  /// This build does not have that compression.
   static func unavailable(
     _ compression: BackupCompression, _ operation: String, file: String? = nil
   ) -> BackupError {

@@ -1,17 +1,15 @@
 import Dispatch
 import Platform
 
-/// Makes something of each block on several threads at once, and hands it over in order, on the caller's thread.
+/// Processes blocks on several threads, and delivers them in order on the caller's.
 ///
-/// At most a few blocks more than there are threads are in memory at a time.
+/// Only few blocks are in memory at a time.
 enum BlockPipeline {
-  /// Runs over the blocks.
+  /// Processes the blocks.
   ///
   /// - Parameters:
-  ///   - count: how many there are.
-  ///   - threads: how many are made at once.
-  ///   - worker: called once on each thread; gives what makes a block.
-  ///   - deliver: called with each block, in order.
+  ///   - worker: called once per thread; returns the function for blocks.
+  ///   - deliver: called with each result, in order.
   static func run<Made: Sendable>(
     count: Int, threads: Int,
     worker: @escaping @Sendable () throws(BackupError) -> ((Int) throws(BackupError) -> Made),
@@ -47,12 +45,11 @@ private final class Work<Made: Sendable>: Sendable {
 
   init(count: Int, threads: Int, ahead: Int) {
     self.count = count
-    // A semaphore that ends with less than it began with traps; so it begins with none.
+    // Releasing a semaphore below its initial value traps.
     free = DispatchSemaphore(value: 0)
     for _ in 0..<ahead { free.signal() }
   }
 
-  /// The life of a thread.
   func run(_ worker: () throws(BackupError) -> ((Int) throws(BackupError) -> Made)) {
     do throws(BackupError) {
       let make = try worker()
@@ -92,7 +89,6 @@ private final class Work<Made: Sendable>: Sendable {
     }
   }
 
-  /// Has all threads end, and waits for them.
   func end(_ threads: Int) {
     state.withLock { $0.isStopped = true }
     for _ in 0..<threads { free.signal() }

@@ -1,20 +1,16 @@
 import Platform
 
-/// One gzip member (RFC 1952): a block that can be unpacked without those before it.
+/// A gzip member (RFC 1952): a block that unpacks on its own.
 ///
-/// Its header has an extra field `LZ` of twelve bytes: the number of the block, counted from 0, the bytes it unpacks to, and
-/// the bytes of the whole member, each a little-endian 32-bit number. Other programs skip it; with it the members can be
-/// found where the manifest is lost.
+/// Its header has an extra field `LZ` of twelve bytes: the block's number, counted from 0, its unpacked size, and the
+/// size of the whole member, each a little-endian 32-bit number. Other programs skip it; it locates members if the
+/// manifest is lost.
 enum GzipMember {
-  /// The bytes of a member's header.
   static let headerLength = 28
 
-  /// The bytes of a member's trailer.
   static let trailerLength = 8
 
-  /// Packs a block.
-  ///
-  /// - Throws: `backup-packing` where memory is short.
+  /// - Throws: `backup-packing` if memory is short.
   static func pack(_ block: [UInt8], number: Int, with deflate: Deflate) throws(BackupError) -> [UInt8] {
     var member = deflate.pack(block, headerLength: headerLength, trailerLength: trailerLength)
     guard !member.isEmpty else {
@@ -22,7 +18,7 @@ enum GzipMember {
         .packing, operation: "pack the backup", detail: "a block could not be packed",
         hint: "Free some memory and run the same command again; nothing was lost.")
     }
-    // Magic, DEFLATE, an extra field follows, no time, no flags of the packer, no system; the field's length and name.
+    // Magic, DEFLATE, flag for an extra field, no time, no flags, no system; the field's length and name.
     let start: [UInt8] = [
       0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 16, 0, UInt8(ascii: "L"), UInt8(ascii: "Z"), 12, 0,
     ]
@@ -39,7 +35,7 @@ enum GzipMember {
     for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: value >> UInt32(8 * index)) }
   }
 
-  /// What a member's header says of it; nil where it is none of ours.
+  /// The facts in a member's header; nil for another format.
   struct Header {
     var number: UInt32
     var contentLength: Int

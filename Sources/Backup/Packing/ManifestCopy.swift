@@ -1,47 +1,42 @@
 import Platform
 
-/// The copy of a manifest at the end of a packed file: gzip members that unpack to nothing, behind those of the blocks; or
-/// skippable frames of Zstandard, with the seek table behind them.
+/// The manifest copy after a packed file's blocks: gzip members that unpack to nothing, or skippable Zstandard frames
+/// before the seek table.
 ///
-/// Each member's header has an extra field `LM`, or each frame begins with these letters: the number of the part, from 0, the
-/// number of parts and the bytes of the whole manifest, each a little-endian 32-bit number, and then the part itself, 48 KiB
-/// or what is left. What `gunzip` or `zstd -d` makes of the file is the same with the copy and without it.
+/// Each member's extra field `LM`, or each frame after these letters, has the part's number, from 0, the number of
+/// parts and the manifest's size, as little-endian 32-bit numbers, and the part itself: 48 KiB, or the rest. `gunzip`
+/// and `zstd -d` ignore the copy.
 package enum ManifestCopy {
-  /// The bytes of the manifest in each member but the last.
+  /// The manifest bytes per member.
   static let partLength = 48 << 10
 
-  /// The bytes of a member before its part: a gzip header, the head of the extra field, and three numbers; or the head of a
-  /// skippable frame, the letters, and three numbers.
+  /// Gzip header, extra field head, and three numbers; or the frame's head, the letters, and three numbers.
   static func headerLength(_ packing: BackupCompression) -> Int { packing == .gzip ? 28 : 22 }
 
-  /// The bytes of a member behind its part: a block of DEFLATE that is empty, its checksum and its length; nothing of a frame.
+  /// An empty DEFLATE block, checksum and length; none for a frame.
   static func trailerLength(_ packing: BackupCompression) -> Int { packing == .gzip ? 10 : 0 }
 
-  /// How far from the end of a file a copy is looked for, in bytes: as far as one member reaches, and much more.
+  /// The searched end of a file: far more than a member.
   private static let window: Int64 = 1 << 20
 
-  /// Where in a member the letters stand.
+  /// The offset of the letters in a member.
   static func lettersOffset(_ packing: BackupCompression) -> Int { packing == .gzip ? 12 : 8 }
 
-  /// How many places are tried that look like the beginning of a part.
+  /// The number of possible starts to try.
   private static let attempts = 8
 
-  /// The bytes that a copy takes.
   package static func length(of manifest: Int, packedBy packing: BackupCompression = .gzip) -> Int {
     manifest + parts(of: manifest) * (headerLength(packing) + trailerLength(packing))
   }
 
-  /// How many members a manifest takes.
   static func parts(of manifest: Int) -> Int { max(1, (manifest + partLength - 1) / partLength) }
 
-  /// The bytes of each member.
   static func memberLengths(of manifest: Int, packedBy packing: BackupCompression) -> [Int] {
     (0..<parts(of: manifest)).map { number in
       headerLength(packing) + min(partLength, manifest - number * partLength) + trailerLength(packing)
     }
   }
 
-  /// The members that hold a manifest.
   package static func members(of manifest: [UInt8], packedBy packing: BackupCompression = .gzip) -> [UInt8] {
     let count = parts(of: manifest.count)
     var result: [UInt8] = []
@@ -51,7 +46,7 @@ package enum ManifestCopy {
       var header = [UInt8](repeating: 0, count: headerLength(packing))
       switch packing {
       case .gzip:
-        // Magic, DEFLATE, an extra field follows, no time, no flags of the packer, no system.
+        // Magic, DEFLATE, flag for an extra field, no time, no flags, no system.
         header.replaceSubrange(0..<10, with: [0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255])
         put(UInt16(part.count + 16), at: 10, in: &header)
         header.replaceSubrange(12..<14, with: Array("LM".utf8))
@@ -66,7 +61,7 @@ package enum ManifestCopy {
       GzipMember.put(UInt32(count), at: numbers + 4, in: &header)
       GzipMember.put(UInt32(truncatingIfNeeded: manifest.count), at: numbers + 8, in: &header)
       result += header + part
-      // One block that is the last, of the fixed codes, with nothing in it.
+      // A final, empty block of the fixed codes.
       result += [3, 0, 0, 0, 0, 0, 0, 0, 0, 0].prefix(trailerLength(packing))
     }
     return result
@@ -77,10 +72,9 @@ package enum ManifestCopy {
     bytes[offset + 1] = UInt8(truncatingIfNeeded: value >> 8)
   }
 
-  /// Reads the copy at the end of a file; nil where there is none whose own digest is right.
+  /// Reads the copy at the end of a file, if its digest is correct.
   ///
-  /// - Parameter size: the bytes of the file.
-  /// - Throws: what the place says where it cannot be read.
+  /// - Parameter size: the file's size.
   package static func read(
     _ name: String, packedBy packing: BackupCompression = .gzip, size: Int64, in place: any BackupPlace,
     _ section: BackupSection
@@ -102,7 +96,6 @@ package enum ManifestCopy {
     return nil
   }
 
-  /// The parts of members that follow each other, as far as they are there.
   private static func joined(_ members: [UInt8], count: Int, _ packing: BackupCompression) -> [UInt8] {
     var manifest: [UInt8] = []
     manifest.reserveCapacity(count)
@@ -134,7 +127,7 @@ package enum ManifestCopy {
     return starts
   }
 
-  /// What a member's header says of its part; nil where it cannot be.
+  /// A member's header; nil if invalid.
   struct Part {
     let number: Int
     let manifestLength: Int

@@ -1,18 +1,16 @@
 package import Platform
 package import SystemPackage
 
-/// Unpacks a gzip or Zstandard file of any origin into a new file, a piece at a time.
+/// Unpacks a gzip or Zstandard file of any origin into a new file.
 ///
-/// Ours or not, one member or frame or many (RFC 1952, section 2.2; RFC 8878, section 3). What it unpacks to is bounded by the room on the disk alone, of
-/// which some is left.
+/// It accepts any number of members or frames (RFC 1952, section 2.2; RFC 8878, section 3). Only disk space limits the
+/// output.
 package struct PackedFileUnpacking {
   private let fileSystem: FileSystem
   private let progress: BackupProgress
 
-  /// How many bytes of a file tell how it is packed.
   package static let magicLength = 4
 
-  /// How a file is packed that begins so; nil for one that is not.
   package static func compression(of start: [UInt8]) -> BackupCompression? {
     if start.starts(with: [0x1f, 0x8b]) { return .gzip }
     guard start.count >= magicLength else { return nil }
@@ -23,20 +21,16 @@ package struct PackedFileUnpacking {
   private static let operation = "unpack the backup"
   private static let piece = 1 << 18
 
-  /// What is left free on the disk, and how often that is looked at, in bytes.
+  /// The disk space to keep free, and the interval of checks.
   private static let reserve: Int64 = 64 << 20
   private static let stride: Int64 = 16 << 20
 
-  /// An unpacking through a file system.
   package init(in fileSystem: FileSystem, progress: @escaping BackupProgress = { _, _, _ in true }) {
     self.fileSystem = fileSystem
     self.progress = progress
   }
 
-  /// Unpacks a file.
-  ///
-  /// - Throws: `backup-damaged` where it does not unpack to its end, `compression-unavailable`, `no-space`, `cancelled`, or
-  ///   what the file system says.
+  /// - Throws: `backup-damaged`, `compression-unavailable`, `no-space`, `cancelled`, or file errors.
   package func unpack(_ packed: FilePath, to path: FilePath) throws(BackupError) {
     let source: any ByteSource
     do throws(FileError) { source = try fileSystem.open(packed) } catch { throw BackupError(error) }
@@ -97,7 +91,7 @@ private struct Reader: ~Copyable {
   init(_ compression: BackupCompression, _ packed: FilePath) throws {
     switch compression {
     case .gzip:
-      // The room on the disk is the only limit: a caller that gives a file to restore trusts it that far.
+      // The caller trusts the file, so only disk space limits it.
       gzip = try GzipReader(limits: UnpackingLimits(bytes: .max, ratio: .max), ignoringRest: true)
       zstandard = nil
     case .zstd:

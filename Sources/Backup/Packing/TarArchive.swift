@@ -1,8 +1,7 @@
 import Platform
 import SystemPackage
 
-/// A tar archive (POSIX.1-1988 `ustar`, with POSIX.1-2001 extended headers for long names) of files that are read when the
-/// archive is.
+/// A tar archive (POSIX.1-1988 `ustar`, with POSIX.1-2001 extended headers) that reads its files on demand.
 struct TarArchive: ByteSource {
   private struct Entry {
     var file: FileSystem.Descendant
@@ -24,7 +23,7 @@ struct TarArchive: ByteSource {
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// Adds a file, and says where in the archive its content begins.
+  /// Adds a file; returns its content's offset.
   mutating func append(_ file: FileSystem.Descendant) -> Int64 {
     let content = count + Int64(headers(of: file).count)
     entries.append(Entry(file: file, start: count, content: content))
@@ -64,7 +63,7 @@ struct TarArchive: ByteSource {
     return wanted
   }
 
-  /// Copies what of the bytes at `start` falls into the window.
+  /// Copies the bytes at `start` that overlap the window.
   private static func copy(
     _ bytes: [UInt8], at start: Int64, into buffer: inout [UInt8], from offset: Int64, _ length: Int
   ) {

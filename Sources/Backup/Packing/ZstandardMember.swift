@@ -1,20 +1,17 @@
 import Platform
 
-/// One member of a file that is packed with Zstandard (RFC 8878): a skippable frame that says which block it is, and the
-/// frame of the block.
+/// A member of a Zstandard file (RFC 8878): a skippable frame with the block's number, and the block's frame.
 ///
-/// The skippable frame has the letters `LZ` and what the extra field of a ``GzipMember`` has. Behind the last member comes the
-/// seek table of Zstandard's seekable format, which knows both frames of each member.
+/// The former has the letters `LZ` and a ``GzipMember``'s extra field. After all members, the seek table of the
+/// seekable format lists both frames of each.
 enum ZstandardMember {
-  /// The magic of the skippable frame before each block, little-endian.
+  /// The skippable frame's magic, little-endian.
   static let magic: [UInt8] = [0x5c, 0x2a, 0x4d, 0x18]
 
-  /// The bytes of the skippable frame.
+  /// The size of the skippable frame.
   static let headerLength = 22
 
-  /// Packs a block.
-  ///
-  /// - Throws: `backup-packing` where memory is short.
+  /// - Throws: `backup-packing` if memory is short.
   static func pack(
     _ block: [UInt8], number: Int, with packer: any ZstandardPacker
   ) throws(BackupError) -> [UInt8] {
@@ -27,7 +24,6 @@ enum ZstandardMember {
     return header + frame
   }
 
-  /// What a member's header says of it; nil where it is none of ours.
   static func header(_ bytes: ArraySlice<UInt8>) -> GzipMember.Header? {
     let bytes = Array(bytes.prefix(headerLength))
     guard bytes.count == headerLength, bytes[0..<10] == magic + [14, 0, 0, 0, UInt8(ascii: "L"), UInt8(ascii: "Z")]
@@ -43,9 +39,9 @@ enum ZstandardMember {
     return header
   }
 
-  /// Unpacks a member; nil where its frame is damaged, or does not unpack to so many bytes.
+  /// Unpacks a member, unless its frame is damaged or of another size.
   ///
-  /// What the skippable frame says is not asked: damage to it costs nothing.
+  /// Damage to the skippable frame does not matter.
   static func unpack(_ member: [UInt8], count: Int) -> [UInt8]? {
     guard member.count > headerLength else { return nil }
     return ZstandardSupport.current?.unpack(member[headerLength...], count: count)
@@ -53,20 +49,19 @@ enum ZstandardMember {
 
   // MARK: The seek table
 
-  /// The magic of the skippable frame that is the seek table, little-endian.
+  /// The seek table's magic, little-endian.
   static let tableMagic: [UInt8] = [0x5e, 0x2a, 0x4d, 0x18]
   private static let seekableMagic: [UInt8] = [0xb1, 0xea, 0x92, 0x8f]
 
-  /// The bytes of the seek table of so many members and empty frames behind them: a frame's header, two numbers for each
-  /// frame, a footer.
+  /// A frame header, two numbers per frame, a footer.
   static func seekTableLength(members count: Int, empty: Int) -> Int64 { 8 + 16 * Int64(count) + 8 * Int64(empty) + 9 }
 
-  /// The seek table (Zstandard Seekable Format 0.1.0), without checksums, which the frames themselves have.
+  /// Makes the seek table (Zstandard Seekable Format 0.1.0), without checksums, as the frames have them.
   ///
   /// - Parameters:
-  ///   - members: the bytes of each member.
-  ///   - content: the bytes that all of them unpack to.
-  ///   - empty: the bytes of each frame behind them that unpacks to nothing.
+  ///   - members: the size of each member.
+  ///   - content: their unpacked size.
+  ///   - empty: the size of each following empty frame.
   static func seekTable(members: [Int], content: Int64, empty: [Int]) -> [UInt8] {
     let length = Int(seekTableLength(members: members.count, empty: empty.count))
     var table = [UInt8](repeating: 0, count: length)
@@ -91,42 +86,36 @@ enum ZstandardMember {
   }
 }
 
-/// Zstandard, as far as backups need it: one frame at a time.
-///
-/// The library has none of it. What does, such as the command `lazaret`, gives it once, before anything else is done.
+/// Zstandard for single frames, injected by the command `lazaret`, as the library has none.
 package protocol ZstandardFrames: Sendable {
-  /// What packs frames on one thread; nil where memory is short.
+  /// Returns a packer for one thread, unless memory is short.
   func packer(level: Int) -> (any ZstandardPacker)?
 
-  /// Unpacks one frame; nil where it is damaged, is not exactly one, or does not unpack to so many bytes.
+  /// Unpacks exactly one frame; nil if damaged or of another size.
   func unpack(_ frame: ArraySlice<UInt8>, count: Int) -> [UInt8]?
 
-  /// What unpacks a file of any origin, piece by piece; nil where memory is short.
   func reader() -> (any ZstandardReader)?
 }
 
-/// Packs frames; used by one thread at a time.
+/// Packs frames, on one thread at a time.
 package protocol ZstandardPacker: AnyObject {
-  /// A frame with its content's size and checksum; empty where it was not possible.
+  /// Returns a frame with content size and checksum; empty on failure.
   func pack(_ bytes: [UInt8]) -> [UInt8]
 }
 
-/// Unpacks a file of any number of frames; used by one thread at a time.
+/// Unpacks any number of frames, on one thread at a time.
 package protocol ZstandardReader: AnyObject {
-  /// Adds a piece of the file, and hands over what it unpacks to; false where it is damaged.
+  /// Unpacks a piece; returns false if it is damaged.
   func read(_ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void) throws -> Bool
 
-  /// Whether the last frame is whole.
   var isWhole: Bool { get }
 }
 
-/// The Zstandard that this process was given.
+/// The Zstandard of this process.
 package enum ZstandardSupport {
   private static let given = Mutex<(any ZstandardFrames)?>(nil)
 
-  /// What was given; nil where the process has none.
   static var current: (any ZstandardFrames)? { given.withLock { $0 } }
 
-  /// Gives this process its Zstandard.
   package static func give(_ frames: any ZstandardFrames) { given.withLock { $0 = frames } }
 }

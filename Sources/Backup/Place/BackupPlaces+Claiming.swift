@@ -1,18 +1,16 @@
 package import Platform
 package import SystemPackage
 
-/// Making sure, before something is written, that a folder holds the backups of one store.
+/// The preparation of a store's folder before writing.
 extension BackupPlaces {
-  /// The folder for the backups of a store that is there, made where there is none, with a note of the store.
+  /// Returns the backup folder of an existing store, if necessary a new one, with a note of the store.
   ///
-  /// A folder of an earlier version, in which the backups of several stores can lie, is brought over: each store gets a
-  /// folder of its own, which has its name only when all is in it that can be linked, and what was brought over goes from
-  /// the old one after that. After a kill at any moment every backup is there, and the next call does the rest.
+  /// A folder shared by several stores, as of earlier versions, is split: each store's folder is named once it has
+  /// every linkable object; then the old one is cleared. A kill loses no backup, and the next call continues.
   ///
-  /// - Parameter recipients: to whom the backups are encrypted; where there are any, a folder that holds nothing else gets a
-  ///   name that tells nothing.
-  /// - Returns: the folder; of a store that is not there the one that ``find(_:)`` returns, and nothing is written.
-  /// - Throws: what the file system says; `backup-manifest-too-new` for a folder of a later version.
+  /// - Parameter recipients: with any, a folder of only encrypted backups gets an opaque name.
+  /// - Returns: the folder; for a missing store, that of ``find(_:)``, without writing.
+  /// - Throws: file errors, also for a note of a later version.
   package func claim(_ store: FilePath, encryptedTo recipients: [AgeRecipient] = []) throws(BackupError) -> FolderPlace
   {
     let asked = try asked(store)
@@ -33,7 +31,7 @@ extension BackupPlaces {
       do throws(BackupError) {
         try settle(folder)
       } catch  where error.fileError?.kind == .locked {
-        // Another process is taking a backup there; what has to go from it goes the next time.
+        // A later call clears a folder in use by another process.
       }
     }
     let path = try hide(place.path, from: recipients)
@@ -42,7 +40,7 @@ extension BackupPlaces {
     return place.claimed()
   }
 
-  /// Makes the folder with all folders; the superuser makes it for the owner of the store's folder.
+  /// Makes the root folder; the superuser makes it for the store folder's owner.
   private func makeRoot(for asked: Asked) throws(BackupError) {
     try wrapping(BackupError.init) { () throws(FileError) in
       var missing: [FilePath] = []
@@ -56,12 +54,12 @@ extension BackupPlaces {
     }
   }
 
-  /// The caller holds the lock of the folder with all folders.
+  /// The caller holds the lock of the root folder.
   private func claimLocked(
     _ asked: Asked, _ uuid: String?, _ recipients: [AgeRecipient]
   ) throws(BackupError) -> FolderPlace {
     let folders = try folders()
-    // In the order of `find`.
+    // The order of `find`.
     var known = try noted(asked, folders)
     var found = known == nil ? try surveyed(asked, folders) : nil
     if known == nil, found == nil { known = try moved(asked, folders) }
@@ -91,9 +89,9 @@ extension BackupPlaces {
   ) throws(BackupError) -> StorePlaceNote {
     var note = note
     if folder.isOpaque, !recipients.isEmpty { note.recipients = Self.texts(of: recipients) }
-    // A store that cannot be read now keeps the identifier that it had.
+    // An unreadable store keeps its noted identifier.
     if let uuid { note.uuid = uuid }
-    // Another name of the same file changes nothing.
+    // The note may have another name of the same file.
     let noted = note.path.path.map { PlaceOwner.whole($0, in: asked.home) }
     let identity = try wrapping(BackupError.init) { () throws(FileError) in
       guard let noted else { return FileIdentity?.none }
@@ -111,7 +109,7 @@ extension BackupPlaces {
 
   // MARK: Bringing over
 
-  /// Gives a store that no note names its folder, and the others that have backups in the same one theirs.
+  /// Splits a folder without a note of the store.
   private func bringOver(
     _ found: Surveyed, _ asked: Asked, _ uuid: String?, _ folders: [Folder]
   ) throws(BackupError) -> FolderPlace {
@@ -122,7 +120,6 @@ extension BackupPlaces {
     var claimed = PlaceOwner(note, home: asked.home)
     claimed.movedFrom = owner?.movedFrom
     guard found.folder.note == nil else {
-      // The folder is another store's.
       let folder = root.appending(try freeName(asked.stem))
       try build(folder, note, found.own, from: found)
       return FolderPlace(folder, of: claimed, in: fileSystem)
@@ -134,10 +131,10 @@ extension BackupPlaces {
       if let path = other.path, let present = other.present, !isKnown {
         try bringOver(other, path, present, from: found)
       }
-      // What has no manifest is moved later, and is not this store's until then.
+      // Objects without a manifest are moved later.
       if case .only(let ids) = other.unnamed { others.formUnion(ids.map(\.description)) }
     }
-    // What is of no known store stays, and is not taken for this one's.
+    // Objects of unknown stores stay unassigned.
     others.subtract(found.own.map(\.description))
     if !others.isEmpty { note.others = others.sorted() }
     try write(note, in: found.folder.path)
@@ -145,7 +142,7 @@ extension BackupPlaces {
     return FolderPlace(found.folder.path, of: claimed, in: fileSystem)
   }
 
-  /// Gives another store whose backups lie in the folder of the one that is claimed a folder of its own.
+  /// Gives another store in the claimed folder its own.
   private func bringOver(
     _ owner: PlaceOwner, _ path: PathText, _ present: FilePath, from found: Surveyed
   ) throws(BackupError) {
@@ -169,7 +166,7 @@ extension BackupPlaces {
     return texts.isEmpty ? nil : texts.ordered { ($0.text, $0.bytes ?? "") < ($1.text, $1.bytes ?? "") }
   }
 
-  /// Makes a folder of backups that lie in another one, and of what they need; they lie in both then.
+  /// Makes a folder of links to backups and their ancestors.
   private func build(
     _ folder: FilePath, _ note: StorePlaceNote, _ own: Set<BackupIdentifier>, from found: Surveyed
   ) throws(BackupError) {
@@ -195,7 +192,6 @@ extension BackupPlaces {
     }
   }
 
-  /// Makes a folder under a hidden name, with its note, and gives it its name when all is in it.
   private func make(
     _ folder: FilePath, _ note: StorePlaceNote, _ fill: (FilePath) throws(BackupError) -> Void
   ) throws(BackupError) {
@@ -209,15 +205,15 @@ extension BackupPlaces {
     }
   }
 
-  /// Writes the note of a folder; the superuser writes it, and a folder that is new, for the owner of the store.
+  /// Writes a folder's note; the superuser does so for the store's owner.
   ///
-  /// - Parameter isOpaque: whether its note is encrypted in it, and kept in clear in the home.
+  /// - Parameter isOpaque: whether the folder has an encrypted note, and the home a plain one.
   func write(
     _ note: StorePlaceNote, in folder: FilePath, isNew: Bool = false, isOpaque: Bool = false
   ) throws(BackupError) {
     if isOpaque {
       try wrapping(BackupError.init) { () throws(FileError) in try opaque(folder).writeLocal(note) }
-      // Without public keys, which a note of such a folder has, it stays as it was.
+      // Without its public keys the sealed note stays.
       if note.recipients != nil { try opaque(folder).writeSealed(note, in: folder) }
       return
     }
@@ -228,7 +224,7 @@ extension BackupPlaces {
     }
   }
 
-  /// A note that a later version of this software wrote is not replaced.
+  /// Throws if a later version of this software wrote the note.
   private func refuseLaterVersion(_ path: FilePath) throws(FileError) {
     guard try fileSystem.status(of: path) != nil,
       let version = StorePlaceNote.version(json: try fileSystem.contents(of: path, limit: StorePlaceNote.limit)),
@@ -240,7 +236,7 @@ extension BackupPlaces {
       hint: "Use a newer version of this software.")
   }
 
-  /// Gives a file another name; where the file system has no links, the other one is a copy.
+  /// Links a file, or copies it if links are unsupported.
   private func link(_ source: FilePath, to destination: FilePath) throws(FileError) {
     do throws(FileError) {
       try fileSystem.link(source, to: destination)
@@ -250,7 +246,7 @@ extension BackupPlaces {
     }
   }
 
-  /// Removes what killed processes were making; all that is in it lies elsewhere.
+  /// Deletes remains of killed processes; their content exists elsewhere.
   private func removeUnfinished() throws(BackupError) {
     try wrapping(BackupError.init) { () throws(FileError) in
       for name in try fileSystem.entries(of: root)

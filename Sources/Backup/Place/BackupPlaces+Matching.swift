@@ -1,11 +1,11 @@
 package import Platform
 package import SystemPackage
 
-/// The rules by which a store and backups belong together.
+/// The rules that match stores and backups.
 extension BackupPlaces {
   // MARK: Folders with a note
 
-  /// The folder whose note names the store by its path, by its file, or where it lies outside the home.
+  /// Returns the folder noted with the store's path, file, or location outside the home.
   func noted(_ asked: Asked, _ folders: [Folder]) throws(BackupError) -> FolderPlace? {
     guard let folder = try notedFolder(asked, folders), let note = folder.note else { return nil }
     var owner = PlaceOwner(note, home: asked.home)
@@ -14,10 +14,10 @@ extension BackupPlaces {
   }
 
   func notedFolder(_ asked: Asked, _ folders: [Folder]) throws(BackupError) -> Folder? {
-    // What this machine knows of itself comes before what only a key tells.
+    // This machine's notes take precedence over sealed ones.
     let noted = [true, false].flatMap { isHere in folders.filter { $0.note != nil && $0.isNotedHere == isHere } }
     if let found = noted.first(where: { $0.note?.path.path == asked.relative }) { return found }
-    // Another spelling of the name, where the file system takes it for the same, is the same file.
+    // A file may have several spellings of its name.
     if let identity = asked.identity {
       for folder in noted {
         guard let path = folder.note?.path.path else { continue }
@@ -27,11 +27,11 @@ extension BackupPlaces {
         if status?.identity == identity { return folder }
       }
     }
-    // The home was moved, and a store outside it was not.
+    // The home was moved, but not a store outside it.
     return noted.first { $0.note?.path.path?.leadsOutside == true && $0.note?.lastPath.path == asked.main }
   }
 
-  /// The folder of a store that had the same identifier at a path of the home where nothing is any more.
+  /// Returns the folder noted with this identifier at a now vacant path.
   func moved(_ asked: Asked, _ folders: [Folder]) throws(BackupError) -> FolderPlace? {
     guard asked.exists, folders.contains(where: { $0.note?.uuid != nil }), let uuid = uuid(of: asked) else {
       return nil
@@ -47,7 +47,7 @@ extension BackupPlaces {
       owner.absolutePaths.insert(asked.main)
       found.append(FolderPlace(folder.path, of: owner, in: fileSystem))
     }
-    // Of two it cannot be told which one it was.
+    // Two candidates are ambiguous.
     return found.count == 1 ? found.first : nil
   }
 
@@ -62,7 +62,7 @@ extension BackupPlaces {
 
   // MARK: Folders of earlier versions
 
-  /// The backups of a store in a folder without a note, or in that of another store.
+  /// A store's backups in a folder without its note.
   struct Surveyed {
     var place: FolderPlace
     var folder: Folder
@@ -70,10 +70,9 @@ extension BackupPlaces {
     var own: Set<BackupIdentifier>
   }
 
-  /// Finds backups of a store where no note names it.
+  /// Finds backups of a store without a note.
   ///
-  /// - Parameter isMoved: whether the store was at another path of the home, where nothing is any more, and is told by its
-  ///   identifier.
+  /// - Parameter isMoved: whether to match the identifier of a store moved within the home.
   func surveyed(
     _ asked: Asked, _ folders: [Folder], isMoved: Bool = false
   ) throws(BackupError) -> Surveyed? {
@@ -97,7 +96,7 @@ extension BackupPlaces {
       let place = FolderPlace(folder.path, of: owner, in: fileSystem)
       found.append((Surveyed(place: place, folder: folder, survey: survey, own: all), newest))
     }
-    // Of two that have moved it cannot be told which one it was.
+    // Two candidates are ambiguous.
     if isMoved, found.count > 1 { return nil }
     return found.max { $0.newest < $1.newest }?.surveyed
   }
@@ -116,13 +115,13 @@ extension BackupPlaces {
     if group.isPathless {
       guard let name = survey.folder.lastComponent?.string, asked.stems.contains(name) else { return false }
       let uuid = uuid(of: asked)
-      // Without an identifier the name of the folder alone tells, where nothing else lies in it.
+      // Without an identifier the folder's name decides, unless it is shared.
       return group.uuid != nil && uuid != nil ? group.uuid == uuid : survey.groups.count == 1
     }
     if try location(of: group, in: survey, asked.home).relative == asked.relative { return true }
     guard let absolute = group.absolute else { return false }
     if absolute == asked.main { return true }
-    // The home was moved, and the store is not there any more.
+    // The home was moved, and the store is missing.
     guard !asked.exists, try isGone(absolute, asked.home), absolute.ends(withAll: asked.relative) else { return false }
     return survey.groups.filter { $0.absolute?.ends(withAll: asked.relative) == true }.count == 1
   }
@@ -132,7 +131,7 @@ extension BackupPlaces {
     return try wrapping(BackupError.init) { () throws(FileError) in try fileSystem.status(of: absolute) == nil }
   }
 
-  /// Where the store of some backups is: from the home on, and from the root on.
+  /// Returns a store's path, relative to the home and absolute.
   func location(
     of group: PlaceSurvey.Group, in survey: PlaceSurvey, _ home: FilePath
   ) throws(BackupError) -> (relative: FilePath, absolute: FilePath) {
@@ -140,7 +139,7 @@ extension BackupPlaces {
     let absolute = group.absolute ?? FilePath()
     let there = (absolute.relative(to: home), absolute)
     guard there.0.leadsOutside else { return there }
-    // Either a store outside the home, or one of a home that was moved, or copied: then its identifier is the same.
+    // The store is outside the home, or in a moved or copied one with the same identifier.
     let isGone = try isGone(absolute, home)
     let isAlone = survey.groups.filter { $0.absolute != nil }.count == 1
     var rest = Array(absolute.components.dropFirst())
@@ -160,11 +159,11 @@ extension BackupPlaces {
 
   // MARK: Views
 
-  /// The places that a folder holds besides that of its note, one for each store.
+  /// Returns the places of a folder's stores, except that of its note.
   func views(
     of survey: PlaceSurvey, _ folders: [Folder], _ home: FilePath, isNoted: Bool
   ) throws(BackupError) -> [FolderPlace] {
-    // What lies there of one store that nothing names needs no telling apart.
+    // A single unknown store needs no distinction.
     if !isNoted, survey.groups.count == 1, survey.groups[0].isPathless { return [] }
     var merged: [(path: FilePath?, absolute: FilePath?, groups: [PlaceSurvey.Group])] = []
     for group in survey.groups {
@@ -181,7 +180,7 @@ extension BackupPlaces {
       owner.path = store.path.map { PathText($0) }
       owner.present = store.absolute
       if try isBroughtOver(store.groups, store.path, folders, survey) {
-        // What could not be linked is here until it is moved.
+        // Unlinkable objects stay here until moved.
         guard case .only(let ids) = owner.unnamed, !ids.isEmpty else { continue }
         owner.relativePaths = []
         owner.absolutePaths = []
@@ -201,8 +200,7 @@ extension BackupPlaces {
     return owner
   }
 
-  /// Whether all that can be linked lies in the store's own folder already, and only has to go here, or is needed here by
-  /// others.
+  /// Returns whether the store's own folder has all linkable objects already.
   private func isBroughtOver(
     _ groups: [PlaceSurvey.Group], _ path: FilePath?, _ folders: [Folder], _ survey: PlaceSurvey
   ) throws(BackupError) -> Bool {
@@ -217,30 +215,30 @@ extension BackupPlaces {
   }
 }
 
-/// The store that backups in a folder are of, and how they are told from those of another one.
+/// The store of a folder's backups, and the facts that identify them.
 package struct PlaceOwner: Sendable, Hashable {
-  /// The path of the store from the home on; nil where it is not known.
+  /// The store's path relative to the home.
   package var path: PathText?
 
-  /// Where the store is, or would be, from the root on; nil where it is not known.
+  /// The store's absolute path, even if it is missing.
   package var present: FilePath?
 
-  /// The path from the home on at which its last backup was taken, where it has moved since within the home.
+  /// The path, relative to the home, before a move since the last backup.
   package var movedFrom: PathText?
 
-  /// The identifier in its metadata at its last backup; nil where none is known.
+  /// The identifier at the last backup.
   package var uuid: String?
 
-  /// The paths from the home on that its manifests give.
+  /// The paths relative to the home in its manifests.
   var relativePaths: Set<FilePath> = []
 
-  /// The paths from the root on that its manifests of earlier versions give.
+  /// The absolute paths in its manifests of earlier versions.
   var absolutePaths: Set<FilePath> = []
 
-  /// What has no manifest, or none that says where the store was.
+  /// Backups without the store's path.
   var unnamed = Unnamed.allBut([])
 
-  /// Which of the backups that name no store are those of the owner.
+  /// The owner's share of these.
   enum Unnamed: Sendable, Hashable {
     case allBut(Set<BackupIdentifier>)
 
@@ -254,19 +252,16 @@ package struct PlaceOwner: Sendable, Hashable {
     }
   }
 
-  /// Whether a backup is of the store.
-  ///
-  /// - Parameter manifest: what its manifest says; nil where there is none that can be read.
+  /// - Parameter manifest: nil if missing or unreadable.
   func owns(_ id: BackupIdentifier, _ manifest: BackupManifest?) -> Bool {
     guard let manifest, !manifest.namesNoStore else { return unnamed.contains(id) }
-    // Paths are compared byte by byte, as file systems do; texts would not tell composed letters from others.
+    // Paths are compared as bytes; equal texts may differ in composed letters.
     if let path = manifest.store.relativePath { return path.path.map { relativePaths.contains($0) } ?? false }
     return manifest.store.path.path.map { absolutePaths.contains($0) } ?? false
   }
 
   init() {}
 
-  /// The owner of a folder, as its note says.
   init(_ note: StorePlaceNote, home: FilePath) {
     path = note.path
     uuid = note.uuid
@@ -278,6 +273,5 @@ package struct PlaceOwner: Sendable, Hashable {
     unnamed = .allBut(Set((note.others ?? []).compactMap { BackupIdentifier($0) }))
   }
 
-  /// A path from the home on as one from the root on.
   static func whole(_ path: FilePath, in home: FilePath) -> FilePath { home.pushing(path).lexicallyNormalized() }
 }

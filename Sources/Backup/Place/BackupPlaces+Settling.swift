@@ -1,22 +1,20 @@
 import Platform
 import SystemPackage
 
-/// The objects of a part of a folder.
+/// The objects in one section of a folder.
 struct SectionContents {
-  /// An object of a backup.
   struct Object {
     var name: String
     var bytes: Int64
     var id: BackupIdentifier
 
-    /// Whether it can have a second name in another folder; the parts of an original cannot, whose names are counted.
+    /// Whether it can be linked; parts of an original cannot, as their links are counted.
     var isLinked: Bool
   }
 
   let section: BackupSection
   let objects: [Object]
 
-  /// What the backups need, by name.
   let needs: [BackupIdentifier: [BackupIdentifier]]
 
   init(_ section: BackupSection, of place: FolderPlace) throws(BackupError) {
@@ -41,7 +39,7 @@ struct SectionContents {
     return all
   }
 
-  /// Backups with everything that they cannot be restored without.
+  /// Adds all backups that restoring these needs.
   static func needs(of backups: Set<BackupIdentifier>, in contents: [SectionContents]) -> Set<BackupIdentifier> {
     var (all, waiting) = (backups, Array(backups))
     while let next = waiting.popLast() {
@@ -53,11 +51,11 @@ struct SectionContents {
   }
 }
 
-/// Ending what brought backups of one store out of a folder of several.
+/// The completion of a split.
 extension BackupPlaces {
-  /// Removes from the old folder what lies in a store's own one, and moves there what could not be linked.
+  /// Deletes copied objects from the old folder, and moves unlinkable ones.
   ///
-  /// What other backups of the old folder need stays there too. The caller holds the lock of the folder with all folders.
+  /// Objects that others need stay. The caller holds the lock of the root folder.
   func settle(_ folder: Folder) throws(BackupError) {
     guard var note = folder.note, let arriving = note.arriving else { return }
     if let name = FilePath.Component(arriving.from), name.kind == .regular, root.appending(name) != folder.path {
@@ -92,9 +90,8 @@ extension BackupPlaces {
           try moveOriginal(id, parts, content.section, from: source, to: target)
         }
         guard !needed.contains(id) else { continue }
-        // The manifest last: what is half gone is never whole, and is known as another store's as long as anything is there.
+        // With the manifest last, a half-deleted backup is never whole, but stays identifiable.
         let manifest = "\(id)\(BackupManifest.suffix)"
-        // A proof that was made anew meanwhile goes as well.
         let names = objects.filter { object in
           guard object.isLinked else { return false }
           let isProof = object.name == "\(id)\(BackupProof.suffix)" && there[manifest] != nil
@@ -107,18 +104,17 @@ extension BackupPlaces {
     }
   }
 
-  /// The hidden name of an original's main file while its other parts are moved.
+  /// The temporary name of an original's main file.
   private func hidden(_ id: BackupIdentifier, _ place: FolderPlace, _ section: BackupSection) -> FilePath {
     place.folder(section).appending(".\(id).sqlite\(Self.arriving)")
   }
 
   private func isArriving(_ id: BackupIdentifier, _ place: FolderPlace, _ section: BackupSection) -> Bool {
-    // What cannot be looked at now is looked at by the next call.
+    // Errors are left to the next call.
     (try? fileSystem.status(of: hidden(id, place, section), followingLinks: false)) ?? nil != nil
   }
 
-  /// Moves an original: its main file under a hidden name first, and last under its own, so that it is listed only when all
-  /// of its parts are there.
+  /// Moves an original, whose main file stays hidden until all parts have arrived.
   private func moveOriginal(
     _ id: BackupIdentifier, _ parts: [String], _ section: BackupSection, from source: FolderPlace,
     to target: FolderPlace

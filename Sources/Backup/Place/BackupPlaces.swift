@@ -1,37 +1,34 @@
 package import Platform
 package import SystemPackage
 
-/// The folders of a home that hold backups, and of which store each backup is.
+/// The backup folders of a home, and the owner of each backup.
 ///
-/// This is the one function that every verb asks where the backups of a store are. The rules stand in
-/// `Documentation/BACKUP_FORMAT.md`, "Whose backups they are".
+/// All commands locate backups here. The rules are in `Documentation/BACKUP_FORMAT.md`, "Whose backups they are".
 package struct BackupPlaces: Sendable {
-  /// The home.
   package let home: FilePath
 
-  /// The secret keys that open the notes of folders whose names tell nothing, where this machine has none of its own.
+  /// The secret keys for sealed notes that this machine lacks.
   package var identities: [AgeIdentity] = []
 
   let surroundings: Surroundings
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The folders of a home, whether it is there or not.
+  /// The home need not exist.
   package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
   }
 
-  /// The folder with a folder for each store.
+  /// The folder that contains each store's.
   var root: FilePath { home.appending("Backups") }
 
-  /// What the name of a folder that is being filled ends in.
   static let arriving = ".arriving"
 
   // MARK: Finding
 
-  /// Where the backups of a store are, or would be; nothing is written.
+  /// Returns the present or future folder of a store's backups.
   ///
-  /// - Throws: what the file system says where the home cannot be read.
+  /// - Throws: file errors of the home.
   package func find(_ store: FilePath) throws(BackupError) -> FolderPlace {
     let asked = try asked(store)
     let folders = try folders()
@@ -42,10 +39,9 @@ package struct BackupPlaces: Sendable {
     return try fresh(asked)
   }
 
-  /// Every folder that holds backups of a store, the one of ``find(_:)`` first; nothing is written.
+  /// Returns all folders of a store, that of ``find(_:)`` first.
   ///
-  /// There are several where the note was lost by which this machine finds a folder of encrypted backups, so that it began
-  /// another one: with a secret key both are known to be of the store.
+  /// After losing its note of an encrypted folder, the machine starts another; secret keys identify both.
   package func findAll(_ store: FilePath) throws(BackupError) -> [FolderPlace] {
     let (asked, first) = (try asked(store), try find(store))
     var places = [first]
@@ -58,7 +54,7 @@ package struct BackupPlaces: Sendable {
     return places
   }
 
-  /// The folder that a store gets of which there are no backups yet.
+  /// Returns the folder for a store without backups.
   func fresh(_ asked: Asked) throws(BackupError) -> FolderPlace {
     var owner = PlaceOwner()
     owner.path = asked.relativeText
@@ -69,7 +65,7 @@ package struct BackupPlaces: Sendable {
     return FolderPlace(root.appending(try freeName(asked.stem)), of: owner, in: fileSystem)
   }
 
-  /// One for each store of which backups lie in the home, by the names of their folders.
+  /// Returns a place for each store in the home, by folder name.
   package func all() throws(BackupError) -> [FolderPlace] {
     let (folders, home) = (try folders(), try resolvedHome())
     var places: [FolderPlace] = []
@@ -78,7 +74,7 @@ package struct BackupPlaces: Sendable {
       if let owner { places.append(FolderPlace(folder.path, of: owner, in: fileSystem)) }
       let survey = try PlaceSurvey(folder.path, owner: owner, in: fileSystem)
       let views = try self.views(of: survey, folders, home, isNoted: owner != nil)
-      // A hidden folder in which nothing is of ours is none of ours.
+      // A hidden folder without backups is not ours.
       let isOurs = !folder.name.hasPrefix(".") || !survey.groups.isEmpty
       if views.isEmpty, owner == nil, isOurs { places.append(FolderPlace(folder.path, in: fileSystem)) }
       places += views
@@ -88,7 +84,6 @@ package struct BackupPlaces: Sendable {
 
   // MARK: What is asked about
 
-  /// A store that is asked about.
   struct Asked {
     var given: FilePath
     var main: FilePath
@@ -121,15 +116,14 @@ package struct BackupPlaces: Sendable {
 
   // MARK: The folders
 
-  /// A folder, and its note.
   struct Folder {
     var path: FilePath
     var note: StorePlaceNote?
 
-    /// Whether its name tells nothing, and its note is encrypted.
+    /// Whether its name is random and its note encrypted.
     var isOpaque = false
 
-    /// Whether the note is what lies in it, or what this machine keeps of it; only a key has told it otherwise.
+    /// Whether the note was readable without a key.
     var isNotedHere = true
 
     var name: String { path.lastComponent?.string ?? "" }
@@ -139,7 +133,7 @@ package struct BackupPlaces: Sendable {
     try wrapping(BackupError.init) { () throws(FileError) in
       guard try fileSystem.status(of: root)?.kind == .directory else { return [] }
       var folders: [Folder] = []
-      // A folder that gets another name meanwhile would be seen under neither.
+      // A folder renamed meanwhile could be missed.
       for _ in 1...Self.looks {
         let names = try fileSystem.entries(of: root)
         folders = []
@@ -154,10 +148,10 @@ package struct BackupPlaces: Sendable {
     }
   }
 
-  /// How often the folders are looked at where other processes make or rename some.
+  /// The maximum number of listings.
   private static let looks = 5
 
-  /// A name for a new folder, after the store's: one that is free, or of a folder in which nothing is.
+  /// Returns a free folder name after the store's.
   func freeName(_ stem: String) throws(BackupError) -> FilePath.Component {
     let base = Self.folderName(stem)
     for number in 1...100_000 {
@@ -170,7 +164,7 @@ package struct BackupPlaces: Sendable {
       hint: "Choose another home with --home.")
   }
 
-  /// Whether a folder can become that of a store: nothing is there, or a folder that tells of no store.
+  /// Returns whether the path is free, or a folder without backups and note.
   private func isFree(_ path: FilePath) throws(BackupError) -> Bool {
     let kind = try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.status(of: path, followingLinks: false)?.kind
@@ -185,7 +179,7 @@ package struct BackupPlaces: Sendable {
     return try PlaceSurvey(path, owner: nil, in: fileSystem).groups.isEmpty
   }
 
-  /// The name of a folder for a store: never hidden, and short enough for a number behind it.
+  /// The name is never hidden, and leaves space for a number.
   package static func folderName(_ stem: String) -> FilePath.Component {
     let points = stem.prefix { $0 == "." }.count
     var name = String(repeating: "_", count: points) + stem.dropFirst(points)
@@ -194,13 +188,12 @@ package struct BackupPlaces: Sendable {
   }
 }
 
-/// Folders of encrypted backups, whose names tell nothing.
 extension BackupPlaces {
   func opaque(_ folder: FilePath) -> OpaqueFolder {
     OpaqueFolder(path: folder, home: home, fileSystem: fileSystem)
   }
 
-  /// A folder with its note, from wherever that can be read.
+  /// Reads a folder's note from wherever possible.
   func folder(at path: FilePath) throws(FileError) -> Folder {
     guard OpaqueFolder.isName(path.lastComponent?.string ?? "") else {
       return Folder(path: path, note: try StorePlaceNote.read(in: path, fileSystem))
@@ -208,13 +201,13 @@ extension BackupPlaces {
     let folder = opaque(path)
     if let note = try folder.localNote() { return Folder(path: path, note: note, isOpaque: true) }
     let isOpaque = try fileSystem.status(of: folder.sealedNotePath, followingLinks: false) != nil
-    // One that was just given its name has the plain note still.
+    // A folder just renamed has a plain note.
     var note = try folder.sealedNote(identities)
     if note == nil { note = try StorePlaceNote.read(in: path, fileSystem) }
     return Folder(path: path, note: note, isOpaque: isOpaque, isNotedHere: !isOpaque)
   }
 
-  /// Whether nothing is left to be done for a folder to tell no more of its store than it has to.
+  /// Returns whether a folder reveals no more of its store than necessary.
   func isHidden(_ folder: Folder, from recipients: [AgeRecipient]) throws(BackupError) -> Bool {
     guard folder.isOpaque else { return recipients.isEmpty ? true : try !holdsOnlyEncrypted(folder.path) }
     let opaque = opaque(folder.path)
@@ -226,7 +219,7 @@ extension BackupPlaces {
     }
   }
 
-  /// Whether every backup in a folder is encrypted, those in its trash too: nothing else in it names the store.
+  /// Returns whether all backups, with those in the trash, are encrypted.
   private func holdsOnlyEncrypted(_ path: FilePath) throws(BackupError) -> Bool {
     let place = FolderPlace(path, in: fileSystem)
     let ending = BackupManifest.Encryption.fileEnding
@@ -244,7 +237,7 @@ extension BackupPlaces {
 
   // MARK: Making
 
-  /// A name for a folder of a store: one that this machine has chosen for it before and that nothing has, or a new one.
+  /// Returns an unused name chosen earlier for the store, or a new one.
   private func opaqueName(for note: StorePlaceNote) throws(BackupError) -> FilePath.Component {
     let known = try wrapping(BackupError.init) { () throws(FileError) in
       try OpaqueFolder.localNotes(of: home, fileSystem)
@@ -263,7 +256,7 @@ extension BackupPlaces {
       hint: "Choose another home with --home.")
   }
 
-  /// Makes a folder for a store of which there are no backups yet; it has its name only when its note is in it.
+  /// Makes a folder for a new store; it is named once it has its note.
   func makeOpaque(_ note: StorePlaceNote) throws(BackupError) -> FilePath {
     let path = root.appending(try opaqueName(for: note))
     let folder = opaque(path)
@@ -284,13 +277,10 @@ extension BackupPlaces {
     return path
   }
 
-  /// Gives a folder that holds nothing but encrypted backups a name that tells nothing, and hides its note.
+  /// Gives a folder of only encrypted backups a random name, and hides its note.
   ///
-  /// The folder is renamed as a whole, so that its backups are there at every moment; after a kill the next call does the
-  /// rest. Where another process is at it, that is left to the next call too. The caller holds the lock of the folder with
-  /// all folders.
-  ///
-  /// - Returns: where the folder is now.
+  /// It is renamed as a whole, so backups always exist; after a kill, or if another process holds its lock, the next
+  /// call continues. The caller holds the lock of the root folder.
   func hide(_ path: FilePath, from recipients: [AgeRecipient]) throws(BackupError) -> FilePath {
     let folders = try folders()
     guard !recipients.isEmpty, let folder = folders.first(where: { $0.path == path }), let note = folder.note,
@@ -332,7 +322,6 @@ extension BackupPlaces {
     return path
   }
 
-  /// Public keys as a note has them.
   static func texts(of recipients: [AgeRecipient]) -> [String]? {
     recipients.isEmpty ? nil : Set(recipients.map(\.description)).sorted()
   }

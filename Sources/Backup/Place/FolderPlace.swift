@@ -1,52 +1,44 @@
 package import Platform
 package import SystemPackage
 
-/// A folder that holds the backups of one store: `Backups/<store>/` of a home.
-///
-/// The trash is the folder `.trash` in it.
+/// The folder of one store's backups: `Backups/<store>/` of a home, with the trash in `.trash`.
 package struct FolderPlace: BackupPlace {
-  /// The folder, whether it is there or not.
   package let path: FilePath
 
-  /// The store whose backups are meant; nil where all that lies in the folder is.
+  /// The store; nil if the whole folder belongs to it.
   package var owner: PlaceOwner?
 
   let fileSystem: FileSystem
 
-  /// The keys with which encrypted backups are read; nil where all are seen as they lie there.
+  /// Nil to see encrypted backups as stored.
   var keys: BackupKeys?
 
-  /// Whether it was there, with a note of its store, when it was asked for: where it is not any more, it has another name.
+  /// Whether the folder existed with a note; if now missing, it was renamed.
   private(set) var isClaimed = false
 
-  /// The same folder, which is known to be there.
   func claimed() -> FolderPlace {
     var place = self
     place.isClaimed = true
     return place
   }
 
-  /// The same folder, whose encrypted backups are read with secret keys.
   package func unlocked(with identities: [AgeIdentity]) -> FolderPlace {
     var place = self
     place.keys = identities.isEmpty ? nil : BackupKeys(identities)
     return place
   }
 
-  /// The folder as the holder of the keys sees it; nil where there are none.
+  /// The folder as seen by the key holder, if there are keys.
   private var sealed: SealedPlace? { keys.map { SealedPlace(base: unlocked(with: []), keys: $0) } }
 
-  /// A folder, whether it is there or not.
   package init(_ path: FilePath, of owner: PlaceOwner? = nil, in fileSystem: FileSystem) {
     self.path = path
     self.owner = owner
     self.fileSystem = fileSystem
   }
 
-  /// A folder of this machine, whether it is there or not.
   package init(_ path: FilePath) { self.init(path, in: FileSystem()) }
 
-  /// The folder in words, as a path.
   package var location: String { path.string }
 
   func folder(_ section: BackupSection) -> FilePath {
@@ -66,7 +58,7 @@ package struct FolderPlace: BackupPlace {
     return folder(section).appending(component)
   }
 
-  /// Whether a note of the store lies there that is none, or is not what was written: it counts as none.
+  /// Returns whether the store's note is invalid, and so ignored.
   package func hasUnreadableNote() throws(BackupError) -> Bool {
     do throws(FileError) {
       guard try fileSystem.status(of: path.appending(StorePlaceNote.name)) != nil else { return false }
@@ -76,7 +68,7 @@ package struct FolderPlace: BackupPlace {
     }
   }
 
-  /// Whether a text can be the name of an object: nothing that leads elsewhere, nothing hidden.
+  /// Returns whether an object may have this name: not hidden, and no path.
   package static func isName(_ name: String) -> Bool {
     guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 200 else { return false }
     return name.utf8.allSatisfy { byte in
@@ -93,7 +85,7 @@ package struct FolderPlace: BackupPlace {
 // MARK: - The protocol
 
 extension FolderPlace {
-  /// The files of a section that can be objects.
+  /// Lists the files that can be objects.
   package func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
     if let sealed { return try sealed.list(section) }
     do throws(FileError) {
@@ -104,7 +96,7 @@ extension FolderPlace {
         if let support = try supportObject(name, in: folder) { objects.append(support) }
         guard Self.isName(name.string), try !isOnItsWay(name, in: folder) else { continue }
         guard let status = try fileSystem.status(of: folder.appending(name), followingLinks: false) else { continue }
-        // Whatever has the name of a note keeps an original; what is no file has no bytes, so that it is never opened.
+        // Anything with a note's name keeps an original; unless a file, it counts 0 bytes and is never opened.
         guard status.kind == .regular || Self.isNote(name.string) else { continue }
         objects.append(BackupObject(name: name.string, bytes: status.kind == .regular ? status.size : 0))
       }
@@ -114,7 +106,6 @@ extension FolderPlace {
     }
   }
 
-  /// Whether a file of that name is there.
   package func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
     if let sealed { return try sealed.contains(name, in: section) }
     let file = try file(name, in: section)
@@ -125,7 +116,6 @@ extension FolderPlace {
     }
   }
 
-  /// Reads a part of a file.
   package func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
@@ -138,7 +128,7 @@ extension FolderPlace {
     }
   }
 
-  /// Reads a part of a file, what was altered of an encrypted one included.
+  /// Reads a part of a file, including altered bytes of an encrypted one.
   package func readUnproven(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
@@ -146,12 +136,11 @@ extension FolderPlace {
     return try read(name, in: section, at: offset, length: length)
   }
 
-  /// The manifest outside of an encrypted backup, where the place has keys.
+  /// Returns the outer manifest of an encrypted backup, if the place has keys.
   package func label(
     of id: BackupIdentifier
   ) throws(BackupError) -> (place: any BackupPlace, manifest: BackupManifest)? { try sealed?.label(of: id) }
 
-  /// Begins a file under a hidden name.
   package func begin(_ name: String) throws(BackupError) -> any BackupUpload {
     let file = try file(name, in: .kept)
     do throws(FileError) {
@@ -162,7 +151,6 @@ extension FolderPlace {
     }
   }
 
-  /// Writes a small file so that its name stands for the old content or the new.
   package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
     if let sealed { return try sealed.replace(name, with: bytes, in: section) }
     let file = try file(name, in: section)
@@ -174,7 +162,7 @@ extension FolderPlace {
     }
   }
 
-  /// Moves a file; at no moment is it in neither section.
+  /// The file is always in at least one section.
   package func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
     if let sealed { return try sealed.move(name, from: from, to: to) }
     let (source, destination) = (try file(name, in: from), try file(name, in: to))
@@ -188,7 +176,6 @@ extension FolderPlace {
     }
   }
 
-  /// Removes a file, and has that on the disk.
   package func delete(_ name: String, in section: BackupSection) throws(BackupError) {
     if let sealed { return try sealed.delete(name, in: section) }
     let file = try file(name, in: section)
@@ -201,7 +188,7 @@ extension FolderPlace {
     }
   }
 
-  /// The names that hidden files whose names end in `.unfinished` will get.
+  /// Returns the future names of `.unfinished` files.
   package func unfinished() throws(BackupError) -> [String] {
     do throws(FileError) {
       guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
@@ -213,7 +200,7 @@ extension FolderPlace {
     }
   }
 
-  /// Removes hidden files whose names end in `.unfinished`, and the files of backups whose manifests are among them.
+  /// Deletes `.unfinished` files, and backups with such a manifest.
   package func removeUnfinished() throws(BackupError) {
     try removeHalfBackups()
     do throws(FileError) {
@@ -230,7 +217,7 @@ extension FolderPlace {
     }
   }
 
-  /// Removes the files of backups that a killed run was giving their names: the manifest is still hidden.
+  /// Deletes backups with a hidden manifest, which a killed run left.
   private func removeHalfBackups() throws(BackupError) {
     let entries: [FilePath.Component]
     do throws(FileError) {
@@ -248,14 +235,14 @@ extension FolderPlace {
     }
   }
 
-  /// Takes the lock of the folder, and waits for the process that has it.
+  /// Waits if another process has the lock.
   package func lock() throws(BackupError) -> any BackupPlaceLock {
     do throws(FileError) {
       let before = try fileSystem.status(of: path)?.identity
       if isClaimed, before == nil { throw renamed() }
       try fileSystem.makeDirectory(path)
       let lock = try FolderLock(path, patience: 60_000, in: fileSystem)
-      // The process that had the lock may have given the folder another name: the lock would be on nothing of this place.
+      // The previous holder may have renamed the folder.
       if let before, try fileSystem.status(of: path)?.identity != before { throw renamed() }
       return FolderPlaceLock(lock)
     } catch {
@@ -278,21 +265,20 @@ private final class FolderPlaceLock: BackupPlaceLock {
   init(_ lock: consuming FolderLock) { self.lock = lock }
 }
 
-/// What migrations keep in a folder of backups: the very files of a store, under the name of a backup.
+/// The originals kept by migrations: a store's files under a backup's name.
 extension FolderPlace {
   private static let supportSuffix = BackupManifest.File.Role.originalSupport.suffix
 
-  /// The folder of an original's large values, `.<id>_SUPPORT`.
   package func support(of id: BackupIdentifier, in section: BackupSection) -> FilePath {
     StoreFileSet(main: folder(section).appending("\(id).sqlite")).path(of: .externalData)
   }
 
-  /// The original whose folder of large values an object of that name stands for; nil for any other object.
+  /// Returns the original of an object that stands for a support folder.
   static func supportIdentifier(_ name: String) -> BackupIdentifier? {
     name.hasSuffix(supportSuffix) ? BackupIdentifier(String(name.dropLast(supportSuffix.count))) : nil
   }
 
-  /// The object that a folder of large values is listed as; nil for any other entry.
+  /// Returns the object that stands for a support folder.
   func supportObject(_ name: FilePath.Component, in folder: FilePath) throws(FileError) -> BackupObject? {
     let text = name.string
     guard text.hasPrefix("."), text.hasSuffix("_SUPPORT"),
@@ -303,14 +289,14 @@ extension FolderPlace {
     return BackupObject(name: "\(id)\(Self.supportSuffix)", bytes: bytes)
   }
 
-  /// Whether a file is the main file of an original that has a name elsewhere, in the store's place: a migration is about to
-  /// replace it, and no other process has to do with it yet.
+  /// Returns whether an original's main file is still linked at the store's path, as a migration is about to replace
+  /// it.
   func isOnItsWay(_ name: FilePath.Component, in folder: FilePath) throws(FileError) -> Bool {
     guard name.string.hasSuffix(BackupManifest.File.Role.originalMain.suffix),
       let status = try fileSystem.status(of: folder.appending(name), followingLinks: false)
     else { return false }
     guard status.kind == .regular, status.linkCount > 1 else { return false }
-    // One that was being dropped, or brought back, when a run ended has two names here.
+    // A killed drop or restore leaves two names here.
     var names = 0
     for section in BackupSection.allCases {
       let other = try fileSystem.status(of: self.folder(section).appending(name), followingLinks: false)
@@ -319,10 +305,8 @@ extension FolderPlace {
     return names < status.linkCount
   }
 
-  /// Whether a name is that of the note beside an original.
   static func isNote(_ name: String) -> Bool { name.hasSuffix(BackupManifest.File.Role.originalOnlyHere.suffix) }
 
-  /// Moves a folder within the place at once.
   func moveFolder(_ source: FilePath, to destination: FilePath) throws(FileError) {
     if try fileSystem.status(of: destination, followingLinks: false) != nil {
       throw FileError(.alreadyExists, operation: "move the large values", path: destination)

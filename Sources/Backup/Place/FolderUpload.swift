@@ -1,7 +1,7 @@
 import Platform
 import SystemPackage
 
-/// A file of a backup that is being written under a hidden name.
+/// A backup file written under a hidden name.
 final class FolderUpload: BackupUpload {
   static let suffix = ".unfinished"
 
@@ -12,7 +12,7 @@ final class FolderUpload: BackupUpload {
   private let file: WritableFile
   private let state = Mutex(State.open)
 
-  /// How much was appended, and how much of it the system was asked to bring to the disk.
+  /// The bytes appended, and those being written to disk.
   private let progress = Mutex((bytes: Int64(0), begun: Int64(0)))
   private static let stride: Int64 = 8 << 20
 
@@ -27,9 +27,9 @@ final class FolderUpload: BackupUpload {
     name = destination.lastComponent?.string ?? ""
     self.fileSystem = fileSystem
     unfinished = destination.hiddenSibling(suffix: Self.suffix)
-    // What a killed process left may be a second name of a finished file: it is removed, never written into.
+    // The remains may be a second link to a finished file, so they are never written into.
     try fileSystem.unlink(unfinished)
-    // A backup holds all that the store holds, and is its owner's alone.
+    // A backup has all of the store's data.
     file = try fileSystem.create(unfinished, permissions: .ownerReadWrite)
   }
 
@@ -43,7 +43,7 @@ final class FolderUpload: BackupUpload {
       defer { progress.begun = progress.bytes }
       return progress.begun..<progress.bytes
     }
-    // So that the disk works while the processors do, and there is less to wait for at the end.
+    // Writing early shortens the wait at the end.
     if let range { file.beginWriting(at: range.lowerBound, length: range.upperBound - range.lowerBound) }
   }
 
@@ -68,7 +68,7 @@ final class FolderUpload: BackupUpload {
       defer { state = .closed }
       return state != .closed
     }
-    // What cannot be removed now is removed by the next backup.
+    // On failure the next backup deletes it.
     if wasOpen { try? fileSystem.unlink(unfinished) }
   }
 }

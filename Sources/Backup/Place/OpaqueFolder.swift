@@ -1,30 +1,27 @@
 import Platform
 import SystemPackage
 
-/// A folder of encrypted backups whose name and files tell nothing of the store that they are of.
+/// A folder of encrypted backups that reveals nothing about its store.
 ///
-/// Its name is random. The note of the store is encrypted in it (`store.age`), for the holders of the keys, and lies in the
-/// home outside of `Backups/` (`BackupKeys/<folder>.store.json`), for the machine that takes the backups and has no secret
-/// key. A digest of the path, keyed or not, would not do: who can read the key, or guesses the path, has the name.
+/// Its name is random. The store's note is encrypted in it (`store.age`), and plain in the home
+/// (`BackupKeys/<folder>.store.json`) for the machine that takes backups without a secret key. A digest of the path
+/// would be unsafe: anyone who reads its key or guesses the path has it.
 struct OpaqueFolder {
   let path: FilePath
 
   let home: FilePath
   let fileSystem: FileSystem
 
-  /// The name of the encrypted note in the folder.
   static let noteName: FilePath.Component = "store.age"
 
   private static let prefix = "place-"
   private static let digits = 32
 
-  /// What the length of the note is rounded up to, so that it does not tell how long the path is.
+  /// Padding hides the path's length.
   private static let stride = 1024
 
-  /// The name of the folder.
   var name: String { path.lastComponent?.string ?? "" }
 
-  /// Whether a name is one that is given to such folders.
   static func isName(_ name: String) -> Bool {
     guard name.hasPrefix(prefix) else { return false }
     let rest = name.utf8.dropFirst(prefix.utf8.count)
@@ -39,15 +36,14 @@ struct OpaqueFolder {
     return prefix + digits.joined()
   }
 
-  /// The folder of the home with what the machine that takes backups has to know, outside of `Backups/`.
+  /// The facts for the machine that takes backups, outside `Backups/`.
   static func keysFolder(of home: FilePath) -> FilePath { home.appending("BackupKeys") }
 
   private static let localSuffix = ".store.json"
 
-  /// The note that the machine keeps of the folder.
   var localNotePath: FilePath { keyPath(Self.localSuffix) }
 
-  /// The key that lets the next backup be a delta.
+  /// The key that allows the next backup to be a delta.
   var deltaKeyPath: FilePath { keyPath(".key") }
 
   private func keyPath(_ suffix: String) -> FilePath {
@@ -57,12 +53,11 @@ struct OpaqueFolder {
 
   var sealedNotePath: FilePath { path.appending(Self.noteName) }
 
-  /// The note in clear that a folder has before it becomes such a one.
+  /// The note before the folder becomes opaque.
   var plainNotePath: FilePath { path.appending(StorePlaceNote.name) }
 
   // MARK: Reading
 
-  /// The names of the folders of which the machine keeps notes, whether they are there or not, with the notes.
   static func localNotes(
     of home: FilePath, _ fileSystem: FileSystem
   ) throws(FileError) -> [(name: String, note: StorePlaceNote)] {
@@ -78,18 +73,18 @@ struct OpaqueFolder {
     return notes
   }
 
-  /// The note that this machine keeps; nil where there is none, or none that this user may read.
+  /// Returns the machine's note, if readable.
   func localNote() throws(FileError) -> StorePlaceNote? {
     do throws(FileError) {
       return try StorePlaceNote.read(at: localNotePath, fileSystem)
     } catch {
-      // Another user's home tells no more than a key does.
+      // Another user's home needs a key.
       guard error.kind == .permissionDenied else { throw error }
       return nil
     }
   }
 
-  /// The note that is encrypted in the folder; nil where there is none, or no key opens it.
+  /// Decrypts the folder's note, if a key fits.
   func sealedNote(_ identities: [AgeIdentity]) throws(FileError) -> StorePlaceNote? {
     guard !identities.isEmpty, let status = try fileSystem.status(of: sealedNotePath, followingLinks: false),
       status.kind == .regular, status.size <= Int64(StorePlaceNote.limit)
@@ -102,14 +97,13 @@ struct OpaqueFolder {
       while text.last == UInt8(ascii: " ") { text.removeLast() }
       return StorePlaceNote(json: text)
     } catch {
-      // Of another's keys, or damaged: the folder is listed without the name of its store.
+      // The folder is then listed without its store's name.
       return nil
     }
   }
 
   // MARK: Writing
 
-  /// Keeps the note in the home, for its owner alone.
   func writeLocal(_ note: StorePlaceNote) throws(FileError) {
     let folder = Self.keysFolder(of: home)
     let isNew = try fileSystem.status(of: folder) == nil
@@ -117,7 +111,6 @@ struct OpaqueFolder {
     try note.write(to: localNotePath, inNewFolder: isNew, fileSystem)
   }
 
-  /// Encrypts the note to its recipients, into a folder that may not have its name yet.
   func writeSealed(_ note: StorePlaceNote, in folder: FilePath) throws(BackupError) {
     let sealed: [UInt8]
     do {

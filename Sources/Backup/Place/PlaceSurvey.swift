@@ -2,37 +2,32 @@ import PersistentStore
 package import Platform
 package import SystemPackage
 
-/// The stores whose backups lie in a folder, as manifests and originals tell.
-///
-/// Of a folder with a note only what is not of the store that it names.
+/// The stores of a folder's backups, except that of its note.
 struct PlaceSurvey {
-  /// The backups of one store.
   struct Group {
-    /// The path from the home on that their manifests give; nil in those of earlier versions.
+    /// The path relative to the home; nil in earlier manifests.
     var relative: FilePath?
 
-    /// The path from the root on; nil where no manifest says it.
     var absolute: FilePath?
 
-    /// The identifier of the store in the newest backup that has one.
+    /// The identifier in the newest backup that has one.
     var uuid: String?
 
     var newest: BackupIdentifier
 
-    /// Those that say of which store they are.
+    /// Those with their store's path.
     var named: Set<BackupIdentifier> = []
 
     var unnamed: Set<BackupIdentifier> = []
 
     var all: Set<BackupIdentifier> { named.union(unnamed) }
 
-    /// Whether nothing says where the store was.
     var isPathless: Bool { relative == nil && absolute == nil }
   }
 
   let folder: FilePath
 
-  /// The groups, the one with the newest backup first.
+  /// The groups, newest first.
   private(set) var groups: [Group] = []
 
   private let fileSystem: FileSystem
@@ -73,12 +68,12 @@ struct PlaceSurvey {
     if groups[place].uuid == nil { groups[place].uuid = manifest.store.uuid }
   }
 
-  /// What a migration keeps says nothing of where it was: its own identifier tells.
+  /// Assigns an original, which has no path, by its identifier.
   private mutating func addOriginal(_ id: BackupIdentifier, _ folder: FilePath) {
     let uuid = StoreUUID.read(folder.appending("\(id).sqlite"), fileSystem)
     let paths = groups.indices.filter { !groups[$0].isPathless }
     let same = groups.indices.filter { groups[$0].uuid == uuid && (uuid != nil || paths.count == 1) }
-    // One store of that identifier, or the only store that there is.
+    // A single store with this identifier; without one, a single store at all.
     if same.count == 1, let place = same.first { return put(id, place) }
     if let place = groups.indices.first(where: { groups[$0].isPathless && groups[$0].uuid == uuid }) {
       return put(id, place)
@@ -97,11 +92,10 @@ struct PlaceSurvey {
   }
 }
 
-/// The identifier that a store has in its metadata.
+/// The identifier in a store's metadata.
 package enum StoreUUID {
-  /// The identifier of a store; nil where it has none, and where it cannot be read.
+  /// Reads the identifier; returns nil for an unreadable store too.
   package static func read(_ store: FilePath, _ fileSystem: FileSystem) -> String? {
-    // What cannot be looked at has no identifier as far as anything is known.
     let examination = try? Examiner(fileSystem: fileSystem).examine(store, options: .init(countsRecords: false))
     guard let uuid = examination?.metadata?.uuid, !uuid.isEmpty else { return nil }
     return uuid

@@ -2,45 +2,42 @@ import Foundation
 package import Platform
 package import SystemPackage
 
-/// When backups are taken by themselves, and which are kept.
+/// The rules for automatic backups.
 ///
-/// Kept as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`. Whatever it says,
-/// a migration keeps the original, and what a restore or a salvaged store replaces is quarantined.
+/// Stored as `backup-policy.json` in the home: versioned JSON, described in `Documentation/BACKUP_POLICY.md`.
+/// Regardless of it, migrations keep the original, and replaced stores are quarantined.
 package struct BackupPolicy: Sendable, Hashable, Codable {
-  /// The name of the file in the home.
   package static let fileName = "backup-policy.json"
 
-  /// The hours after which an opening takes a backup; nil for never on this account.
+  /// The hours between automatic backups, if limited.
   package var everyHours: Int?
 
-  /// The openings after which one takes a backup; nil for never on this account.
+  /// The openings between automatic backups, if limited.
   package var everyOpenings: Int?
 
-  /// Which backups are kept.
   package var keep: RetentionPolicy
 
-  /// The days for which a dropped backup stays in the trash.
+  /// The days in the trash.
   package var trashDays: Int
 
-  /// How backups are packed.
   package var compression: BackupCompression
 
-  /// How hard backups are packed: 1, 6 or 9 for gzip, 1 to 19 for Zstandard.
+  /// The level: 1, 6 or 9 for gzip, 1 to 19 for Zstandard.
   package var level: Int
 
-  /// To whom backups are encrypted, as age public keys; nil where they are not.
+  /// The age public keys of recipients; nil for plain backups.
   package var encryptTo: [String]?
 
-  /// Whether a migration is preceded by a packed, proven backup, besides keeping the original itself.
+  /// Whether to take a packed, proven backup before a migration, besides the original.
   package var beforeMigration: Bool
 
-  /// Whether a sound store is backed up before a salvaged one takes its place, besides being quarantined.
+  /// Whether to back up a sound store before installing a salvaged one.
   package var beforeInstall: Bool
 
-  /// Whether a sound store is backed up before a backup takes its place, besides being quarantined.
+  /// Whether to back up a sound store before a restore.
   package var beforeRestore: Bool
 
-  /// A policy: by default one backup a day, and those of `RetentionPolicy.usual` are kept.
+  /// By default, one backup a day is kept by `RetentionPolicy.usual`.
   package init(
     everyHours: Int? = 24, everyOpenings: Int? = nil, keep: RetentionPolicy = .usual, trashDays: Int = 7,
     compression: BackupCompression = .gzip, level: Int? = nil, beforeMigration: Bool = false,
@@ -58,12 +55,11 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
     self.beforeRestore = beforeRestore
   }
 
-  /// How this process packs by the policy: with gzip where it lacks the compression, since a backup is better than none.
+  /// Gzip if this process lacks the compression, as a backup matters more.
   package var usablePacking: (compression: BackupCompression, level: Int) {
     compression.isAvailable ? (compression, level) : (.gzip, BackupCompression.gzip.usualLevel)
   }
 
-  /// To whom backups are encrypted; nil where they are not.
   package func encryption() throws(BackupError) -> BackupEncryption? {
     guard let encryptTo else { return nil }
     do throws(AgeError) {
@@ -82,10 +78,9 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
       beforeInstall, beforeRestore, encryptTo
   }
 
-  /// The keys that its JSON may have.
   static var knownKeys: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
 
-  /// Reads a policy; what is missing is as usual, and `null` stands for never.
+  /// Missing keys get defaults; `null` means never.
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     let usual = BackupPolicy()
@@ -108,7 +103,6 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
       encryptTo: try values.decodeIfPresent([String].self, forKey: .encryptTo))
   }
 
-  /// Writes a policy with all its keys.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "format": Self.formatName, "version": 1, "everyHours": JSON.orNull(everyHours),
@@ -120,9 +114,9 @@ package struct BackupPolicy: Sendable, Hashable, Codable {
 }
 
 extension BackupPolicy {
-  /// The policy of a home: its file's, or the usual one where there is none.
+  /// Loads the home's policy, or the default.
   ///
-  /// - Throws: `backup-policy-unreadable` for a file that says something that cannot be meant; nothing of it is guessed.
+  /// - Throws: `backup-policy-unreadable`; no part of an invalid file is used.
   package static func load(
     home: FilePath, in fileSystem: FileSystem = FileSystem()
   ) throws(BackupError) -> BackupPolicy {
@@ -137,7 +131,7 @@ extension BackupPolicy {
     return try BackupPolicy(json: bytes, at: file)
   }
 
-  /// Writes the policy into a home, in place of the one that is there.
+  /// Writes the policy into a home.
   package func save(home: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
     let file = home.appending(Self.fileName)
     if let words = contradiction { throw .policy(words, at: file) }
@@ -150,9 +144,9 @@ extension BackupPolicy {
     }
   }
 
-  /// Reads a policy, and refuses what it does not know: a rule with a slip in its name would otherwise keep nothing.
+  /// Parses a policy, and rejects unknown keys: a misspelled rule would keep no backups.
   ///
-  /// - Parameter path: the file, for errors.
+  /// - Parameter path: for errors.
   package init(json bytes: [UInt8], at path: FilePath? = nil) throws(BackupError) {
     struct Head: Decodable {
       var format: String
@@ -179,7 +173,6 @@ extension BackupPolicy {
     if let words = contradiction { throw .policy(words, at: path) }
   }
 
-  /// What in it cannot be meant; nil for a sound policy.
   private var contradiction: String? {
     for (name, number) in [("everyHours", everyHours), ("everyOpenings", everyOpenings)] {
       if let number, !(1...1_000_000).contains(number) { return "\(name) must be from 1 to 1000000, or null for never" }
@@ -215,7 +208,7 @@ extension BackupError {
 }
 
 extension DecodingError {
-  /// What is wrong, without a value of the file.
+  /// The problem, without the file's values.
   fileprivate var plainWords: String {
     func place(_ path: [any CodingKey]) -> String {
       path.isEmpty ? "it" : printable(path.map(\.stringValue).joined(separator: "."))
@@ -233,26 +226,21 @@ extension DecodingError {
   }
 }
 
-/// When the next backup by itself is due.
+/// The time rules of automatic backups.
 package struct BackupSchedule: Sendable, Hashable {
-  /// The policy.
   package var policy: BackupPolicy
 
-  /// A schedule by a policy.
   package init(_ policy: BackupPolicy) { self.policy = policy }
 
-  /// Whether a backup is due.
+  /// Returns whether a backup is due.
   ///
-  /// A backup that is dated in the future tells nothing, for a clock is or was wrong; without another one a backup is due.
+  /// Backups dated in the future are ignored, as a clock is or was wrong; without others, one is due.
   ///
-  /// - Parameters:
-  ///   - backups: the dates of the backups there are.
-  ///   - openings: how many times the store was opened since the last backup, this one included.
-  ///   - now: what the clock says.
+  /// - Parameter openings: the number since the last backup, including this one.
   package func isDue(_ backups: [Timestamp], openings: Int, now: Timestamp) -> Bool {
     if let every = policy.everyOpenings, openings >= every { return true }
     guard let hours = policy.everyHours else { return false }
-    // Clocks of several machines differ by some minutes.
+    // Clocks of several machines differ.
     let latest = backups.filter { $0.secondsSince1970 <= now.secondsSince1970 &+ 300 }.max()
     guard let latest else { return true }
     return now.secondsSince1970 &- latest.secondsSince1970 >= Int64(hours) * 3600

@@ -5,16 +5,15 @@ import Salvage
 package import SystemPackage
 
 extension BackupRestorer {
-  /// Says what restoring a backup over a store would change; neither is touched.
+  /// Previews a restore without touching backup and store.
   ///
-  /// The backup is restored into a private folder, and the store is copied there; a store that is damaged is compared as
-  /// far as its rows can be salvaged.
+  /// Both are copied into a private folder; a damaged store is compared by its salvageable rows.
   ///
   /// - Parameters:
-  ///   - path: the present store, whether it is there or not.
-  ///   - models: the models by which versions are named.
-  ///   - temporary: where the private folder is made; among the system's temporary files if nil.
-  /// - Throws: what restoring the backup, or reading the store, failed with.
+  ///   - path: the present store, which may be missing.
+  ///   - models: the models that name versions.
+  ///   - temporary: the parent of the private folder; the system's if nil.
+  /// - Throws: errors of restoring or reading.
   package func preview(
     _ id: BackupIdentifier, over path: FilePath, options: Options = Options(), models: [ModelBundle] = [],
     temporary: FilePath? = nil
@@ -27,7 +26,7 @@ extension BackupRestorer {
         var preview = try RestorePreview(
           backup: store.main, present: present.file, state: present.state, models: models)
         if let version = preview.versions?.backup, version.name == nil {
-          // Who took the backup may have known its version.
+          // The manifest may name a version unknown here.
           preview.versions?.backup?.name = try BackupCatalog(of: place).backup(id).manifest?.model?.version
         }
         preview.values = try LargeValueDifference(fileSystem).compare(
@@ -44,7 +43,7 @@ extension BackupRestorer {
     }
   }
 
-  /// A folder that nobody else may look into, in the one for temporary files or in another.
+  /// Makes a folder with access only for this user.
   package func privateFolder(
     in temporary: FilePath?, or alternative: FilePath? = nil
   ) throws(BackupError) -> PrivateFolder {
@@ -57,16 +56,16 @@ extension BackupRestorer {
     }
   }
 
-  /// Restores a backup into a private folder for as long as the body runs.
+  /// Restores a backup into a private folder while the body runs.
   ///
   /// - Parameters:
-  ///   - temporary: where the private folder is made; among the system's temporary files if nil.
-  ///   - alternative: where it is made if nothing can be made there; the folder of the backups if nil.
+  ///   - temporary: the parent of the private folder; the system's if nil.
+  ///   - alternative: a second parent; the backups' folder if nil.
   package func withRestored<Value>(
     _ id: BackupIdentifier, options: Options, temporary: FilePath?, or alternative: FilePath? = nil,
     _ body: (_ store: StoreFileSet, _ folder: FilePath, _ report: RestoreReport) throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
-    // It goes, with everything in it, when this function ends.
+    // Deleted with its content at the end.
     let home = try privateFolder(in: temporary, or: alternative)
     defer { withExtendedLifetime(home) {} }
     let folder = RestoreFolder(for: StoreFileSet(main: home.path.appending("Store.sqlite")), in: fileSystem)
@@ -79,7 +78,6 @@ extension BackupRestorer {
 }
 
 extension BackupError {
-  /// What a salvage failed with.
   init(salvaging error: SalvageError) {
     if let fileError = error.fileError {
       self.init(fileError)
@@ -89,19 +87,17 @@ extension BackupError {
   }
 }
 
-/// A private copy of the present store as one file, for comparing; the store itself is only read, and may be in use.
+/// A private copy of the present store, possibly in use, in one file.
 struct PresentStore: ~Copyable {
   let state: RestorePreview.Present
 
-  /// The file that stands for it; nil where there is no store.
   let file: FilePath?
 
   private let copy: PrivateCopy?
 
-  /// Copies a store as of one commit; of a damaged one, what rows can be salvaged.
+  /// Copies a store as of one commit; of a damaged one, the salvageable rows.
   ///
-  /// - Parameter folder: a private folder for the copy.
-  /// - Throws: `locked` or `changed-meanwhile` where a writer does not let it be read, or what copying throws.
+  /// - Throws: `locked` or `changed-meanwhile` because of a writer; errors of copying.
   init(_ files: StoreFileSet, in folder: FilePath, surroundings: Surroundings) throws {
     let fileSystem = surroundings.fileSystem
     guard try fileSystem.status(of: files.main) != nil else {
@@ -125,16 +121,15 @@ struct PresentStore: ~Copyable {
   }
 }
 
-/// The comparison of the files that records of a restored backup refer to with those beside the present store.
+/// Compares the external values of backup and present store.
 struct LargeValueDifference {
   private let fileSystem: FileSystem
 
-  /// How much of two files is compared at once, in bytes.
   private static let stride = 1 << 20
 
   init(_ fileSystem: FileSystem) { self.fileSystem = fileSystem }
 
-  /// Compares the files of some names, which tell what they hold: each value that is written gets a new one.
+  /// Compares files of these names, which are new for each written value.
   func compare(
     _ names: Set<String>, backup: StoreFileSet, present: StoreFileSet
   ) throws(FileError) -> RestorePreview.LargeValues {
@@ -155,7 +150,6 @@ struct LargeValueDifference {
     return values
   }
 
-  /// Whether two files have the same content.
   func isSame(_ one: FilePath, _ other: FilePath) throws(FileError) -> Bool {
     let (first, second) = (try fileSystem.open(one), try fileSystem.open(other))
     guard first.count == second.count else { return false }
@@ -169,14 +163,14 @@ struct LargeValueDifference {
   }
 }
 
-/// A copy of a sound store in use, as of one commit, with its log folded in: one file that SQLite can open anywhere.
+/// Copies a sound store in use, as of one commit with its WAL, into one file.
 package enum StoreCopy {
-  /// How often a store is tried that is changed meanwhile by a process that keeps to no lock.
+  /// The attempts for a store changed without locks.
   private static let attempts = 5
 
-  /// Makes the copy in a private folder; nil for a store with damaged pages, of which nothing is left there.
+  /// Makes the copy in a private folder; returns nil if pages are damaged.
   ///
-  /// - Throws: `locked` or `changed-meanwhile` where a writer does not let it be read, or what copying throws.
+  /// - Throws: `locked` or `changed-meanwhile` because of a writer; errors of copying.
   package static func make(
     of files: StoreFileSet, in folder: FilePath, surroundings: Surroundings
   ) throws -> FilePath? {
@@ -207,7 +201,7 @@ package enum StoreCopy {
       return nil
     }
     guard isSound else {
-      // What looks like damage may be the work of a process that came meanwhile.
+      // Another process may have caused the apparent damage.
       try snapshot.finish()
       return nil
     }

@@ -3,48 +3,40 @@ import ManagedObjectModel
 package import PersistentStore
 import Platform
 
-/// One of two stores that are compared, by its own lists of tables and entities; no model is needed.
+/// One of two compared stores, by its own tables and entities, without a model.
 package struct ComparedStore {
-  /// A table.
   package struct Table {
-    /// Its name.
     package let name: String
 
-    /// The columns in order, with the place of each in the primary key, from 1; 0 for those that are not in it.
+    /// `key` is the 1-based position in the primary key, or 0.
     package let columns: [(name: String, key: Int)]
 
-    /// Whether it has rowids.
     package let hasRowid: Bool
   }
 
-  /// An entity that has records.
   package struct Entity {
-    /// Its name.
     package let name: String
 
-    /// Its number.
+    /// The entity number (`Z_ENT`).
     package let number: Int64
 
-    /// The table of its hierarchy.
     package let table: String
   }
 
-  /// The name under which the file is attached.
   package let schema: String
 
-  /// The tables by their names in lower case; views and virtual tables are left out.
+  /// The tables by lower-case name, without views and virtual tables.
   package let tables: [String: Table]
 
-  /// The entities by name; empty for a plain store.
+  /// Empty for a plain store.
   package let entities: [String: Entity]
 
-  /// Its metadata; nil for a plain store, and where they cannot be read.
+  /// Nil for a plain store or if unreadable.
   package let metadata: StoreMetadata?
 
-  /// The most entities and tables that any store has; more are hostile.
+  /// A limit against hostile stores.
   private static let limit = 20_000
 
-  /// Reads the lists of a store that is attached.
   package init(_ database: Database, schema: String) throws {
     self.schema = schema
     var tables: [String: Table] = [:]
@@ -65,7 +57,7 @@ package struct ComparedStore {
     metadata = try Self.metadata(database, schema, tables)
   }
 
-  /// The table of that name, as it stands in SQL.
+  /// The qualified SQL name of a table.
   package func sql(_ table: Table) -> String { "\(schema).\(SQLText.quotedIdentifier(table.name))" }
 
   private static func metadata(
@@ -79,11 +71,10 @@ package struct ComparedStore {
     let uuid: DatabaseValue = row[0]
     let list: DatabaseValue = row[1]
     guard case .blob(let bytes) = list.storage else { return nil }
-    // Metadata that cannot be read tell no version, which is what the preview then says.
     return try? StoreMetadata(uuid: String.fromDatabaseValue(uuid) ?? "", propertyList: Array(bytes))
   }
 
-  /// The model that the store carries (format section 3.4); nil where it carries none.
+  /// Reads the stored model (format section 3.4), if any.
   package func modelCache(_ database: Database) throws -> [UInt8]? {
     guard let table = tables["z_modelcache"], table.columns.contains(where: { $0.name.lowercased() == "z_content" })
     else {
@@ -112,7 +103,7 @@ package struct ComparedStore {
     var result: [String: Entity] = [:]
     for (number, entity) in known {
       var root = entity
-      // As many steps as there are entities: parents that run in a circle come to an end.
+      // A cycle of parents must end.
       for _ in 0..<known.count {
         guard let parent = root.parent, parent != 0, let next = known[parent] else { break }
         root = next
@@ -125,36 +116,33 @@ package struct ComparedStore {
 }
 
 extension ComparedStore {
-  /// A join table, with the relationship that its pairs are of.
+  /// A join table and its relationship.
   struct JoinTable {
     let table: Table
 
-    /// The names of both sides of the relationship in the order of the alphabet, such as `Port.ships` and `Ship.ports`; one
-    /// where it is its own inverse, none where no model that is known names it.
+    /// The sorted names of both sides, such as `Port.ships` and `Ship.ports`; one for a self-inverse relationship,
+    /// empty if unknown.
     let relationships: [String]
 
-    /// What both sides are called by their renaming identifiers, in the same order; none where no model that is known names it.
+    /// The renaming identifiers of both sides, in the same order.
     let identifiers: [String]
 
-    /// The columns with the keys of both records, in the order of the sides.
+    /// The key columns, in the same order.
     private(set) var keys: [String]
 
-    /// The columns with the places in both relationships, in the same order; nil where there is no order.
+    /// The order columns, in the same order; nil if unordered.
     private(set) var places: [String?]
 
-    /// Whether a model that is known names the relationship.
+    /// Whether a known model has the relationship.
     var isNamed: Bool { !relationships.isEmpty }
 
-    /// Its other columns, by their names in lower case.
+    /// By lower-case name.
     var others: [(key: String, name: String)] {
       let own = Set((keys + places.compactMap(\.self)).map { $0.lowercased() })
       return table.columns.map { ($0.name.lowercased(), $0.name) }.filter { !own.contains($0.0) }
     }
 
-    /// It with its sides in the order of those of another store's table that holds the pairs of the same relationship; nil where
-    /// that is of another one.
-    ///
-    /// - Parameter rule: what tells that they are the same.
+    /// Returns it with sides in the other's order; nil if the relationships differ.
     func aligned(with other: JoinTable, by rule: MatchRule) -> JoinTable? {
       switch rule {
       case .identifiers:
@@ -173,23 +161,22 @@ extension ComparedStore {
     }
   }
 
-  /// What tells that two join tables hold the pairs of one relationship, the surest first.
+  /// A criterion of equality, surest first.
   enum MatchRule: CaseIterable {
-    /// The renaming identifiers of both sides, by which a migration finds them too.
+    /// The renaming identifiers, which migrations use too.
     case identifiers
 
-    /// The names of both sides.
     case names
 
-    /// The name of the table, where no model that is known names the relationship in one of both stores.
+    /// The table name, if a relationship is unknown.
     case tables
   }
 
-  /// The join tables by name.
+  /// Returns the join tables by name.
   ///
   /// - Parameters:
-  ///   - models: the models by which relationships are named; else it is the one that the store carries.
-  ///   - taken: the names of the entities' tables, in lower case.
+  ///   - models: the models that name relationships, besides the stored one.
+  ///   - taken: the lower-case names of the entities' tables.
   func joinTables(
     _ database: Database, models: [ModelBundle], leavingOut taken: Set<String>
   ) throws -> [JoinTable] {
@@ -233,10 +220,10 @@ extension ComparedStore {
     return name.hasPrefix("z_") && rest.first?.isNumber == true
   }
 
-  /// The layout of the store's model: of the version that its metadata name, else of the one that it carries.
+  /// Returns the layout of the metadata's model version, else of the stored model.
   private func model(_ database: Database, _ models: [ModelBundle]) throws -> StoreLayout? {
     guard let metadata else { return nil }
-    // A cache that does not unpack to a model, or to one that can be laid out, names no relationship.
+    // An invalid cached model names no relationship.
     let cached = try modelCache(database).flatMap { try? ManagedObjectModel(modelCache: $0) }
     let known = models.lazy.compactMap { bundle in
       bundle.version(matching: metadata.versionHashes, identifiers: metadata.versionIdentifiers, cached: cached)?.model

@@ -4,161 +4,136 @@ import PersistentStore
 internal import Platform
 package import SystemPackage
 
-/// What restoring a backup would change: for each entity the records that would be added, changed and lost.
+/// The effect of restoring a backup: added, changed and lost records per entity.
 ///
-/// Records are told apart by their entities and primary keys; one is changed where a value of it is another, its save count
-/// left aside. Where one store alone has a column, the records of the other have no value in it.
+/// Entity and primary key identify a record; its save count is not compared. A column in only one store counts as empty
+/// in the other.
 package struct RestorePreview: Sendable, Hashable, Encodable {
   /// The records of an entity, or the rows of a table.
   package struct Entity: Sendable, Hashable, Encodable {
-    /// The entity, or the table of a plain store.
     package var name: String
 
-    /// The table.
     package var table: String
 
-    /// Those that are in the backup only.
+    /// The number in the backup only.
     package var added: Int64
 
-    /// Those that are in both, with other values.
+    /// The number in both with different values.
     package var changed: Int64
 
-    /// Those that are in the present store only.
+    /// The number in the present store only.
     package var lost: Int64
 
-    /// Those that are in both and the same.
     package var unchanged: Int64
   }
 
   /// The pairs of a many-to-many relationship.
   package struct Pairs: Sendable, Hashable, Encodable {
-    /// The join table; that of the backup where it has another name in the present store.
+    /// The join table, by its name in the backup.
     package var table: String
 
-    /// The names of both sides of the relationship, such as `Port.ships` and `Ship.ports`; one where it is its own inverse,
-    /// none where no model that is known names it.
+    /// The names of both sides, such as `Port.ships` and `Ship.ports`; one for a self-inverse relationship, empty if
+    /// unknown.
     package var relationships: [String]
 
-    /// Those that are in the backup only.
     package var added: Int64
 
-    /// Those that are in both, at another place of an order.
+    /// The number in both with different order positions.
     package var changed: Int64
 
-    /// Those that are in the present store only.
+    /// The number in the present store only.
     package var lost: Int64
 
-    /// What people read of it: the relationship, else the join table.
+    /// The relationship or join table, for display.
     package var words: String {
       relationships.isEmpty ? printable(table) : relationships.map { printable($0) }.joined(separator: " and ")
     }
   }
 
-  /// What restoring would change about a table itself.
   package struct SchemaChange: Sendable, Hashable, Encodable {
-    /// The table.
     package var table: String
 
-    /// Whether one of the stores alone has the table.
     package var isWholeTable: Bool
 
-    /// The columns that only the backup has.
     package var added: [String]
 
-    /// The columns that only the present store has.
     package var lost: [String]
 
-    /// Writes everything.
     package func encode(to encoder: any Encoder) throws {
       try encoder.encode(["table": table, "wholeTable": isWholeTable, "added": added, "lost": lost])
     }
   }
 
-  /// The model version that a store was written with.
   package struct Version: Sendable, Hashable, Encodable {
-    /// Its name in the app's models; nil where no model that is known has it.
+    /// The app's name of the version, if known.
     package var name: String?
 
-    /// The identifiers in the store's metadata.
     package var identifiers: [String]
 
-    /// The checksum over the entities' hashes.
     package var checksum: String
 
-    /// Writes everything, `null` for a name that is not known.
+    /// An unknown name is `null`.
     package func encode(to encoder: any Encoder) throws {
       try encoder.encode(["name": JSON.orNull(name), "identifiers": identifiers, "checksum": checksum])
     }
   }
 
-  /// The model versions of both stores, which differ.
+  /// The different model versions of both stores.
   package struct Versions: Sendable, Hashable, Encodable {
-    /// That of the backup; nil where it cannot be read.
     package var backup: Version?
 
-    /// That of the present store; nil where it cannot be read.
     package var present: Version?
 
-    /// Writes both, `null` for one that cannot be read.
+    /// An unreadable version is `null`.
     package func encode(to encoder: any Encoder) throws {
       try encoder.encode(["backup": JSON.orNull(backup), "present": JSON.orNull(present)])
     }
   }
 
-  /// The large values in files of their own that records of the backup refer to.
   package struct LargeValues: Sendable, Hashable, Encodable {
-    /// Those whose files the backup alone has.
     package var added: Int64 = 0
 
-    /// Those whose files have another content.
+    /// The number with different content.
     package var changed: Int64 = 0
 
-    /// Those whose files the present store alone has.
     package var lost: Int64 = 0
   }
 
-  /// What the present store is.
   package enum Present: String, Sendable, Hashable, Encodable {
     case sound
 
-    /// It is damaged, and compared as far as its rows can be salvaged.
+    /// Compared by its salvageable rows.
     case damaged
 
-    /// There is none, so that everything would be added.
     case missing
   }
 
-  /// What the present store is.
   package var present: Present
 
-  /// The entities of both, by name.
   package var entities: [Entity]
 
-  /// The many-to-many relationships, by their join tables.
   package var pairs: [Pairs]
 
-  /// The tables that have other columns, or that one of the stores alone has, by name.
+  /// Tables that differ in columns, or exist in one store only.
   package var schema: [SchemaChange]
 
-  /// The model versions of both; nil where they are the same, for plain stores, and where there is no present store.
+  /// The model versions; nil if equal, for plain stores, and without a present store.
   package var versions: Versions?
 
-  /// The large values in files of their own.
   package var values = LargeValues()
 
-  /// What could not be compared, in words.
+  /// Parts that could not be compared.
   package var remarks: [String]
 
-  /// Whether restoring would lose or change something of what was compared.
   package var changesSomething: Bool {
     versions != nil || values.lost > 0 || values.changed > 0 || entities.contains { $0.lost > 0 || $0.changed > 0 }
       || pairs.contains { $0.lost > 0 || $0.changed > 0 } || schema.contains { !$0.lost.isEmpty }
   }
 
-  /// Whether restoring would lose or change nothing, which is known only where everything could be compared.
+  /// Whether everything was compared, and no data would be lost or changed.
   package var isHarmless: Bool { !changesSomething && present != .damaged && remarks.isEmpty }
 
-  /// Writes everything that would change, and `harmless`.
+  /// Includes `harmless`.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "present": present, "harmless": isHarmless, "entities": entities, "pairs": pairs, "schema": schema,
@@ -168,15 +143,14 @@ package struct RestorePreview: Sendable, Hashable, Encodable {
 }
 
 extension RestorePreview {
-  /// The most columns of a table that are named.
   private static let maximumColumns = 8
 
-  /// What restoring would change about the schema, each in a sentence without a full stop: the model version, tables, columns.
+  /// The changes of versions, tables and columns, in sentences without a full stop.
   package var schemaWords: [String] {
     var lines: [String] = []
     if let versions {
       let (one, other) = (Self.words(versions.backup), Self.words(versions.present))
-      // Versions of one name are told apart by their checksums.
+      // Checksums distinguish equal names.
       let isSame = one == other
       let backup = isSame ? Self.words(versions.backup, byChecksum: true) : one
       let present = isSame ? Self.words(versions.present, byChecksum: true) : other
@@ -194,7 +168,7 @@ extension RestorePreview {
     return lines
   }
 
-  /// What restoring would change about large values in files of their own, each in a sentence without a full stop.
+  /// The changes of external values, in sentences without a full stop.
   package var valueWords: [String] {
     var lines: [String] = []
     if values.lost > 0 {
@@ -225,21 +199,20 @@ extension RestorePreview {
 }
 
 extension RestorePreview {
-  /// Compares two database files that no other process uses; both stay as they are.
+  /// Compares two database files, unused and unchanged.
   ///
-  /// Memory is bounded: tables are joined by SQLite, with a small cache and its temporary trees in files.
+  /// SQLite joins the tables with a small cache and temporary files, to limit memory.
   ///
   /// - Parameters:
-  ///   - backup: the restored backup.
-  ///   - other: the present store, or what could be salvaged of it; nil where there is none.
-  ///   - state: what the present store is.
-  ///   - models: the models by which versions are named.
+  ///   - other: the present or salvaged store, if any.
+  ///   - state: its state.
+  ///   - models: the models that name versions.
   package init(
     backup: FilePath, present other: FilePath?, state: Present, models: [ModelBundle] = []
   ) throws(BackupError) {
     do {
       let files = [backup] + [other].compactMap(\.self)
-      // With nothing at present there is a second, empty database in memory.
+      // An empty in-memory database replaces a missing store.
       let queue = try EvidenceConnection.open(
         attaching: other == nil ? files + files : files, label: "Lazaret.Backup", cacheKilobytes: 8192
       ) { database in
@@ -272,7 +245,7 @@ extension RestorePreview {
 }
 
 extension RestorePreview.Versions {
-  /// The versions that two stores' metadata name; nil where they are the same, or neither names one.
+  /// Fails if the versions are equal or unknown.
   init?(_ backup: StoreMetadata?, _ present: StoreMetadata?, _ models: [ModelBundle]) {
     guard (backup?.versionHashes ?? [:]) != (present?.versionHashes ?? [:]) else { return nil }
     self.init(
@@ -281,7 +254,6 @@ extension RestorePreview.Versions {
 }
 
 extension RestorePreview.Version {
-  /// The version that a store's metadata name; nil where they name none.
   init?(_ metadata: StoreMetadata?, _ models: [ModelBundle]) {
     guard let metadata, !metadata.versionHashes.isEmpty else { return nil }
     let (hashes, identifiers) = (metadata.versionHashes, metadata.versionIdentifiers)
@@ -292,7 +264,7 @@ extension RestorePreview.Version {
 }
 
 extension BackupError {
-  /// What SQLite reports of a private copy; its words may hold values, so that only its code is told.
+  /// Wraps an SQLite error's code, as its message may contain values.
   package init(database error: any Error, operation: String, path: FilePath) {
     if let error = error as? BackupError {
       self = error

@@ -3,7 +3,7 @@ import ManagedObjectModel
 import PersistentStore
 import Platform
 
-/// The comparison of two stores that are attached to one connection, by statements on whole tables.
+/// Compares two attached stores by statements on whole tables.
 struct StoreDifference {
   private let database: Database
   let backup: ComparedStore
@@ -14,7 +14,6 @@ struct StoreDifference {
   private(set) var schema: [RestorePreview.SchemaChange] = []
   private(set) var remarks: [String] = []
 
-  /// - Parameter models: the models by which relationships are named.
   init(_ database: Database, backup: ComparedStore, present: ComparedStore, models: [ModelBundle]) {
     self.database = database
     self.backup = backup
@@ -32,7 +31,7 @@ struct StoreDifference {
       }
       seen.formUnion(try comparePairs(leavingOut: seen))
     }
-    // Core Data's own tables of history and mirroring come and go by themselves.
+    // Core Data manages its history and mirroring tables itself.
     let isCoreData = backup.tables["z_metadata"] != nil
     for name in Set(backup.tables.keys).union(present.tables.keys).sorted() where !seen.contains(name) {
       if isCoreData, Self.isCoreDatasOwn(name) { continue }
@@ -48,7 +47,6 @@ struct StoreDifference {
 
   // MARK: Records
 
-  /// Compares the records of all entities of a table.
   private mutating func compareEntities(of name: String) throws {
     let (new, old) = (backup.tables[name], present.tables[name])
     let known = Set(
@@ -94,7 +92,7 @@ struct StoreDifference {
     var changed: Int64
   }
 
-  /// Counts the rows of one table that another one lacks or has with other values, for each entity.
+  /// Counts, per entity, the missing and different rows of another table.
   private func counts(_ table: String, _ other: String?, match: String, _ difference: String) throws -> [Count] {
     let sql: String
     if let other {
@@ -114,7 +112,7 @@ struct StoreDifference {
     }
   }
 
-  /// How the numbers of entities in one store correspond to those in another.
+  /// The mapping of entity numbers between two stores.
   private struct Numbering {
     var pairs: [(from: Int64, to: Int64)]
     var isSame: Bool
@@ -129,35 +127,33 @@ struct StoreDifference {
   private func numbers(from one: ComparedStore, to other: ComparedStore, table: String) -> Numbering {
     let own = one.entities.values.filter { $0.table.lowercased() == table }.ordered { $0.number < $1.number }
     let pairs = own.compactMap { entity in other.entities[entity.name].map { (from: entity.number, to: $0.number) } }
-    // What a damaged store has lost of its list is taken to be as in the other.
+    // Entries lost by damage are assumed equal.
     let isSame = pairs.allSatisfy { $0.from == $0.to } && (pairs.count == own.count || other.entities.isEmpty)
     return Numbering(pairs: pairs, isSame: isSame || one.entities.isEmpty)
   }
 
-  /// A condition that is true where a value is another; where one table alone has the column, the other has no value.
+  /// Returns the SQL condition for different values; a column in only one table counts as empty in the other.
   private func changed(_ new: ComparedStore.Table, _ old: ComparedStore.Table, isSameNumbering: Bool) -> String {
     Self.any(
       Column.all(new, old).compactMap { column -> String? in
         guard !["z_pk", "z_ent", "z_opt"].contains(column.key) else { return nil }
-        // The number of another entity beside a reference says the same by another number in another version.
+        // Entity numbers may differ between versions.
         if column.isEntityNumber, !isSameNumbering || column.isOfOne { return nil }
         return column.differs
       })
   }
 
-  /// A column of two tables by its name in each; nil in the one that has none of that name.
+  /// A column of two tables; nil where absent.
   private struct Column {
-    /// The name in lower case.
     var key: String
     var new: String?
     var old: String?
 
     var isOfOne: Bool { new == nil || old == nil }
 
-    /// Whether Core Data keeps the number of an entity in it, beside a reference, with that number in its name.
+    /// Whether it is Core Data's column of an entity number beside a reference, named by a number.
     var isEntityNumber: Bool { key.hasPrefix("z") && key.dropFirst().first?.isNumber == true }
 
-    /// The condition that its values are not the same.
     var differs: String {
       func sql(_ row: String, _ name: String?) -> String {
         name.map { "\(row).\(SQLText.quotedIdentifier($0))" } ?? "NULL"
@@ -165,7 +161,7 @@ struct StoreDifference {
       return "\(sql("n", new)) IS NOT \(sql("o", old))"
     }
 
-    /// The columns of both tables, those of the first one before the others.
+    /// Returns the columns of both tables, the first's first.
     static func all(_ new: ComparedStore.Table, _ old: ComparedStore.Table) -> [Column] {
       let others = Dictionary(
         old.columns.map { ($0.name.lowercased(), $0.name) }, uniquingKeysWith: { first, _ in first })
@@ -179,9 +175,9 @@ struct StoreDifference {
     }
   }
 
-  /// Notes the columns that one of two tables alone has, and a table that one of the stores alone has.
+  /// Records tables and columns in one store only.
   ///
-  /// - Parameter isEntities: whether the table holds records, beside whose references stand numbers of entities.
+  /// - Parameter isEntities: whether there are entity numbers beside references.
   private mutating func noteSchema(
     _ new: ComparedStore.Table?, _ old: ComparedStore.Table?, isEntities: Bool = false
   ) {
@@ -197,7 +193,7 @@ struct StoreDifference {
     if !change.added.isEmpty || !change.lost.isEmpty { schema.append(change) }
   }
 
-  /// Terms joined by OR, in groups, for SQLite limits how deep an expression is.
+  /// Joins terms with OR, in groups, as SQLite limits expression depth.
   private static func any(_ terms: [String]) -> String {
     guard !terms.isEmpty else { return "0" }
     return stride(from: 0, to: terms.count, by: 200).map { start in
@@ -207,10 +203,10 @@ struct StoreDifference {
 
   // MARK: Pairs and plain rows
 
-  /// Compares the pairs of the many-to-many relationships of both stores.
+  /// Compares many-to-many relationships.
   ///
-  /// - Parameter taken: the names of the entities' tables, in lower case.
-  /// - Returns: the names of the join tables, in lower case.
+  /// - Parameter taken: the lower-case names of the entities' tables.
+  /// - Returns: the lower-case names of the join tables.
   private mutating func comparePairs(leavingOut taken: Set<String>) throws -> Set<String> {
     var new = try backup.joinTables(database, models: models, leavingOut: taken)
     var old = try present.joinTables(database, models: models, leavingOut: taken)
@@ -228,7 +224,7 @@ struct StoreDifference {
       }
       new = rest
     }
-    // Where a model is not known, what is left of both may be one relationship under two names.
+    // They may be one relationship under two names.
     let isUntold = !new.isEmpty && !old.isEmpty && (new + old).contains { !$0.isNamed }
     for table in new { try compareAlone(table, nil, isUntold) }
     for table in old { try compareAlone(nil, table, isUntold) }
@@ -236,7 +232,7 @@ struct StoreDifference {
     return names
   }
 
-  /// Counts the pairs of a relationship that one store alone has, unless nothing tells whether the other one has it too.
+  /// Counts the pairs in one store only, unless the other may have them under another name.
   private mutating func compareAlone(
     _ new: ComparedStore.JoinTable?, _ old: ComparedStore.JoinTable?, _ isUntold: Bool
   ) throws {
@@ -266,7 +262,7 @@ struct StoreDifference {
       remarks.append("the pairs of \(printable(shown.table.name)) are kept in another way and were not compared")
       return
     }
-    // By the columns of each model where both name the relationship; else by their names, which are the same.
+    // By each model's columns, or else by column names.
     let other =
       isNamed
       ? old
@@ -292,7 +288,7 @@ struct StoreDifference {
       lost: try missing(present.sql(old.table), backup.sql(new.table), back))
   }
 
-  /// The columns beside the keys: the places in both relationships, and what no model names.
+  /// Returns the order positions and unknown columns.
   private static func places(_ new: ComparedStore.JoinTable, _ old: ComparedStore.JoinTable) -> [Column] {
     let named = zip(new.places, old.places).map { Column(key: "", new: $0, old: $1) }
     let others = Dictionary(old.others.map { ($0.key, $0.name) }) { first, _ in first }
@@ -306,7 +302,7 @@ struct StoreDifference {
     Set(table.columns.map { $0.name.lowercased() })
   }
 
-  /// Compares the rows of a table that is no entity's, by its primary key, or else by rowid.
+  /// Compares the rows of a non-entity table, by primary key or rowid.
   private mutating func compareRows(_ name: String) throws {
     let (new, old) = (backup.tables[name], present.tables[name])
     guard let shown = new ?? old else { return }
@@ -319,7 +315,7 @@ struct StoreDifference {
       }
       let match = key.map { "o.\($0) IS n.\($0)" }.joined(separator: " AND ")
       let terms = Column.all(new, old).map(\.differs)
-      // A row of the other table is there where its key column is, and no key of a row that is there is all NULL.
+      // No existing row has an all-NULL key.
       let isThere = "EXISTS (SELECT 1 FROM \(present.sql(old)) AS o WHERE \(match))"
       let isOther = "EXISTS (SELECT 1 FROM \(present.sql(old)) AS o WHERE \(match) AND (\(Self.any(terms))))"
       if let row = try Row.fetchOne(
@@ -342,7 +338,6 @@ struct StoreDifference {
     entities.append(entity)
   }
 
-  /// The columns, as they stand in SQL, that tell the rows of both tables apart; nil where there are none.
   private static func key(_ new: ComparedStore.Table, _ old: ComparedStore.Table) -> [String]? {
     func declared(_ table: ComparedStore.Table) -> [String] {
       table.columns.filter { $0.key > 0 }.ordered { $0.key < $1.key }.map { $0.name.lowercased() }

@@ -8,7 +8,7 @@ import SQLiteFormat
 import SystemPackage
 
 extension BackupProver {
-  /// Restores a backup into a file without a name, and says what is wrong with it.
+  /// Restores a backup into an unnamed file and returns its problems.
   func restored(
     _ backup: StoredBackup, _ manifest: BackupManifest, in catalog: BackupCatalog, _ options: Options,
     _ progress: @escaping BackupProgress, _ found: inout BackupFileCheck.Found
@@ -27,7 +27,7 @@ extension BackupProver {
     let path = folder.path.appending("Store.sqlite")
     var problems: [BackupProof.Problem] = []
     if manifest.kind == .evidence {
-      // What was damaged before cannot be opened; that the bytes are the same is all there is to prove.
+      // A damaged store cannot be opened; equal bytes are the only proof.
       let result = try extraction.writeEvidence(to: StoreFileSet(main: path), isUnnamed: true)
       problems += Self.problems(result)
     } else {
@@ -35,7 +35,7 @@ extension BackupProver {
       problems += Self.problems(result)
       if problems.isEmpty { problems += try check(store, manifest, progress) }
       let missing = problems.isEmpty ? try missingValues(store, extraction) : []
-      // Where no manifest says what the backup had, a value that is missing was lost with it as likely as before.
+      // With a rebuilt manifest, a missing value may have been lost with the blocks.
       if manifest.rebuilt == true { problems += missing.prefix(100).map { Self.lost($0) } }
       if problems.isEmpty {
         found.warnings = try mended(found.warnings, of: manifest, in: catalog.place, from: store)
@@ -45,7 +45,7 @@ extension BackupProver {
     }
     problems += Self.problems(try extraction.checkExternalData())
     if problems.isEmpty, options.depth == .migrated, manifest.kind != .evidence, let model = options.model {
-      // A migration makes files beside the store.
+      // A migration creates files beside the store, so it needs a name.
       _ = try extraction.writeDatabase(to: path)
       problems += try migrated(path, to: model)
     }
@@ -74,7 +74,7 @@ extension BackupProver {
     return .init(code: StoredBackup.Problem.Code.largeValueMissing.rawValue, words: words)
   }
 
-  /// The large values that records of the restored database refer to, and that the backup does not have.
+  /// Returns external values that records refer to but the backup lacks.
   private func missingValues(_ store: ReadableFile, _ extraction: BackupExtraction) throws(BackupError) -> [String] {
     let manifest = try extraction.manifest
     do {
@@ -97,7 +97,7 @@ extension BackupProver {
     _ store: ReadableFile, _ manifest: BackupManifest, _ progress: @escaping BackupProgress
   ) throws(BackupError) -> [BackupProof.Problem] {
     var problems: [BackupProof.Problem] = []
-    // Our own look: every page has one use, every tree and every index fits, and every record is counted.
+    // Lazaret's own check: one use per page, consistent trees and indexes, all records counted.
     let examination: Examination
     do {
       examination = try Examiner(fileSystem: surroundings.fileSystem).examine(
@@ -127,7 +127,7 @@ extension BackupProver {
     return problems + (try Self.checkWithSQLite(store))
   }
 
-  /// SQLite's own opinion: it opens, and its integrity check finds nothing, as far as it runs no expression of the schema.
+  /// Opens the store in SQLite and runs its integrity check, without expressions of the schema.
   private static func checkWithSQLite(_ store: ReadableFile) throws(BackupError) -> [BackupProof.Problem] {
     let path = store.path
     do {
@@ -140,15 +140,15 @@ extension BackupProver {
         try IntegrityCheck.evidenceLines(of: database, limit: 1).lines
       }
       try queue.close()
-      // What SQLite says may name values; that it found anything is enough.
+      // SQLite's messages may contain values, so only their presence counts.
       return findings == ["ok"]
         ? [] : [.init(code: "integrity-check", words: "SQLite's integrity check found damage in the restored store")]
     } catch let error as DatabaseError {
       if let kind = ResultCodeCause(error.extendedResultCode).fileErrorKind {
         throw BackupError(FileError(kind, operation: "check the restored store", path: path))
       }
-      // A collation or function of the app's own is unknown here, and an expression of the schema may ask for more than it
-      // gets; our own check has been passed.
+      // The app's own collations and functions are unknown here, and schema expressions may exceed the limits;
+      // Lazaret's own check has passed.
       if [.SQLITE_ERROR, .SQLITE_TOOBIG, .SQLITE_INTERRUPT].contains(error.resultCode) { return [] }
       return [.init(code: "integrity-check", words: "SQLite cannot open the restored store (\(error.resultCode))")]
     } catch {

@@ -6,23 +6,19 @@ package import Platform
 import Salvage
 package import SystemPackage
 
-/// Proves backups: that what lies in a place can be restored, opens, is sound, and has the records that the manifest says.
+/// Proves that backups can be restored and opened, are sound, and have the records of the manifest.
 package struct BackupProver: Sendable {
-  /// What to prove, and for how long.
   package struct Options: Sendable {
-    /// How far to go.
     package var depth = BackupProof.Depth.restored
 
-    /// The app's model, to which the restored store is migrated at depth `migrated`.
+    /// The app's model, to which depth `migrated` migrates the restored store.
     package var model: ModelBundle?
 
-    /// When to stop; a proof that is under way then is inconclusive.
+    /// The time limit; an unfinished proof is inconclusive.
     package var deadline: ContinuousClock.Instant?
 
-    /// Called now and then with what is done.
     package var progress: BackupProgress
 
-    /// Restores, opens and checks, without a deadline.
     package init(progress: @escaping BackupProgress = { _, _, _ in true }) { self.progress = progress }
   }
 
@@ -30,10 +26,9 @@ package struct BackupProver: Sendable {
   let temporary: FilePath?
   private var files: BackupFileCheck { BackupFileCheck(surroundings: surroundings) }
 
-  /// Proves with this machine's file system and clock.
   package init() { self.init(surroundings: .machine) }
 
-  /// - Parameter temporary: the folder to restore into; the system's own, or that of the backups, if nil.
+  /// - Parameter temporary: the folder for restoring; if nil, that of the system or of the backups.
   package init(surroundings: Surroundings, temporary: FilePath? = nil) {
     self.surroundings = surroundings
     self.temporary = temporary
@@ -41,18 +36,19 @@ package struct BackupProver: Sendable {
 
   /// Proves a backup, and writes the result beside it.
   ///
-  /// An environmental error, such as a full disk or a place that cannot be read, makes a proof inconclusive; the last one that was not is kept then.
+  /// After an environmental error, such as a full disk or an unreadable place, the proof is inconclusive, and the last
+  /// conclusive one stays.
   ///
-  /// - Throws: `no-such-backup`, `cancelled`, or what the place says where the result cannot be written.
+  /// - Throws: `no-such-backup`, `cancelled`, or errors of writing the result.
   package func prove(
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: Options = Options()
   ) throws(BackupError) -> BackupProof {
     try prove(id, in: try BackupCatalog(of: place), options)
   }
 
-  /// Proves a backup of a place that was read, and writes the result beside it.
+  /// Proves a backup of a catalog, and writes the result beside it.
   ///
-  /// One that was removed since is the error `no-such-backup`.
+  /// Throws `no-such-backup` if it was removed since.
   package func prove(
     _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: Options = Options()
   ) throws(BackupError) -> BackupProof {
@@ -74,19 +70,16 @@ package struct BackupProver: Sendable {
       throw error
     }
     try tellIfGone(backup, in: place)
-    // A proof that could not be finished says nothing against the one before.
+    // An unfinished proof is no evidence against the one before.
     if proof.result != .inconclusive || backup.proof == nil {
       try place.replace("\(id)\(BackupProof.suffix)", with: try proof.json(), in: .kept)
     }
     return proof
   }
 
-  /// Tells of a backup that was there that a pruning, or a person, has taken it away meanwhile: nothing that was read then
-  /// says anything, and no proof is written.
-  ///
-  /// - Throws: `no-such-backup` where it is gone.
+  /// Throws `no-such-backup` if the backup was removed meanwhile, which makes the result void.
   private func tellIfGone(_ backup: StoredBackup, in place: any BackupPlace) throws(BackupError) {
-    // What it is listed by leaves first.
+    // The object that lists a backup is removed first.
     let heads = ["\(backup.id)\(BackupManifest.suffix)", "\(backup.id)\(BackupManifest.File.Role.originalMain.suffix)"]
     let head = backup.objects.first { heads.contains($0.name) } ?? backup.objects.first
     guard let head, try !place.contains(head.name, in: .kept) else { return }
@@ -95,7 +88,7 @@ package struct BackupProver: Sendable {
       hint: "List what is there with: lazaret backup list")
   }
 
-  /// The order in which to prove backups: those never restored first, then those longest ago; newest first among equals.
+  /// Sorts backups for proving: never or longest ago restored first; among equals the newest first.
   package static func order(_ backups: [StoredBackup]) -> [StoredBackup] {
     backups.ordered { left, right in
       let dates = (left.proof?.lastRestored ?? "", right.proof?.lastRestored ?? "")
@@ -105,7 +98,7 @@ package struct BackupProver: Sendable {
 
   // MARK: Looking
 
-  /// What is said of a backup whose files are as they were written, though the store in them is not sound.
+  /// The warning for an intact backup of an unsound store.
   private static func evidence(_ backup: StoredBackup) -> BackupProof.Problem {
     let words = backup.damage?.words ?? "The store is damaged."
     return .init(
@@ -123,7 +116,7 @@ package struct BackupProver: Sendable {
         id: backup.id, date: surroundings.now(), result: result, depth: depth, problems: found.problems,
         warnings: (result == .proven && backup.isApart ? [Self.evidence(backup)] : []) + found.warnings
           + backup.warnings.filter { $0.code == .proofUnreadable }.map { .init($0) },
-        // What was restored by a manifest that nothing speaks for is restored anew.
+        // A restore by an unconfirmed manifest does not count.
         lastRestored: backup.isUnverified ? nil : backup.proof?.lastRestored,
         manifest: found.manifest ?? backup.manifestDigest)
     }
@@ -137,14 +130,14 @@ package struct BackupProver: Sendable {
     }
     do throws(BackupError) {
       if manifest.isLocked {
-        // Without a key there are only the digests of the files as they lie there.
+        // Without a key, only the digests of the stored files can be checked.
         let found = try files.look(at: manifest, catalog.place, watched)
-        // Whether the copy of a manifest that is lost is whole, only a key tells.
+        // Without a key, the copy of a lost manifest cannot be checked.
         let sealed = manifest.files.first { $0.role == .manifest }?.name
         let isOpen = found.warnings.contains { $0.file == sealed }
         return proof(!found.problems.isEmpty ? .failed : isOpen ? .inconclusive : .proven, .files, found)
       }
-      // Of an original there are no digests to compare with.
+      // An original has no digests.
       var found =
         manifest.kind == .original ? BackupFileCheck.Found() : try files.look(at: manifest, catalog.place, watched)
       if let label = try catalog.place.label(of: backup.id) {
@@ -182,7 +175,7 @@ package struct BackupProver: Sendable {
 }
 
 extension BackupProver {
-  /// Writes a manifest anew that was lost or changed, where the copy in the backup's file is whole; what is to be said of it.
+  /// Rewrites a lost or changed manifest from its intact copy; returns the warnings.
   func mendedManifest(
     of backup: StoredBackup, in place: any BackupPlace, _ found: BackupFileCheck.Found
   ) throws(BackupError) -> [BackupProof.Problem] {
@@ -203,9 +196,9 @@ extension BackupProver {
     ]
   }
 
-  /// Writes a manifest anew of a backup that has lost both, and that was restored and checked.
+  /// Rewrites the manifest of a restored and checked backup that lost both.
   ///
-  /// - Returns: its digest; nil where there was none to write.
+  /// - Returns: its digest, if written.
   func writeAnew(
     _ backup: StoredBackup, in place: any BackupPlace, from store: ReadableFile
   ) throws(BackupError) -> String? {
@@ -216,7 +209,7 @@ extension BackupProver {
       manifest.store.relativePath = owner.path
       manifest.store.path = owner.present.map { PathText($0) } ?? manifest.store.path
     }
-    // The store was examined a moment ago; what cannot be told of it now is left out.
+    // The store was just examined; facts unreadable now are omitted.
     let examination = try? Examiner(fileSystem: surroundings.fileSystem).examine(
       main: store, log: nil, journal: nil, of: StoreFileSet(main: store.path), members: [],
       options: .init(countsRecords: true))
@@ -227,7 +220,7 @@ extension BackupProver {
     return try write(json, as: name, of: backup, in: place) ? written.digest : nil
   }
 
-  /// Writes a manifest in the place of what the catalogue has found there; false where that is not there any more.
+  /// Writes a manifest, unless the backup's objects have changed since the listing.
   private func write(
     _ bytes: [UInt8], as name: String, of backup: StoredBackup, in place: any BackupPlace
   ) throws(BackupError) -> Bool {
@@ -235,7 +228,7 @@ extension BackupProver {
     defer { withExtendedLifetime(lock) {} }
     let now = try place.list(.kept)
     let objects = backup.objects.filter { !$0.name.hasSuffix(BackupProof.suffix) }
-    // A pruning may have taken it away meanwhile, and another process may have made the manifest anew.
+    // Another process may have removed the backup or rewritten the manifest.
     let names = Set(now.map(\.name))
     guard objects.allSatisfy({ names.contains($0.name) }), try !place.unfinished().contains(name) else { return false }
     guard names.contains(name) == objects.contains(where: { $0.name == name }) else { return false }
@@ -245,7 +238,7 @@ extension BackupProver {
 }
 
 extension BackupManifest {
-  /// Takes down what a look at the restored store tells, where both manifests were lost.
+  /// Adds facts about the restored store, if both manifests were lost.
   fileprivate mutating func note(_ examination: Examination) {
     store.kind = examination.kind.rawValue
     store.uuid = examination.metadata?.uuid
@@ -262,9 +255,9 @@ extension BackupManifest {
 }
 
 extension BackupProver {
-  /// Makes the helpers anew that are not what was written, of what the backup restores to.
+  /// Rebuilds damaged helpers from the restored content.
   ///
-  /// - Returns: the warnings, with what was done about each.
+  /// - Returns: the warnings, with the outcome of each.
   func mended(
     _ warnings: [BackupProof.Problem], of manifest: BackupManifest, in place: any BackupPlace,
     from store: ReadableFile
@@ -284,11 +277,11 @@ extension BackupProver {
     return told
   }
 
-  /// Writes a helper as it was; false where it cannot be made as it was.
+  /// Rewrites a helper; returns false unless the original bytes can be made.
   private func write(
     _ file: BackupManifest.File, of manifest: BackupManifest, in place: any BackupPlace, from content: ReadableFile
   ) throws(BackupError) -> Bool {
-    // What is encrypted is never written anew: nothing says to whom.
+    // Encrypted files can't be rewritten, as the recipients are unknown.
     if try place.isSealed(manifest.id, in: .kept) { return false }
     let bytes: [UInt8]
     do throws(FileError) {
@@ -310,7 +303,7 @@ extension BackupProver {
     guard Int64(bytes.count) == file.bytes, FileDigest(of: bytes).hexadecimal == file.sha256 else { return false }
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
-    // A pruning may have taken the backup away meanwhile.
+    // The backup may have been pruned meanwhile.
     let manifestName = "\(manifest.id)\(BackupManifest.suffix)"
     guard try place.list(.kept).contains(where: { $0.name == manifestName }) else { return false }
     try place.replace(file.name, with: bytes, in: .kept)
@@ -329,7 +322,7 @@ extension BackupProver {
     return bytes
   }
 
-  /// The kit as it was made; nil where none can be, such as by another version of this software.
+  /// Rebuilds the original kit; fails for a kit of another software version.
   private static func kit(
     of content: any ByteSource, _ manifest: BackupManifest, _ file: BackupManifest.File
   ) -> [UInt8]? {

@@ -1,19 +1,16 @@
 package import Platform
 
-/// Prunes a place by a policy: what no rule keeps goes to the trash, and what has been there long enough goes for good.
+/// Prunes a place by a policy: moves unneeded backups to the trash, and deletes expired ones.
 package struct BackupPruner: Sendable {
-  /// How it is done.
   package struct Options: Sendable, Hashable {
-    /// The days for which a dropped backup stays in the trash.
     package var trashDays: Int
 
-    /// Whether it is only told what would be done.
+    /// Whether only to report.
     package var isRehearsal: Bool
 
-    /// Whether the newest good backups, which the others are dropped for, are read and compared with their digests first.
+    /// Whether to verify the newest good backups first.
     package var verifies: Bool
 
-    /// A week in the trash, in earnest, and nothing read, unless told otherwise.
     package init(trashDays: Int = 7, isRehearsal: Bool = false, verifies: Bool = false) {
       self.verifies = verifies
       self.trashDays = max(0, trashDays)
@@ -21,12 +18,10 @@ package struct BackupPruner: Sendable {
     }
   }
 
-  /// The place.
   package let place: any BackupPlace
 
   private let surroundings: Surroundings
 
-  /// A pruner of a place.
   package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
     self.place = place
     self.surroundings = surroundings
@@ -34,12 +29,11 @@ package struct BackupPruner: Sendable {
 
   private var bin: BackupTrash { BackupTrash(of: place, surroundings: surroundings) }
 
-  /// Prunes.
+  /// Prunes the place.
   ///
-  /// After a kill at any moment every backup is whole among the kept ones, or whole in the trash, or on its way there and no
-  /// longer listed as whole; the next run finishes that.
+  /// A kill leaves each backup whole in one section, or unlisted in transit; the next run finishes.
   ///
-  /// - Throws: ``BackupError`` where the place cannot be read or written; what was dropped by then stays dropped.
+  /// - Throws: ``BackupError`` of the place; dropped backups stay dropped.
   package func prune(
     _ policy: RetentionPolicy, options: Options = Options()
   ) throws(BackupError) -> PruningReport {
@@ -67,17 +61,17 @@ package struct BackupPruner: Sendable {
     return report
   }
 
-  /// Reads the newest good backup, and the newest of those that were verified furthest, with all that they need, before
-  /// anything is dropped for them; what is not what was written counts as failed from then on.
+  /// Verifies the newest good backup, and the newest of those verified furthest, with their ancestors, before others
+  /// are dropped for them.
   ///
-  /// - Returns: the backups that failed.
+  /// - Returns: the failed backups.
   private func verify(
     _ catalog: inout BackupCatalog, _ policy: RetentionPolicy, _ now: Timestamp
   ) throws(BackupError) -> [BackupIdentifier] {
     let check = BackupFileCheck(surroundings: surroundings)
     var failed: [BackupIdentifier] = []
     var read: Set<BackupIdentifier> = []
-    // Each round reads a backup that was not read before, or is the last.
+    // Each round verifies another backup, or is the last.
     for _ in 0...catalog.backups.count {
       let plan = RetentionPlan(of: catalog, policy: policy, now: now)
       let good = plan.kept.filter { $0.snapshot.proof == .proven && $0.snapshot.standing == .ordinary }
@@ -104,7 +98,7 @@ package struct BackupPruner: Sendable {
     return failed
   }
 
-  /// A backup and all that it cannot be restored without.
+  /// Adds all backups that restoring this one needs.
   private func needed(by id: BackupIdentifier, in catalog: BackupCatalog) throws(BackupError) -> [StoredBackup] {
     var found: [BackupIdentifier: StoredBackup] = [:]
     var waiting = [id]
@@ -116,10 +110,10 @@ package struct BackupPruner: Sendable {
     return found.values.ordered { $0.id < $1.id }
   }
 
-  /// Brings a backup back out of the trash, with what it cannot be restored without.
+  /// Moves a backup and its ancestors out of the trash.
   ///
-  /// - Returns: what was brought back, the oldest first.
-  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-name-taken`, or what the place says.
+  /// - Returns: the moved backups, oldest first.
+  /// - Throws: `no-such-backup`, `backup-damaged`, `backup-name-taken`, or errors of the place.
   package func undelete(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
@@ -127,16 +121,15 @@ package struct BackupPruner: Sendable {
     return try bin.restore(id)
   }
 
-  /// Releases an original whose migration removed records that it still holds: the rules judge it like any other from then
-  /// on.
+  /// Releases an original with records that its migration removed, so that the rules apply to it.
   ///
-  /// The note beside it is removed, and that is on the disk when this returns; the original is not touched.
+  /// Durably removes its note.
   ///
-  /// - Returns: what the note said; nil where there is none, because the backup was released before or never had one.
-  /// - Throws: `no-such-backup`, or what the place says.
+  /// - Returns: the note, if any.
+  /// - Throws: `no-such-backup`, or errors of the place.
   @discardableResult
   package func release(_ id: BackupIdentifier) throws(BackupError) -> OnlyHereNote? {
-    // Looked for before the lock is taken, which makes the folder of a place.
+    // Checked before locking, which would create the folder.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
@@ -146,15 +139,15 @@ package struct BackupPruner: Sendable {
     return note
   }
 
-  /// Says that no fall of records keeps a backup any more: the rules judge it like any other from then on.
+  /// Releases a backup kept for a drop in records, so that the rules apply to it.
   ///
-  /// A note is written beside it; the backup itself is not touched.
+  /// Writes a note beside it.
   ///
-  /// - Returns: the falls that kept it; empty where none did.
-  /// - Throws: `no-such-backup`, or what the place says.
+  /// - Returns: the drops that kept it.
+  /// - Throws: `no-such-backup`, or errors of the place.
   @discardableResult
   package func acknowledge(_ id: BackupIdentifier) throws(BackupError) -> [BackupManifest.Fall] {
-    // Looked for before the lock is taken, which makes the folder of a place.
+    // Checked before locking, which would create the folder.
     _ = try BackupCatalog(of: place).backup(id)
     let lock = try place.lock()
     defer { withExtendedLifetime(lock) {} }
@@ -168,15 +161,13 @@ package struct BackupPruner: Sendable {
     return falls
   }
 
-  /// The backups in the trash, newest first.
   package func trash() throws(BackupError) -> [TrashedBackup] { try bin.backups() }
 
   // MARK: Emptying
 
-  /// Removes from the trash what has been there long enough.
+  /// Deletes expired backups, if the clock is plausible.
   ///
-  /// Nothing goes while the clock is in doubt, nothing that a kept backup needs, nothing proven good while no kept backup
-  /// is, and no original with records that its migration removed.
+  /// Keeps those that kept ones need, proven ones if no kept one is, and originals with removed records.
   private func empty(
     _ catalog: BackupCatalog, _ options: Options, _ now: Timestamp, _ report: inout PruningReport
   ) throws(BackupError) {
@@ -184,7 +175,7 @@ package struct BackupPruner: Sendable {
     let remaining = catalog.backups.filter { kept.contains($0.id) }
     let hasGood = remaining.contains(where: \.isProvenGood)
     var needed = Set((remaining + catalog.others).flatMap(\.needs))
-    // An earlier version of this software drops an original and leaves its note behind.
+    // Earlier versions drop an original without its note.
     let notes = Set(catalog.strays.compactMap { BackupCatalog.noteIdentifier(of: $0.name) })
     for backup in try bin.backups() {
       let isReleased = !backup.hasNote && !notes.contains(backup.id)
@@ -192,7 +183,7 @@ package struct BackupPruner: Sendable {
       let isDue = expires.map { $0 <= now } ?? false
       let isGood = backup.record?.wasProvenGood != false
       guard isDue, report.plan.isClockTrusted, !needed.contains(backup.id), hasGood || !isGood else {
-        // What stays in the trash may need what is older.
+        // Backups that stay in the trash may need older ones.
         needed.formUnion(backup.needs)
         report.trash.append(.init(id: backup.id, expires: expires))
         continue
@@ -208,37 +199,31 @@ package struct BackupPruner: Sendable {
   }
 }
 
-/// What a pruning did, or would do.
+/// The result of a pruning, real or simulated.
 package struct PruningReport: Sendable, Hashable, Encodable {
-  /// A backup that is in the trash, and until when.
   package struct Trashed: Sendable, Hashable, Encodable {
-    /// What it is called.
     package var id: BackupIdentifier
 
-    /// From when on it may be removed for good; nil where it stays, because its record cannot be read or it is an original
-    /// with records that its migration removed.
+    /// The earliest deletion; nil with an unreadable record, or for an original with removed records.
     package var expires: Timestamp?
   }
 
-  /// What was decided of each backup, and why.
+  /// The decision on each backup, with reasons.
   package var plan: RetentionPlan
 
-  /// The backups that were not what was written when they were read before others were dropped for them.
+  /// The backups that failed verification.
   package var failed: [BackupIdentifier] = []
 
-  /// What was removed from the trash for good.
   package var emptied: [BackupIdentifier] = []
 
-  /// What is in the trash afterwards, newest first.
+  /// The trash afterwards, newest first.
   package var trash: [Trashed] = []
 
-  /// The bytes that were dropped into the trash.
+  /// The bytes moved to the trash.
   package var droppedBytes: Int64 = 0
 
-  /// The bytes that were removed for good.
   package var freedBytes: Int64 = 0
 
-  /// Writes the report of a pruning, each backup with the reasons for its decision.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "clockTrusted": plan.isClockTrusted, "backups": plan.decisions, "droppedBytes": droppedBytes, "failed": failed,
@@ -248,7 +233,6 @@ package struct PruningReport: Sendable, Hashable, Encodable {
 }
 
 extension RetentionPlan.Decision {
-  /// The identifier of the backup that was judged.
   package var id: BackupIdentifier {
     BackupIdentifier(snapshot.identifier) ?? BackupIdentifier(date: snapshot.date)
   }

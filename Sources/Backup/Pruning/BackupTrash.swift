@@ -1,17 +1,15 @@
 import Foundation
 package import Platform
 
-/// The trash of a place: backups that were dropped, and can be brought back until it is emptied.
+/// The trash of a place.
 ///
-/// A backup belongs to the section that its manifest is in. What a killed run left between the two is brought there by the
-/// next one, so that a backup is always whole in one of them or on its way, and never listed as whole while it is not.
+/// A backup belongs to the section of its manifest, and is listed as whole only when all objects are there. The next
+/// run finishes interrupted moves.
 package struct BackupTrash: Sendable {
-  /// The place.
   package let place: any BackupPlace
 
   private let surroundings: Surroundings
 
-  /// The trash of a place.
   package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
     self.place = place
     self.surroundings = surroundings
@@ -19,7 +17,6 @@ package struct BackupTrash: Sendable {
 
   // MARK: Looking
 
-  /// The backups in the trash, newest first.
   package func backups() throws(BackupError) -> [TrashedBackup] {
     let catalog = try BackupCatalog(of: place, section: .trash)
     var found: [BackupIdentifier: TrashedBackup] = [:]
@@ -45,9 +42,9 @@ package struct BackupTrash: Sendable {
 
   // MARK: Dropping
 
-  /// Moves a backup into the trash; the caller holds the lock of the place.
+  /// Drops a backup; the caller holds the lock of the place.
   ///
-  /// The manifest goes first: from then on the backup is no longer listed as whole, and the process that finds it finishes the move.
+  /// The manifest goes first, which unlists the backup and lets another process finish.
   func drop(_ backup: StoredBackup, because reasons: [String]) throws(BackupError) {
     let record = TrashRecord(backup, date: surroundings.now(), reasons: reasons)
     try place.replace(TrashRecord.name(of: backup.id), with: try record.json(), in: .trash)
@@ -56,9 +53,9 @@ package struct BackupTrash: Sendable {
     }
   }
 
-  /// The names of a backup's objects, the one that it is listed by before the others.
+  /// The listing object comes first.
   private static func manifestFirst(_ objects: [BackupObject], of id: BackupIdentifier) -> [String] {
-    // An original has no manifest; its main file is what it is listed by.
+    // An original is listed by its main file.
     let heads = ["\(id)\(BackupManifest.suffix)", "\(id)\(BackupManifest.File.Role.originalMain.suffix)"]
     let names = objects.map(\.name)
     return names.filter { heads.contains($0) } + names.filter { !heads.contains($0) }
@@ -66,12 +63,10 @@ package struct BackupTrash: Sendable {
 
   // MARK: Bringing back
 
-  /// Brings a backup back, with everything it cannot be restored without that is in the trash too; the caller holds the
-  /// lock of the place.
+  /// Moves a backup and its ancestors out of the trash; the caller holds the lock of the place.
   ///
-  /// - Returns: what was brought back, the oldest first.
-  /// - Throws: `no-such-backup` where it is not in the trash, `backup-damaged` where a part of it is gone already,
-  ///   `backup-name-taken` where another backup has its name.
+  /// - Returns: the moved backups, oldest first.
+  /// - Throws: `no-such-backup`, `backup-damaged` if parts are gone, `backup-name-taken`.
   func restore(_ id: BackupIdentifier) throws(BackupError) -> [BackupIdentifier] {
     let trashed = Dictionary(try backups().map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     guard trashed[id] != nil else {
@@ -89,7 +84,7 @@ package struct BackupTrash: Sendable {
     }
     let backups = wanted.sorted().compactMap { trashed[$0] }
     try check(backups)
-    // Those that others need come first, and of each the manifest last: it is listed when it is whole.
+    // Ancestors first and manifests last, so that only whole backups are listed.
     for backup in backups {
       for name in Self.manifestFirst(backup.objects, of: backup.id).reversed() {
         try place.move(name, from: .trash, to: .kept)
@@ -116,10 +111,9 @@ package struct BackupTrash: Sendable {
 
   // MARK: Removing
 
-  /// Removes a backup from the trash for good; the caller holds the lock of the place.
+  /// Deletes a backup; the caller holds the lock of the place.
   ///
-  /// The manifest goes first, so that nothing that is half gone is taken for a backup, and the record last, so that the
-  /// rest goes too, should this be cut short.
+  /// The manifest goes first, which unlists it; the record goes last, so that the next run can continue.
   func remove(_ backup: TrashedBackup) throws(BackupError) {
     for name in Self.manifestFirst(backup.objects, of: backup.id) { try place.delete(name, in: .trash) }
     try place.delete(TrashRecord.name(of: backup.id), in: .trash)
@@ -127,9 +121,9 @@ package struct BackupTrash: Sendable {
 }
 
 extension BackupTrash {
-  /// Brings what an earlier run left between the sections to the one it belongs to; the caller holds the lock of the place.
+  /// Finishes interrupted moves; the caller holds the lock of the place.
   ///
-  /// Only objects that the record of a backup names, and that have the sizes it says, are ever moved.
+  /// Only objects as in a record are moved.
   func finishInterrupted() throws(BackupError) {
     let kept = Dictionary(
       try place.list(.kept).map { ($0.name, $0.bytes) }, uniquingKeysWith: { first, _ in first })
@@ -138,8 +132,8 @@ extension BackupTrash {
       let main = "\(backup.id)\(BackupManifest.File.Role.originalMain.suffix)"
       let note = "\(backup.id)\(BackupManifest.File.Role.originalOnlyHere.suffix)"
       if kept[main] != nil, kept[note] != nil {
-        // It was brought back, all but its record, and no part of it may go to the trash again. Where the trash has parts
-        // that are not among the kept ones it is another original of the same second, and both stay where they are.
+        // All but its record was moved back, so no part may return. With more parts in the trash, it is another
+        // original of the same second, and both stay.
         if backup.objects.allSatisfy({ kept[$0.name] == $0.bytes }) { try takeBack(backup, kept) }
         continue
       }
@@ -154,9 +148,9 @@ extension BackupTrash {
     }
   }
 
-  /// Whether the backup that is kept under this name is the one that the record in the trash is about.
+  /// Returns whether the kept backup is that of the trash record.
   ///
-  /// Where the trash has no manifest it never left, and whatever else did is named by the record.
+  /// Without a manifest in the trash, it never moved.
   private func isSameManifest(of backup: TrashedBackup) throws(BackupError) -> Bool {
     guard let object = backup.manifestObject, object.bytes <= Int64(BackupManifest.limit) else { return true }
     let limit = BackupManifest.limit
@@ -164,20 +158,18 @@ extension BackupTrash {
       == place.read(object.name, in: .trash, at: 0, length: limit)
   }
 
-  /// Everything that went into the trash already comes back.
   private func takeBack(_ backup: TrashedBackup, _ kept: [String: Int64]) throws(BackupError) {
     for object in backup.objects {
       if kept[object.name] == nil {
         try place.move(object.name, from: .trash, to: .kept)
       } else if kept[object.name] == object.bytes {
-        // A second name of the same object: the move was cut short between the two.
+        // An interrupted move leaves a second link.
         try place.delete(object.name, in: .trash)
       }
     }
     try place.delete(TrashRecord.name(of: backup.id), in: .trash)
   }
 
-  /// Everything that is still among the kept ones goes into the trash.
   private func finishDropping(
     _ backup: TrashedBackup, _ record: TrashRecord, _ kept: [String: Int64]
   ) throws(BackupError) {
@@ -194,83 +186,66 @@ extension BackupTrash {
 
 /// A backup in the trash.
 package struct TrashedBackup: Sendable, Hashable {
-  /// What it is called.
   package var id: BackupIdentifier
 
-  /// When and why it was dropped; nil where its record is missing or cannot be read, when it stays until a person looks.
+  /// The record; without it, the backup stays in the trash until a user acts.
   package var record: TrashRecord?
 
-  /// What its manifest says; nil where there is none, or none that can be read.
   package var manifest: BackupManifest?
 
-  /// What of it is in the trash, its record left out.
+  /// The objects in the trash, without its record.
   package var objects: [BackupObject]
 
-  /// Whether all of it is there, so that it can be brought back.
+  /// Whether it can be moved back.
   package var isWhole: Bool {
     guard let record else { return manifest != nil }
     let names = Set(objects.map(\.name))
     return record.objects.allSatisfy { names.contains($0.name) }
   }
 
-  /// When it was dropped; nil where that is not known.
+  /// The time of dropping, if known.
   package var dropped: Timestamp? { record.flatMap { Timestamp($0.date) } }
 
-  /// The size of what is there, in bytes.
   package var bytes: Int64 { objects.reduce(0) { $0 + $1.bytes } }
 
-  /// The backups that it cannot be restored without.
   var needs: [BackupIdentifier] {
     StoredBackup(id: id, manifest: manifest, proof: nil, objects: [], problems: []).needs
   }
 
-  /// Whether the note of the records that are only in it lies with it.
   var hasNote: Bool {
     objects.contains { BackupCatalog.originalRole(of: $0.name, id) == .originalOnlyHere }
   }
 
-  /// The manifest, where it is in the trash.
   var manifestObject: BackupObject? { objects.first { $0.name == "\(id)\(BackupManifest.suffix)" } }
 }
 
-/// What is written into the trash when a backup is dropped: when, why, and which objects it consists of.
-///
-/// Kept as `<id>.dropped.json` in the trash for as long as the backup is there.
+/// The record of a dropped backup, stored beside it as `<id>.dropped.json`.
 package struct TrashRecord: Sendable, Hashable, Codable {
-  /// An object of the backup.
   package struct Object: Sendable, Hashable, Codable {
-    /// Its name.
     package var name: String
 
-    /// Its size in bytes.
     package var bytes: Int64
   }
 
-  /// The name of the format: always `lazaret-dropped-backup`.
+  /// Always `lazaret-dropped-backup`.
   package var format: String
 
   /// The version of the format: 1.
   package var version: Int
 
-  /// The backup.
   package var id: BackupIdentifier
 
-  /// When it was dropped, in RFC 3339.
   package var date: String
 
-  /// Why it was dropped, in words.
   package var reasons: [String]
 
-  /// Its objects.
   package var objects: [Object]
 
-  /// Whether it was proven good when it was dropped.
   package var wasProvenGood: Bool
 
   static let formatName = "lazaret-dropped-backup"
   static let suffix = ".dropped.json"
 
-  /// The largest record that is read, in bytes.
   static let limit = 1 << 20
 
   init(_ backup: StoredBackup, date: Timestamp, reasons: [String]) {
@@ -283,9 +258,8 @@ package struct TrashRecord: Sendable, Hashable, Codable {
     wasProvenGood = backup.isProvenGood
   }
 
-  /// Reads a record; nil where it is none.
   init?(json bytes: [UInt8], of id: BackupIdentifier) {
-    // A record that cannot be read is as good as none: its backup then stays in the trash until a person looks.
+    // Without a readable record the backup stays in the trash until a user acts.
     guard let record = try? JSONDecoder().decode(TrashRecord.self, from: Data(bytes)),
       record.format == Self.formatName, record.version == 1, record.id == id,
       record.objects.allSatisfy({ BackupCatalog.identifier(of: $0.name) == id })
@@ -293,7 +267,6 @@ package struct TrashRecord: Sendable, Hashable, Codable {
     self = record
   }
 
-  /// The name of the record of a backup.
   static func name(of id: BackupIdentifier) -> String { "\(id)\(suffix)" }
 
   func json() throws(BackupError) -> [UInt8] { try BackupError.json(self, to: "drop backup \(id)") }

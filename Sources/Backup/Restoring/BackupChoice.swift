@@ -1,34 +1,30 @@
 package import Platform
 
-/// The backup that is to be restored, and the newer ones that are not.
+/// The backup to restore, and the newer ones passed over.
 package struct BackupChoice: Sendable, Hashable {
-  /// A newer backup that was not taken.
   package struct PassedOver: Sendable, Hashable, Encodable {
-    /// Why it was not taken.
     package enum Reason: String, Sendable, Hashable, Encodable {
-      /// A file of it, or of one that it needs, is missing.
+      /// A file of it, or of one it needs, is missing.
       case broken
 
-      /// It is of a store that was damaged, or is kept as evidence.
+      /// Its store was damaged, or it is evidence.
       case apart
 
-      /// It was found damaged when it was last verified.
+      /// Its last verification found damage.
       case failed
 
-      /// Both of its manifests are lost, and it was not verified since; taken where there is no other.
+      /// It lost both manifests, and was not verified since; chosen only if there is no other.
       case unverified
 
-      /// It is dated in the future, so that it cannot be told how old it is.
+      /// It is dated in the future, so its age is unknown.
       case future = "dated-in-the-future"
     }
 
-    /// What it is called.
     package var id: BackupIdentifier
 
-    /// Why it was not taken.
     package var reason: Reason
 
-    /// The reason in plain words, one sentence without a full stop that has the backup as its subject.
+    /// A predicate with the backup as subject, without a full stop.
     package var words: String
 
     private enum CodingKeys: String, CodingKey {
@@ -38,25 +34,23 @@ package struct BackupChoice: Sendable, Hashable {
     }
   }
 
-  /// The backup.
   package var backup: StoredBackup
 
-  /// The newer ones, newest first; empty where the backup was named.
+  /// The newer ones, newest first; empty for a named backup.
   package var passedOver: [PassedOver] = []
 }
 
 extension BackupRestorer {
-  /// How far clocks of several machines differ, in seconds.
+  /// The tolerance for clocks of several machines, in seconds.
   private static let clockTolerance: Int64 = 300
 
-  /// The backup to restore: the one of that name, or the newest that is whole, of a sound store, not found damaged, and not
-  /// dated in the future.
+  /// Chooses the named backup, or the newest whole, undamaged one of a sound store that is not dated in the future.
   ///
   /// - Parameters:
-  ///   - id: its name; nil for the newest.
-  ///   - time: a moment that it must not be later than.
-  /// - Returns: the backup, with those that are newer, and no later than the moment, and why each was passed over.
-  /// - Throws: `no-such-backup`; `backup-of-other-store` for one that lies in the same folder and is not of the place's store.
+  ///   - id: the name; nil for the newest.
+  ///   - time: the latest acceptable time.
+  /// - Returns: the backup, with the newer ones up to that time and why each was passed over.
+  /// - Throws: `no-such-backup`; `backup-of-other-store` for one of another store in the same folder.
   package func choice(
     _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil
   ) throws(BackupError) -> BackupChoice {
@@ -71,7 +65,7 @@ extension BackupRestorer {
       guard let reason = obstacle(to: backup) else { return BackupChoice(backup: backup, passedOver: passedOver) }
       passedOver.append(reason)
     }
-    // Restoring checks every page: better than nothing.
+    // Better than no backup, as restoring checks every page.
     if let place = passedOver.firstIndex(where: { $0.reason == .unverified }) {
       return BackupChoice(
         backup: try catalog.backup(passedOver[place].id), passedOver: Array(passedOver[..<place]))
@@ -79,7 +73,7 @@ extension BackupRestorer {
     throw nothing(passedOver, isBefore: time != nil)
   }
 
-  /// Why a backup is not restored unless it is named; nil for one that is.
+  /// Returns why a backup is chosen only by name, if so.
   private func obstacle(to backup: StoredBackup) -> BackupChoice.PassedOver? {
     func passed(_ reason: BackupChoice.PassedOver.Reason, _ words: String) -> BackupChoice.PassedOver {
       .init(id: backup.id, reason: reason, words: words)
@@ -122,7 +116,6 @@ extension BackupRestorer {
 }
 
 extension BackupError {
-  /// The error for a backup that is not of the store that was named.
   package static func ofOtherStore(_ backup: StoredBackup) -> BackupError {
     let path = backup.manifest?.store.path.text ?? ""
     return BackupError(

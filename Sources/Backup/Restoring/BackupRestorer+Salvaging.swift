@@ -5,17 +5,17 @@ import Salvage
 import SystemPackage
 
 extension BackupRestorer {
-  /// The most other backups that are restored to find the metadata of one.
+  /// The maximum number of other backups to restore in search of metadata.
   private static let attempts = 3
 
-  /// Salvages what is left of a database in which pages are lost, in place of it; says what came out.
+  /// Replaces a database with lost pages by its salvaged remains.
   func salvage(
     _ folder: RestoreFolder, _ manifest: BackupManifest, _ kit: RecoveryKit?, _ options: Options
   ) throws(BackupError) -> SalvageReport {
     let (own, taken) = (folder.store.path(of: .externalData), folder.remains.path(of: .externalData))
     let hasValues = try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.rename(folder.store.main, to: folder.remains.main)
-      // The salvage looks for the large values beside what it reads.
+      // The salvage expects the external values beside its input.
       guard try fileSystem.status(of: own, followingLinks: false) != nil else { return false }
       try fileSystem.rename(own, to: taken)
       return true
@@ -33,7 +33,7 @@ extension BackupRestorer {
     try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.unlink(folder.remains.main)
       guard hasValues else { return }
-      // Of a store whose model is not known none were copied.
+      // Without a known model none were copied.
       if try fileSystem.status(of: own, followingLinks: false) == nil {
         try fileSystem.rename(taken, to: own)
       } else {
@@ -46,8 +46,8 @@ extension BackupRestorer {
     return report
   }
 
-  /// What stands in for the metadata and the model of what is left of a store, where it lacks them: those of another backup of
-  /// the same version of the model, else what the manifest says.
+  /// Returns substitutes for missing metadata and model: from another backup of the same model version, else from the
+  /// manifest.
   private func standIn(
     for remains: StoreFileSet, _ manifest: BackupManifest, _ options: Options, _ alternative: FilePath
   ) throws(BackupError) -> StandInIdentity? {
@@ -76,16 +76,16 @@ extension BackupRestorer {
         guard let metadata = found.metadata else { continue }
         return StandInIdentity(metadata: metadata, model: found.model, origin: "backup \(other.id)")
       } catch {
-        // One that cannot be read tells nothing; what is left of this one can be salvaged all the same.
+        // An unreadable backup is no help, but does not prevent the salvage.
         if error.kind == .cancelled { throw error }
       }
     }
     return noted
   }
 
-  /// The metadata and the model of a store, as far as they can be read.
+  /// Returns a store's metadata and model, as far as readable.
   func identity(of path: FilePath) -> (metadata: StoreMetadata?, model: ManagedObjectModel?) {
-    // What cannot be examined tells nothing, and the salvage reports why it cannot be read.
+    // The salvage itself reports an unreadable store.
     let found = try? Examiner(fileSystem: fileSystem).examine(path, options: .init(depth: .quick, countsRecords: false))
     return (found?.metadata, found?.storeModel)
   }

@@ -6,18 +6,16 @@ package import SystemPackage
 
 /// Restores backups of a place.
 package struct BackupRestorer: Sendable {
-  /// How it is done.
   package struct Options: Sendable {
-    /// Whether what is left of a damaged backup is salvaged, instead of an error.
+    /// Whether to salvage the remains of a damaged backup instead of failing.
     package var salvages: Bool
 
-    /// What is known of the store, for salvage.
+    /// Facts about the store, for a salvage.
     package var model: SalvageModel?
 
-    /// Called now and then with what is done; false ends the restore.
+    /// Called with the progress; false ends the restore.
     package var progress: BackupProgress
 
-    /// Strictly, unless told otherwise.
     package init(
       salvages: Bool = false, model: SalvageModel? = nil,
       progress: @escaping BackupProgress = { _, _, _ in true }
@@ -28,16 +26,12 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// The place.
   package let place: any BackupPlace
 
-  /// The clock, the file system and the identifiers.
   package let surroundings: Surroundings
 
-  /// The file system of its surroundings.
   package var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// A restorer of a place's backups.
   package init(of place: any BackupPlace, surroundings: Surroundings = .machine) {
     self.place = place
     self.surroundings = surroundings
@@ -45,7 +39,7 @@ package struct BackupRestorer: Sendable {
 
   // MARK: Choosing
 
-  /// The backup to restore: the one of that name, or the newest that can be; see ``choice(_:notLaterThan:)``.
+  /// Chooses the named backup or the newest suitable one; see ``choice(_:notLaterThan:)``.
   ///
   /// - Throws: `no-such-backup`, `backup-of-other-store`.
   package func choose(_ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil) throws(BackupError)
@@ -56,13 +50,13 @@ package struct BackupRestorer: Sendable {
 
   // MARK: Restoring
 
-  /// Restores a backup to a path where nothing is.
+  /// Restores a backup to a free path.
   ///
-  /// Everything is written beside it under a hidden name, proven block by block and as a whole, checked, and pushed to the
-  /// disk before it gets its name.
+  /// It is written under a hidden name, verified by block and as a whole, checked, and synchronized before it gets its
+  /// name.
   ///
-  /// - Throws: `place-taken`, `no-space`, `backup-damaged`, `backup-chain-broken`, or what a step failed with; nothing is
-  ///   left then.
+  /// - Throws: `place-taken`, `no-space`, `backup-damaged`, `backup-chain-broken`, or errors of a step; no file is left
+  ///   then.
   package func restore(
     _ id: BackupIdentifier, to path: FilePath, options: Options = Options()
   ) throws(BackupError) -> RestoreReport {
@@ -79,18 +73,18 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// Ends what an earlier restore left; where that has put this very backup there, it is done.
+  /// Finishes an interrupted restore; returns its report if it installed this backup.
   private func finishInterrupted(
     _ folder: RestoreFolder, _ id: BackupIdentifier, _ options: Options
   ) throws(BackupError) -> RestoreReport? {
     guard try folder.isThere() else { return nil }
     let note = try folder.readyNote()
-    // Before the note goes: what fails here can be tried again.
+    // The note is still present, so a failure here can be retried.
     if let note, note.id == id, note.restored == nil, note.isWhole != false {
       return try finishInterrupted(folder, without: note, options)
     }
     let outcome = try finish(folder)
-    // What it had lost is lost still; of a store of some records nothing is said that a restore would say.
+    // Its losses remain; a store of selected records has no restore report.
     guard outcome == .installed(id), let account = note?.restored else { return nil }
     return RestoreReport(
       id: id, chain: account.chain, path: folder.target.main, bytes: account.bytes, values: account.values,
@@ -98,14 +92,14 @@ package struct BackupRestorer: Sendable {
       salvage: account.salvage, lacksMetadata: account.lacksMetadata ?? false)
   }
 
-  /// Ends an earlier restore whose note has no account: the backup is restored anew, privately, and gives it.
+  /// Finishes an interrupted restore without an account by restoring the backup again, privately.
   ///
-  /// - Returns: nil where the store that was put there is not that of the whole backup.
+  /// - Returns: nil unless the installed store is that of the whole backup.
   private func finishInterrupted(
     _ folder: RestoreFolder, without note: RestoreFolder.Note, _ options: Options
   ) throws(BackupError) -> RestoreReport? {
     var options = options
-    // As the earlier one may have been.
+    // The interrupted restore may have salvaged too.
     options.salvages = true
     return try withRestored(note.id, options: options, temporary: nil, or: folder.target.folder) {
       store, _, restored throws(BackupError) in
@@ -122,7 +116,6 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// Ends what an earlier restore left, under the lock of the place's folder.
   private func finish(_ folder: RestoreFolder) throws(BackupError) -> RestoreFolder.Outcome? {
     let lock = try lockFolder(of: folder.target)
     let outcome = try folder.finishInterrupted()
@@ -130,9 +123,9 @@ package struct BackupRestorer: Sendable {
     return outcome
   }
 
-  /// Restores a backup into the hidden folder of a place, whole, checked and on the disk.
+  /// Restores a backup into its target's hidden folder: whole, checked and synchronized.
   ///
-  /// The caller has made the folder and holds its lock, marks it as ready, and installs it when the place is empty.
+  /// The caller holds the folder's lock, marks it as ready, and installs it.
   package func stage(
     _ id: BackupIdentifier, in folder: RestoreFolder, options: Options = Options()
   ) throws(BackupError) -> RestoreReport {
@@ -147,9 +140,9 @@ package struct BackupRestorer: Sendable {
       isEvidence
       ? try extraction.writeEvidence(to: folder.store) : try extraction.writeDatabase(to: folder.store.main)
     let values = try extraction.writeExternalData(into: folder.store.path(of: .externalData))
-    // What a database has to be is known, whatever of its chain is damaged; of evidence each file counts.
+    // A database has a digest, despite damage in its chain; for evidence each file counts.
     let isContentRight = isEvidence ? losses.isWhole : losses.isContentRight
-    // Of a delta the pages are there that have changed.
+    // A delta still has its changed pages.
     let isNothingLeft = manifest.kind == .full && losses.lostBlocks.count >= Self.blockCount(manifest)
     guard options.salvages || isContentRight && values.isWhole else {
       throw Self.damaged(id, losses, values, isNothingLeft: isNothingLeft)
@@ -167,7 +160,6 @@ package struct BackupRestorer: Sendable {
           manifest.store.kind == StoreKind.coreData.rawValue && identity(of: folder.store.main).metadata == nil
       }
     }
-    // Of evidence no records are read: its files are what they were, whatever they refer to.
     let missing = isEvidence ? [] : try missingValues(of: folder.store)
     try synchronize(folder.store)
     let damage = (isContentRight ? [:] : losses.damage).merging(values.damage) { first, _ in first }
@@ -186,7 +178,7 @@ package struct BackupRestorer: Sendable {
     return max(1, Int((bytes + Int64(BackupManifest.blockLength) - 1) / Int64(BackupManifest.blockLength)))
   }
 
-  /// The large values that records of a restored store refer to and whose files are not beside it.
+  /// Returns external values that records refer to but are missing.
   package func missingValues(of store: StoreFileSet) throws(BackupError) -> [String] {
     let referenced = try referencedValues(of: store.main)
     return try wrapping(BackupError.init) { () throws(FileError) in
@@ -194,9 +186,9 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// The large values that records of a restored store refer to.
+  /// Returns external values that a store's records refer to.
   ///
-  /// - Parameter seeksAll: whether names that are possible are looked for too.
+  /// - Parameter seeksAll: whether to include possible names.
   package func referencedValues(of path: FilePath, seeksAll: Bool = false) throws(BackupError) -> ReferencedValues {
     do {
       return try ReferencedValues(in: try fileSystem.open(path), seeksAll: seeksAll)
@@ -207,7 +199,6 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// How many files of large values are beside a restored store.
   package func valueCount(of store: StoreFileSet) throws(BackupError) -> Int {
     try wrapping(BackupError.init) { () throws(FileError) in
       let folder = store.path(of: .externalData)
@@ -234,7 +225,7 @@ package struct BackupRestorer: Sendable {
         : "Restore another backup, or what is left of this one with --salvage.")
   }
 
-  /// Pushes the restored files to the disk; large values are there already.
+  /// Synchronizes the restored files; external values already are.
   private func synchronize(_ store: StoreFileSet) throws(BackupError) {
     do throws(FileError) {
       for member in try store.members(in: fileSystem) {
@@ -252,7 +243,7 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// Whether the restored file is sound; false only where what is left of it may be salvaged.
+  /// Returns whether the file is sound; throws for damage unless it may be salvaged.
   private func isSound(
     _ path: FilePath, _ manifest: BackupManifest, _ options: Options
   ) throws(BackupError) -> Bool {
@@ -265,7 +256,7 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// Checks every page and every index of the restored file, and that SQLite reads its schema.
+  /// Checks every page and index, and that SQLite can read the schema.
   package func check(_ path: FilePath, _ id: BackupIdentifier) throws(BackupError) {
     let isSound: Bool
     do {
@@ -286,12 +277,12 @@ package struct BackupRestorer: Sendable {
 
   // MARK: The place
 
-  /// The files of a store, wherever its links lead.
+  /// Returns the files of a store, after resolving links.
   package func locate(_ path: FilePath) throws(BackupError) -> StoreFileSet {
     do throws(FileError) { return try StoreFileSet.locate(path, in: fileSystem) } catch { throw BackupError(error) }
   }
 
-  /// Refuses a place where files of a store are.
+  /// Throws if any file of a store exists at the target.
   package func refuseWhatIsThere(_ target: StoreFileSet) throws(BackupError) {
     do throws(FileError) {
       guard let member = try target.members(in: fileSystem).first else { return }
@@ -321,9 +312,9 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// Puts what is whole in a hidden folder into its place.
+  /// Installs a complete store from its hidden folder.
   ///
-  /// - Parameter report: what was restored; nil for a store of some of the backup's records.
+  /// - Parameter report: nil for a store of selected records.
   package func install(_ id: BackupIdentifier, from folder: RestoreFolder, _ report: RestoreReport?) throws(BackupError)
   {
     let lock = try lockFolder(of: folder.target)
@@ -350,15 +341,14 @@ package struct BackupRestorer: Sendable {
     }
   }
 
-  /// Runs a restore; where it fails, what it left goes.
+  /// Runs a restore, and deletes its files on failure.
   package func removingLeftovers<Value>(
     of folder: RestoreFolder, _ body: () throws(BackupError) -> Value
   ) throws(BackupError) -> Value {
     do throws(BackupError) {
       return try body()
     } catch {
-      // The first error is the one to report; the next restore removes what is left. A folder with a store that is already
-      // on its way into its place stays, for the next process.
+      // The first error is reported; the next restore deletes the remains, except a store being installed.
       try? folder.removeUnlessInstalling()
       throw error
     }

@@ -3,21 +3,17 @@ package import Platform
 package import Salvage
 package import SystemPackage
 
-/// The hidden folder beside a place in which a backup is restored: `.App.sqlite.restoring`.
+/// The hidden folder of a restore: `.App.sqlite.restoring`, beside the target.
 ///
-/// Everything is made in it. Once the restored store is whole, checked and on the disk, a note says so; from then on
-/// a process that finds the folder, and nothing in the place, puts the store there. Before that, and where something is in the
-/// place, the folder is a leftover.
+/// A note marks the store as whole, checked and synchronized; then any process installs it at a free target. Otherwise
+/// the folder is a leftover.
 package struct RestoreFolder: Sendable {
-  /// The place that the store will get.
   package let target: StoreFileSet
 
-  /// The folder.
   package let path: FilePath
 
   private let fileSystem: FileSystem
 
-  /// The folder for a place, whether it is there or not.
   package init(for target: StoreFileSet, in fileSystem: FileSystem) {
     self.target = target
     self.fileSystem = fileSystem
@@ -29,10 +25,10 @@ package struct RestoreFolder: Sendable {
     var version = 1
     var id: BackupIdentifier
 
-    /// What of the backup it is; nil for a store of some of its records, where it is too long, and in notes of earlier versions.
+    /// The restore's account; nil for a store of selected records, if too long, and in earlier notes.
     var restored: RestoreAccount?
 
-    /// Whether it is the whole backup; false for a store of some of its records, nil in notes of earlier versions.
+    /// Whether it is the whole backup; nil in earlier notes.
     var isWhole: Bool?
 
     private enum CodingKeys: String, CodingKey {
@@ -41,13 +37,13 @@ package struct RestoreFolder: Sendable {
     }
   }
 
-  /// The store that is being restored.
+  /// The store being restored.
   package var store: StoreFileSet { StoreFileSet(main: path.appending("Store.sqlite")) }
 
-  /// Where a backup that is not whole is put together, before what is left of it is salvaged.
+  /// The damaged backup, unpacked for a salvage.
   var remains: StoreFileSet { StoreFileSet(main: path.appending("Remains.sqlite")) }
 
-  /// What a salvage has set aside, and where it goes: beside the store.
+  /// The salvage's set-aside data, to be installed beside the store.
   private var aside: FilePath { store.main.sibling(suffix: "-set-aside") }
   var asideTarget: FilePath { target.main.sibling(suffix: "-set-aside") }
 
@@ -56,18 +52,17 @@ package struct RestoreFolder: Sendable {
   private var note: FilePath { path.appending("ready.json") }
   private var journal: FilePath { path.appending("install.moving") }
 
-  /// Whether an earlier run left something.
+  /// Whether an earlier run left the folder.
   package func isThere() throws(BackupError) -> Bool {
     try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.status(of: path, followingLinks: false)?.kind == .directory
     }
   }
 
-  /// Makes the folder, empty; what an earlier run left goes.
+  /// Makes an empty folder.
   ///
-  /// - Returns: its lock, to be held until the store is in its place or the folder is gone: a process that opens the store
-  ///   meanwhile leaves the folder alone then.
-  /// - Throws: `locked` where another process is restoring a backup there.
+  /// - Returns: its lock, held until installation or removal, so that other processes ignore the folder.
+  /// - Throws: `locked` if another process is restoring there.
   package func make() throws(BackupError) -> FolderLock {
     if try isThere() {
       guard let lock = try lockUnlessTaken() else {
@@ -87,7 +82,6 @@ package struct RestoreFolder: Sendable {
     }
   }
 
-  /// The lock of the folder; nil where another process has it.
   private func lockUnlessTaken() throws(BackupError) -> FolderLock? {
     do throws(FileError) {
       return try FolderLock(path, patience: 0, in: fileSystem)
@@ -97,16 +91,16 @@ package struct RestoreFolder: Sendable {
     }
   }
 
-  /// Says that the store in it is whole.
+  /// Marks the store as whole.
   ///
-  /// - Parameter report: what was restored; nil for a store of some of the backup's records.
+  /// - Parameter report: nil for a store of selected records.
   package func markReady(_ id: BackupIdentifier, _ report: RestoreReport?) throws(BackupError) {
     try wrapping(BackupError.init) { () throws(FileError) in
       var bytes = try JSON.bytes(
         of: Note(id: id, restored: report.map { RestoreAccount($0) }, isWhole: report != nil), .line,
         to: "restore the backup", at: note)
       if bytes.count > Self.noteLimit {
-        // Where so much is lost the store counts, and not the account of it, which the backup gives again.
+        // With too many losses for a note the account is omitted; restoring the backup again yields it.
         bytes = try JSON.bytes(of: Note(id: id, isWhole: report != nil), .line, to: "restore the backup", at: note)
       }
       try fileSystem.synchronizeDirectory(path)
@@ -114,10 +108,9 @@ package struct RestoreFolder: Sendable {
     }
   }
 
-  /// Puts the store into its place, which must be empty, and removes the folder.
+  /// Installs the store at the free target, and deletes the folder.
   ///
-  /// The caller holds the lock of the place's folder. After a kill at any moment the store is whole here or whole in its
-  /// place, and `finishInterrupted` brings it there.
+  /// The caller holds the lock of the target's folder. After a kill, `finishInterrupted` completes the installation.
   package func install() throws(BackupError) {
     do {
       if let member = try target.members(in: fileSystem).first {
@@ -133,7 +126,6 @@ package struct RestoreFolder: Sendable {
     try finishInstallation()
   }
 
-  /// Puts what was set aside beside the store that is in its place, and removes the folder.
   private func finishInstallation() throws(BackupError) {
     try wrapping(BackupError.init) { () throws(FileError) in
       if try fileSystem.status(of: aside, followingLinks: false) != nil,
@@ -145,21 +137,19 @@ package struct RestoreFolder: Sendable {
     try remove()
   }
 
-  /// How an interrupted restore ended.
   package enum Outcome: Sendable, Hashable {
-    /// The restored store is in its place.
     case installed(BackupIdentifier)
 
-    /// It is gone, and the place is as it was.
+    /// The folder was deleted, and the target is unchanged.
     case void
   }
 
-  /// Ends what an earlier run left: a store that was whole, and whose place is empty, is put there.
+  /// Finishes an earlier run: installs a whole store if its target is free.
   ///
-  /// The caller holds the lock of the place's folder, and has finished what was interrupted in the quarantine: the store
-  /// that was here before may be on its way there or back.
+  /// The caller holds the lock of the target's folder, and has finished quarantine moves, which may concern the
+  /// previous store.
   ///
-  /// - Returns: nil where nothing was left, or another process is at work there.
+  /// - Returns: nil without remains, or if another process is at work.
   package func finishInterrupted() throws(BackupError) -> Outcome? {
     guard try isThere(), let lock = try lockUnlessTaken() else { return nil }
     let outcome = try finishLocked()
@@ -167,9 +157,9 @@ package struct RestoreFolder: Sendable {
     return outcome
   }
 
-  /// Ends what a killed restore left beside a new place, such as a result that was asked for.
+  /// Finishes a killed restore beside a new path, such as that of a requested result.
   ///
-  /// - Throws: `locked` where another process works in the place's folder, or what the file system says.
+  /// - Throws: `locked` if another process works in the folder, or file errors.
   package static func finishInterrupted(_ result: FilePath, in fileSystem: FileSystem) throws(BackupError) {
     let folder = RestoreFolder(for: StoreFileSet(main: result), in: fileSystem)
     let lock = try wrapping(BackupError.init) { () throws(FileError) in
@@ -191,7 +181,6 @@ package struct RestoreFolder: Sendable {
       if let id, try fileSystem.status(of: store.main, followingLinks: false) == nil,
         try fileSystem.status(of: target.main, followingLinks: false) != nil
       {
-        // It is there already, and only the folder was left.
         try finishInstallation()
         return .installed(id)
       }
@@ -208,20 +197,20 @@ package struct RestoreFolder: Sendable {
     return .void
   }
 
-  /// The note on the store that is whole in the folder; nil where none is.
+  /// Returns the note on a whole store in the folder, if any.
   func readyNote() throws(BackupError) -> Note? {
     let bytes = try wrapping(BackupError.init) { () throws(FileError) -> [UInt8]? in
       guard try fileSystem.status(of: note, followingLinks: false) != nil else { return nil }
       return try fileSystem.contents(of: note, limit: Self.noteLimit)
     }
-    // A note that cannot be read was not written by this software: nothing is installed because of it.
+    // An unreadable note is not of this software and must not cause an installation.
     guard let bytes, let found = try? JSONDecoder().decode(Note.self, from: Data(bytes)),
       found.format == "lazaret-restore", found.version == 1
     else { return nil }
     return found
   }
 
-  /// Removes the folder with everything in it, the note first.
+  /// Deletes the folder, the note first.
   package func remove() throws(BackupError) {
     guard try isThere() else { return }
     try wrapping(BackupError.init) { () throws(FileError) in
@@ -232,7 +221,7 @@ package struct RestoreFolder: Sendable {
     }
   }
 
-  /// Removes the folder unless its store is on its way into its place.
+  /// Deletes the folder unless its store is being installed.
   package func removeUnlessInstalling() throws(BackupError) {
     let isMoving = try wrapping(BackupError.init) { () throws(FileError) in
       try fileSystem.status(of: journal, followingLinks: false) != nil
@@ -242,7 +231,6 @@ package struct RestoreFolder: Sendable {
 }
 
 extension BackupError {
-  /// What a move failed with.
   init(moving error: any Error, path: FilePath) {
     if let error = error as? BackupError {
       self = error
@@ -257,33 +245,27 @@ extension BackupError {
   }
 }
 
-/// What a restore brought back, as its note says until the store is in its place.
+/// The result of a restore, kept in its note until installation.
 struct RestoreAccount: Codable {
-  /// The backups that were read, the full one first.
+  /// The backups read, the full one first.
   var chain: [BackupIdentifier]
 
-  /// The bytes of the database, or of the files of evidence.
   var bytes: Int64
 
-  /// The large values in files of their own.
   var values: Int
 
-  /// The blocks of the backup that are lost.
   var lostBlocks: [RestoreReport.LostBlock]
 
-  /// The large values that are lost.
   var lostValues: [String]
 
-  /// Whether the content is byte for byte what was backed up.
   var isContentRight: Bool
 
-  /// What was salvaged; nil where nothing was, and in notes of earlier versions.
+  /// The salvage; nil without one and in earlier notes.
   var salvage: SalvageReport?
 
-  /// Whether the salvaged store has no metadata; nil in notes of earlier versions.
+  /// Whether the salvaged store lacks metadata; nil in earlier notes.
   var lacksMetadata: Bool?
 
-  /// The account of a restore.
   init(_ report: RestoreReport) {
     chain = report.chain
     bytes = report.bytes
@@ -296,60 +278,47 @@ struct RestoreAccount: Codable {
   }
 }
 
-/// What a restore brought back, and what it could not.
+/// The result of a restore, with its losses.
 package struct RestoreReport: Sendable, Hashable, Encodable {
-  /// A block of a backup that is lost.
   package struct LostBlock: Sendable, Hashable, Codable {
-    /// The file of the backup.
     package var file: String
 
     /// The number of the block, from 0.
     package var block: Int
   }
 
-  /// The backup that was restored.
   package var id: BackupIdentifier
 
-  /// The backups that were read, the full one first.
+  /// The backups read, the full one first.
   package var chain: [BackupIdentifier]
 
-  /// Where the store is.
   package var path: FilePath
 
-  /// The bytes of the database, or of the files of evidence.
   package var bytes: Int64
 
-  /// The large values in files of their own.
   package var values: Int
 
-  /// The blocks of the backup that are lost.
   package var lostBlocks: [LostBlock] = []
 
-  /// Whether the database, or the evidence, is byte for byte what was backed up; salvaged where it is not.
+  /// Whether the content is exact byte for byte; else it was salvaged.
   package var isContentRight = true
 
-  /// The large values that are lost, by the names of their files: those that could not be unpacked, and those that records
-  /// refer to and that the backup does not have.
+  /// The file names of lost or missing external values.
   package var lostValues: [String] = []
 
-  /// What of the database was salvaged, and what is lost; nil where it was not salvaged.
   package var salvage: SalvageReport?
 
-  /// Whether what was salvaged of a Core Data store has no metadata, so that it is none any more.
+  /// Whether a salvaged Core Data store lacks metadata, and so is one no more.
   package var lacksMetadata = false
 
-  /// Whether everything is as it was when the backup was taken.
+  /// Whether the store is exactly as backed up.
   package var isComplete: Bool { isContentRight && lostBlocks.isEmpty && lostValues.isEmpty }
 
-  /// Why the store was not sound when it was backed up, as what was restored is not; nil where that is, was salvaged, or nothing
-  /// tells.
-  ///
-  /// - Parameter backup: the one that was restored.
+  /// Returns why the store was not sound when backed up, unless salvaged.
   package func damage(_ backup: StoredBackup) -> (code: String, words: String)? {
     salvage == nil ? backup.damage : nil
   }
 
-  /// Writes the report of a restore, with `complete`.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "backup": id, "chain": chain, "store": PathText(path), "bytes": bytes, "values": values, "complete": isComplete,

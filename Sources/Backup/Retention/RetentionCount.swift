@@ -1,13 +1,13 @@
-/// How many backups of one kind are kept.
+/// The number of backups to keep by a rule.
 ///
 /// In JSON a number, or the text `unlimited`.
 package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertible {
-  /// So many; 0 for none on this account.
+  /// A number; 0 disables the rule.
   case number(Int)
 
   case unlimited
 
-  /// The count that a person wrote: a number, `unlimited` or `-1`; nil for anything else.
+  /// Parses a number, `unlimited` or `-1`.
   package init?(_ text: String) {
     if text == "unlimited" || text == "-1" {
       self = .unlimited
@@ -18,13 +18,11 @@ package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertibl
     }
   }
 
-  /// More backups than any place holds.
+  /// A number beyond any place's backups.
   static let largest = 1_000_000
 
-  /// Whether nothing is kept on this account.
   var isNone: Bool { self == .number(0) }
 
-  /// The count as it is written on the command line.
   package var description: String {
     switch self {
     case .number(let number): "\(number)"
@@ -32,14 +30,13 @@ package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertibl
     }
   }
 
-  /// Reads a number or the text `unlimited`.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text: String
     do {
       text = String(try container.decode(Int.self))
     } catch {
-      // Not a number; whatever is wrong with a text is told below.
+      // Not a number; errors of a text are thrown below.
       text = try container.decode(String.self)
     }
     guard let count = RetentionCount(text) else {
@@ -49,7 +46,6 @@ package enum RetentionCount: Sendable, Hashable, Codable, CustomStringConvertibl
     self = count
   }
 
-  /// Writes a number or the text `unlimited`.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {

@@ -1,19 +1,15 @@
 package import Platform
 
-/// A span of time as people count it: years, months, days, hours, written `1y5m7d2h`.
+/// A calendar duration in years, months, days and hours, written `1y5m7d2h`.
 ///
-/// Months and years are as long as the calendar has them, which is why this is no number of seconds.
+/// Months and years vary in length, so it is no number of seconds.
 package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConvertible {
-  /// The parts; none is negative.
   package private(set) var years = 0
-  /// Calendar months.
   package private(set) var months = 0
-  /// Calendar days.
   package private(set) var days = 0
-  /// Hours of 3600 seconds.
   package private(set) var hours = 0
 
-  /// The duration that a person wrote, such as `1y5m7d2h` or `14d`; nil for anything else, and for one of no length.
+  /// Parses a positive duration, such as `1y5m7d2h` or `14d`.
   package init?(_ text: String) {
     var number: Int?
     var units = ""
@@ -38,18 +34,16 @@ package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConve
     guard number == nil, (years, months, days, hours) != (0, 0, 0, 0) else { return nil }
   }
 
-  /// A number of days.
   package init(days: Int) { self.days = max(1, min(days, 3_660_000)) }
 
-  /// The duration as it is written on the command line.
   package var description: String {
     [(years, "y"), (months, "m"), (days, "d"), (hours, "h")].filter { $0.0 > 0 }.map { "\($0.0)\($0.1)" }.joined()
   }
 
-  /// The moment that lies so long before another.
+  /// Returns the moment this long before another.
   ///
-  /// Years, months and days go back by the calendar, at the same time of day; a day that the month does not have counts on
-  /// into the next month, as restic counts (31 March less one month is 3 March, or 2 March in a leap year).
+  /// Years, months and days follow the calendar, at the same time of day; a nonexistent day continues into the next
+  /// month, as in restic (31 March less one month is 3 March, or 2 March in a leap year).
   package func before(_ moment: Timestamp) -> Timestamp {
     let civil = moment.civil
     let monthsInAll = (civil.year - years) * 12 + civil.month - 1 - months
@@ -60,7 +54,6 @@ package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConve
     return Timestamp(secondsSince1970: Int64(day * 86400 + time), nanoseconds: moment.nanoseconds)
   }
 
-  /// Reads the text.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let duration = RetentionDuration(try container.decode(String.self)) else {
@@ -70,7 +63,6 @@ package struct RetentionDuration: Sendable, Hashable, Codable, CustomStringConve
     self = duration
   }
 
-  /// Writes the text.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(description)

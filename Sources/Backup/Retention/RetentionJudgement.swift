@@ -1,8 +1,8 @@
 package import Platform
 
-/// A history that is being judged.
+/// The evaluation of a history.
 struct RetentionJudgement {
-  /// The history, newest first; of two in one second the one with the later name.
+  /// Newest first; within a second, the later name first.
   private let history: [RetentionSnapshot]
   private let rules: RetentionRules
   private let now: Timestamp
@@ -32,7 +32,7 @@ struct RetentionJudgement {
     judge(counted) { [$0] }
     for jump in jumps(in: counted) {
       isClockTrusted = false
-      // As if the history ended there.
+      // Judged as if the history ended before the jump.
       judge(Array(counted[jump.place...])) { _ in [.clockMayHaveJumped(days: jump.days)] }
     }
     if let newest = counted.first, days(from: history[newest].date, to: now) > Self.longestPause {
@@ -50,10 +50,10 @@ struct RetentionJudgement {
 
   // MARK: What the rules do not judge
 
-  /// Keeps what is apart or unknown, what holds records that its migration removed, and what has an impossible date; the
-  /// rest is left to the rules, newest first.
+  /// Keeps backups outside the rules: apart, unknown, with removed records, or with impossible dates; returns the
+  /// others, newest first.
   private mutating func setAsideWhatRulesDoNotJudge() -> [Int] {
-    // Clocks of several machines differ by some minutes.
+    // A tolerance for clocks of several machines.
     let latest = Timestamp(secondsSince1970: now.secondsSince1970 + 300, nanoseconds: now.nanoseconds)
     var counted: [Int] = []
     for (place, snapshot) in history.enumerated() {
@@ -79,10 +79,10 @@ struct RetentionJudgement {
 
   /// Applies the rules to a part of the history.
   ///
-  /// - Parameter told: the reasons to tell in place of a rule.
+  /// - Parameter told: maps a rule's reason to the reported ones.
   private mutating func judge(_ part: [Int], told: (RetentionReason) -> [RetentionReason]) {
     let proven = part.filter { history[$0].proof == .proven }
-    // Among those that were verified as far as one, it is dropped only for others of them.
+    // A backup is dropped only for others verified at least as far.
     for depth in Set(proven.map { history[$0].verification }).sorted(by: >) {
       let equals = proven.filter { history[$0].verification >= depth }
       if let last = equals.first {
@@ -102,10 +102,10 @@ struct RetentionJudgement {
 
   // MARK: Quarantines
 
-  /// The days for which the last backup of before a quarantine is kept, whatever the rules say.
+  /// The days that the last backup before a quarantine is kept.
   static let daysAfterQuarantine = 30
 
-  /// Keeps the last good backup of each store that was quarantined lately: it may hold what the store in its place lacks.
+  /// Keeps the last good backup of each recently quarantined store, which may hold data that its replacement lacks.
   private mutating func keepLastBeforeQuarantines(_ counted: [Int]) {
     for (index, place) in counted.enumerated().dropLast() {
       guard let lineage = history[place].lineage, lineage.parent != nil, let since = Timestamp(lineage.since),
@@ -119,17 +119,17 @@ struct RetentionJudgement {
 
   // MARK: Falls
 
-  /// The days for which the last backup of before a fall is kept, unless it is released earlier.
+  /// The days that the last backup before a drop in records is kept, unless released.
   static let daysAfterFall = 30
 
-  /// Keeps the last backup of before entities lost more than half of their records: that may not have been meant.
+  /// Keeps the last backup before entities lost more than half of their records, perhaps unintentionally.
   private mutating func keepLastBeforeFalls(_ counted: [Int]) {
     for place in counted where days(from: history[place].date, to: now) < Self.daysAfterFall {
       let fallen = Dictionary(grouping: history[place].falls, by: \.backup.description)
       for (identifier, falls) in fallen {
         guard let last = places[identifier], !history[last].isReleased else { continue }
         keep(last, because: .beforeFall(entities: falls.map(\.name).sorted(), in: history[place].identifier))
-        // Without the one that shows the fall the next pruning would know nothing of it.
+        // The next pruning needs this backup as evidence of the drop.
         keep(place, because: .showsFall(since: identifier))
       }
     }
@@ -137,10 +137,9 @@ struct RetentionJudgement {
 
   // MARK: Large values
 
-  /// Keeps the last backup with each large value that the records of a kept one refer to and that this one lacks: nothing else
-  /// has it.
+  /// Keeps the last backup with each external value that a kept one refers to but lacks.
   private mutating func keepLastWithValues(_ counted: [Int]) {
-    // The newest first, so that a value is told as lacking in the newest one.
+    // Newest first, so that the reason names the newest backup lacking a value.
     var seen: Set<String> = []
     for place in counted where !reasons[place].isEmpty {
       let wanted = history[place].lacks.subtracting(seen)
@@ -160,15 +159,15 @@ struct RetentionJudgement {
 
   // MARK: Clocks
 
-  /// The days without a backup from which on a clock is in doubt.
+  /// A pause of more days puts the clock in doubt.
   private static let longestPause = 180
 
-  /// The days of backups after a jump that show that the clock is right.
+  /// The days of backups after a jump that confirm the clock.
   private static let confirmation = 7
 
-  /// The places behind which the history jumps, with the days of each jump.
+  /// Finds jumps in the history: their positions and days.
   ///
-  /// What is usual for the history is no jump: a pause must be ten times as long as most pauses before it.
+  /// A jump is a pause ten times as long as most before it.
   private func jumps(in counted: [Int]) -> [(place: Int, days: Int)] {
     guard counted.count > 1, let newest = counted.first else { return [] }
     let pauses = counted.indices.dropLast().map { index in
@@ -194,7 +193,7 @@ struct RetentionJudgement {
 
   // MARK: Deltas
 
-  /// Keeps whatever a kept delta builds on, however long the chain.
+  /// Keeps every ancestor of a kept delta.
   private mutating func keepWhatIsNeeded() {
     var waiting = reasons.indices.filter { !reasons[$0].isEmpty }
     while let place = waiting.popLast() {
@@ -207,15 +206,15 @@ struct RetentionJudgement {
   }
 }
 
-/// The rules of a policy on a history: restic's own way of deciding, and nothing else.
+/// The rules of a policy exactly as in restic.
 ///
-/// As restic 0.14 does it (Debian 12); since 0.16 restic keeps the oldest snapshot too while a count is not used up.
+/// As of restic 0.14 (Debian 12); since 0.16 restic also keeps the oldest snapshot while a count is not used up.
 package struct RetentionRules: Sendable {
   package let policy: RetentionPolicy
 
   package init(_ policy: RetentionPolicy) { self.policy = policy }
 
-  /// The rules that keep each backup; none for one that is not kept.
+  /// Returns the rules that keep each backup.
   ///
   /// - Parameter history: the backups, newest first.
   package func reasons(for history: some RandomAccessCollection<RetentionSnapshot>) -> [[RetentionReason]] {
@@ -237,7 +236,6 @@ package struct RetentionRules: Sendable {
     }
   }
 
-  /// A number of periods of which one backup each is kept.
   private struct Counter {
     let period: RetentionPeriod
     var left: RetentionCount
@@ -253,7 +251,6 @@ package struct RetentionRules: Sendable {
     }
   }
 
-  /// A time for which one backup of each period is kept.
   private struct Span {
     let period: RetentionPeriod
     let duration: RetentionDuration
@@ -270,35 +267,30 @@ package struct RetentionRules: Sendable {
   }
 }
 
-/// Which backups of a history are kept and which are dropped, and why.
+/// The decision which backups of a history to keep, with reasons.
 ///
-/// The rules are restic's. Beyond them, and whatever they say:
+/// The rules are restic's. These exceptions take precedence:
 ///
-/// - Only proven backups count. One that is not proven is kept where a rule would keep it, and takes no proven one's place.
-/// - A proven one takes the place of no other one that was verified further.
+/// - Only proven backups count. An unproven one is kept if a rule selects it, but replaces no proven one.
+/// - A proven one replaces no other that was verified further.
 /// - The last proven one of each depth and the newest of all are kept.
-/// - The last one of before an entity lost more than half of its records is kept for thirty days, unless it is released.
-/// - The last one with a large value that the records of a kept one refer to, and that this one lacks, is kept.
-/// - What a kept delta cannot be restored without is kept.
-/// - The last good one of before the store was quarantined is kept for thirty days.
-/// - Nothing is dropped because of a clock: what is dated in the future, or before the backup it builds on, is kept and not
-///   counted; where the history jumps, what lies behind the jump is also judged without what came after it, until a week of
-///   backups shows that the clock is right.
-/// - Evidence is kept, and so is, until it is released, an original with records that its migration removed. Neither takes
-///   another one's place.
+/// - The last one before an entity lost more than half of its records is kept for thirty days, unless released.
+/// - The last one with an external value that a kept one refers to but lacks is kept.
+/// - The ancestors of a kept delta are kept.
+/// - The last good one before a quarantine is kept for thirty days.
+/// - No backup is dropped because of a clock: one dated in the future, or before its parent, is kept and not counted;
+///   before a jump, the history is also judged on its own, until a week of backups confirms the clock.
+/// - Evidence is kept, and so are unreleased originals with records that their migrations removed. Neither replaces
+///   another.
 package struct RetentionPlan: Sendable, Hashable {
-  /// What is done with one backup.
   package struct Decision: Sendable, Hashable, Encodable {
-    /// The backup.
     package var snapshot: RetentionSnapshot
 
-    /// Whether it is kept.
     package var isKept: Bool
 
-    /// Why; never empty.
+    /// The reasons; never empty.
     package var reasons: [RetentionReason]
 
-    /// Writes which backup it is about, the decision and the reasons for it.
     package func encode(to encoder: any Encoder) throws {
       try encoder.encode([
         "id": snapshot.identifier, "kept": isKept,
@@ -307,21 +299,17 @@ package struct RetentionPlan: Sendable, Hashable {
     }
   }
 
-  /// One for each backup, the newest first.
+  /// The decisions, newest backup first.
   package let decisions: [Decision]
 
-  /// Whether the dates of the history, and now, go on as a clock does; where they do not, nothing is removed for its age.
+  /// Whether the dates up to now are plausible; if not, no backup is deleted by age.
   package let isClockTrusted: Bool
 
-  /// The backups that are kept, the newest first.
   package var kept: [Decision] { decisions.filter(\.isKept) }
 
-  /// The backups that are dropped, the newest first: a delta always comes before what it builds on.
+  /// The dropped backups, newest first, so deltas precede their parents.
   package var dropped: [Decision] { decisions.filter { !$0.isKept } }
 
-  /// Judges a history.
-  ///
-  /// - Parameter now: what the clock says.
   package init(_ history: [RetentionSnapshot], policy: RetentionPolicy, now: Timestamp) {
     var judgement = RetentionJudgement(history, policy: policy, now: now)
     judgement.judge()
@@ -329,7 +317,7 @@ package struct RetentionPlan: Sendable, Hashable {
     isClockTrusted = judgement.isClockTrusted
   }
 
-  /// Judges the backups of a place's store; those of others in the same folder count for nothing, and keep what they need.
+  /// Judges the backups of a place's store; others in the folder don't count, and keep those they need.
   package init(of catalog: BackupCatalog, policy: RetentionPolicy, now: Timestamp) {
     let others = catalog.others.map { backup in
       var snapshot = RetentionSnapshot(backup)

@@ -1,40 +1,29 @@
 package import Platform
 
-/// Which backups are kept, in restic's grammar (`--keep-last`, `--keep-daily`, `--keep-within` …).
+/// The retention rules in restic's grammar (`--keep-last`, `--keep-daily`, `--keep-within` …).
 ///
-/// Each rule is looked at by itself, and a backup is kept if one of them keeps it. A count of a period keeps the newest
-/// backup of each of the last so many hours, days … that have one. Durations go back from the newest backup, not from now.
+/// A backup is kept if any rule keeps it. A count keeps the newest backup of each of the last periods that have one.
+/// Durations count back from the newest backup, not from now.
 package struct RetentionPolicy: Sendable, Hashable, Codable {
-  /// How many of the newest are kept.
   package var last: RetentionCount
-  /// Of how many hours.
   package var hourly: RetentionCount
-  /// Of how many days.
   package var daily: RetentionCount
-  /// Of how many weeks.
   package var weekly: RetentionCount
-  /// Of how many months.
   package var monthly: RetentionCount
-  /// Of how many years.
   package var yearly: RetentionCount
 
-  /// All backups not older than this, counted from the newest.
+  /// The maximum age of all backups to keep, relative to the newest.
   package var within: RetentionDuration?
-  /// One of each hour that is not older than this.
   package var withinHourly: RetentionDuration?
-  /// One of each day that is not older than this.
   package var withinDaily: RetentionDuration?
-  /// One of each week that is not older than this.
   package var withinWeekly: RetentionDuration?
-  /// One of each month that is not older than this.
   package var withinMonthly: RetentionDuration?
-  /// One of each year that is not older than this.
   package var withinYearly: RetentionDuration?
 
-  /// Backups with all tags of one of these lists.
+  /// Lists of tags; a backup with all tags of one list is kept.
   package var tags: [[String]]
 
-  /// A policy; without any rule everything is kept.
+  /// Creates a policy, which without any rule keeps all backups.
   package init(
     last: RetentionCount = .number(0), hourly: RetentionCount = .number(0), daily: RetentionCount = .number(0),
     weekly: RetentionCount = .number(0), monthly: RetentionCount = .number(0), yearly: RetentionCount = .number(0),
@@ -57,23 +46,22 @@ package struct RetentionPolicy: Sendable, Hashable, Codable {
     self.tags = tags
   }
 
-  /// What is kept where nothing was said: the last 10, one of each of 7 days, 5 weeks, 12 months and 5 years, and
-  /// whatever is not older than three days.
+  /// The default: the last 10, one each of 7 days, 5 weeks, 12 months and 5 years, and all of three days.
   package static let usual = RetentionPolicy(
     last: .number(10), daily: .number(7), weekly: .number(5), monthly: .number(12), yearly: .number(5),
     within: RetentionDuration(days: 3))
 
-  /// Whether there is no rule at all, so that everything is kept.
+  /// Whether there are no rules, so that all backups are kept.
   package var isEmpty: Bool { counts.isEmpty && spans.isEmpty && within == nil && tags.isEmpty }
 
-  /// The periods of which a number is kept, in the order in which reasons are told.
+  /// The periods with a count, in the order of reported reasons.
   var counts: [(period: RetentionPeriod, count: RetentionCount)] {
     [
       (.last, last), (.hourly, hourly), (.daily, daily), (.weekly, weekly), (.monthly, monthly), (.yearly, yearly),
     ].filter { !$0.1.isNone }
   }
 
-  /// The periods of which one is kept each for some time.
+  /// The periods with a duration.
   var spans: [(period: RetentionPeriod, duration: RetentionDuration)] {
     let all: [(RetentionPeriod, RetentionDuration?)] = [
       (.hourly, withinHourly), (.daily, withinDaily), (.weekly, withinWeekly), (.monthly, withinMonthly),
@@ -87,10 +75,9 @@ package struct RetentionPolicy: Sendable, Hashable, Codable {
     case within, withinHourly, withinDaily, withinWeekly, withinMonthly, withinYearly, tags
   }
 
-  /// The keys that its JSON may have.
   static var knownKeys: Set<String> { Set(CodingKeys.allCases.map(\.rawValue)) }
 
-  /// Reads a policy; what is missing keeps nothing.
+  /// Decodes a policy; missing rules keep no backups.
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     func count(_ key: CodingKeys) throws -> RetentionCount {
@@ -108,7 +95,7 @@ package struct RetentionPolicy: Sendable, Hashable, Codable {
       tags: try values.decodeIfPresent([[String]].self, forKey: .tags) ?? [])
   }
 
-  /// Writes a policy; what keeps nothing is left out.
+  /// Encodes the effective rules.
   package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     let counts: [(CodingKeys, RetentionCount)] = [
@@ -125,12 +112,11 @@ package struct RetentionPolicy: Sendable, Hashable, Codable {
   }
 }
 
-/// A stretch of the calendar of which one backup may be kept.
+/// A calendar period to keep one backup of.
 package enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable {
-  /// Each backup is a stretch of its own.
+  /// A period for each backup.
   case last
 
-  /// An hour of a day.
   case hourly
 
   case daily
@@ -142,9 +128,9 @@ package enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable 
 
   case yearly
 
-  /// A number that two moments have in common if, and only if, they are in the same stretch.
+  /// Returns a number that is equal for moments of the same period only.
   ///
-  /// - Parameter place: the moment's place in its history, for `last`.
+  /// - Parameter place: the position in the history, for `last`.
   package func number(of moment: Timestamp, at place: Int) -> Int {
     let civil = moment.civil
     switch self {
@@ -152,7 +138,7 @@ package enum RetentionPeriod: String, Sendable, Hashable, CaseIterable, Codable 
     case .hourly: return ((civil.year * 100 + civil.month) * 100 + civil.day) * 100 + civil.hour
     case .daily: return (civil.year * 100 + civil.month) * 100 + civil.day
     case .weekly:
-      // A week belongs to the year that its Thursday is in, so that its Monday's number is enough to tell it.
+      // A week belongs to the year of its Thursday, so its Monday's number identifies it.
       let day = Timestamp.daysSince1970(year: civil.year, month: civil.month, day: civil.day)
       let sinceMonday = ((day + 3) % 7 + 7) % 7
       return day - sinceMonday

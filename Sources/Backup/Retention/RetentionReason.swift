@@ -1,71 +1,65 @@
 package import Platform
 
-/// Why a backup is kept, or why it is not.
+/// A reason to keep or drop a backup.
 package enum RetentionReason: Sendable, Hashable {
-  /// There are no rules, so everything is kept.
   case policyIsEmpty
 
-  /// It has all tags of a list.
   case tags([String])
 
-  /// It is not older than a rule says.
   case within(RetentionDuration)
 
-  /// It is the newest of its period, of which a number is kept.
+  /// It is the newest of a counted period.
   case newest(of: RetentionPeriod)
 
-  /// It is the newest of its period, of which one each is kept for some time.
+  /// It is the newest of its period, within a rule's duration.
   case newestWithin(RetentionPeriod, RetentionDuration)
 
-  /// It is the last one that has been checked so far, or further.
+  /// It is the last one verified at least this far.
   case lastProven(RetentionSnapshot.Verification)
 
-  /// It is the newest of all.
   case newestOfAll
 
-  /// Another one cannot be restored without it.
   case neededBy(String)
 
-  /// It is evidence, or of a store that was not sound, which rules never touch.
+  /// It is evidence or of an unsound store, outside the rules.
   case apart
 
-  /// A migration removed records that it still holds; rules do not touch it until it is released.
+  /// It holds records that a migration removed, and is outside the rules until released.
   case onlyHere(OnlyHereNote)
 
-  /// It is the last one of before the store was quarantined, which another one took the place of lately.
+  /// It is the last one before a recent quarantine of the store.
   case beforeQuarantine
 
-  /// It is the last one of before entities lost more than half of their records, as another one shows.
+  /// It is the last one before entities lost more than half of their records.
   case beforeFall(entities: [String], in: String)
 
-  /// It is the last one that has large values which the records of another one that is kept refer to, and which that one lacks.
+  /// It is the last one with external values that another kept one refers to but lacks.
   case holdsValues(count: Int, lackedBy: String)
 
-  /// It shows that entities lost more than half of the records that another one has, which is kept because of it.
+  /// It shows the drop in records for which another one is kept.
   case showsFall(since: String)
 
-  /// What it is cannot be told, so that rules do not touch it.
+  /// Its kind is unknown, so the rules don't apply.
   case unknown
 
-  /// It is dated later than now, so that a clock was or is wrong; it takes no other one's place.
+  /// It is dated later than now by a wrong clock, and replaces no other.
   case datedInTheFuture
 
-  /// It is dated before the backup that it is a delta of, so that a clock was wrong.
+  /// It is dated before its parent by a wrong clock.
   case datedBeforeParent
 
-  /// The history jumps over many days behind it, and what came then does not show yet that the clock is right; judged
-  /// without what came then, it would be kept.
+  /// A jump in dates follows it, not yet confirmed; judged without the later ones, it would be kept.
   case clockMayHaveJumped(days: Int)
 
-  /// A rule keeps it although it is not proven; it takes no proven one's place.
+  /// A rule keeps it although unproven; it replaces no proven one.
   case notProven(RetentionSnapshot.Proof)
 
   case noRule
 
-  /// The rules count other ones in its place, for its proof failed or is missing.
+  /// Its proof failed or is missing, so the rules count others instead.
   case noProof(RetentionSnapshot.Proof)
 
-  /// The stable word for the reason; part of the command line's contract.
+  /// The stable code, part of the command line's contract.
   package var code: String {
     switch self {
     case .policyIsEmpty: "policy-is-empty"
@@ -92,7 +86,7 @@ package enum RetentionReason: Sendable, Hashable {
     }
   }
 
-  /// The reason in plain words; those of the rules are restic's.
+  /// The reason in plain words; for rules, restic's.
   package var words: String {
     switch self {
     case .policyIsEmpty: "policy is empty"
@@ -123,19 +117,18 @@ package enum RetentionReason: Sendable, Hashable {
     }
   }
 
-  /// What a note says of an original, in words that follow its name: `holds 12 records of Person that …`.
+  /// Describes a note after an original's name: `holds 12 records of Person that …`.
   package static func words(of note: OnlyHereNote) -> String {
     note.records.map { "holds \($0) that its migration removed" }
       ?? "has a note of removed records that cannot be read"
   }
 
-  /// The first names of a list, and how many more there are.
   private static func list(_ names: [String]) -> String {
     let shown = names.prefix(3).joined(separator: ", ")
     return names.count > 3 ? "\(shown) and \(names.count - 3) more" : shown
   }
 
-  /// Whether it is one of restic's rules that keeps the backup.
+  /// Whether it is one of restic's rules.
   package var isRule: Bool {
     switch self {
     case .policyIsEmpty, .tags, .within, .newest, .newestWithin: true
@@ -147,7 +140,7 @@ package enum RetentionReason: Sendable, Hashable {
 }
 
 extension RetentionSnapshot.Verification {
-  /// What was checked, in words that follow `the last one`.
+  /// The depth, in words that follow `the last one`.
   fileprivate var words: String {
     switch self {
     case .files: "whose files were read back; its store was not checked"

@@ -1,79 +1,68 @@
 package import Platform
 
-/// What retention has to know of a backup.
+/// The facts about a backup for retention.
 package struct RetentionSnapshot: Sendable, Hashable {
-  /// Whether the backup has been shown to be good.
   package enum Proof: String, Sendable, Hashable, Codable {
-    /// It has been restored and checked, and was good.
+    /// It was restored, and the check passed.
     case proven
 
-    /// It has not been tried yet.
     case unproven
 
-    /// It has been tried, and something was wrong.
     case failed
 
-    /// It has been tried, and the surroundings did not let it come to an end.
+    /// The environment prevented a result.
     case inconclusive
   }
 
-  /// How far the store in a proven backup was checked; each includes those before.
+  /// The depth of a proven backup's check; each includes those before.
   package enum Verification: Int, Sendable, Hashable, Comparable {
-    /// Its files are what was written; an earlier version of this software took it, and checked no store.
+    /// Its files are intact; an earlier version took it without a check.
     case files
 
-    /// Every page, and not every index: the entries of some could not be compared with rows.
+    /// Every page, but not every index, as some could not be compared.
     case pages
 
-    /// Every page, and the indexes of the tables that had changed.
+    /// Every page, and the indexes of changed tables.
     case changed
 
-    /// Every page and every index, when it was taken or when it was restored to be verified.
+    /// Every page and index, at backup or restore.
     case whole
 
-    /// Whether one goes less far than another.
     package static func < (left: Verification, right: Verification) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// Whether the rules are for a backup.
+  /// Whether the rules apply to a backup.
   package enum Standing: String, Sendable, Hashable {
     case ordinary
 
-    /// It is evidence, or of a store that was not sound, and is kept apart.
+    /// It is evidence, or of an unsound store.
     case apart
 
-    /// What it is cannot be told, for instance because a later version of this software wrote it.
+    /// Its kind is unknown, for example as a later version wrote it.
     case unknown
   }
 
-  /// What it is called.
   package var identifier: String
-  /// When it was taken.
   package var date: Timestamp
-  /// Its tags.
   package var tags: [String]
-  /// Whether it has been shown to be good.
   package var proof: Proof
-  /// How far it was verified, where it is proven: it takes the place of none that was verified further.
+  /// The depth of its proof; it replaces none verified further.
   package var verification: Verification
-  /// The entities that have few records, or none, where the backup before had many.
   package var falls: [BackupManifest.Fall]
-  /// Whether a person has said that no fall keeps it any more.
+  /// Whether a user released it from being kept for a drop.
   package var isReleased: Bool
-  /// The backups that it cannot be restored without: the one it is a delta of, and those that have its large values.
+  /// The parent, and backups with its external values.
   package var needs: [String]
-  /// Whether the rules are for it.
   package var standing: Standing
-  /// The large values that its records refer to and that it has not, by the names of their files.
+  /// The file names of external values it refers to but lacks.
   package var lacks: Set<String>
-  /// Those of the large values that any backup of the history lacks which it has.
+  /// The external values it has that another backup of the history lacks.
   package var holds: Set<String>
-  /// The records that are only in it, so that it is kept until it is released; nil for one that nothing of the kind keeps.
+  /// The records only in it, which keep it until released.
   package var onlyHere: OnlyHereNote?
-  /// Which store of several that had the same place it is of; nil where its manifest does not say.
+  /// The generation of its store at this path, if known.
   package var lineage: StoreLineage?
 
-  /// What is known of a backup.
   package init(
     identifier: String, date: Timestamp, tags: [String] = [], proof: Proof = .proven, needs: [String] = [],
     standing: Standing = .ordinary, onlyHere: OnlyHereNote? = nil, lineage: StoreLineage? = nil,
@@ -95,16 +84,14 @@ package struct RetentionSnapshot: Sendable, Hashable {
     self.lineage = lineage
   }
 
-  /// Whether it has all of these tags; the empty tag stands for having none.
+  /// Returns whether it has all these tags; the empty tag means no tags.
   func hasAll(_ wanted: [String]) -> Bool {
     wanted.allSatisfy { $0.isEmpty && tags.isEmpty || tags.contains($0) }
   }
 }
 
 extension RetentionSnapshot {
-  /// What retention has to know of a backup that lies in a place.
-  ///
-  /// One that is not whole counts as failed: it takes no good one's place, and goes when the rules would not keep it.
+  /// A broken backup counts as failed: it replaces no good one, and is kept only by the rules.
   package init(_ backup: StoredBackup) {
     let isUnreadable = backup.problems.contains { [.manifestUnreadable, .manifestChanged].contains($0.code) }
     let proof: Proof =
@@ -120,7 +107,7 @@ extension RetentionSnapshot {
       }
     let standing: Standing =
       if isUnreadable || backup.manifestSource == .rebuilt {
-        // Blocks alone do not tell evidence from a good backup.
+        // Without a manifest, evidence looks like a good backup.
         .unknown
       } else if let manifest = backup.manifest {
         manifest.kind == .evidence || !manifest.check.isSound ? .apart : .ordinary
@@ -134,12 +121,10 @@ extension RetentionSnapshot {
       isReleased: backup.isReleased, lacks: Set(backup.manifest?.externalData?.missing ?? []))
   }
 
-  /// What retention has to know of all backups of a place.
-  ///
-  /// One that cannot be restored without another one is no better than that one's proof.
+  /// A backup is at most as good as the proofs of those it needs.
   package static func history(of backups: [StoredBackup]) -> [RetentionSnapshot] {
     var failed: Set<String> = []
-    // What is needed is older than what needs it.
+    // Needed backups are older.
     for backup in backups.ordered(by: { $0.id < $1.id }) {
       let isFailed = backup.proof?.result == .failed || backup.needs.contains { failed.contains($0.description) }
       if isFailed { failed.insert(backup.id.description) }
@@ -155,12 +140,12 @@ extension RetentionSnapshot {
 }
 
 extension StoredBackup {
-  /// How far it was verified, where its proof succeeded.
+  /// The depth of its verification, if proven.
   package var verification: RetentionSnapshot.Verification {
     let check = manifest?.check
-    // A restore checks no more of them.
+    // A restore can't compare these either.
     if check?.uncompared?.isEmpty == false { return .pages }
-    // What was restored and checked once has the same store in it still, as a later look at its files says.
+    // A later check of the files shows that the store checked then is unchanged.
     if let proof, proof.result == .proven, proof.lastRestored != nil { return .whole }
     switch check?.depth {
     case .whole: return .whole
@@ -169,12 +154,11 @@ extension StoredBackup {
     }
   }
 
-  /// The names of the files of large values that it has, as records refer to them.
   var valueNames: Set<String> {
     Set((manifest?.externalData?.items ?? []).compactMap { $0.name.text.split(separator: "/").last.map(String.init) })
   }
 
-  /// The backups that this one cannot be restored without, itself left out: its parent, and those that hold its large values.
+  /// The parent, and backups with its external values.
   package var needs: [BackupIdentifier] {
     guard let manifest else { return [] }
     let holders = Set((manifest.externalData?.items ?? []).compactMap(\.backup) + [manifest.parent].compactMap(\.self))

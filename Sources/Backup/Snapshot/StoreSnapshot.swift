@@ -3,18 +3,17 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// A store as of one commit, held still while it is read, beside writers that go on.
+/// A store as of one commit, held still for reading beside active writers.
 ///
-/// No connection of SQLite's is involved, and nothing is written to or created beside the store:
+/// No SQLite connection is involved, and the store's folder is not written to:
 ///
-/// - A write-ahead log that others use: a reader's share of one of the log's marks is held, so that no checkpoint brings
-///   later pages into the main file and the log is not begun anew. Writers never wait. Where there is room, main file and log
-///   are copied as fast as the disk allows, and the mark given up, so that the log does not grow.
-/// - A rollback journal: a reader's share of the store's lock is held. Where others have the store open, or a writer waits
-///   for it, the file is copied as fast as the disk allows, and the lock given up.
-/// - A store that no process has open: its files are read, and must be the same files, unchanged, at the end.
+/// - A WAL in use: a shared lock on a read mark keeps checkpoints from moving later pages into the main file, and the
+///   WAL from being restarted. Writers never wait. If space allows, main file and WAL are copied at full speed, and the
+///   mark released, so that the WAL does not grow.
+/// - A rollback journal: SQLite's shared lock is held. If others have the store open, or a writer waits, the file is
+///   copied at full speed, and the lock released.
+/// - A store not open elsewhere: its files are read, and must be identical and unchanged at the end.
 final class StoreSnapshot: Sendable {
-  /// How the store is held still.
   enum Manner: Sendable {
     case liveLog
     case restingLog
@@ -25,19 +24,17 @@ final class StoreSnapshot: Sendable {
   let members: [StoreFileSet.Member]
   let manner: Manner
 
-  /// Whether another connection has the store open, so that a processor is left to it.
+  /// Whether another connection has the store open, and should get a processor.
   let isInUse: Bool
 
-  /// The raw bytes of the main file.
   let main: SwitchingSource
 
-  /// The part of the log that is committed; nil without one.
   let log: SwitchingSource?
 
-  /// The frames of it that its index says are committed; nil where no process uses it.
+  /// The number of committed frames by the WAL index; nil if not in use.
   let committedFrames: Int?
 
-  /// The journal, where it may be hot.
+  /// The journal, if possibly hot.
   let journal: ReadableFile?
 
   private let lock: StoreReadLock
@@ -53,12 +50,12 @@ final class StoreSnapshot: Sendable {
     case made(PrivateFolder)
   }
 
-  /// Whether others use the store and are kept from nothing, however long the reading takes.
+  /// Whether the store is in use, but reading never blocks its users.
   var isUnhurried: Bool {
     isInUse && (isCopied || manner == .liveLog)
   }
 
-  /// Whether what is read is a private copy, and the store itself is free.
+  /// Whether a private copy is read, and the store released.
   var isCopied: Bool {
     if case .made = copy.withLock({ $0 }) { return true }
     return false
@@ -66,9 +63,9 @@ final class StoreSnapshot: Sendable {
 
   /// Holds a store still.
   ///
-  /// - Parameter temporary: the folder for a copy, where one has to be made.
-  /// - Throws: `locked` where a writer never lets readers in, `changed-meanwhile` where the store was exchanged in this
-  ///   moment, or what the file system says.
+  /// - Parameter temporary: the folder for a copy, if needed.
+  /// - Throws: `locked` if a writer never admits readers, `changed-meanwhile` if the store was just replaced, or file
+  ///   errors.
   init(of files: StoreFileSet, temporary: FilePath, surroundings: Surroundings) throws(FileError) {
     let fileSystem = surroundings.fileSystem
     self.files = files
@@ -88,7 +85,7 @@ final class StoreSnapshot: Sendable {
       log = nil
       committedFrames = nil
       logLock = nil
-      // The journal of a writer that is alive is not hot, and the file is as it was before its transaction.
+      // An active writer's journal is not hot, and the file is as before its transaction.
       let isWriterActive = try lock.isWriterActive()
       let path = files.path(of: .journal)
       let status = try fileSystem.status(of: path)
@@ -119,7 +116,7 @@ final class StoreSnapshot: Sendable {
 
   // MARK: A log in use
 
-  /// The log up to its last commit, which stays as it is while the lock is held; nil for an empty one.
+  /// Returns the WAL up to its last commit, fixed while the lock is held; nil if empty.
   private static func committedLog(
     of files: StoreFileSet, _ lock: LogReadLock, in fileSystem: FileSystem
   ) throws(FileError) -> (log: any ByteSource, frames: Int)? {
@@ -140,7 +137,7 @@ final class StoreSnapshot: Sendable {
       hint: "Quit the app that uses it, or wait until it is done, then run the same command again.")
   }
 
-  /// Takes a share of a mark and says what is committed then; nil where the log was being changed in this moment.
+  /// Locks a mark and returns the committed state; nil if the WAL was changing.
   private static func hold(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
     guard let index = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)) else { return nil }
     // The highest mark hinders checkpoints least.
@@ -149,8 +146,8 @@ final class StoreSnapshot: Sendable {
       return try index.lastFrame == 0 ? holdWithoutLog(lock) : nil
     }
     guard try lock.lockMark(mark) else { return nil }
-    // A process that moves a mark holds its lock alone, so that it is what it was, or was moved before we came. What is committed
-    // by now lies behind the mark: no checkpoint brings it into the main file, and the log is not begun anew.
+    // A process that moves a mark locks it exclusively, so the mark is unchanged, or was moved before. Frames committed
+    // by now follow the mark: no checkpoint moves them, and the WAL is not restarted.
     guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)),
       now.readMarks[mark] == index.readMarks[mark], now.readMarks[mark] <= now.lastFrame
     else {
@@ -160,12 +157,12 @@ final class StoreSnapshot: Sendable {
     return now
   }
 
-  /// Takes a share of mark 0, which is for readers that need no log: nothing is brought into the main file meanwhile.
+  /// Locks mark 0, for readers without a WAL, which prevents checkpoints.
   ///
-  /// An index that was made anew has no other mark before the first commit.
+  /// A new WAL index has no other mark before the first commit.
   private static func holdWithoutLog(_ lock: LogReadLock) throws(FileError) -> WriteAheadLogIndex? {
     guard try lock.lockMark(0) else { return nil }
-    // An empty log was brought into the main file as a whole before it was begun anew.
+    // A WAL is empty only after a complete checkpoint.
     guard let now = WriteAheadLogIndex(try lock.index.bytesNow(length: WriteAheadLogIndex.length)), now.lastFrame == 0
     else {
       lock.unlockMark(0)
@@ -176,7 +173,6 @@ final class StoreSnapshot: Sendable {
 
   // MARK: Writers that wait
 
-  /// Gets out of the way of a writer that waits for the store, where there is one.
   func giveWay() throws(FileError) {
     guard manner == .rollback, journal == nil, case .none = copy.withLock({ $0 }) else { return }
     let isActive = try lock.isWriterActive()
@@ -186,12 +182,12 @@ final class StoreSnapshot: Sendable {
 
   private var copyLength: Int64 { initial.occupiedSize + (log?.count ?? 0) }
 
-  /// Whether a copy leaves at least as much room as it takes.
+  /// Returns whether a copy leaves at least its own size free.
   private func hasAmpleRoom() throws(FileError) -> Bool {
     try surroundings.fileSystem.freeSpace(at: temporary) / 2 >= copyLength
   }
 
-  /// Copies what is held still into a private folder, and lets go of the store.
+  /// Copies the held files into a private folder, and releases the store.
   private func makeCopy() throws(FileError) {
     let isFirst = copy.withLock { state in
       guard case .none = state else { return false }
@@ -203,7 +199,7 @@ final class StoreSnapshot: Sendable {
       in: temporary, needing: copyLength, to: "copy the store while its writers wait", surroundings)
     try exchange(main, of: lock.file, for: folder.path.appending("Store.sqlite"))
     if let log {
-      // Frames are never overwritten while the mark is held, and closing a log gives no lock up.
+      // Frames are never overwritten while the mark is held, and closing a WAL releases no lock.
       let file = try LastingFile(files.path(of: .wal), in: surroundings.fileSystem)
       try exchange(log, of: file, for: folder.path.appending("Store.sqlite-wal"))
     }
@@ -220,9 +216,9 @@ final class StoreSnapshot: Sendable {
 
   // MARK: The end
 
-  /// Makes sure that what was read was one state of the store.
+  /// Verifies that one state of the store was read.
   ///
-  /// - Throws: `changed-meanwhile` where it was not.
+  /// - Throws: `changed-meanwhile` if not.
   func finish() throws(FileError) {
     if isCopied { return }
     guard manner != .liveLog else { return }
@@ -240,9 +236,9 @@ final class StoreSnapshot: Sendable {
     }
   }
 
-  /// Lets go of the store: its writers wait no longer, and what is read from then on may be of another state.
+  /// Releases the store: writers stop waiting, and later reads may see another state.
   ///
-  /// The end of this value does that too, which can be later than its user's: a thread that has just done its part may still hold it.
+  /// Deinitialization does so too, perhaps later than expected, as a finishing thread may still hold this value.
   func release() {
     logLock?.release()
     lock.release()
@@ -250,7 +246,7 @@ final class StoreSnapshot: Sendable {
 }
 
 extension LastingFile {
-  /// The first bytes as they are now; the file may have grown since it was opened.
+  /// Reads the first bytes at their present state; the file may have grown since it was opened.
   fileprivate func bytesNow(length: Int) throws(FileError) -> [UInt8] {
     var buffer = [UInt8](repeating: 0, count: length)
     let got = try read(at: 0, length: length, into: &buffer)
@@ -259,7 +255,7 @@ extension LastingFile {
   }
 }
 
-/// The first bytes of another source, as many as count.
+/// A prefix of another source.
 struct SourcePrefix: ByteSource {
   let source: any ByteSource
   let count: Int64
@@ -270,7 +266,7 @@ struct SourcePrefix: ByteSource {
   }
 }
 
-/// A source that can be exchanged for a copy of itself while it is being read.
+/// A source replaceable by a copy of itself during reads.
 final class SwitchingSource: ByteSource {
   let count: Int64
   private let state: Mutex<State>
@@ -278,7 +274,7 @@ final class SwitchingSource: ByteSource {
   private struct State {
     var source: any ByteSource
     var generation = 0
-    /// The reads under way, of this generation and the one before.
+    /// The active reads of this generation and the one before.
     var readers = [0, 0]
   }
 
@@ -297,7 +293,7 @@ final class SwitchingSource: ByteSource {
     return try source.read(at: offset, length: length, into: &buffer)
   }
 
-  /// Exchanges the source, once, and returns when the old one is not read any more.
+  /// Replaces the source, once, and returns when the old one is unused.
   func exchange(for copy: any ByteSource) {
     let old = state.withLock { state in
       defer {
