@@ -2,7 +2,6 @@ import ArgumentParser
 import LazaretTesting
 import Platform
 
-/// `lazaret damage`: a rehearsal, on a copy.
 struct DamageCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "damage",
@@ -70,7 +69,7 @@ struct DamageCommand: ParsableCommand {
     }
   }
 
-  /// A kind by its name; the error for none names the one that was likely meant.
+  /// Parses a kind; the error suggests the closest name.
   private static func kind(_ text: String) throws -> DamageKind {
     do throws(DamageError) {
       return try DamageKind(text)

@@ -6,14 +6,13 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// The exit codes of every verb; part of the command line's contract.
+/// The exit codes; part of the command line's contract.
 enum ExitStatus {
   static let failed = ExitCode(1)
   static let doubtful = ExitCode(2)
   static let unavailable = ExitCode(3)
   static let usage = ExitCode.validationFailure
 
-  /// What every `--help` says of them.
   static let help = """
     EXIT CODES
       0   done
@@ -25,7 +24,7 @@ enum ExitStatus {
 }
 
 extension ParsableCommand {
-  /// Runs the body of a verb; an error is told on standard error, in words or as JSON, and becomes the exit code.
+  /// Runs a verb; reports an error on standard error, in words or JSON, and exits with its code.
   func report(json: Bool, _ body: () throws -> Void) throws {
     do {
       try FileError.requireDescriptors(to: "begin")
@@ -42,13 +41,12 @@ extension ParsableCommand {
       if !json, let report = (error as? MigrationError)?.reportPath {
         Terminal.standardError.write("  The report is \(quoted(report)).\n")
       }
-      // A folder where a file belongs, or a name that the model lacks, is a slip of the command line, whatever verb meets it.
+      // Usage errors, with any verb.
       let slips = [FileError.Kind.isDirectory.rawValue, BackupError.Kind.unknownEntity.rawValue, "unknown-column"]
       if slips.contains(error.code) { throw ExitStatus.usage }
       throw error.isEnvironmental ? ExitStatus.unavailable : ExitStatus.failed
     } catch {
-      // Every module has an error type of its own, so nothing should get here; if it does, its kind is all that is told,
-      // for its words may hold a user's values.
+      // Should not happen; only the type is shown, since the message may hold a user's values.
       let error = CommandError(unforeseen: error)
       Terminal.standardError.write(json ? error.jsonLine : "\(Self.toldBy) \(error.description)\n")
       throw ExitStatus.failed
@@ -67,7 +65,6 @@ extension ParsableCommand {
 }
 
 extension ReportableError {
-  /// What programs are told of the error.
   var json: JSON.Value {
     let report = (self as? MigrationError)?.reportPath
     return .members(
@@ -75,24 +72,20 @@ extension ReportableError {
       ("detail", .string(detail)), ("hint", .string(hint)), ("report", report.map { JSON.Value($0) }))
   }
 
-  /// The same on a line of standard error.
   var jsonLine: String { JSON.Value.members(("error", json)).text + "\n" }
 }
 
 extension JSON.Value {
-  /// A path as text, with its bytes where the text cannot tell them.
   fileprivate init(_ path: FilePath) {
     let text = PathText(path)
     self = text.bytes.map { ["text": .string(text.text), "bytes": .string($0)] } ?? .string(text.text)
   }
 }
 
-/// An error in what was typed on the command line itself, which no store and no machine has a part in.
 struct CommandLineSlip: Error {
-  /// What is told of it.
   let error: any ReportableError
 
-  /// Reads what was typed; an error of that is a slip.
+  /// Runs `read` and rethrows its errors as usage errors.
   static func telling<Value>(_ read: () throws -> Value) throws -> Value {
     do {
       return try read()
@@ -102,24 +95,19 @@ struct CommandLineSlip: Error {
   }
 }
 
-/// What only the command line can go wrong at; every other error is that of the module it comes from.
 typealias CommandError = Failure<CommandErrorKind>
 
-/// Why the command line itself cannot do what was asked.
 enum CommandErrorKind: String, FailureKind {
-  /// The answer was not yes, or there is no terminal to ask at.
+  /// No confirmation, or no terminal to ask.
   case notConfirmed = "not-confirmed"
 
-  /// The home that something is to be looked up in does not exist.
   case homeMissing = "home-missing"
 
-  /// A key cannot be used; the code is that of the encryption's error, where that is the cause.
+  /// An unusable key; the code is that of the age error, if any.
   case unusableKey = "age-recipient"
 
-  /// The file of the secret key holds none.
   case unreadableIdentity = "age-identity"
 
-  /// An error that no module of this project made.
   case unforeseen = "unforeseen-error"
 
   static let usualOperation = "do what was asked"
@@ -138,7 +126,7 @@ enum CommandErrorKind: String, FailureKind {
 }
 
 extension CommandError {
-  /// What the encryption says of a key, or of the one on a line of a file.
+  /// Wraps the age error of a key, or of a line of a key file.
   init(key error: AgeError, path: FilePath?, line: Int? = nil) {
     let kind = Kind.unusableKey
     self.init(
@@ -146,7 +134,7 @@ extension CommandError {
       detail: (line.map { "line \($0): " } ?? "") + error.detail, hint: kind.usualHint)
   }
 
-  /// An error that no module of this project made; its kind is all that is told of it.
+  /// Wraps an error of unknown type; shows only its type.
   init(unforeseen error: any Error) {
     self.init(
       .unforeseen, detail: "an error of the kind \(printable("\(type(of: error))")) came up that was not foreseen")

@@ -4,7 +4,6 @@ import PersistentStore
 import Platform
 import SystemPackage
 
-/// `lazaret inspect`: looks at a store and says what can be done with it.
 struct InspectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
@@ -74,7 +73,7 @@ struct InspectCommand: ParsableCommand {
           dataObstacle: obstacle, nearest: nearest
         ).text)
       if TextStyle.current.isQuiet, !output.json {
-        // The exit code does not tell this: a mistyped path would look like a sound store.
+        // The exit code cannot distinguish a mistyped path from a sound store.
         let isAsItShouldBe = examination.verdict == .compatible && !examination.health.mayLackCommits
         var words = isAsItShouldBe ? [] : [examination.reason.words]
         if data?.hasContradictions == true { words.append("Its records contradict its model.") }
@@ -98,7 +97,6 @@ struct InspectCommand: ParsableCommand {
     }
   }
 
-  /// Why the records of a store cannot be checked, as a sentence without a full stop; nil where they can.
   private static func obstacle(to examination: Examination) -> String? {
     switch examination.verdict {
     case .missing: return "there is no store"
@@ -113,20 +111,18 @@ struct InspectCommand: ParsableCommand {
     return examination.drift == nil ? "the store cannot be compared with its model" : nil
   }
 
-  /// Checks the records of a store whose pages are sound against its own model.
   private static func checkData(of examination: Examination) throws -> DataCheck? {
     guard let files = examination.files, let model = examination.storeModel else { return nil }
     return try DataCheck(of: files, layout: try StoreLayout(model))
   }
 }
 
-/// How closely `inspect` looks.
 enum InspectCheck: String, CaseIterable, ExpressibleByArgument {
-  /// At some pages, and at all where these are damaged.
+  /// Some pages; all if these are damaged.
   case quick
 
   case full
 
-  /// At every page and at what the records refer to.
+  /// Every page and the records' references.
   case data
 }

@@ -9,7 +9,7 @@ import Salvage
 import SupportBundle
 import Zstandard
 
-/// The command `lazaret`: configuration only; each verb is a file of its own.
+/// The command `lazaret`.
 public struct LazaretCommand: ParsableCommand {
   /// The name, the help and the verbs.
   public static let configuration = CommandConfiguration(
@@ -41,10 +41,10 @@ public struct LazaretCommand: ParsableCommand {
       InboxWorkerCommand.self,
     ])
 
-  /// A command without arguments, as the parser needs it.
+  /// Makes the command, for the parser.
   public init() {}
 
-  /// Runs the command line of this process, and ends the process.
+  /// Runs the command line and ends the process.
   public static func start() -> Never {
     RawArguments.requireSystemTellsThem()
     FreedMemory.goesBack()
@@ -56,7 +56,7 @@ public struct LazaretCommand: ParsableCommand {
       var command = try parseAsRoot(arguments)
       let fileSystem = FileSystem()
       PrivateFolder.removeRemains(fileSystem) { result in
-        // What cannot be finished now stays for the next run with the same result.
+        // The next run with the same result finishes the rest.
         try? RestoreFolder.finishInterrupted(result, in: fileSystem)
         try? Salvager.clearInterrupted(result, in: fileSystem)
       }
@@ -67,12 +67,12 @@ public struct LazaretCommand: ParsableCommand {
     }
   }
 
-  /// Tells what the parser of the command line has to say: help and version, or what was wrong.
+  /// Prints the parser's message, such as help, version or usage error, and exits.
   private static func end(with error: any Error, json: Bool) -> Never {
     let unknown = error as? CommandWords.UnknownVerb
     let code = unknown == nil ? exitCode(for: error) : ExitStatus.usage
     if error is ExitCode {
-      // A verb has said everything already.
+      // The verb has reported its error.
     } else if code.isSuccess {
       Terminal.standardOutput.writeContent(fullMessage(for: error) + "\n")
     } else if json {
@@ -92,7 +92,6 @@ public struct LazaretCommand: ParsableCommand {
   }
 }
 
-/// `lazaret key`: keys to encrypt bundles to.
 struct KeyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "key",
@@ -106,7 +105,6 @@ struct KeyCommand: ParsableCommand {
     subcommands: [KeyNewCommand.self, KeyPublicCommand.self])
 }
 
-/// `lazaret kit`: recovery kits.
 struct KitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "kit",
@@ -121,7 +119,6 @@ struct KitCommand: ParsableCommand {
     subcommands: [KitCreateCommand.self, KitShowCommand.self])
 }
 
-/// `lazaret inbox`: who may send bundles to this home, and what is kept of them.
 struct InboxCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inbox",
@@ -130,7 +127,6 @@ struct InboxCommand: ParsableCommand {
     subcommands: [InboxTokenCommand.self, InboxPruneCommand.self, InboxRemovedCommand.self, InboxBatchCommand.self])
 }
 
-/// `lazaret inbox token`.
 struct InboxTokenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "token", abstract: "Makes, lists and revokes the tokens of senders.", discussion: ExitStatus.help,
@@ -138,7 +134,6 @@ struct InboxTokenCommand: ParsableCommand {
     defaultSubcommand: InboxTokenListCommand.self)
 }
 
-/// `lazaret outbox`: bundles on their way.
 struct OutboxCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "outbox", abstract: "Lists, sends and takes back the bundles that wait to be sent.",
@@ -154,7 +149,6 @@ struct OutboxCommand: ParsableCommand {
     defaultSubcommand: OutboxListCommand.self)
 }
 
-/// `lazaret backup`: compressed copies of stores that can be verified and restored.
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup", abstract: "Takes, lists, verifies, restores and prunes backups of stores.",
@@ -171,7 +165,6 @@ struct BackupCommand: ParsableCommand {
     defaultSubcommand: BackupListCommand.self)
 }
 
-/// `lazaret quarantine`: the stores that were set aside.
 struct QuarantineCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "quarantine", abstract: "Lists, adds, shows, salvages, puts back and removes quarantined stores.",
@@ -183,19 +176,15 @@ struct QuarantineCommand: ParsableCommand {
 }
 
 extension QuarantinedStore {
-  /// What programs are told of it, with the command that puts it back where it came from.
   func payload(undo: String?) -> JSON.Object { JSON.Object(self, ["undo": undo]) }
 
-  /// The same, with what a look at its files found.
   func payload(in quarantines: Quarantines, _ check: EvidenceCheck?) throws -> JSON.Object {
     JSON.Object(self, ["undo": try quarantines.undo(of: self), "evidence": check?.payload(on: self)])
   }
 
-  /// The same, with the command as things are now.
   func payload(in quarantines: Quarantines) throws -> JSON.Object { payload(undo: try quarantines.undo(of: self)) }
 }
 
-/// `lazaret key public`: the public keys of a file of secret ones.
 struct KeyPublicCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "public", abstract: "Prints the public keys of a file of secret keys.",
@@ -220,7 +209,6 @@ struct KeyPublicCommand: ParsableCommand {
   }
 }
 
-/// `lazaret outbox prune`: what nothing more happens to.
 struct OutboxPruneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Removes what was sent or taken back more than 90 days ago.",
@@ -245,7 +233,6 @@ struct OutboxPruneCommand: ParsableCommand {
   }
 }
 
-/// `lazaret inbox token revoke`.
 struct InboxTokenRevokeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke", abstract: "Revokes a sender's token; what was sent stays.",
@@ -273,7 +260,6 @@ struct InboxTokenRevokeCommand: ParsableCommand {
   }
 }
 
-/// `lazaret outbox retry`: one entry, whatever ended its last try.
 struct OutboxRetryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry", abstract: "Sends one bundle of the outbox now, whatever ended its last try.",
@@ -300,7 +286,7 @@ struct OutboxRetryCommand: ParsableCommand {
       let outbox = Outbox(home: home.path)
       try outbox.settle()
       let entry = try home.sending { try outbox.entry(id) }
-      // A file that is named goes before the one that is remembered, and that before the environment.
+      // A named file comes first, then the remembered one, then the environment.
       let isRemembered = token.tokenFile == nil && entry.tokenFile != nil
       let given = isRemembered ? nil : try token.token()
       let sender = Sender(of: outbox, over: CurlTransport(), options: persistence.options)
@@ -310,7 +296,6 @@ struct OutboxRetryCommand: ParsableCommand {
   }
 }
 
-/// `lazaret inbox removed`.
 struct InboxRemovedCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "removed", abstract: "Lists the bundles that were removed: when, and by which rule.",

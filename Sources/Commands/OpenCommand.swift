@@ -7,7 +7,6 @@ import PersistentStore
 import Platform
 import SystemPackage
 
-/// `lazaret open`: the main flow of an app's start.
 struct OpenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "open",
@@ -130,7 +129,7 @@ struct OpenCommand: ParsableCommand {
       let planned = PlannedRemovals(bundle, target: to, way)
       let isWithLosses = opening.isWithLosses(besides: planned.contains)
       if TextStyle.current.isQuiet, !output.json, isWithLosses || opening.quarantinedPath != nil {
-        // The exit code does not tell that the store was moved away, nor how much is lost.
+        // The exit code shows neither the quarantine nor the extent of loss.
         let examination = opening.examination
         var words =
           "lazaret: \(printable(store.path.string)): \(examination.verdict.rawValue). \(examination.reason.words)\n"
@@ -142,8 +141,7 @@ struct OpenCommand: ParsableCommand {
     }
   }
 
-  /// Names a good backup from which lost records could be taken, with the command, in lines; nil where nothing is lost
-  /// or there is none.
+  /// Suggests a backup that has lost records.
   private func backupAdvice(_ opening: Opening, _ home: ChosenHome) throws -> String? {
     guard let salvage = opening.salvage, salvage.state != .pending, !salvage.isComplete,
       let path = opening.quarantinedPath
@@ -153,7 +151,7 @@ struct OpenCommand: ParsableCommand {
       let backups = try Backups(home: home.path).catalogs(of: store.path).flatMap(\.backups)
       let usable = backups.filter { $0.isProvenGood && $0.exclusion(from: scope) == nil }
       guard let newest = usable.max(by: { $0.id < $1.id }) else { return nil }
-      // Verified is what was restored and checked.
+      // Verified means restored and checked.
       let words =
         newest.proof?.lastRestored == nil
         ? "  There is a backup of this store from before, \(newest.id), which was read back and not verified yet."
@@ -168,14 +166,13 @@ struct OpenCommand: ParsableCommand {
       return "\(words) To take from it what is lost:\n"
         + "    lazaret quarantine salvage \(stored) --model \(model) --with-backup \(newest.id) --install\n"
     } catch let error as any ReportableError {
-      // The store is open all the same.
+      // The store is open regardless.
       return "  Whether a backup has what is lost could not be looked up: \(error.detail).\n"
     }
   }
 }
 
 extension Opening {
-  /// What `open --json` prints of it.
   func payload(_ kit: RecoveryKitNote.Outcome?) -> JSON.Object {
     var kitPath: PathText?
     if case .noted(let event) = kit { kitPath = event.path }
@@ -196,7 +193,7 @@ struct OpeningText {
     let last = opening.events.lastIndex { $0.salvage != nil }
     for (index, event) in opening.events.enumerated() {
       lines += "\n  \(event.words)\n"
-      // The account of a salvage has its path, under its name.
+      // The salvage's account has the path under its own name.
       let isInAccount = index == last && event.salvage?.store?.text == event.path.text
       if !isInAccount { lines += "    \(printable(event.path.text))\n" }
       if let receipt = event.receipt { lines += "    receipt: \(printable(receipt.text))\n" }
@@ -238,15 +235,13 @@ struct OpeningText {
   }
 }
 
-/// A line on standard error that shows how far an opening is, its migration or repair included.
+/// A progress line for an opening, with migration or repair.
 final class OpeningLine: Sendable {
   private let line = ProgressLine()
   private let steps: StepProgress
 
-  /// - Parameter store: the store that is opened.
   init(_ store: FilePath) { steps = StepProgress(of: store, to: nil) }
 
-  /// Shows how far it is.
   func show(_ progress: OpeningProgress) {
     guard let step = progress.step else { return line.show(progress) }
     steps.begin(
@@ -254,14 +249,12 @@ final class OpeningLine: Sendable {
         ? "Repairing" : "Migrating \(printable(step)) (\(progress.completed + 1) of \(progress.total))")
   }
 
-  /// Looks at how far a step is; called now and then.
   func look() { steps.look() }
 
   func clear() { line.clear() }
 }
 
 extension ProgressLine {
-  /// Shows how far an opening or a salvage is.
   func show(_ progress: OpeningProgress) {
     let work: (words: String, unit: ProgressUnit)
     switch progress.phase {
@@ -275,51 +268,45 @@ extension ProgressLine {
   }
 }
 
-/// How far the step of a migration is, by how much its new file has grown: SQLite works on whole tables at once, and tells nothing.
+/// A migration step's progress, by its new file's growth: SQLite works on whole tables and does not report progress.
 final class StepProgress: Sendable {
-  /// The folder in which the steps' files grow, beside the file that is to be made.
   private let folder: FilePath
 
-  /// The bytes of the store, about as many as each new file gets.
+  /// The store's size, about that of each new file.
   private let total: Int64
 
   private let line = ProgressLine()
   private let step = Mutex("")
 
-  /// - Parameters:
-  ///   - store: the store that is migrated.
-  ///   - output: where the result goes, if not to the store's place.
+  /// - Parameter output: the result's path, if not the store's.
   init(of store: FilePath, to output: FilePath?) {
     let system = FileSystem()
-    // Where the store cannot be found the migration says so, and nothing is shown.
+    // The migration reports a missing store.
     let place = (try? StoreFileSet.locate(output ?? store, in: system).main) ?? output ?? store
     folder = place.hiddenSibling(suffix: ".migrating")
     let members = try? StoreFileSet.locate(store, in: system).members(in: system)
     total = members?.reduce(0) { $0 + $1.status.size } ?? 0
   }
 
-  /// Notes that a step begins.
   func begin(_ name: String, _ number: Int, of count: Int) {
     begin("Step \(number) of \(count): \(printable(name))")
   }
 
-  /// Notes that work in a file of its own begins.
   func begin(_ words: String) {
     step.withLock { $0 = words }
     line.show(words, 0, of: max(total, 1))
   }
 
-  /// Looks at how much was written; called now and then.
   func look() {
     let words = step.withLock { $0 }
     guard !words.isEmpty, total > 0 else { return }
-    // Several steps may be done in the file of the first of them, and between two steps there is none.
+    // Several steps may share the first one's file; between steps it is missing.
     let system = FileSystem()
     guard let names = try? system.entries(of: folder),
       let name = names.first(where: { $0.string.hasSuffix(".sqlite.unfinished") }),
       let size = try? system.status(of: folder.appending(name))?.size
     else { return }
-    // How much it will be is not known; it is at its end when the next step begins.
+    // The final size is unknown; the next step's start completes the bar.
     line.show(words, min(size, total - total / 100), of: total, .bytes)
   }
 

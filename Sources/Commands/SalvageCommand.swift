@@ -3,7 +3,6 @@ import Lazaret
 import Platform
 import Salvage
 
-/// `lazaret salvage`: gets the rows out of a damaged store.
 struct SalvageCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage",
@@ -102,7 +101,7 @@ struct SalvageCommand: ParsableCommand {
       let kits = kitSource(home)
       let kit = noKit || self.kit != nil ? kits : .any([kits, backup?.kit ?? .none])
       try salvage(backup?.donor, kit: kit, home)
-      // What was unpacked goes now.
+      // Remove the unpacked backup now.
       withExtendedLifetime(backup) {}
     }
   }
@@ -135,7 +134,7 @@ struct SalvageCommand: ParsableCommand {
 }
 
 extension SalvagePhase {
-  /// What its progress counts; what a rebuild and a migration do has no unit of its own.
+  /// The progress unit; a rebuild and a migration have none.
   fileprivate var unit: ProgressUnit {
     switch self {
     case .survey, .rows: .things("pages")

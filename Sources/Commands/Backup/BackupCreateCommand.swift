@@ -4,7 +4,6 @@ import Lazaret
 import ObjectStorage
 import Platform
 
-/// `lazaret backup create`.
 struct BackupCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Backs a store up while it goes on being used.",
@@ -108,7 +107,7 @@ struct BackupCreateCommand: ParsableCommand {
       } else {
         Terminal.standardOutput.write(text(backup, place, home) + (before.movedWords ?? ""))
       }
-      // Evidence that was asked for is no surprise.
+      // Only damage counts: evidence may be of a sound store.
       if let check = backup.manifest?.check, !check.isSound { throw ExitStatus.doubtful }
       if backup.manifest?.externalData?.missing.isEmpty == false { throw ExitStatus.doubtful }
     }
@@ -139,7 +138,7 @@ struct BackupCreateCommand: ParsableCommand {
   }
 }
 
-/// The records that suddenly became few, in words.
+/// The entities with a sudden loss of records, in words.
 struct FallText {
   let text: String
 
@@ -160,7 +159,6 @@ struct FallText {
 }
 
 extension BackupPhase {
-  /// What is being done, for the progress line.
   var words: String {
     switch self {
     case .comparing: "Comparing"

@@ -5,7 +5,6 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-/// `lazaret backup list`.
 struct BackupListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists backups, newest first, with what is known of each.",
@@ -58,7 +57,7 @@ struct BackupListCommand: ParsableCommand {
           json: home.listed(
             [
               "backups": all.map { $0.backup.payload(in: $0.place, of: scope) },
-              // Where the store that was named was at its last backup, where it has moved since.
+              // The named store's path at its last backup, if it has moved.
               "movedFrom": store == nil ? nil : catalogs.first?.place.owner?.movedFrom,
             ] as JSON.Object))
       } else if all.isEmpty {
@@ -73,17 +72,16 @@ struct BackupListCommand: ParsableCommand {
     }
   }
 
-  /// A state as people are told it; programs get its word.
   private static func word(of backup: StoredBackup) -> String {
     switch backup.state {
-    // Verified is what was restored and checked.
+    // Verified means restored and checked.
     case "proven": backup.proof?.lastRestored == nil ? "read back" : "verified"
     case "unproven": "not verified"
     case let state: state
     }
   }
 
-  /// All backups with their places; newest first where two folders are of one store.
+  /// All backups with their places; newest first if two folders belong to one store.
   private static func all(
     of catalogs: [BackupCatalog], sorted: Bool
   ) -> [(place: any BackupPlace, backup: StoredBackup)] {
@@ -124,7 +122,7 @@ struct BackupListCommand: ParsableCommand {
       text += " a manifest that nothing speaks for yet. Verify with: lazaret backup verify\(option)\(home.option)\n"
     }
     for (place, backup) in all {
-      // Told until it is released, or has been in the list for as long as it is kept.
+      // Reported until released, or for its retention period.
       guard backup.manifest?.isLocked != true, let last = backup.manifest?.falls?.first?.backup,
         Self.days(from: backup.id.date, to: now) < 30,
         all.contains(where: { $0.place.location == place.location && $0.backup.id == last && !$0.backup.isReleased })
@@ -145,7 +143,6 @@ struct BackupListCommand: ParsableCommand {
     Terminal.standardOutput.write(text)
   }
 
-  /// The cells of the columns that are usually left out.
   private func details(of backup: StoredBackup) -> [String] {
     let manifest = backup.manifest
     return [
@@ -158,7 +155,6 @@ struct BackupListCommand: ParsableCommand {
     (now.secondsSince1970 &- date.secondsSince1970) / 86400
   }
 
-  /// A time span in the largest unit that fits.
   private static func age(of date: Timestamp, at now: Timestamp) -> String {
     let seconds = now.secondsSince1970 - date.secondsSince1970
     guard seconds >= 0 else { return "future" }

@@ -5,7 +5,6 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-/// Whose backups a verb is about.
 struct BackupPlaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -16,9 +15,9 @@ struct BackupPlaceOptions: ParsableArguments {
   @OptionGroup var storage: StorageOptions
   @OptionGroup var identity: BackupIdentityOptions
 
-  /// The backups that are meant, where they lie.
+  /// Resolves the selection.
   ///
-  /// - Parameter json: whether what earlier versions kept elsewhere is told in the JSON.
+  /// - Parameter json: whether backups kept elsewhere by earlier versions are reported in the JSON.
   /// - Throws: `home-missing`.
   func chosen(to operation: String, json: Bool) throws -> ChosenBackups {
     let storage = try storage.chosen()
@@ -31,41 +30,34 @@ struct BackupPlaceOptions: ParsableArguments {
   }
 }
 
-/// The keys with which encrypted backups are read.
 struct BackupIdentityOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("A file with secret keys, for encrypted backups; may be given again.", valueName: "file"))
   var identity: [PathArgument] = []
 
-  /// The secret keys in the files.
   func identities() throws -> [AgeIdentity] { try KeyFiles.identities(identity.map(\.path)) }
 }
 
 extension Backups {
-  /// The backups of a home, read with secret keys.
   init(home: FilePath, identities: [AgeIdentity]) {
     self.init(home: home)
     self.identities = identities
   }
 }
 
-/// The backups that a verb is about, and where they lie.
 struct ChosenBackups {
   let home: ChosenHome
 
-  /// The store, or the name of its folder; nil where none was named.
+  /// The store, or the name of its folder.
   let of: FilePath?
 
-  /// The secret keys that were given.
   var identities: [AgeIdentity] = []
 
-  /// The object storage where they lie; nil where that is the home.
+  /// The object storage; nil for the home.
   var storage: ObjectStoragePlace?
 
-  /// The backups of the home.
   var backups: Backups { Backups(home: home.path, identities: identities) }
 
-  /// The places of all stores, or of the one that was named.
   func places() throws(BackupError) -> [any BackupPlace] {
     if let storage { return [storage.unlocked(with: identities)] }
     return try folders()
@@ -77,7 +69,7 @@ struct ChosenBackups {
     return folder.isEmpty ? try backups.places(of: of) : folder
   }
 
-  /// The places in the folder of that name; empty where the name is that of a store, or of nothing.
+  /// Returns the places in the named folder; empty for a store's name or an unknown one.
   private func named(_ of: FilePath) throws(BackupError) -> [FolderPlace] {
     guard !of.isAbsolute, of.components.count == 1, let name = of.lastComponent else { return [] }
     do throws(FileError) {
@@ -88,11 +80,10 @@ struct ChosenBackups {
     return try backups.places().filter { $0.path.lastComponent == name }
   }
 
-  /// The place of the one store, or the one that has a backup.
+  /// Returns the selected store's place, or the one with the backup.
   ///
-  /// - Parameter allowsOtherStore: whether the backup may be of another store than the one that was named.
-  /// - Throws: `no-such-backup` where there is none, `backup-of-other-store`, `backup-request` where there are several and
-  ///   none was named.
+  /// - Parameter allowsOtherStore: whether the backup may be of another store.
+  /// - Throws: `no-such-backup`, `backup-of-other-store`, `backup-request` if the choice is ambiguous.
   func place(with id: BackupIdentifier?, allowsOtherStore: Bool = false) throws -> any BackupPlace {
     guard let id, storage == nil else { return try place() }
     if of == nil { return try home.finding(backup: id) { try backups.find(id).catalog.place } }
@@ -100,7 +91,7 @@ struct ChosenBackups {
     for place in try [own] + (places() as [any BackupPlace]) {
       if try BackupCatalog(of: place).backups.contains(where: { $0.id == id }) { return place }
     }
-    // What is in no other place either is told by the verb itself.
+    // The verb itself reports a backup in no place.
     guard
       let other = try backups.catalogs().first(where: { $0.backups.contains { $0.id == id } })
     else { return own }
@@ -108,12 +99,11 @@ struct ChosenBackups {
     return other.place
   }
 
-  /// The place of the one store.
   func place() throws(BackupError) -> any BackupPlace {
     if let storage { return storage.unlocked(with: identities) }
     var places = try folders()
     if places.count > 1 { places = try places.withBackups() }
-    // Of one store, whose note of where its backups are was lost: where its newest one is.
+    // Several folders of one store, without their note: use the newest backup's.
     if places.count > 1, let path = places[0].owner?.path, places.allSatisfy({ $0.owner?.path == path }),
       let newest = try places.newest()
     {
@@ -136,7 +126,7 @@ struct ChosenBackups {
 }
 
 extension [FolderPlace] {
-  /// Those in which anything lies besides the note of their store.
+  /// Keeps the places with more than the store's note.
   fileprivate func withBackups() throws(BackupError) -> [FolderPlace] {
     var places: [FolderPlace] = []
     for place in self {
@@ -157,7 +147,6 @@ extension [FolderPlace] {
   }
 }
 
-/// The name of a backup on the command line.
 struct BackupArgument: ExpressibleByArgument {
   var id: BackupIdentifier
 

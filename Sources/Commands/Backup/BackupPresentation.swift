@@ -2,15 +2,15 @@ import Backup
 import Platform
 
 extension StoredBackup {
-  /// What the verbs print of it.
+  /// Returns the JSON of a backup.
   ///
-  /// - Parameter scope: that of the store that is asked about; nil where none is.
+  /// - Parameter scope: the evidence scope of the queried store.
   func payload(in place: any BackupPlace, of scope: EvidenceScope? = nil) -> JSON.Object {
     JSON.Object(
       self,
       [
         "store": place.name,
-        // The path of the store from the home on; missing where it is not known.
+        // The store's path relative to the home, if known.
         "path": place.owner?.path, "folder": place.shownLocation,
         "exclusion": scope.flatMap { exclusion(from: $0)?.rawValue },
       ])

@@ -2,7 +2,6 @@ import ArgumentParser
 import Backup
 import Platform
 
-/// `lazaret backup prune`: drops the backups that no rule keeps.
 struct BackupPruneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Drops the backups that no rule keeps, into the trash first.",
@@ -73,7 +72,7 @@ struct BackupPruneCommand: ParsableCommand {
 }
 
 extension RetentionPlan.Decision {
-  /// Whether the records of an entity became few after it.
+  /// Whether an entity lost many records after it.
   fileprivate var isKeptForFall: Bool {
     reasons.contains { if case .beforeFall = $0 { true } else { false } }
   }
@@ -112,7 +111,7 @@ struct PruningText {
   }
 }
 
-/// Which backups are kept, in restic's grammar.
+/// Retention rules in restic's grammar.
 struct RetentionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("Keep the last so many; or unlimited, here and below.", valueName: "n"),
@@ -174,7 +173,6 @@ struct RetentionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Keep what has all of these tags; may be given again.", valueName: "tag,tag"))
   var keepTag: [String] = []
 
-  /// The policy; nil where no rule was given.
   var policy: RetentionPolicy? {
     let none = RetentionCount.number(0)
     let counts = [keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly]

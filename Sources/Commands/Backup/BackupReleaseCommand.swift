@@ -3,7 +3,7 @@ import Backup
 import Lazaret
 import Platform
 
-/// `lazaret backup release`: lets the rules judge a backup that is kept for records which later ones lack.
+/// `lazaret backup release`: returns a backup to the retention rules.
 struct BackupReleaseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "Lets pruning drop a backup that is kept for records which later ones lack.",

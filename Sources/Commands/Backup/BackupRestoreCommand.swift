@@ -8,7 +8,6 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// `lazaret backup restore`: brings a store back.
 struct BackupRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Restores a backup over the store, or to another path.",
@@ -142,14 +141,14 @@ struct BackupRestoreCommand: ParsableCommand {
     }
   }
 
-  /// The store that the backup goes over: the one that was named by its path, or the one that it was taken of.
+  /// Returns the store to replace: the named one, or the backup's own.
   private func storePath(
     _ backup: StoredBackup, _ named: FilePath?, _ place: any BackupPlace
   ) throws -> FilePath {
     if let named, named.components.count > 1 || named.isAbsolute || named.extension != nil {
       return named
     }
-    // Where it is now: a home that was moved has taken it along.
+    // A moved home has taken the store along.
     if let present = place.owner?.present { return present }
     guard let path = backup.manifest?.store.path.path, path.isAbsolute else {
       throw BackupError(
@@ -196,12 +195,11 @@ struct BackupRestoreCommand: ParsableCommand {
   }
 }
 
-/// A moment on the command line.
 struct TimeArgument: ExpressibleByArgument {
   var time: Timestamp
 
   init?(argument: String) {
-    // A day alone means all of it.
+    // A date means the end of that day.
     let text = argument.utf8.count == 10 ? "\(argument)T23:59:59Z" : argument
     guard let time = Timestamp(text) else { return nil }
     self.time = time

@@ -3,7 +3,6 @@ import Backup
 import ObjectStorage
 import Platform
 
-/// `lazaret backup undelete`: brings dropped backups back.
 struct BackupUndeleteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "undelete", abstract: "Brings a dropped backup back out of the trash, or lists what is there.",

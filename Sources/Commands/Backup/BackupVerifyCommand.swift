@@ -5,7 +5,6 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-/// `lazaret backup verify`.
 struct BackupVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify", abstract: "Verifies that backups can be restored.",
@@ -70,7 +69,6 @@ struct BackupVerifyCommand: ParsableCommand {
 
   fileprivate struct Report: Encodable {
     var backups: [Result] = []
-    /// What is wrong in folders of backups, apart from the backups.
     var warnings: [BackupProof.Problem] = []
     var proven = 0
     var evidence = 0
@@ -112,7 +110,7 @@ struct BackupVerifyCommand: ParsableCommand {
           proof = try backups.prove(backup.id, in: catalog, options)
         } catch {
           line.clear()
-          // A backup that was asked for by its name has to be there.
+          // A backup selected by name must exist.
           guard error.kind == .notFound, id == nil else { throw error }
           report.removedMeanwhile += 1
           continue
@@ -132,7 +130,7 @@ struct BackupVerifyCommand: ParsableCommand {
     }
   }
 
-  /// The backups to verify, those verified longest ago first.
+  /// Returns the backups to verify, longest unverified first.
   private func chosen(
     _ backups: Backups, _ source: ChosenBackups
   ) throws -> [(any BackupPlace, BackupCatalog, StoredBackup)] {
@@ -146,7 +144,7 @@ struct BackupVerifyCommand: ParsableCommand {
       if source.storage != nil, all.isEmpty, let place = try source.places().first {
         _ = try BackupCatalog(of: place).backup(id)
       }
-      // Tells what is not there, or is there twice.
+      // Throws for a missing or ambiguous one.
       if all.isEmpty || all.count > 1 {
         let found = try source.home.finding(backup: id) { try backups.find(id) }
         if all.isEmpty { throw BackupError.ofOtherStore(found.backup) }
@@ -158,7 +156,7 @@ struct BackupVerifyCommand: ParsableCommand {
   }
 
   private static func text(_ proof: BackupProof, _ place: any BackupPlace) -> String {
-    // What was not restored is not said to have been.
+    // Do not claim a restore that was not done.
     let extent = proof.depth == .files && proof.result == .proven ? " (digests of its files only)" : ""
     let result = proof.isOfEvidence ? "evidence" : proof.result == .proven ? "verified" : proof.result.rawValue
     var text = "\(proof.id)  \(printable(place.name))  \(result)\(extent)\n"
@@ -169,7 +167,7 @@ struct BackupVerifyCommand: ParsableCommand {
 }
 
 extension BackupVerifyCommand.Report {
-  /// Whether a backup that is verified lacks large values that its records refer to.
+  /// Whether a verified backup lacks external data of its records.
   fileprivate var isValueMissing: Bool {
     let code = StoredBackup.Problem.Code.largeValueMissing.rawValue
     return backups.contains { $0.warnings.contains { $0.code == code } }
@@ -216,7 +214,6 @@ extension BackupVerifyCommand.Report {
   }
 }
 
-/// A span of time on the command line: a number and `s`, `m`, `h` or `d`.
 struct TimeSpan: ExpressibleByArgument {
   var duration: Duration
 

@@ -4,7 +4,6 @@ import Platform
 import SystemPackage
 
 extension RestoreReport {
-  /// What `backup restore --json` prints of it.
   func payload(
     quarantined: QuarantinedStore?, before: StoredBackup?, _ choice: BackupChoice, in home: ChosenHome
   ) -> JSON.Object {
@@ -51,16 +50,14 @@ private func lostText(blocks: [RestoreReport.LostBlock], isSalvaged: Bool, value
   return lines
 }
 
-/// How many large values are named; the JSON output names all.
+/// The most external data shown; JSON lists all.
 private let shownValues = 20
 
 extension BackupChoice {
-  /// The newer backups that were passed over, a line for each.
   var text: String { passedOver.map { "  Passed over \($0.id): it \(printable($0.words)).\n" }.joined() }
 }
 
 extension RestorePreview {
-  /// What would change, in words.
   func text(_ id: BackupIdentifier, _ path: FilePath) -> String {
     var lines = "Restoring \(id) over \(printable(path.string)) would change:\n"
     switch present {
@@ -89,7 +86,6 @@ extension RestorePreview {
 }
 
 extension ExtractionReport {
-  /// What was extracted, in words.
   var text: String {
     var lines = "Records of backup \(id) are in \(printable(path.string)):\n"
     for entity in entities { lines += "  \(printable(entity.name)): \(counted(entity.records, "record"))\n" }

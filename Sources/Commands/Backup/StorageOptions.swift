@@ -6,17 +6,14 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-/// Object storage in which backups lie, in place of the home.
 struct StorageOptions: ParsableArguments {
-  // A text, and not an address, since what is wrong with it may be a secret that must not be shown.
+  // Plain text: an invalid address may contain a secret and must not be shown.
   @Option(
     help: ArgumentHelp(
       "Object storage with the backups of one store, instead of Backups/ in the home: s3://bucket/prefix. Its server and credentials are those of the environment and ~/.aws.",
       valueName: "address"))
   var place: String?
 
-  /// The place; nil where the home is meant.
-  ///
   /// - Throws: `s3-address`, `s3-settings`, `s3-credentials`.
   func chosen() throws -> ObjectStoragePlace? {
     guard let place else { return nil }
@@ -27,16 +24,14 @@ struct StorageOptions: ParsableArguments {
 }
 
 extension BackupPlace {
-  /// Where it is, as JSON has it: the path of a folder, or the address.
+  /// The folder's path or the address, for JSON.
   var shownLocation: PlaceLocation { PlaceLocation(folder: (self as? FolderPlace).map { PathText($0.path) }, location) }
 
-  /// The name of a folder, or the address.
   var name: String { (self as? FolderPlace)?.path.lastComponent?.string ?? location }
 
-  /// The store of a place in words: its path from the home on where that is known, or the name of the place.
+  /// The store's path relative to the home, or the place's name.
   var words: String { printable(owner?.path?.text ?? name) }
 
-  /// That the store has moved since its last backup, on a line of its own; nil where it has not.
   var movedWords: String? {
     owner?.movedFrom.map {
       "The store was at \(printable($0.text)) when its last backup was taken; its history goes on.\n"
@@ -45,11 +40,10 @@ extension BackupPlace {
 }
 
 extension ObjectStoragePlace {
-  /// That what is removed is not gone, as a sentence; nil where it is, or where that is not known.
+  /// Describes the storage's retention of removed objects, if any.
   func keepingWords() throws -> String? { try keeping().words(at: Surroundings.machine.now()) }
 }
 
-/// Where a place is, as JSON has it: the path of a folder, or an address.
 struct PlaceLocation: Encodable, Sendable {
   private let folder: PathText?
   private let address: String

@@ -8,7 +8,7 @@ import SQLiteFormat
 import Salvage
 import SystemPackage
 
-/// `lazaret demo`: example stores, broken in several ways, taken through the main flow.
+/// `lazaret demo`: opens example stores damaged in several ways.
 struct DemoCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
@@ -67,12 +67,12 @@ struct DemoCommand: ParsableCommand {
       }
       if output.json { return say(try JSON.shown(listing)) }
       say(try epilogue(stage, modelPath))
-      // Where there is no terminal, nothing waits.
+      // Without a terminal, do not wait.
       if !noBrowser, Terminal.standardOutput.isInteractive { try show(stage, model) }
     }
   }
 
-  /// Serves the inspector, with a link to the store of which the most was rescued while something was lost.
+  /// Serves the inspector, with a link to the most complete partial salvage.
   private func show(_ stage: DemoStage, _ model: AppModel) throws {
     var options = InspectorOptions(home: stage.home, publicFolder: try PublicFolder.find())
     options.models = InspectorModel.named([("Garage", model)])
@@ -80,7 +80,7 @@ struct DemoCommand: ParsableCommand {
       let stores = try inspector.catalogue.quarantined()
       func recovered(_ store: ListedStore) -> Int {
         let result = store.quarantined?.receipt?.salvage?.result
-        // Of one that has all its records there is little to see.
+        // A complete salvage has little to show.
         return result.map { $0.isComplete || $0.count.percent == 100 ? 0 : $0.count.percent ?? 0 } ?? 0
       }
       return stores.max { recovered($0) < recovered($1) }.map { .store($0.id) } ?? .to("stores")
@@ -143,10 +143,8 @@ struct DemoCommand: ParsableCommand {
   }
 }
 
-/// Where the example models are.
 enum ExampleFolder {
-  /// The folder given; else `share/lazaret/Examples` or `Examples` in a folder above the executable, or `Examples` in the current
-  /// folder.
+  /// Returns the given folder, else `share/lazaret/Examples` or `Examples` above the executable, else `Examples` here.
   static func find(_ given: FilePath?) throws -> FilePath {
     let system = FileSystem()
     if let given { return given }

@@ -1,4 +1,3 @@
-/// One store of the demonstration and what has befallen it.
 enum DemoScene: String, CaseIterable {
   case firstStart = "first-start"
   case healthy = "healthy"
@@ -13,7 +12,6 @@ enum DemoScene: String, CaseIterable {
   case repaired = "parts-missing"
   case unrepaired = "parts-missing-kept"
 
-  /// The name of the store's file.
   var fileName: String {
     switch self {
     case .firstStart: "New.sqlite"

@@ -6,7 +6,6 @@ import PersistentStore
 import Platform
 import SystemPackage
 
-/// The folder of a demonstration: makes each scene's store, breaks it, and opens it as an app would.
 struct DemoStage {
   enum Ending {
     case opened(Opening)
@@ -18,10 +17,8 @@ struct DemoStage {
 
   private let system = FileSystem()
 
-  /// The folder of the stores.
   var stores: FilePath { folder.appending("Stores") }
 
-  /// The folder with the catalogue.
   var home: FilePath { folder }
 
   init(in parent: FilePath, model: AppModel) throws {
@@ -42,7 +39,6 @@ struct DemoStage {
     try system.makeDirectory(stores)
   }
 
-  /// Makes the scene's store, lets happen to it what happens, and opens it.
   func play(_ scene: DemoScene) throws -> Ending {
     let path = stores.appending(scene.fileName)
     let appModel = try prepare(scene, at: path)
@@ -60,7 +56,7 @@ struct DemoStage {
     }
   }
 
-  /// - Returns: the model of the app that opens the store.
+  /// Returns the opening app's model.
   private func prepare(_ scene: DemoScene, at path: FilePath) throws -> AppModel {
     let current = bundle.current
     switch scene {
@@ -95,10 +91,10 @@ struct DemoStage {
     return .coreData(bundle)
   }
 
-  /// A store of which a part can go and most of it is left.
+  /// A store large enough to keep most records after damage.
   private var largeStore: ExampleStore { ExampleStore(model: bundle.current.model, vehicles: 3000) }
 
-  /// Leaves the write-ahead log of a store that has just been tidied up, so that every page was written to it, and nothing else.
+  /// Leaves only the write-ahead log of a vacuumed store, which holds every page.
   private func writeLogAlone(of path: FilePath) throws {
     let whole = folder.appending(".logged.sqlite")
     try largeStore.create(at: whole)
@@ -116,7 +112,7 @@ struct DemoStage {
     try system.writeAtomically(bytes, to: path, replacing: true)
   }
 
-  /// Makes a store that lacks something of its own model, with two vehicles whose owner is gone.
+  /// Makes a store that violates its model, with two vehicles of missing owners.
   private func makeLacking(at path: FilePath) throws {
     let whole = folder.appending(".whole.sqlite")
     try ExampleStore(model: bundle.current.model).create(at: whole)
@@ -129,7 +125,6 @@ struct DemoStage {
     for member in try StoreFileSet(main: whole).members(in: system) { try system.unlink(member.path) }
   }
 
-  /// Puts the write-ahead log of a store of another app beside a store.
   private func writeForeignLog(beside path: FilePath) throws {
     let other = folder.appending(".other.sqlite")
     try ExampleStore(model: Self.otherApp).create(at: other)
@@ -152,19 +147,16 @@ struct DemoStage {
   ])
 }
 
-/// A store with a few records, for the demonstration.
 struct ExampleStore {
   let model: ManagedObjectModel
 
-  /// How many vehicles it has.
   var vehicles = 200
 
-  /// Creates the store and fills it, if it is the garage's.
   func create(at path: FilePath) throws {
     let uuid = Surroundings.machine.makeUUID().description
     let bytes = try StoreCreation(model: model, uuid: uuid, modelCache: try model.modelCache()).bytes()
     try FileSystem().writeAtomically(bytes, to: path, replacing: false)
-    // The store above was made by this very layout; a model without these entities stays empty.
+    // The store has this layout; models without these entities stay empty.
     guard let layout = try? StoreLayout(model), let car = layout.entity(named: "Car"),
       let motorbike = layout.entity(named: "Motorbike"), let owner = layout.entity(named: "Owner")
     else { return }

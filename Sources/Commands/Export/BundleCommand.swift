@@ -3,7 +3,6 @@ import Platform
 import SupportBundle
 import SystemPackage
 
-/// `lazaret bundle`: looks at bundles that were received.
 struct BundleCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bundle",
@@ -17,7 +16,6 @@ struct BundleCommand: ParsableCommand {
     subcommands: [BundleCheckCommand.self, BundleUnpackCommand.self])
 }
 
-/// The keys that a bundle is opened with.
 struct IdentityOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("A file with secret keys, for an encrypted bundle; may be given again.", valueName: "file"))
@@ -27,7 +25,6 @@ struct IdentityOptions: ParsableArguments {
 }
 
 extension ReceivedBundle {
-  /// What `bundle check` and `bundle unpack` print, where it was unpacked to only where that is kept.
   func print(_ output: OutputOptions, isKept: Bool) throws {
     let storePath = isKept ? storePath.map { PathText($0) } : nil
     let payload = JSON.Object(self, ["folder": isKept ? PathText(folder) : nil, "storePath": storePath])
@@ -50,7 +47,6 @@ extension ReceivedBundle {
   }
 }
 
-/// `lazaret bundle check`: proves that a bundle is whole.
 struct BundleCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: "Checks that a bundle is whole and is what it says, and lists what is in it.",
@@ -88,7 +84,6 @@ struct BundleCheckCommand: ParsableCommand {
   }
 }
 
-/// `lazaret bundle unpack`: opens a bundle into a folder.
 struct BundleUnpackCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "unpack", abstract: "Decrypts, unpacks and checks a bundle, into a new folder.",

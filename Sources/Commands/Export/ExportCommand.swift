@@ -10,7 +10,6 @@ internal import Salvage
 public import SupportBundle
 import SystemPackage
 
-/// `lazaret export`: makes a support bundle of a store.
 struct ExportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
@@ -103,7 +102,7 @@ struct ExportCommand: ParsableCommand {
     }
   }
 
-  /// The store's main file, also where it was named as it is called in quarantine.
+  /// Finds the main file, also by its name in quarantine.
   private func evidence(_ home: ChosenHome, isNamed: Bool) throws -> FilePath {
     guard isNamed else { return store.path }
     return try home.finding(quarantined: store.path, forBackup: "backup restore ID --to FILE") {
@@ -111,7 +110,7 @@ struct ExportCommand: ParsableCommand {
     }
   }
 
-  /// Where everything is made ready: where the bundle is to be, and of none in the system's temporary folder.
+  /// The bundle's folder, else the system's.
   private func workplace() throws -> ExportFolder.Place {
     guard let output = output?.path, !dryRun else { return .temporary }
     let isFolder = try FileSystem().status(of: output)?.kind == .directory
@@ -120,10 +119,10 @@ struct ExportCommand: ParsableCommand {
   }
 
   func run() throws {
-    // It holds tables of all values, and blocks of a megabyte only for its copy.
+    // The export holds tables of values; its copy uses 1 MiB blocks.
     FreedMemory.goesBack(from: 1 << 20)
     try report(json: format.json) {
-      // A mistyped key is told of before the work.
+      // Report a mistyped key before the work.
       let recipients = try KeyFiles.recipients(encryptTo)
       let isNamed = try FileSystem().status(of: store.path) == nil
       let home = try isNamed ? home.of(quarantined: store.path) : home.of(store: store.path)
@@ -149,7 +148,7 @@ struct ExportCommand: ParsableCommand {
       }
       guard let output else { return }
       if !yes {
-        // What is asked is shown where it is asked.
+        // Show the preview where the question is asked.
         if !format.json { Terminal.standardError.write(text.preview + "\n") }
         try Confirmation.require(
           "Write the bundle?", undone: "written", json: format.json,
@@ -181,7 +180,6 @@ extension ExportPhase {
   }
 }
 
-/// What an export tells on a terminal.
 struct ExportText {
   private let content: ExportPreview
   private let recipients: [AgeRecipient]
@@ -191,7 +189,6 @@ struct ExportText {
     self.recipients = recipients
   }
 
-  /// What the bundle would hold.
   var preview: String {
     var text = content.scrub.map { Self.consent($0) } ?? ""
     text +=
@@ -221,7 +218,7 @@ struct ExportText {
     return text
   }
 
-  /// What stays as it is, before all else.
+  /// The content that stays unscrubbed, first.
   private static func consent(_ scrub: ScrubReport) -> String {
     let others = scrub.staying.filter { $0.reason != .kept }
     let option = others.isEmpty ? "" : " To overwrite one of them too: --drop \(printable(others[0].name))."
@@ -235,7 +232,7 @@ struct ExportText {
     for column in columns.prefix(40) {
       let name = column.name.contains(".") ? column.name : "\(column.table).\(column.name)"
       table.append([
-        // The table's own comes first, and its copies in indexes after it.
+        // The table's own column first, then its copies in indexes.
         printable(told.insert(name).inserted ? name : "\(name) in \(column.table)"),
         grouped(column.counts.replaced), grouped(column.counts.shifted), grouped(column.counts.kept),
         grouped(column.counts.dropped),

@@ -1,11 +1,10 @@
 import Platform
 import SystemPackage
 
-/// Files with keys, and keys on the command line.
 enum KeyFiles {
   private static let limit = 1 << 20
 
-  /// The recipients that texts stand for: keys themselves, or files with one on a line.
+  /// Parses keys, or reads files with one key a line.
   static func recipients(_ texts: [String]) throws -> [AgeRecipient] {
     var result: [AgeRecipient] = []
     for text in texts {
@@ -37,7 +36,6 @@ enum KeyFiles {
     return result
   }
 
-  /// The secret keys in files.
   static func identities(_ paths: [FilePath]) throws -> [AgeIdentity] {
     var result: [AgeIdentity] = []
     for path in paths {

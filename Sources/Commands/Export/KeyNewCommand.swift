@@ -2,7 +2,6 @@ import ArgumentParser
 import Platform
 import SystemPackage
 
-/// `lazaret key new`: makes a key.
 struct KeyNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Makes a new secret key, and prints the public one.",

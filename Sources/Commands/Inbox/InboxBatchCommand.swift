@@ -5,14 +5,12 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// `lazaret inbox batch`.
 struct InboxBatchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "batch", abstract: "Salvages the bundles of a damage again, and says what got better.",
     discussion: ExitStatus.help, subcommands: [InboxBatchNewCommand.self, InboxBatchShowCommand.self])
 }
 
-/// `lazaret inbox batch new`.
 struct InboxBatchNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Begins to salvage the bundles of a damage again.",
@@ -49,7 +47,6 @@ struct InboxBatchNewCommand: ParsableCommand {
   }
 }
 
-/// `lazaret inbox batch show`.
 struct InboxBatchShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Says how far a batch is, and what got better and what worse.",
@@ -74,7 +71,6 @@ struct InboxBatchShowCommand: ParsableCommand {
   @OptionGroup var database: DatabaseOptions
   @OptionGroup var output: OutputOptions
 
-  /// The most bundles that are listed at a time.
   private static let maximum = 1000
 
   func run() throws {
@@ -120,9 +116,7 @@ struct InboxBatchShowCommand: ParsableCommand {
 
 extension SalvageChange: ExpressibleByArgument {}
 
-/// Where the records of an inbox are, if not in a file of its home.
 struct DatabaseOptions: ParsableArguments {
-  /// The variable of the environment that has the address.
   static let variable = "LAZARET_DATABASE"
 
   @Option(
@@ -135,29 +129,24 @@ struct DatabaseOptions: ParsableArguments {
     do throws(InboxError) {
       if let database { _ = try PostgresAddress(database, from: .commandLine) }
     } catch {
-      // The address itself is not repeated: what is wrong with it may be that it holds a password.
+      // Do not repeat the address: it may contain a password.
       throw ValidationError("--database: \(error.detail). \(error.hint)")
     }
   }
 
-  /// The address; nil where the records are in a file.
-  ///
-  /// - Throws: `inbox-address` where that of the environment is none.
+  /// - Throws: `inbox-address` for the environment's.
   func address() throws -> PostgresAddress? {
     if let database { return try PostgresAddress(database, from: .commandLine) }
     guard let text = ProcessInfo.processInfo.environment[Self.variable], !text.isEmpty else { return nil }
     return try PostgresAddress(text, from: .environment)
   }
 
-  /// The records, in the database or else in a home.
   func records(in home: () throws -> FilePath) throws -> any InboxRecords {
     if let address = try address() { return PostgresInboxRecords(try PostgresDatabase(address, connections: 1)) }
     return try Inbox(home: home()).records
   }
 
-  /// The inbox of a home, with its records in the database or in a file of the home.
-  ///
-  /// - Parameter operation: what it is for, as an infinitive phrase.
+  /// - Parameter operation: an infinitive phrase for errors.
   func inbox(in home: HomeOptions, to operation: String) throws -> Inbox {
     let home = try FileSystem().realPath(home.current().existing(to: operation).path)
     guard let address = try address() else { return try Inbox(home: home) }

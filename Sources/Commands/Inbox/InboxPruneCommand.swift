@@ -3,7 +3,6 @@ import Inbox
 import Lazaret
 import Platform
 
-/// `lazaret inbox prune`.
 struct InboxPruneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Removes the bundles that no rule keeps, for good.",
@@ -80,7 +79,6 @@ extension InboxKeepingReason {
   }
 }
 
-/// Bundles that were removed, in a table.
 struct InboxRemovalTable {
   let text: String
 
@@ -107,7 +105,6 @@ extension InboxRemoval.Rule {
   }
 }
 
-/// Which bundles of an inbox are kept.
 struct InboxRetentionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Keep what arrived within so many days.", valueName: "days"))
   var keepDays: Int?
@@ -131,7 +128,6 @@ struct InboxRetentionOptions: ParsableArguments {
     if let keepLast, !(0...10_000).contains(keepLast) { throw ValidationError("--keep-last is from 0 to 10000.") }
   }
 
-  /// The rules; nil where there are none.
   var rules: InboxRetention? {
     let rules = InboxRetention(
       days: keepDays, last: keepLast, bytes: keepBytes?.bytes, keepsOneOfEach: !removesNewest)

@@ -2,7 +2,6 @@ import ArgumentParser
 import Inbox
 import Platform
 
-/// `lazaret inbox token list`.
 struct InboxTokenListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists the senders; never their tokens.",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Inbox
 import Platform
 
-/// `lazaret inbox token new`.
 struct InboxTokenNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Lets a sender send bundles, and prints the token, once.",

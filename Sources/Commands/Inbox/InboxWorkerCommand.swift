@@ -4,7 +4,7 @@ import Inbox
 import Platform
 import SystemPackage
 
-/// `lazaret inbox-worker`: one job of an inbox, done by a process that limits itself first; started by `serve --inbox` alone.
+/// `lazaret inbox-worker`: runs one inbox job in a process that isolates itself; only for `serve --inbox`.
 struct InboxWorkerCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inbox-worker", abstract: "Does one job of an inbox.", shouldDisplay: false)
@@ -21,7 +21,7 @@ struct InboxWorkerCommand: ParsableCommand {
     var done: [String: Bool]
   }
 
-  /// Isolates this process as a worker is, tries to get out, and tells what came of it.
+  /// Applies a worker's isolation, tries to escape and reports the outcome.
   private func tryIsolation() throws {
     let folder = order.path
     let isolation = WorkIsolation.apply(readable: [], writable: [])
@@ -41,7 +41,7 @@ struct InboxWorkerCommand: ParsableCommand {
       guard let writable = order.writable, let temporary = order.temporary else { throw ExitStatus.failed }
       for folder in writable + [temporary] { try fileSystem.makeDirectory(folder) }
       unsafe setenv("TMPDIR", temporary.string, 1)
-      // Before any other thread begins.
+      // Before any other thread starts.
       let isolation = WorkIsolation.apply(readable: order.readable, writable: writable)
       Self.endWithItsMaster()
       var result = BundleWork(order).run()
@@ -52,14 +52,14 @@ struct InboxWorkerCommand: ParsableCommand {
     }
   }
 
-  /// The process that started this one holds its input open: when that ends, the result is not waited for.
+  /// Exits when the parent, which holds this process's input open, ends.
   private static func endWithItsMaster() {
     WorkThread.start(named: "lazaret.master") {
       while true {
         do {
           guard let bytes = try FileHandle.standardInput.read(upToCount: 4096), !bytes.isEmpty else { _exit(1) }
         } catch {
-          // A signal interrupted it.
+          // Interrupted by a signal.
           Thread.sleep(forTimeInterval: 0.05)
         }
       }

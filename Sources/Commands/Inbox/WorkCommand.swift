@@ -6,7 +6,7 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-/// `lazaret work`: the jobs of an inbox that another process receives for, done on this machine.
+/// `lazaret work`: runs the jobs of an inbox on another machine.
 struct WorkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "work", abstract: "Opens and salvages the bundles of an inbox whose records are in PostgreSQL.",
@@ -61,15 +61,13 @@ struct WorkCommand: ParsableCommand {
   }
 
   private struct Announcement: Encodable {
-    /// Where the bundles are; nil for object storage.
     var home: PathText?
 
-    /// The address of the object storage with the bundles; nil for the home.
     var bundles: String?
 
     var workers: Int
 
-    /// What the processes that open bundles cannot be kept from here.
+    /// The isolation that workers lack here.
     var workersNotIsolated: [String]
   }
 
@@ -110,11 +108,9 @@ struct WorkCommand: ParsableCommand {
     }
   }
 
-  /// Works until it is interrupted.
+  /// Works until interrupted.
   ///
-  /// - Parameters:
-  ///   - bundles: where the bundles are; nil for the home.
-  ///   - open: opens the inbox with a database, limits, and whether the key of encrypted bundles is at hand.
+  /// - Parameter open: opens the inbox with a database, limits, and whether the decryption key is available.
   private func work(
     _ address: PostgresAddress, bundles: S3Address? = nil,
     _ open: (PostgresDatabase, InboxLimits, Bool) throws -> Inbox
@@ -143,12 +139,10 @@ struct WorkCommand: ParsableCommand {
   }
 }
 
-/// Where the bundles of an inbox are, if not in its home.
 struct BundleOptions: ParsableArguments {
-  /// The variable of the environment that has the address.
   static let variable = "LAZARET_BUNDLES"
 
-  // A text, and not an address, since what is wrong with it may be a secret that must not be shown.
+  // Plain text: an invalid address may contain a secret and must not be shown.
   @Option(
     help: ArgumentHelp(
       "Object storage with the inbox's bundles, for any number of machines: s3://bucket/prefix. Its server and credentials are those of the environment and ~/.aws. If not given, what LAZARET_BUNDLES says, else the bundles are in the home.",
@@ -163,17 +157,13 @@ struct BundleOptions: ParsableArguments {
     }
   }
 
-  /// The address; nil where the bundles are in the home.
-  ///
-  /// - Throws: `s3-address` where that of the environment is none.
+  /// - Throws: `s3-address` for the environment's.
   func address() throws(S3Error) -> S3Address? {
     if let bundles { return try S3Address(bundles) }
     guard let text = ProcessInfo.processInfo.environment[Self.variable], !text.isEmpty else { return nil }
     return try S3Address(text)
   }
 
-  /// The storage of an address, with its copies in a home.
-  ///
   /// - Throws: `s3-settings`, `s3-credentials`.
   static func storage(
     _ address: S3Address, home: FilePath, copyBytes: Int64 = 0

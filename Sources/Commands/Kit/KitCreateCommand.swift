@@ -4,7 +4,6 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// `lazaret kit create`: notes a recovery kit of a healthy store.
 struct KitCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create",
@@ -45,7 +44,6 @@ struct KitCreateCommand: ParsableCommand {
   }
 }
 
-/// `lazaret kit show`: what is in a recovery kit.
 struct KitShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show",
@@ -73,7 +71,6 @@ struct KitShowCommand: ParsableCommand {
   }
 }
 
-/// How much of a table is shown.
 struct TableOptions: ParsableArguments {
   @Flag(help: "Show the rows of entities and tables without records too.")
   var all = false
@@ -84,7 +81,6 @@ struct TableOptions: ParsableArguments {
   }
 }
 
-/// A recovery kit as `kit create` and `kit show` print it.
 struct KitSummary: Encodable {
   struct Group: Encodable {
     var entity: Int64
@@ -101,7 +97,6 @@ struct KitSummary: Encodable {
     var groups: [Group]
   }
 
-  /// The most ranges of rowids of a group that are printed.
   private static let maximumRanges = 1000
 
   var kit: PathText

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Platform
 
-/// `lazaret licences`: the licences of everything that is linked.
 struct LicencesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "licences",
@@ -26,7 +25,7 @@ struct LicencesCommand: ParsableCommand {
   private struct Listing: Encodable {
     var version: String
     var components: [LinkedComponent]
-    /// Missing with `--list`.
+    /// Omitted with `--list`.
     var texts: [String: String]?
   }
 
@@ -58,7 +57,6 @@ struct LicencesCommand: ParsableCommand {
     return text
   }
 
-  /// Each text once, with the components that it is of.
   private static func texts() -> String {
     var shown: Set<String> = []
     var text = ""
@@ -86,28 +84,24 @@ extension LinkedComponent.Linking {
   }
 }
 
-/// Something that is linked into the command, with its licence.
 struct LinkedComponent: Encodable {
-  /// How it gets into the process.
   enum Linking: String, Encodable {
     case own
-    /// Its code is in the program.
     case included
-    /// Swift's runtime: its code is in packaged programs, and else in shared libraries of the toolchain.
+    /// Swift's runtime: included in packaged programs, else shared libraries of the toolchain.
     case runtime
-    /// A shared library of the system.
     case shared
   }
 
   var name: String
-  /// The exact version, of packages that the build fetches.
+  /// The exact version of a fetched package.
   var version: String?
-  /// The component whose sources it is a part of.
+  /// The component that contains its sources.
   var within: String?
-  /// An expression of SPDX's identifiers.
+  /// An SPDX expression.
   var licence: String
   var linking: Linking
   var home: String?
-  /// The names of its licence and its notices in ``texts``; none where they come with the library.
+  /// Its licence and notices in ``texts``; empty if they come with the library.
   var texts: [String]
 }

@@ -3,7 +3,7 @@ import Foundation
 import Platform
 import SystemPackage
 
-/// `lazaret manual`: the manual's pages, made from the help; for `Scripts/install` and packages.
+/// `lazaret manual`: the manual pages, for `Scripts/install` and packages.
 struct ManualCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "manual", abstract: "Writes the manual's pages, a file for each verb.", shouldDisplay: false)
@@ -28,7 +28,7 @@ struct ManualCommand: ParsableCommand {
     }
   }
 
-  /// A page for each verb that the help lists, the command's own first.
+  /// One page a listed verb, the command's own first.
   private static func pages() throws -> [ManualPage] {
     func pages(
       _ description: CommandDescription, _ type: any ParsableCommand.Type, _ path: [String]
@@ -55,11 +55,8 @@ struct ManualCommand: ParsableCommand {
   }
 }
 
-/// A verb as the parser of the command line describes it, with its arguments and its subcommands.
 struct CommandDescription: Decodable {
-  /// A positional argument, an option or a flag.
   struct Argument: Decodable {
-    /// A name as it is written on the command line.
     struct Name: Decodable {
       var kind: String
       var name: String
@@ -79,7 +76,6 @@ struct CommandDescription: Decodable {
     var abstract: String?
     var discussion: String?
 
-    /// Whether it has a place and no name.
     var isPositional: Bool { kind == "positional" }
   }
 
@@ -96,9 +92,6 @@ struct CommandDescription: Decodable {
     var command: CommandDescription
   }
 
-  /// The description of a command and all that is below it.
-  ///
-  /// - Throws: where the parser describes itself in another form than the one that is read here.
   static func of(_ command: any ParsableCommand.Type) throws -> CommandDescription {
     try JSONDecoder().decode(Dump.self, from: Data(command._dumpHelp().utf8)).command
   }

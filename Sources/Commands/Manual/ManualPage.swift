@@ -1,19 +1,14 @@
-/// The manual's page of a verb, made from its help.
 struct ManualPage {
   /// The words that call the verb, such as `lazaret backup list`.
   let path: [String]
   let command: CommandDescription
   let usage: String
-  /// The version that the page is of.
   let version: String
 
-  /// The name of the page, without its section.
   var name: String { Self.name(of: path) }
 
-  /// The name of its file.
   var fileName: String { name + ".1" }
 
-  /// The page for `man`.
   var text: String {
     var roff = Roff()
     roff.request("TH", name.uppercased(), "1", "", "Lazaret \(version)", "Lazaret")
@@ -84,12 +79,11 @@ struct ManualPage {
 }
 
 extension CommandDescription {
-  /// Whether it has a page: the verbs that the help lists, without the parser's own.
+  /// Whether it is listed and not the parser's own.
   var isDocumented: Bool { shouldDisplay && commandName != "help" }
 }
 
 extension CommandDescription.Argument {
-  /// Adds how it is written, and what it is for.
   fileprivate func add(to roff: inout Roff) {
     roff.request("TP")
     let value = valueName ?? "value"
@@ -112,11 +106,10 @@ extension CommandDescription.Argument {
   }
 }
 
-/// How a verb is called, cut into what is typed as it stands and what stands for something else.
 enum SynopsisParts {
-  /// The parts of a line such as `lazaret kit show <kit> [--json]`.
+  /// Splits a line such as `lazaret kit show <kit> [--json]`.
   ///
-  /// - Parameter command: the words that the line begins with, which are typed as they stand.
+  /// - Parameter command: the line's literal first words.
   static func of(_ line: Substring, command: String) -> [(font: Roff.Font, words: String)] {
     var rest = line
     var parts: [(font: Roff.Font, words: String)] = []
@@ -144,42 +137,35 @@ enum SynopsisParts {
   }
 }
 
-/// Text for `man`: requests of man(7) and lines between them, with everything escaped that has a meaning there.
+/// An escaped man(7) document.
 package struct Roff {
-  /// The lines so far.
   package private(set) var text = ""
 
-  /// An empty text.
   package init() {}
 
-  /// A request with its arguments, such as `.SH NAME`.
+  /// Adds a request, such as `.SH NAME`.
   package mutating func request(_ name: String, _ arguments: String...) {
     text += "." + name
     for argument in arguments { text += " \"\(Self.escaped(argument))\"" }
     text += "\n"
   }
 
-  /// Lines of plain text.
   package mutating func lines(_ words: String) {
     for line in words.split(separator: "\n", omittingEmptySubsequences: true) {
       write(String(line).trimmed.map(Self.escaped))
     }
   }
 
-  /// A line that keeps its spaces; between the requests `EX` and `EE`.
+  /// Adds a line with its spaces kept, between the requests `EX` and `EE`.
   package mutating func verbatim(_ line: String) { write(Self.escaped(line)) }
 
-  /// A line of parts in fonts of their own.
   package mutating func line(_ parts: [(font: Font, words: String)]) {
     write(parts.map { part in part.font.marked(Self.escaped(part.words)) }.joined())
   }
 
-  /// How words look.
   package enum Font: String {
     case plain = "R"
-    /// What is typed as it stands.
     case bold = "B"
-    /// What stands for something else.
     case italic = "I"
 
     fileprivate func marked(_ words: String) -> String {
@@ -187,13 +173,13 @@ package struct Roff {
     }
   }
 
-  /// A line may not begin as a request does.
+  /// A line of text must not begin like a request.
   private mutating func write(_ line: String?) {
     guard let line, !line.isEmpty else { return }
     text += (line.hasPrefix(".") ? "\\&" : "") + line + "\n"
   }
 
-  /// The text with all that is no plain character of ASCII, or means something to `man`, written by its name.
+  /// Escapes non-ASCII and special characters by name.
   package static func escaped(_ words: String) -> String {
     var result = ""
     for scalar in words.unicodeScalars {
@@ -217,20 +203,17 @@ package struct Roff {
 }
 
 extension String {
-  /// The text without spaces at its ends; nil for none.
   fileprivate var trimmed: String? {
     let words = self[...].trimmingSpaces
     return words.isEmpty ? nil : String(words)
   }
 }
 
-/// The longer text of a help: paragraphs, and blocks under a heading in capitals.
+/// A help discussion: paragraphs, and sections under headings in capitals.
 struct Discussion {
-  /// Text that flows, or lines that keep their breaks.
   struct Paragraph {
     var lines: [Substring]
 
-    /// Adds it, with the space before it.
     func add(to roff: inout Roff) {
       roff.request("PP")
       if lines.contains(where: { $0.first == " " }) {
@@ -241,12 +224,11 @@ struct Discussion {
     }
   }
 
-  /// A block under a heading.
   struct Section {
     var title: String
     var lines: [Substring]
 
-    /// Adds it: a list where each line is a word and what it means, else the lines as they stand.
+    /// Adds a list if each line is a term with its meaning, else verbatim lines.
     func add(to roff: inout Roff) {
       roff.request("SH", title)
       let entries = lines.map(Self.entry)
@@ -261,7 +243,6 @@ struct Discussion {
     fileprivate static let examples = "EXAMPLES"
     fileprivate static let exitStatus = "EXIT STATUS"
 
-    /// The name that manuals have for what the help calls otherwise.
     fileprivate static func title(of heading: String) -> String {
       switch heading {
       case "EXAMPLE": examples
@@ -270,7 +251,7 @@ struct Discussion {
       }
     }
 
-    /// The word that a line begins with, and what stands behind two spaces or more.
+    /// Splits a line at two or more spaces into term and meaning.
     private static func entry(_ line: Substring) -> (word: String, meaning: String)? {
       let content = line.trimmingSpaces
       let word = content.prefix { $0 != " " }
@@ -280,12 +261,11 @@ struct Discussion {
     }
   }
 
-  /// What is not under a heading.
   private(set) var paragraphs: [Paragraph] = []
-  /// What is, in the order of manuals: exit status and examples last.
+  /// The sections in manual order: exit status and examples last.
   private(set) var sections: [Section] = []
 
-  /// Reads a text whose blocks are parted by empty lines.
+  /// Parses blocks separated by empty lines.
   init(_ text: String) {
     var block: [Substring] = []
     // An empty line ends the last one.
@@ -312,7 +292,7 @@ struct Discussion {
 }
 
 extension Roff {
-  /// Adds lines that keep their breaks, without what all are indented by.
+  /// Adds verbatim lines without their common indentation.
   fileprivate mutating func addVerbatim(_ lines: [Substring]) {
     let indent = lines.map { $0.prefix { $0 == " " }.count }.min() ?? 0
     request("EX")

@@ -2,7 +2,6 @@ import ArgumentParser
 import Lazaret
 import Migration
 
-/// `lazaret migrate`: brings a store to a version of the app's model.
 struct MigrateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "migrate",
@@ -51,7 +50,7 @@ struct MigrateCommand: ParsableCommand {
       options.output = output?.path
       let home = home.of(store: migration.store.path)
       options.home = home.path
-      // A copy for another user leaves nothing beside the store.
+      // A copy for another user leaves no file beside the store.
       options.isRecorded = output == nil || home.reason != .store
       home.tell(json: presentation.json)
       if dryRun {

@@ -3,16 +3,15 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// A plan in words, for a terminal: what is lost first, then a line for each step; with everything where that is wanted.
+/// A plan for a terminal: losses first, then a line a step, or everything.
 struct MigrationPlanText {
   private let plan: MigrationPlan
 
   private let isWhole: Bool
 
-  /// How many lines of one kind fit a screen with the others.
+  /// The most lines of a kind, to fit a screen.
   private static let limit = 8
 
-  /// Which losses are of what the model's versions drop.
   private let planned: PlannedRemovals
 
   init(_ plan: MigrationPlan, isWhole: Bool, planned: PlannedRemovals) {
@@ -23,7 +22,6 @@ struct MigrationPlanText {
 
   private typealias Losses = [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]
 
-  /// What the model drops, or what else is lost, each with its step.
   private func losses(arePlanned: Bool) -> Losses {
     plan.steps.flatMap { step in
       step.losses.filter { planned.contains($0) == arePlanned }.map { (step, $0) }
@@ -66,14 +64,13 @@ struct MigrationPlanText {
     return lines + "\n  Nothing was touched.\n"
   }
 
-  /// A line for each step, or everything about each.
   private var steps: String {
     guard !plan.steps.isEmpty else { return "" }
     if isWhole { return zip(1..., plan.steps).map { "\n" + text(of: $1, $0) }.joined() }
     return block("Steps", plan.steps.map(Self.line))
   }
 
-  /// A step in one line: its versions, where its mapping comes from, how it is carried out, and what changes.
+  /// Summarizes a step: versions, mapping, method and changes.
   private static func line(of step: MigrationPlan.Step) -> String {
     var counts: [String] = []
     for way in [EntityWay.removed, .added, .custom, .rebuilt, .inPlace, .renamed] {
@@ -104,14 +101,13 @@ struct MigrationPlanText {
     return lines
   }
 
-  /// Findings under a heading, each with its step and the records concerned.
   private func list(_ title: String, _ findings: [(step: MigrationPlan.Step, found: MigrationPlan.Finding)]) -> String {
     block(title, findings.map { "\(printable($0.step.name)): \(Self.words(for: $0.found))" })
   }
 
   private func block(_ title: String, _ lines: [String]) -> String {
     guard !lines.isEmpty else { return "" }
-    // One that does not fit takes as much room as the words that it is left out.
+    // A line about one omitted line would take as much room.
     let shown = isWhole || lines.count <= Self.limit + 1 ? lines[...] : lines.prefix(Self.limit)
     var text = "\n  \(title):\n" + shown.map { "    \($0)\n" }.joined()
     if shown.count < lines.count {
@@ -169,7 +165,6 @@ struct MigrationPlanText {
     }
   }
 
-  /// Findings, each with the records concerned.
   static func list(_ title: String, _ findings: [MigrationPlan.Finding]) -> String {
     guard !findings.isEmpty else { return "" }
     return "    \(title):\n"
@@ -177,7 +172,7 @@ struct MigrationPlanText {
   }
 
   private static func words(for finding: MigrationPlan.Finding) -> String {
-    // What a step that was tried fails on says of itself how many there are; of one that was not, nothing is counted.
+    // The message of a failed trial step has its count; otherwise none was counted.
     let isTold = finding.kind.hasPrefix("migration-") || finding.kind == MigrationPlan.Finding.notTried
     guard finding.rows != nil || !isTold else { return printable(finding.text) }
     var count = finding.rows.map { counted(Int64($0), "record") } ?? "how many is known only once it runs"
@@ -189,7 +184,6 @@ struct MigrationPlanText {
   }
 }
 
-/// A migration that was carried out, in words.
 struct MigrationText {
   let text: String
 

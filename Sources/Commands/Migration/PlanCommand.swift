@@ -6,7 +6,6 @@ import Migration
 import Platform
 import SQLiteFormat
 
-/// `lazaret plan`: what a migration of a store would do.
 struct PlanCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "plan",
@@ -57,8 +56,7 @@ struct PlanCommand: ParsableCommand {
 extension MigrationPlan {
   /// Prints the plan.
   ///
-  /// - Throws: the exit code 2 where it would lose something that is not planned or could not be carried out, or where that is
-  ///   not known.
+  /// - Throws: exit code 2 if it has an unplanned loss, cannot be carried out or this is unknown.
   func print(json: Bool, isWhole: Bool, planned: PlannedRemovals) throws {
     Terminal.standardOutput.write(
       try json ? JSON.shown(self) : MigrationPlanText(self, isWhole: isWhole, planned: planned).text)
@@ -68,9 +66,7 @@ extension MigrationPlan {
   }
 }
 
-/// Whether what goes on inside is told.
 struct LogOptions: ParsableArguments {
-  /// How much is told; swift-log's levels.
   enum Level: String, CaseIterable, ExpressibleByArgument {
     case trace, debug, info, notice, warning, error, critical
   }
@@ -82,9 +78,9 @@ struct LogOptions: ParsableArguments {
       valueName: "level"))
   var level: Level?
 
-  /// The logger to pass on; one that says nothing where no level was given, nor `--verbose`.
+  /// Makes the logger; silent without a level or `--verbose`.
   ///
-  /// - Parameter json: whether each line is JSON.
+  /// - Parameter json: whether to log JSON lines.
   func logger(json: Bool) -> Logger {
     let told = level ?? (TextStyle.current.isVerbose ? .info : nil)
     guard let told, let threshold = Logger.Level(rawValue: told.rawValue) else {
@@ -94,7 +90,6 @@ struct LogOptions: ParsableArguments {
   }
 }
 
-/// Which store is migrated, and along which versions.
 struct MigrationArguments: ParsableArguments {
   @Argument(help: "The store's main file.")
   var store: PathArgument
@@ -112,7 +107,7 @@ struct MigrationArguments: ParsableArguments {
 
   func bundle(json: Bool) throws -> ModelBundle { try versionOrder.load(model.path, to: to, json: json) }
 
-  /// Runs what goes along the versions; the error for one that the model lacks names the one that was likely meant.
+  /// Runs `body`; the error for an unknown version suggests the closest one.
   func finding<Result>(in bundle: ModelBundle, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -123,7 +118,6 @@ struct MigrationArguments: ParsableArguments {
     }
   }
 
-  /// The options that plan and migration have in common.
   func options(for bundle: ModelBundle) throws -> Migrator.Options {
     var options = try way.options(for: bundle)
     options.version = to
@@ -131,7 +125,6 @@ struct MigrationArguments: ParsableArguments {
   }
 }
 
-/// A log on standard error: a line for each entry, in words or as JSON.
 struct StandardErrorLog: LogHandler {
   var logLevel: Logger.Level
   var metadata: Logger.Metadata = [:]
@@ -164,31 +157,27 @@ struct StandardErrorLog: LogHandler {
   }
 }
 
-/// The properties that the versions of a model drop one after the other, as their makers wanted: what a migration to the current
-/// version deletes of them is told, and is no surprise.
+/// The properties that a model's versions deliberately drop; a migration to the current version reports their deletion
+/// as planned.
 ///
-/// A property counts where a version that lacks it follows one that has it, no later version has it again, and none has another one
-/// whose renaming identifier leads back to it. What a person asks for beside that (an older version, a way through certain versions,
-/// a loss that was to be accepted) is never planned.
+/// A property counts if it disappears for good and no later one has a renaming identifier that leads to it. A loss of
+/// any other request (an older version, given versions, accepted losses) is never planned.
 struct PlannedRemovals {
   private let bundle: ModelBundle?
 
   /// - Parameters:
-  ///   - bundle: the model; nil for a store without one.
-  ///   - target: the version that was asked for; nil for the current one.
-  ///   - way: how the migration was asked to go.
+  ///   - target: the requested version; nil for the current one.
   init(_ bundle: ModelBundle?, target: String? = nil, _ way: MigrationWayOptions) {
     let isUsual = target == nil && way.via.isEmpty && way.lossRemedy == .refuse
     self.bundle = isUsual ? bundle : nil
   }
 
-  /// Whether a loss is the removal of a property that the model plans.
   func contains(_ loss: MigrationPlan.Finding) -> Bool {
     let kinds: [MigrationLoss.Kind] = [.removedAttribute, .removedRelationship]
     guard let bundle, let name = loss.property, kinds.contains(where: { $0.rawValue == loss.kind }),
       let current = bundle.versions.firstIndex(where: { $0.name == bundle.current.name })
     else { return false }
-    // An entity that has another name in some version is left out: what is not certain is no plan.
+    // Skip entities renamed in some version: uncertain is not planned.
     let order = bundle.versions[...current]
     guard order.allSatisfy({ $0.model.entity(named: loss.entity) != nil }),
       let last = order.lastIndex(where: { Self.has(name, loss.entity, $0) }), last < current

@@ -9,9 +9,7 @@ import SupportBundle
 import SwiftModelSources
 import SystemPackage
 
-/// The stores that a lint holds a model against.
 struct LintedStores {
-  /// A store, and what was found out about it.
   private struct Store {
     var path: FilePath
     var examination: Examination
@@ -24,9 +22,7 @@ struct LintedStores {
 
   private let stores: [Store]
 
-  /// Looks at stores, and at those in folders.
-  ///
-  /// - Throws: where one that was named is no store of Core Data's, or is out of reach.
+  /// - Throws: if a named store is unavailable or not of Core Data.
   init(_ paths: [FilePath]) throws {
     var stores: [Store] = []
     for path in paths {
@@ -59,14 +55,13 @@ struct LintedStores {
       hint: "Name stores of the app with --store.")
   }
 
-  /// The versions that they have.
   var released: [ReleasedVersion] {
     stores.map {
       ReleasedVersion(name: $0.name, origin: .store, hashes: $0.hashes, model: $0.examination.storeModel)
     }
   }
 
-  /// The stores of none of the versions, for a model that is no Swift.
+  /// Returns findings about stores of unknown versions, for models other than Swift.
   func unknown(to bundle: ModelBundle) throws -> [LintFinding] {
     try stores.compactMap { store in
       guard bundle.version(matching: store.hashes) == nil else { return nil }
@@ -85,9 +80,9 @@ struct LintedStores {
     }
   }
 
-  /// What a migration to the current version would do to stores of none of the versions, by the models that they carry.
+  /// Plans the migration of stores of unknown versions to the current one, from the models they carry.
   ///
-  /// So SwiftData migrates where the app has no schemas of earlier versions.
+  /// SwiftData migrates this way without schemas of earlier versions.
   func steps(to current: ModelVersion, _ options: ModelLint.Options) throws -> [LintFinding] {
     var findings: [LintFinding] = []
     for store in stores where store.hashes != current.versionHashes {
@@ -103,14 +98,14 @@ struct LintedStores {
     return findings
   }
 
-  /// The findings with how many records of the stores they are about, and those that only the stores tell.
+  /// Adds record counts to the findings, and the findings that need stores.
   func counting(_ lint: ModelLint, in bundle: ModelBundle) throws -> ModelLint {
     var lint = lint
     for store in stores {
       guard let version = bundle.version(matching: store.hashes), version.name != bundle.current.name,
         !bundle.isNewer(version, than: bundle.current)
       else { continue }
-      // Records are counted; what only a migration tells is a finding of the step already.
+      // Only counts: the step's findings have the rest.
       let plan = try Migrator(bundle).plan(store.path, tryingSteps: false)
       for found in plan.failures + plan.losses {
         guard let rows = found.rows, rows > 0 else { continue }
@@ -136,7 +131,7 @@ struct LintedStores {
   private static func isSame(_ finding: LintFinding, _ found: MigrationPlan.Finding) -> Bool {
     guard [.dependsOnData, .dataLoss].contains(finding.rule), finding.entityName == found.entity else { return false }
     if finding.propertyName == found.property { return true }
-    // A constraint names its properties in the text alone.
+    // A constraint names its properties only in the text.
     guard finding.propertyName == nil, finding.rule == .dependsOnData, let property = found.property else {
       return false
     }

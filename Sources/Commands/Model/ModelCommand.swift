@@ -5,7 +5,6 @@ import Platform
 import SwiftModelSources
 import SystemPackage
 
-/// `lazaret model`: what a model says.
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model", abstract: "Shows models, compares their versions and checks them.",
@@ -16,7 +15,6 @@ struct ModelCommand: ParsableCommand {
     ])
 }
 
-/// The model that a verb is about.
 struct ModelOptions: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
@@ -30,13 +28,13 @@ struct ModelOptions: ParsableArguments {
     try loaded(json: json).bundle
   }
 
-  /// The same with what Swift sources declare, for naming their lines.
+  /// Loads the model with its Swift sources, to name lines.
   func loaded(json: Bool) throws -> LoadedModel {
     try versionOrder.loaded(model.path, json: json)
   }
 }
 
-/// `lazaret model seal`: ties a mapping file to the versions as they are.
+/// `lazaret model seal`: binds a mapping file to the present versions.
 struct ModelSealCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "seal",
@@ -62,7 +60,7 @@ struct ModelSealCommand: ParsableCommand {
     try report(json: output.json) {
       let bundle = try options.load(json: output.json)
       let sealed = try MappingFile(contentsOf: mapping.path).sealed(in: bundle)
-      // A file that does not fit the versions is not worth sealing.
+      // Reject a file that does not fit the versions.
       let model = try sealed.mappingModel(in: bundle)
       let permissions = try FileSystem().status(of: mapping.path)?.permissions ?? .ownerReadWrite
       try FileSystem().writeAtomically(
@@ -80,7 +78,6 @@ extension MappingModel {
   fileprivate var destinationChecksum: String { ManagedObjectModel.versionChecksum(of: destinationHashes) }
 }
 
-/// `lazaret model hashes`: the version hash of every entity of every version.
 struct ModelHashesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hashes",
@@ -137,7 +134,6 @@ struct ModelHashesCommand: ParsableCommand {
   }
 }
 
-/// `lazaret model show`: a model that a person can read.
 struct ModelShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show",
@@ -200,7 +196,6 @@ struct ModelShowCommand: ParsableCommand {
   }
 }
 
-/// `lazaret model diff`: what a migration from one version to another would do.
 struct ModelDiffCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
@@ -243,9 +238,9 @@ struct ModelDiffCommand: ParsableCommand {
     }
   }
 
-  /// The version before another; of a model with one version that one.
+  /// Returns the preceding version; the same for a model with one version.
   ///
-  /// - Throws: `unknown-version` where none comes before it, so that no version is compared with itself unasked.
+  /// - Throws: `unknown-version` for the first of several, so that no version is silently compared with itself.
   private func before(_ version: ModelVersion, in bundle: ModelBundle) throws -> ModelVersion {
     let place = bundle.versions.firstIndex { $0.name == version.name }
     if let place, place > 0 { return bundle.versions[place - 1] }

@@ -3,14 +3,10 @@ import ManagedObjectModel
 import Platform
 import SystemPackage
 
-/// `lazaret model export`: a version of a model as a file of its own.
 struct ModelExportCommand: ParsableCommand {
-  /// What a model is written as.
   enum Format: String, CaseIterable, ExpressibleByArgument {
-    /// Compiled, as apps have it.
     case mom
 
-    /// The source that Xcode's editor opens.
     case xcdatamodel
   }
 
@@ -63,10 +59,10 @@ struct ModelExportCommand: ParsableCommand {
     }
   }
 
-  /// Writes the model, whole or not at all; what is left out of it, in words.
+  /// Writes the model atomically and returns what was omitted, in words.
   private func write(_ model: ManagedObjectModel, as format: Format) throws -> [String] {
     let system = FileSystem()
-    // It describes a model and holds no records.
+    // A model holds no records.
     switch format {
     case .mom:
       try system.writeAtomically(
@@ -80,7 +76,7 @@ struct ModelExportCommand: ParsableCommand {
           source.contents, to: output.path.appending("contents"), replacing: false,
           permissions: .init(rawValue: 0o644))
       } catch {
-        // The first error is the one that counts.
+        // Report the first error.
         try? system.removeDirectory(output.path)
         throw error
       }
@@ -97,7 +93,6 @@ struct ModelExportCommand: ParsableCommand {
   }
 }
 
-/// A model that was written, as `model export --json` prints it.
 struct ModelExportJSON: Encodable {
   var version: String
   var checksum: String
@@ -105,7 +100,7 @@ struct ModelExportJSON: Encodable {
   var format: String
   var file: PathText
 
-  /// What source has no word for; nothing of it is hashed.
+  /// The model's parts that source cannot express; they do not affect hashes.
   var leftOut: [String]
 
   fileprivate var text: String {

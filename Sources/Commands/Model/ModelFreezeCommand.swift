@@ -5,7 +5,6 @@ import Platform
 import SwiftModelSources
 import SystemPackage
 
-/// `lazaret model freeze`: a version as a `VersionedSchema` in Swift.
 struct ModelFreezeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "freeze",
@@ -97,7 +96,7 @@ struct ModelFreezeCommand: ParsableCommand {
     }
   }
 
-  /// The version that is frozen: the store's own, one of the model, or one of the lock file.
+  /// From the store, the model or the lock file.
   private func version() throws -> ModelVersion {
     if let version = try lockedVersion() { return version }
     let bundle = try versionOrder.load(model.path, json: presentation.json)
@@ -114,7 +113,7 @@ struct ModelFreezeCommand: ParsableCommand {
       .versionOrder, path: model.path, detail: "it has no version \"\(printable(name))\"; it has \(names)")
   }
 
-  /// A version that was edited since it was locked is not what stores have.
+  /// Throws if the version was edited after locking: stores have the locked one.
   private func requireUnedited(_ version: ModelVersion) throws {
     guard let place = versionOrder.lock, let lock = try ModelLock.read(place.path), lock.versions[version.name] != nil,
       !lock.holds(version)
@@ -125,7 +124,6 @@ struct ModelFreezeCommand: ParsableCommand {
       hint: "Freeze it from a store of that version, or from the lock file where that has its declarations.")
   }
 
-  /// The version of a lock file, where the model is one.
   private func lockedVersion() throws -> ModelVersion? {
     let system = FileSystem()
     guard try system.status(of: model.path)?.kind == .regular,
@@ -155,24 +153,21 @@ struct ModelFreezeCommand: ParsableCommand {
     return ModelVersion(name: name, model: version.model, isCurrent: true)
   }
 
-  /// What schemas are called in lock files.
   static let lockedSchema = "LockedSchema"
 }
 
-/// A frozen schema as `model freeze --json` prints it.
 struct FreezeJSON: Encodable {
   var schema: String
   var version: String
   var checksum: String
   var entities: [String: String]
 
-  /// The file that was written or checked; left out where the text is printed.
+  /// The written or checked file; omitted if the text is printed.
   var file: PathText?
 
-  /// The entities whose hashes differ, with --check.
+  /// The entities with other hashes, with --check.
   var differing: [String]
 
-  /// The declarations, where no file was named.
   var text: String?
 
   init(

@@ -5,7 +5,7 @@ import Migration
 import Platform
 import SwiftModelSources
 
-/// `lazaret model lint`: what in a model's versions would hurt the people who have stores of them.
+/// `lazaret model lint`: finds changes that would harm existing stores.
 struct ModelLintCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lint",
@@ -64,7 +64,7 @@ struct ModelLintCommand: ParsableCommand {
       let lock = options.versionOrder.lock
       let loaded = try options.versionOrder.loadUnlocked(
         options.model.path, includingIncomplete: true)
-      // A version that lacks something for being unresolved would seem to lose it.
+      // An unresolved version would seem to lose properties.
       let bundle = try loaded.isComplete ? loaded.bundle : loaded.completeBundle()
       let known = try lock.flatMap { try ModelLock.read($0.path) }
       let stores = try LintedStores(stores.map(\.path))
@@ -82,10 +82,10 @@ struct ModelLintCommand: ParsableCommand {
       } else {
         lint = lint.adding(try stores.unknown(to: bundle))
       }
-      // In models of Xcode, files and lines are for programs; people are told the version, the entity and the property.
+      // For models of Xcode, only JSON has files and lines; people see version, entity and property.
       let located = lint.located(ModelPlaces(bundle, sources: loaded.sources).place)
       var text = try output.json ? JSON.shown(located) : LintListing(lint).text
-      // Hashes that cannot be told are not locked.
+      // Do not lock unknown hashes.
       if let lock, writeLock || known == nil, loaded.isComplete {
         try ModelLock(bundle, after: known) { loaded.sources == nil ? nil : Self.declaration(of: $0) }
           .write(to: lock.path)
@@ -115,7 +115,6 @@ extension ModelLintCommand {
     }
   }
 
-  /// The sources as they are on the other platforms.
   private func others(_ sources: SourceModels) throws -> [(platform: SourcePlatform, models: SourceModels)] {
     let own = options.versionOrder.sources.platform ?? .iOS
     return try SourcePlatform.allCases.filter { $0 != own }.map { platform in
@@ -123,15 +122,14 @@ extension ModelLintCommand {
     }
   }
 
-  /// A version as a schema in Swift, for the lock file; nil for one that has no declaration.
   private static func declaration(of version: ModelVersion) -> String? {
-    // What cannot be declared is locked by its hashes alone.
+    // A version that cannot be declared is locked by its hashes alone.
     try? FrozenSchema(version.model, name: ModelFreezeCommand.lockedSchema).text
   }
 }
 
 extension ModelLint {
-  /// The findings about edited versions with what was edited, where the lock file has their declarations.
+  /// Adds the edits to findings about edited versions, from the lock file's declarations.
   fileprivate func comparing(_ bundle: ModelBundle, with lock: ModelLock?, in sources: SourceModels) throws -> ModelLint
   {
     var differences: [String: ModelDifference] = [:]
@@ -157,12 +155,11 @@ extension ModelLint {
     }
   }
 
-  /// The findings with the file and line of what they are about in Swift sources, and with what to write there.
   fileprivate func placed(in sources: SourceModels) -> ModelLint {
     changing { finding in
       finding.tellInSwift()
       guard finding.file == nil else { return }
-      // A step is about what it leads to; what is lost there has its class's place.
+      // A step refers to its newer version, and a lost item there to its class.
       let name = finding.place.components(separatedBy: " → ").last ?? finding.place
       let constraint = finding.entityName.flatMap { entity -> SourcePlace? in
         guard finding.propertyName == nil, finding.detail.contains("unique") else { return nil }
@@ -210,7 +207,7 @@ extension LintFinding {
     }
   }
 
-  /// What Swift sources leave open, as a finding about the model.
+  /// Converts an open question of Swift sources to a lint finding.
   fileprivate init(_ finding: SourceFinding, current: String) {
     self.init(
       Rule(rawValue: finding.kind.rawValue) ?? (finding.severity == .error ? .unresolvedSource : .uncertainSource),

@@ -3,7 +3,6 @@ import Lazaret
 import LazaretTesting
 import Platform
 
-/// `lazaret model verify`: whether every version still migrates to the current one.
 struct ModelVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
@@ -89,7 +88,7 @@ struct ModelVerifyCommand: ParsableCommand {
       Interruption.listen()
       options.isCancelled = { Interruption.isRequested }
       options.progress = { _, _, number, count in
-        // The words stay the same, so that the time that is left can be told.
+        // Constant words, so that the remaining time can be estimated.
         line.show("Migrating generated stores", Int64(number), of: Int64(count), .things("stores"))
         return !Interruption.isRequested
       }
@@ -108,7 +107,7 @@ struct ModelVerifyCommand: ParsableCommand {
       }
       switch found.outcome {
       case .fine:
-        // Versions that an order leaves out were left out by who gave it.
+        // Versions outside the given order were excluded deliberately.
         let isChecked = found.unreadableVersions.isEmpty && !found.uncheckedVersions.contains { $0.reason == .newer }
         if !isChecked { throw ExitStatus.doubtful }
       case .lossy: if !allowLosses { throw ExitStatus.doubtful }
@@ -129,7 +128,6 @@ struct ModelVerifyCommand: ParsableCommand {
 }
 
 extension Annotation {
-  /// What a check found, each refusal, loss and failing kind of store by itself.
   fileprivate static func all(
     of report: VerificationReport, allowing allowed: Set<VerificationReport.Outcome>, _ places: ModelPlaces
   ) -> [Annotation] {
@@ -140,7 +138,7 @@ extension Annotation {
       let place = places.place(places.version(of: step) ?? target, entity, property)
       let annotation = Annotation(
         isError: isError, file: place?.file, line: place?.line, title: step, message: message)
-      // A step and a whole way may say the same.
+      // A step and a whole path may repeat a finding.
       if !result.contains(annotation) { result.append(annotation) }
     }
     func add(_ name: String, _ target: String, _ losses: [VerificationReport.Loss], _ cases: [VerificationReport.Case])

@@ -5,27 +5,22 @@ import Salvage
 import SupportBundle
 import SystemPackage
 
-/// The home that a verb works on, and how it was chosen.
 struct ChosenHome {
-  /// How a home is chosen.
   enum Reason {
-    /// It was given with `--home`.
     case option
 
     case environment
 
-    /// It is the folder of the store.
     case store
 
     case currentFolder
   }
 
-  /// The folder, whether it is there or not.
   let path: FilePath
 
   let reason: Reason
 
-  /// What earlier versions kept in the current folder of the same store; nil for nothing.
+  /// The same store's data that earlier versions kept in the current folder, if any.
   let other: OtherHome?
 
   init(_ path: FilePath, because reason: Reason, other: OtherHome? = nil) {
@@ -34,9 +29,9 @@ struct ChosenHome {
     self.other = other
   }
 
-  /// The folder in words, with how it was chosen where the command line does not say it.
+  /// The folder, with the reason unless it was given.
   var words: String {
-    // A folder that is not there is named as it was given.
+    // A missing folder appears as given.
     let whole = (try? FileSystem().realPath(path)) ?? path
     switch reason {
     case .option, .store: return printable(whole.string)
@@ -45,27 +40,26 @@ struct ChosenHome {
     }
   }
 
-  /// How another home is given, as a sentence.
   static let another = "Another home is given with --home or \(HomeOptions.variable)."
 
-  /// What a command that names no store has to say to work on this home, with a space before it; empty where it does by itself.
+  /// The option, after a space, that selects this home in a command without a store; empty if not needed.
   var option: String {
     let usual = HomeOptions.environment ?? "."
     return Self.isSame(usual, path) ? "" : " --home \(shellQuoted(path))"
   }
 
-  /// The same for a command that names the store by its path.
+  /// The option for a command with a store's path.
   var optionBesidesStore: String { pathBesidesStore.map { " --home \(shellQuoted($0))" } ?? "" }
 
-  /// The home from the root, for a command that names the store by its path; nil where the command takes it by itself.
+  /// The absolute home for a command with a store's path; nil if that implies it.
   var pathBesidesStore: FilePath? {
-    // A folder that is not there is named as it was given.
+    // A missing folder appears as given.
     reason == .option ? (try? FileSystem().realPath(path)) ?? path : nil
   }
 
-  /// The home, if it is there; for verbs that look something up in it.
+  /// Returns the home if it exists, for lookups.
   ///
-  /// - Parameter operation: what the verb does, as an infinitive phrase.
+  /// - Parameter operation: an infinitive phrase.
   /// - Throws: `home-missing`.
   func existing(to operation: String) throws -> ChosenHome {
     let kind = try FileSystem().status(of: path)?.kind
@@ -76,21 +70,19 @@ struct ChosenHome {
       detail: kind == nil ? "\(name) does not exist" : "\(name) is a file")
   }
 
-  /// Tells on standard error what earlier versions kept elsewhere; JSON has a key for it.
+  /// Reports data elsewhere on standard error; JSON has a key for it.
   func tell(json: Bool) {
     guard !json, let other else { return }
     Terminal.standardError.write(other.note(besides: path))
   }
 
-  /// A value as JSON, with what earlier versions kept elsewhere.
   func told(_ value: some Encodable & Sendable) -> JSON.Object { JSON.Object(value, ["otherHome": other]) }
 
-  /// A listing as JSON, with the folder that was looked in.
   func listed(_ value: some Encodable & Sendable) -> JSON.Object {
     JSON.Object(value, ["home": PathText((try? FileSystem().realPath(path)) ?? path), "otherHome": other])
   }
 
-  /// Whether two paths lead to one folder; paths that lead nowhere are compared as they are.
+  /// Whether two paths lead to one folder; missing ones are compared literally.
   static func isSame(_ left: FilePath, _ right: FilePath) -> Bool {
     let system = FileSystem()
     guard let (left, right) = try? (system.realPath(left), system.realPath(right)) else { return left == right }
@@ -98,12 +90,10 @@ struct ChosenHome {
   }
 }
 
-/// What a lookup by name says that finds nothing: that the name is of another kind, or known to another home.
+/// Errors of lookups by name that suggest another kind or home.
 extension ChosenHome {
-  /// Runs what looks up a quarantined store by its name or path.
-  ///
-  /// - Parameter verb: the verb for a backup of that name, behind `lazaret`; `ID` in it stands for the name.
-  /// - Throws: `not-in-quarantine`, with what the name is where it is known; what the body throws.
+  /// - Parameter verb: the verb for a backup of that name, after `lazaret`, with `ID` for the name.
+  /// - Throws: `not-in-quarantine`, or the body's error.
   func finding<Result>(quarantined name: FilePath, forBackup verb: String, _ body: () throws -> Result) throws -> Result
   {
     do {
@@ -122,7 +112,7 @@ extension ChosenHome {
       return
     }
     error.detail = "no store of that name is known in \(words)"
-    // A catalogue there that cannot be read knows nothing; the error is told all the same.
+    // Ignore an unreadable catalogue there; the error is thrown regardless.
     if isElsewhere, (try? Quarantines(home: ".").store(name)) != nil {
       error.detail += "; the catalogue in the current folder knows one"
       error.hint = "Work on that one with: --home ."
@@ -131,10 +121,8 @@ extension ChosenHome {
     }
   }
 
-  /// Runs what looks up a backup, by its name where it has one.
-  ///
-  /// - Parameter verb: the verb for a quarantined store of that name, behind `lazaret`; `ID` in it stands for the name.
-  /// - Throws: `no-such-backup`, with what the name is where it is known; what the body throws.
+  /// - Parameter verb: the verb for a quarantined store of that name, after `lazaret`, with `ID` for the name.
+  /// - Throws: `no-such-backup`, or the body's error.
   func finding<Result>(
     backup id: BackupIdentifier?, forQuarantined verb: String = "quarantine show ID", _ body: () throws -> Result
   ) throws -> Result {
@@ -152,7 +140,7 @@ extension ChosenHome {
       error.hint = "Use: lazaret \(verb.replacing("ID", with: id.description))\(option)"
       return
     }
-    // A backup there that cannot be read is not known; the error is told all the same.
+    // Ignore an unreadable backup there; the error is thrown regardless.
     if isElsewhere, let id, (try? Backups(home: ".").find(id)) != nil {
       error.detail += " in \(words); one lies in Backups/ of the current folder"
       error.hint = "Work on that one with: --home ."
@@ -163,7 +151,7 @@ extension ChosenHome {
     }
   }
 
-  /// Runs what sends from the outbox of the home, whose errors end with the command to go on with.
+  /// Runs a transfer from the home's outbox; errors end with the command to resume.
   func sending<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -177,8 +165,7 @@ extension ChosenHome {
     }
   }
 
-  /// Runs what writes into the home; where that is the store's folder, and it cannot be written to, the error says how another
-  /// home is given.
+  /// Runs writes to the home; if the store's folder is unwritable, the error explains `--home`.
   func writing<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -209,22 +196,20 @@ extension ChosenHome {
   }
 }
 
-/// What earlier versions of the command line, whose home was the current folder, have kept there of a store.
+/// A store's data in the current folder, the home of earlier versions.
 struct OtherHome: Encodable {
   let path: PathText
 
-  /// What of the store is in it, as paths in the folder.
   let holds: [String]
 
-  /// The option by which a verb works on it.
   let option: String
 
   private var hasQuarantines: Bool { holds.contains(Self.catalogue) }
   private static let catalogue = "Quarantines.json"
 
-  /// What lies in the current folder of a store; nil where that is nothing, and where the home is that folder.
+  /// Finds a store's data in the current folder; nil without any, or if that is the home.
   ///
-  /// - Parameter store: the store; nil for all of the home's folder.
+  /// - Parameter store: nil for all of the home's folder.
   init?(of store: FilePath?, besides home: FilePath) {
     guard !ChosenHome.isSame(".", home), let here = try? FileSystem().realPath(".") else { return nil }
     let holds = Self.holdings(here, of: store, home)
@@ -234,7 +219,7 @@ struct OtherHome: Encodable {
     option = "--home ."
   }
 
-  /// What cannot be read is not told of: it is not what the verb was asked for, and nothing is done with it.
+  /// Ignores unreadable data: the verb does not use it.
   private static func holdings(_ here: FilePath, of store: FilePath?, _ home: FilePath) -> [String] {
     var holds: [String] = []
     if let stores = try? Quarantines(home: here).stores(),
@@ -256,7 +241,6 @@ struct OtherHome: Encodable {
     return holds
   }
 
-  /// The note for a person, with the commands that show what is there.
   func note(besides home: FilePath) -> String {
     var commands = hasQuarantines ? ["lazaret quarantine list --home ."] : []
     if holds.contains(where: { $0.hasPrefix("Backups/") }) { commands.append("lazaret backup list --home .") }

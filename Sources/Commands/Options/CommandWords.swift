@@ -1,18 +1,17 @@
 import ArgumentParser
 import Platform
 
-/// The words of a command line before its options are read: which verb they name.
+/// The words of a command line that select the verb, before parsing.
 struct CommandWords {
   private let arguments: [String]
 
-  /// The arguments without the command's name.
   init(_ arguments: [String]) { self.arguments = arguments }
 
-  /// The options that every verb has, which may stand before the verb too.
+  /// The options of every verb, also allowed before it.
   private static let flags: Set<String> = ["--json", "--quiet", "-q", "--verbose", "-v"]
   private static let valued: Set<String> = ["--color", "--home"]
 
-  /// The arguments with the options before the verb put behind it, where the parser looks for them.
+  /// The arguments with leading options moved after the verb for the parser.
   var sorted: [String] {
     var leading: [String] = []
     var rest = arguments[...]
@@ -28,20 +27,17 @@ struct CommandWords {
       }
     }
     guard !leading.isEmpty, let verb = rest.first, !verb.hasPrefix("-") else { return arguments }
-    // What stands behind two dashes is never an option.
+    // After two dashes there are no options.
     let end = rest.firstIndex(of: "--") ?? rest.endIndex
     return rest[..<end] + leading + rest[end...]
   }
 
-  /// A word in the place of a verb that is none.
   struct UnknownVerb: Error {
-    /// What is told of it, with the verb that was likely meant.
     let message: String
 
-    /// The command whose verb it would be, such as `lazaret backup`.
+    /// The parent command, such as `lazaret backup`.
     let group: String
 
-    /// What is told of it on a terminal.
     var text: String {
       """
       Error: \(message)
@@ -51,7 +47,7 @@ struct CommandWords {
     }
   }
 
-  /// Stops where a word is in the place of a verb and is none, behind `help` too.
+  /// Throws for an unknown verb, also after `help`.
   func check(under root: any ParsableCommand.Type) throws(UnknownVerb) {
     var command = root
     var path = ["lazaret"]
@@ -81,7 +77,7 @@ struct CommandWords {
     let names = verbs.filter { $0.configuration.shouldDisplay }.flatMap { Self.names($0) }
     let meant = Likeness.nearest(to: word, among: names)
     if !isVerbNeeded {
-      // It may be what the verb that is not named is about: a file that is there, or any path.
+      // Perhaps the argument of an omitted verb: an existing file or a path.
       guard meant != nil, !word.contains("/"), !word.contains("."), !isThere(word) else { return }
     }
     let group = path.joined(separator: " ")
@@ -95,13 +91,14 @@ struct CommandWords {
   }
 
   private static func isThere(_ word: String) -> Bool {
-    // What cannot be looked at is left to the verb, which says why.
+    // The verb reports an inaccessible file.
     (try? FileSystem().status(of: RawArguments.path(of: word))) != .some(nil)
   }
 
-  /// What the parser says of a wrong value, with the value that was likely meant.
+  /// Adds the closest value to the parser's message about an invalid one.
   ///
-  /// Its words are "The value 'x' is invalid for '--level <level>'. Please provide one of 'a', 'b' or 'c'."; others are passed on.
+  /// It matches "The value 'x' is invalid for '--level <level>'. Please provide one of 'a', 'b' or 'c'."; other
+  /// messages pass unchanged.
   static func suggesting(_ message: String) -> String {
     let parts = message.split(separator: "Please provide one of", maxSplits: 1)
     guard parts.count == 2, !message.contains("Did you mean"),
@@ -113,7 +110,7 @@ struct CommandWords {
   }
 
   private static func quotedWords(in text: Substring) -> [String] {
-    // Every second piece is between quotes.
+    // Every second piece is quoted.
     text.split(separator: "'", omittingEmptySubsequences: false).enumerated()
       .compactMap { $0.offset.isMultiple(of: 2) ? nil : String($0.element) }
   }

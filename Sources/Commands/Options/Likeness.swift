@@ -1,12 +1,10 @@
-/// Which of some words was likely meant by one that is none of them.
 enum Likeness {
-  /// More than the names that anything on a command line has.
   private static let lengthLimit = 64
 
-  /// The word that comes nearest; nil where none is near.
+  /// Returns the closest word, if similar.
   ///
-  /// Near is what a slip of the fingers makes of a word: one letter in three wrong, left out, added or changed with its neighbour;
-  /// a beginning of three letters that only one word has; and a word with more behind it.
+  /// One letter in three may be replaced, missing, added or swapped with its neighbour; a unique prefix of three
+  /// letters or an added suffix counts too.
   static func nearest(to word: String, among words: [String]) -> String? {
     let word = word.lowercased()
     guard !word.isEmpty, word.count <= lengthLimit else { return nil }
@@ -23,7 +21,7 @@ enum Likeness {
     return shorter.max { $0.count < $1.count }
   }
 
-  /// How many letters are wrong, missing, too many, or changed with their neighbour (optimal string alignment).
+  /// Optimal string alignment.
   static func distance(_ left: [Character], _ right: [Character]) -> Int {
     guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
     var before: [Int] = []
@@ -43,14 +41,14 @@ enum Likeness {
     return last[right.count]
   }
 
-  /// A hint that begins with the word that was likely meant by the first of some that is none of them.
+  /// Prefixes a hint with the closest word to the first unknown one.
   static func hint(_ hint: String, for given: [String], among words: [String]) -> String {
     let wrong = given.first { !words.contains($0) }
     let question = wrong.map { Self.question($0, among: words) } ?? ""
     return question.isEmpty ? hint : "\(question.dropFirst()) \(hint)"
   }
 
-  /// A sentence that asks whether the nearest word was meant, with a space before it; empty where none is near.
+  /// Asks whether the closest word was meant, after a space; empty without one.
   static func question(_ word: String, among words: [String]) -> String {
     nearest(to: word, among: words).map { " Did you mean '\($0)'?" } ?? ""
   }

@@ -4,7 +4,6 @@ public import Migration
 import Platform
 import SystemPackage
 
-/// The way that a migration takes from the store's version to the one it leads to.
 struct MigrationWayOptions: ParsableArguments {
   @Flag(help: "One step from the store's version to the last, whatever mappings and versions lie between.")
   var direct = false
@@ -23,7 +22,6 @@ struct MigrationWayOptions: ParsableArguments {
 
   @OptionGroup var mappings: MappingOptions
 
-  /// The options of a migration along this way.
   func options(for bundle: ModelBundle) throws -> Migrator.Options {
     var options = Migrator.Options()
     options.isDirect = direct
@@ -36,7 +34,6 @@ struct MigrationWayOptions: ParsableArguments {
 
 extension LossRemedy: ExpressibleByArgument {}
 
-/// The custom mappings that a migration may use.
 struct MappingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -44,7 +41,7 @@ struct MappingOptions: ParsableArguments {
       valueName: "file"))
   var mapping: [PathArgument] = []
 
-  /// The mappings for the versions of a model; what a folder holds that cannot be used is told on standard error.
+  /// Loads the mappings for a model; reports a folder's unusable ones on standard error.
   func load(for bundle: ModelBundle) throws -> [MappingModel] {
     var result: [MappingModel] = []
     for argument in mapping {
@@ -67,7 +64,6 @@ struct MappingOptions: ParsableArguments {
     return result
   }
 
-  /// The mapping files in a folder, in the order of their names.
   private func mappingFiles(in path: FilePath) throws -> [FilePath] {
     let fileSystem = FileSystem()
     guard path.extension == nil, try fileSystem.status(of: path)?.kind == .directory else { return [] }

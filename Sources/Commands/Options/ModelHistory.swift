@@ -4,33 +4,30 @@ import SupportBundle
 import SwiftModelSources
 import SystemPackage
 
-/// A folder of stores, compiled models and sources in any mix, as the history of a model: a version of each.
+/// A folder of stores, compiled models and sources, each a version in a model's history.
 struct ModelHistory {
   private enum Part {
-    /// A store, a backup or a bundle.
     case carrier(ModelCarrier)
 
-    /// One version: `.mom` or `.xcdatamodel`.
     case version(FilePath)
 
-    /// A `.momd` or `.xcdatamodeld`, of which the current version counts.
+    /// A `.momd` or `.xcdatamodeld`; its current version counts.
     case bundle(FilePath)
 
-    /// A folder of Swift sources, of which the current version counts.
+    /// A folder of Swift sources; their current version counts.
     case sources(FilePath)
   }
 
-  /// More files than the history of any app has.
   private static let maximumParts = 2000
 
   let folder: FilePath
 
   private let parts: [Part]
 
-  /// Whether Swift files lie in the folder itself, which are read together.
+  /// Whether the folder itself has Swift files, which are read together.
   private let hasSwiftFiles: Bool
 
-  /// Looks at a folder; nil where it is a model of its own, or Swift sources, or no folder.
+  /// Examines a folder; nil if it is a model, Swift sources or no folder.
   init?(_ folder: FilePath) throws {
     self.folder = folder
     let system = FileSystem()
@@ -50,7 +47,7 @@ struct ModelHistory {
       case "mom", "xcdatamodel": parts.append(.version(path))
       case "momd", "xcdatamodeld": parts.append(.bundle(path))
       case "swift": hasSwiftFiles = true
-      // A schema of a plain store: several models, of which one fits.
+      // Plain stores' schemas are alternatives, not versions.
       case "sql": return nil
       default:
         if let carrier = try ModelCarrier(path) {
@@ -60,7 +57,7 @@ struct ModelHistory {
         }
       }
     }
-    // Sources alone are a program, and are looked for in folders only where something else tells of a history.
+    // Sources alone are a program; look in subfolders only with other signs of a history.
     let tells = parts.contains { part in
       if case .bundle = part { false } else { true }
     }
@@ -71,9 +68,9 @@ struct ModelHistory {
     guard isHistory else { return nil }
   }
 
-  /// Whether the parts are a history: a store tells, and so does a compiled version beside something else.
+  /// Whether the parts form a history: a store does, or a compiled version beside another part.
   ///
-  /// Model sources beside Swift files, or beside each other, are what the folder of an app has.
+  /// Model sources beside Swift files or each other are an app's folder.
   private var isHistory: Bool {
     var hasCompiled = false
     var hasOther = hasSwiftFiles
@@ -87,10 +84,9 @@ struct ModelHistory {
     return hasCompiled && hasOther
   }
 
-  /// The history: a version of each part, by name; that of the sources is the current one where there is just one kind of
-  /// them, else the last.
+  /// Loads the history by name; the current version is that of a single kind of sources, else the last.
   ///
-  /// - Throws: what reading a part throws; a part that cannot be read is passed over.
+  /// - Throws: a part's error; unreadable parts are skipped.
   func load(
     _ options: SourceOptions
   ) throws -> (bundle: ModelBundle, findings: [SourceFinding]) {
@@ -138,7 +134,7 @@ struct ModelHistory {
     }
   }
 
-  /// The models of Swift sources; nil where they declare none, as those of tests or scripts.
+  /// Loads Swift sources; nil if they declare no model, as in tests or scripts.
   private func sources(
     _ path: FilePath, _ options: SourceOptions, onlyItsOwnFiles: Bool = false
   ) throws -> SourceModels? {
@@ -162,10 +158,9 @@ struct ModelHistory {
     var unreadable: [ModelBundle.UnreadableVersion] = []
     var findings: [SourceFinding] = []
 
-    /// Versions of which the first is known to have come before the second.
     var pairs: [(before: String, after: String)] = []
 
-    /// Takes in a version; stores of one version are one.
+    /// Adds a version; stores of one version count once.
     mutating func add(_ version: ModelVersion, as name: String, isStore: Bool = false, isSource: Bool = false) {
       if isStore, found.contains(where: { $0.isStore && $0.version.versionHashes == version.versionHashes }) { return }
       var unique = name
@@ -177,7 +172,6 @@ struct ModelHistory {
       found.append(Found(name: unique, version: version, isStore: isStore, isSource: isSource))
     }
 
-    /// All as a bundle, by name.
     func bundle(name: String, path: FilePath) throws -> ModelBundle {
       let sources = found.filter(\.isSource)
       let ordered = ModelBundle.namesInOrder(found.map(\.name))
@@ -195,7 +189,7 @@ struct ModelHistory {
         throw unreadable.first?.error
           ?? ModelError(.noVersions, path: path, detail: "nothing in the folder has a model that can be read")
       }
-      // The sources at hand come after what was released.
+      // The present sources follow the released versions.
       var pairs = pairs
       if sources.count == 1, let current {
         for version in versions where version.name != current {

@@ -2,9 +2,7 @@ import ArgumentParser
 import Platform
 import SystemPackage
 
-/// The app's model of a verb that cannot do without one.
 struct ModelOption: ParsableArguments {
-  /// The variable of the environment that names the app's model.
   static let variable = "LAZARET_MODEL"
 
   @Option(
@@ -14,10 +12,8 @@ struct ModelOption: ParsableArguments {
       valueName: "model"))
   var given: PathArgument?
 
-  /// The model that the environment names; nil for none.
   static var environment: FilePath? { HomeOptions.path(inEnvironment: variable) }
 
-  /// The models that were given, else the one that the environment names.
   static func chosen(_ given: [PathArgument]) -> [FilePath] {
     given.isEmpty ? [environment].compactMap(\.self) : given.map(\.path)
   }
@@ -36,11 +32,10 @@ struct ModelOption: ParsableArguments {
   func validate() throws { _ = try path }
 }
 
-/// A path on the command line; any bytes but zero.
+/// A path argument; any bytes but zero.
 struct PathArgument: ExpressibleByArgument {
   var path: FilePath
 
-  /// Whether it ends in a slash, which only a folder's does.
   private let isFolder: Bool
 
   init?(argument: String) {
@@ -49,8 +44,7 @@ struct PathArgument: ExpressibleByArgument {
     isFolder = argument.hasSuffix("/")
   }
 
-  /// Refuses the place of something new that is written as a folder where there is no such folder, or that is the name of a
-  /// part of a store.
+  /// Throws for a new file written as a missing folder or named like a part of a store.
   func requirePlace() throws {
     if let store = try StoreFileSet.store(withPart: path, in: FileSystem()) {
       throw ValidationError(

@@ -10,7 +10,7 @@ internal import Salvage
 internal import SupportBundle
 
 extension OpeningPolicy.Remedy: ExpressibleByArgument {
-  /// The short words of the command line, and the library's own.
+  /// Parses the short words of the command line, or the library's own.
   public init?(argument: String) {
     switch argument {
     case "later": self = .salvageLater
@@ -19,7 +19,7 @@ extension OpeningPolicy.Remedy: ExpressibleByArgument {
     }
   }
 
-  /// What help and error messages list.
+  /// The values listed in help and errors.
   public static var allValueStrings: [String] { ["salvage", "later", "replace", "refuse"] }
 }
 

@@ -2,16 +2,16 @@ import ArgumentParser
 import Platform
 import SystemPackage
 
-/// The arguments of this process, byte for byte.
+/// The process's arguments, byte for byte.
 ///
-/// A path need not be valid UTF-8, but the parser of the command line knows only text. Such an argument is given to it
-/// with what is invalid replaced, and `PathArgument` looks up the bytes that it stands for.
+/// A path may be invalid UTF-8, but the parser takes only text. It gets such an argument with replacements, and
+/// `PathArgument` looks up the original bytes.
 package enum RawArguments {
   private static let paths = Mutex<[String: FilePath]>([:])
 
-  /// Ends the process where the system does not tell its arguments.
+  /// Exits if the system hides the arguments.
   ///
-  /// Without `/proc` Swift's runtime has none on Linux, and a verb would silently not be carried out.
+  /// Without `/proc` Swift's runtime has none on Linux, and a verb would silently do nothing.
   static func requireSystemTellsThem() {
     guard CommandLine.argc < 1 else { return }
     Terminal.standardError.write(
@@ -19,7 +19,6 @@ package enum RawArguments {
     LazaretCommand.exit(withError: ExitStatus.failed)
   }
 
-  /// The arguments without the command's name.
   static func take() -> [String] {
     var raw: [[UInt8]] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -33,9 +32,9 @@ package enum RawArguments {
     return texts
   }
 
-  /// The texts of arguments, and which of them stand for other bytes than their own.
+  /// Returns the arguments' texts, and the original bytes of the replaced ones.
   package static func texts(of arguments: [[UInt8]]) -> (texts: [String], standIns: [String: [UInt8]]) {
-    // No stand-in may be what another argument really says.
+    // A replacement must differ from every real argument.
     var taken = Set(arguments.compactMap { String(utf8: $0) })
     var standIns: [String: [UInt8]] = [:]
     var texts: [String] = []
@@ -62,7 +61,6 @@ package enum RawArguments {
     return (texts, standIns)
   }
 
-  /// The path that an argument stands for.
   static func path(of argument: String) -> FilePath {
     paths.withLock { $0[argument] } ?? FilePath(argument)
   }
@@ -75,7 +73,6 @@ package enum RawArguments {
 }
 
 extension PathText {
-  /// The text and the bytes that it stands for.
   fileprivate init(text: String, rawBytes: [UInt8]) {
     self.init(FilePath(text))
     bytes = rawBytes.hexadecimal

@@ -35,14 +35,13 @@ struct OutputOptions: ParsableArguments {
     }
   }
 
-  /// Prints a result for programs where that was asked for, else in words.
   func print<Value: Encodable>(
     _ value: @autoclosure () throws -> Value, _ words: @autoclosure () throws -> String
   ) throws {
     Terminal.standardOutput.write(try json ? JSON.shown(value()) : words())
   }
 
-  /// Prints what was asked for and is used as it is, such as a key; `--quiet` leaves it.
+  /// Prints requested content, such as a key, even with `--quiet`.
   func print<Value: Encodable>(
     _ value: @autoclosure () throws -> Value, content: @autoclosure () throws -> String
   ) throws {
@@ -52,7 +51,6 @@ struct OutputOptions: ParsableArguments {
 
 extension TextStyle.ColorChoice: ExpressibleByArgument {}
 
-/// The order of a model's versions.
 struct VersionOrderOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -68,21 +66,17 @@ struct VersionOrderOptions: ParsableArguments {
 
   @OptionGroup var sources: SourceOptions
 
-  /// The names given on the command line; nil if none were.
   private var names: [String]? { versions?.split(separator: ",").map { String($0.trimmingSpaces) } }
 
-  /// The versions of a model in their order.
-  ///
   /// - Parameters:
-  ///   - target: the version that is led to, where that is not the current one.
-  ///   - json: whether what is not certain of Swift sources is told as JSON.
+  ///   - target: the target, if not the current version.
+  ///   - json: whether to report uncertainties of Swift sources as JSON.
   func load(
     _ path: FilePath, to target: String? = nil, json: Bool
   ) throws -> ModelBundle {
     try loaded(path, to: target, json: json).bundle
   }
 
-  /// The same with what Swift sources declare.
   func loaded(
     _ path: FilePath, to target: String? = nil, json: Bool
   ) throws -> LoadedModel {
@@ -92,7 +86,7 @@ struct VersionOrderOptions: ParsableArguments {
     return loaded
   }
 
-  /// The same with what Swift sources leave open, and with versions that are not complete, for showing them.
+  /// Loads them for display, with incomplete versions and open questions.
   func loadWhole(_ path: FilePath) throws -> LoadedModel {
     var loaded = try loadUnlocked(path, includingIncomplete: true)
     loaded.bundle = try locked(loaded.bundle, to: nil)
@@ -107,7 +101,7 @@ struct VersionOrderOptions: ParsableArguments {
     return try lock.ordered(bundle, to: target, path: place.path)
   }
 
-  /// The same without the lock file, which a verb may be about to write; released versions and drafts alike.
+  /// Loads them without the lock file, which a verb may write; drafts too.
   func loadUnlocked(
     _ path: FilePath, to target: String? = nil, includingIncomplete: Bool = false
   ) throws -> LoadedModel {
@@ -117,14 +111,14 @@ struct VersionOrderOptions: ParsableArguments {
     return loaded
   }
 
-  /// The order that was given of the versions of models, for a worker that loads them itself; nil for none.
+  /// Returns the given version order, for a worker that loads the models itself.
   func order(of models: [FilePath]) throws -> [String]? {
     if let names { return names }
     guard lock != nil, let model = models.first else { return nil }
     return try load(model, json: true).versions.map(\.name)
   }
 
-  /// The model that fits a store best, of several or of those in a folder; nil where none was given.
+  /// Loads the model that fits a store best, of several or a folder's; nil if not given.
   func loadAppModel(
     _ paths: [FilePath], fitting store: @autoclosure () throws -> FilePath, json: Bool
   ) throws -> AppModel? {
@@ -132,7 +126,7 @@ struct VersionOrderOptions: ParsableArguments {
     return models.count > 1 ? AppModel.fitting(models, try store()) : models.first
   }
 
-  /// The models in a folder that is none itself, by name; else the path alone.
+  /// Returns the models in a folder that is no model itself, by name; else the path.
   private static func models(at path: FilePath) throws -> [FilePath] {
     let endings: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "sql"]
     func isModel(_ name: String?) -> Bool { name.map { endings.contains($0.lowercased()) } ?? false }
@@ -143,9 +137,9 @@ struct VersionOrderOptions: ParsableArguments {
     return found.isEmpty ? [path] : found.map { path.appending($0) }
   }
 
-  /// What an app expects of its store: a model, Swift sources, or a `.sql` schema.
+  /// Loads an app's model, Swift sources or `.sql` schema.
   ///
-  /// - Parameter target: the version that takes the place of the current one; nil for the model's own.
+  /// - Parameter target: a version in place of the current one.
   func loadAppModel(_ path: FilePath, to target: String? = nil, json: Bool) throws -> AppModel {
     do {
       let isScript = try AppModel.isScript(path)
@@ -175,7 +169,6 @@ struct VersionOrderOptions: ParsableArguments {
 }
 
 extension Substring {
-  /// The text without spaces at its ends.
   var trimmingSpaces: Substring {
     var rest = drop { $0 == " " }
     while rest.last == " " { rest.removeLast() }

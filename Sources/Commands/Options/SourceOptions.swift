@@ -8,7 +8,7 @@ import SupportBundle
 public import SwiftModelSources
 import SystemPackage
 
-/// What Swift sources, given as the model, do not say themselves.
+/// The facts missing from Swift sources.
 struct SourceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -28,8 +28,8 @@ struct SourceOptions: ParsableArguments {
   /// Reads sources.
   ///
   /// - Parameters:
-  ///   - other: the platform, where it is not the one that was given.
-  ///   - onlyItsOwnFiles: whether the folders of a folder are passed over.
+  ///   - other: another platform than the given one.
+  ///   - onlyItsOwnFiles: whether to skip subfolders.
   func load(
     _ path: FilePath, platform other: SourcePlatform? = nil, onlyItsOwnFiles: Bool = false
   ) throws(ModelError) -> SourceModels {
@@ -38,13 +38,12 @@ struct SourceOptions: ParsableArguments {
       path, types: names, platform: other ?? platform, flags: Set(define), readsSubfolders: !onlyItsOwnFiles)
   }
 
-  /// Reads sources, for verbs without options about them.
   static func load(
     _ path: FilePath, types: [String] = [], platform: SourcePlatform? = nil, flags: Set<String> = [],
     readsSubfolders: Bool = true
   ) throws(ModelError) -> SourceModels {
     let machine = Surroundings.machine
-    // As SwiftData does: evaluated once, when the model is made.
+    // Evaluated once, when the model is made, as in SwiftData.
     return try SwiftSources.load(
       path,
       options: SwiftSources.Options(
@@ -55,31 +54,25 @@ struct SourceOptions: ParsableArguments {
 
 extension SourcePlatform: ExpressibleByArgument {}
 
-/// A model as it was loaded, with what its sources leave open where it is Swift.
+/// A loaded model, with the open questions of Swift sources.
 struct LoadedModel {
   var bundle: ModelBundle
 
-  /// What the sources declare; nil for a model of another kind.
   var sources: SourceModels?
 
-  /// What Swift sources among other files leave open.
   var findings: [SourceFinding] = []
 
-  /// Whether it is a folder of stores, models and sources, a version of each.
   var isHistory = false
 
-  /// A model of any kind, for verbs without options about it.
   static func load(_ path: FilePath, json: Bool) throws -> ModelBundle {
     let loaded = try load(path, nil)
     try loaded.tell(json: json)
     return loaded.bundle
   }
 
-  /// A model of any kind: a bundle, a compiled model, sources, what carries a model, or a folder with some of them.
+  /// Loads a bundle, a compiled model, sources, a model carrier, or a folder of these.
   ///
-  /// - Parameters:
-  ///   - options: what Swift sources do not say; the usual if nil.
-  ///   - includingIncomplete: whether versions of Swift sources that are not complete are among them.
+  /// - Parameter includingIncomplete: whether to include incomplete versions of Swift sources.
   static func load(
     _ path: FilePath, _ options: SourceOptions?,
     includingIncomplete: Bool = false
@@ -101,11 +94,11 @@ struct LoadedModel {
       sources: models)
   }
 
-  /// Tells on standard error what is not certain of sources, and what a folder was taken for.
+  /// Reports on standard error uncertainties and the folder's interpretation.
   func tell(json: Bool) throws {
     try sources?.tell(json: json)
     for finding in findings { try finding.tell(json: json) }
-    // Sources name what they leave open, with file and line.
+    // Sources report theirs with file and line.
     for unreadable in sources == nil && !json ? bundle.unreadableVersions : [] {
       Terminal.standardError.write(
         "warning: a version of the model cannot be read: \(printable(unreadable.error.detail)) [\(unreadable.error.code)]. "
@@ -120,7 +113,6 @@ struct LoadedModel {
     )
   }
 
-  /// The versions that are known whole, as far as there are any.
   func completeBundle() throws -> ModelBundle {
     guard let sources else { return bundle }
     var part = sources
@@ -130,18 +122,16 @@ struct LoadedModel {
     return try part.bundle()
   }
 
-  /// Whether every version is known whole.
   var isComplete: Bool { sources?.versions.allSatisfy(\.isComplete) ?? true }
 }
 
 extension SourceModels {
-  /// Tells on standard error what is not certain, or cannot be resolved.
   func tell(json: Bool) throws {
     guard !json else {
       for finding in findings { try finding.tell(json: true) }
       return
     }
-    // A class that several versions list is told of once, with the versions.
+    // Report a class of several versions once, with the versions.
     var order: [SourceFinding] = []
     var versions: [SourceFinding: [String]] = [:]
     for finding in findings {
@@ -163,31 +153,28 @@ extension SourceFinding {
     Terminal.standardError.write(try json ? JSON.shown(["source": self], .line) : line)
   }
 
-  /// The finding as compilers print theirs: place, severity, what, and what to do.
+  /// The finding in compiler format: place, severity, problem, remedy.
   var line: String {
     let start = place.map { "\(printable($0.file)):\($0.line):\($0.column): " } ?? ""
     return "\(start)\(severity.rawValue): \(printable(detail)) [\(kind.rawValue)]. \(hint)\n"
   }
 }
 
-/// The file that a model is read from, where it was given as a path or as the name of a quarantined store or of a backup.
+/// The file to read a model from, given as a path or by name of a quarantined store or backup.
 struct CarrierName {
   let path: FilePath
 
-  /// What was unpacked for it; it goes with this value.
   private let backup: UnpackedBackup?
 
-  /// The file of a path; of a name, where no file is called so, what the home knows by it.
+  /// Resolves a path, or else a name in the environment's home or the current folder.
   ///
-  /// The home is the one that the environment names, else the current folder.
-  ///
-  /// - Throws: what restoring a backup throws; a name that is not known is a path.
+  /// - Throws: errors of restoring a backup; an unknown name is a path.
   static func path(_ path: FilePath) throws -> CarrierName {
     guard path.components.count == 1, !path.isAbsolute, try FileSystem().status(of: path) == nil,
       let id = BackupIdentifier(path.string)
     else { return CarrierName(path: path, backup: nil) }
     let home = HomeOptions.environment ?? "."
-    // A catalogue that cannot be read knows no name; the path is then told to lead nowhere.
+    // With an unreadable catalogue the path is reported as missing.
     if !id.isMarked, let store = try? Quarantines(home: home).stores().first(where: { $0.id == id.description }) {
       return CarrierName(path: store.files.main, backup: nil)
     }

@@ -6,16 +6,14 @@ import Platform
 import SwiftModelSources
 import SystemPackage
 
-/// How findings are told to a build server or an editor, with the file and the line that each is about.
 enum AnnotationStyle: String, ExpressibleByArgument, CaseIterable {
-  /// Workflow commands of GitHub Actions, which shows them in the changes of a pull request.
+  /// Workflow commands of GitHub Actions, shown in a pull request's changes.
   case github
 
-  /// The lines of a compiler, which Xcode and most editors show beside the source.
+  /// Compiler lines, as Xcode and most editors read.
   case xcode
 }
 
-/// Whether annotations are printed besides the text.
 struct AnnotationOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -24,7 +22,6 @@ struct AnnotationOptions: ParsableArguments {
   var annotate: AnnotationStyle?
 }
 
-/// A finding with the place in a source file that it is about.
 struct Annotation: Hashable {
   var isError: Bool
   var file: String?
@@ -32,7 +29,6 @@ struct Annotation: Hashable {
   var title: String
   var message: String
 
-  /// The line that is printed, without its end.
   func text(_ style: AnnotationStyle) -> String {
     let level = isError ? "error" : "warning"
     switch style {
@@ -50,14 +46,14 @@ struct Annotation: Hashable {
     }
   }
 
-  /// The path below the folder that the server has checked out, which is what its pages know.
+  /// The path within the server's checkout, as its pages require.
   private static func relative(_ file: String) -> String {
     guard let folder = ProcessInfo.processInfo.environment["GITHUB_WORKSPACE"], !folder.isEmpty else { return file }
     let root = folder.hasSuffix("/") ? folder : folder + "/"
     return file.hasPrefix(root) ? String(file.dropFirst(root.count)) : file
   }
 
-  /// What a message of a workflow command may hold (https://docs.github.com/actions, "Workflow commands").
+  /// Escapes a workflow command's message (https://docs.github.com/actions, "Workflow commands").
   private static func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
@@ -71,21 +67,17 @@ struct Annotation: Hashable {
     return result
   }
 
-  /// The same of a property, which ends at a comma or a colon.
+  /// Escapes a property, which ends at a comma or colon.
   private static func escapedProperty(_ text: String) -> String {
     escaped(text).map { $0 == ":" ? "%3A" : $0 == "," ? "%2C" : String($0) }.joined()
   }
 }
 
-/// The lines of a model's versions in their sources.
 struct ModelPlaces {
   private let bundle: ModelBundle
   private let sources: SourceModels?
   private let lines: [String: ModelSourceLines]
 
-  /// The lines of a bundle's versions.
-  ///
-  /// - Parameter sources: what Swift sources declare, where the bundle was read from them.
   init(_ bundle: ModelBundle, sources: SourceModels?) {
     self.bundle = bundle
     self.sources = sources
@@ -100,7 +92,7 @@ struct ModelPlaces {
     self.lines = lines
   }
 
-  /// The file and the line of an entity or a property of a version; the model itself where it has no source.
+  /// Finds an entity or property; the model itself without sources.
   func place(_ version: String, _ entity: String?, _ property: String?) -> (file: String, line: Int?)? {
     if let sources {
       let place =
@@ -112,20 +104,18 @@ struct ModelPlaces {
     return (found.file.string, found.line(entity: entity, property: property))
   }
 
-  /// The version that a version's or a step's name ends with: a step is about the newer one.
+  /// Returns the version at the end of a place: a step refers to its newer one.
   func version(of place: String) -> String? {
     (bundle.versions + bundle.unorderedVersions).map(\.name)
       .filter { place == $0 || place.hasSuffix(" → \($0)") }.max { $0.utf8.count < $1.utf8.count }
   }
 
-  /// The file and the line that a finding of the lint is about.
   func place(of finding: LintFinding) -> (file: String, line: Int?)? {
     version(of: finding.place).flatMap { place($0, finding.entityName, finding.propertyName) }
   }
 }
 
 extension Annotation {
-  /// A finding of the lint.
   init(_ finding: LintFinding) {
     self.init(
       isError: finding.severity == .error, file: finding.file, line: finding.line,

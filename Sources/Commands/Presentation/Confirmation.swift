@@ -8,29 +8,27 @@ import ArgumentParser
   import Darwin
 #endif
 
-/// A question to the person at the terminal before something leaves the machine or is deleted for good.
+/// A question before data leaves the machine or is deleted for good.
 enum Confirmation {
   enum Answer {
     case yes
     case no
 
-    /// The input ended, so that there was no person to ask.
+    /// The end of input: no person to ask.
     case none
 
     case cancelled
   }
 
-  /// A line that was typed, or why there is none.
   enum Line {
     case text(String)
     case end
     case cancelled
   }
 
-  /// How often an answer that is neither yes nor no is asked for again.
   private static let attempts = 3
 
-  /// Asks; `y` and `yes` agree, `n`, `no` and an empty line do not, in small letters or capitals.
+  /// Asks; `y` and `yes` agree, `n`, `no` and an empty line decline, in any case.
   static func ask(_ question: String, read: () -> Line = { readLine() }) -> Answer {
     let wasListening = Interruption.isListening
     Interruption.listen()
@@ -56,9 +54,9 @@ enum Confirmation {
     return .no
   }
 
-  /// Reads a line from standard input; ends where Ctrl-C is pressed meanwhile.
+  /// Reads a line from standard input, or until Ctrl-C.
   ///
-  /// The library's own reading begins anew after a signal. A signal that comes just before the wait is seen after it.
+  /// The library's function restarts after a signal. A signal just before the wait is seen after it.
   private static func readLine() -> Line {
     var bytes: [UInt8] = []
     while true {
@@ -74,13 +72,12 @@ enum Confirmation {
     }
   }
 
-  /// Asks, and ends the verb where the person did not agree.
+  /// Asks and ends the verb unless the person agrees.
   ///
   /// - Parameters:
-  ///   - question: what is asked, with a question mark.
-  ///   - undone: what was not done, as words that follow "nothing was", such as `sent`.
-  ///   - error: the error for programs, and for where no person could be asked.
-  /// - Throws: the exit code 1 where the answer was no or Ctrl-C, after saying so; the error where there was none.
+  ///   - undone: a participle after "nothing was", such as `sent`.
+  ///   - error: the error for programs or without a person.
+  /// - Throws: exit code 1 after no or Ctrl-C, with a message; else the error.
   static func require(_ question: String, undone: String, json: Bool, or error: @autoclosure () -> CommandError) throws
   {
     guard !json else { throw error() }

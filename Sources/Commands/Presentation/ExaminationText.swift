@@ -5,21 +5,19 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// An examination in words, for a terminal.
 struct ExaminationText {
   let examination: Examination
   let path: FilePath
 
-  /// The app's model; nil where none was given, or which one of several.
   var model: FilePath?
 
-  /// What contradicts the model in the records; nil where that was not checked.
+  /// The contradictions in the records; nil if not checked.
   var data: DataCheck?
 
-  /// Why they were not checked, though that was asked for; a sentence without a full stop.
+  /// The reason for a requested check not made, without a full stop.
   var dataObstacle: String?
 
-  /// The version of the app's that comes nearest to one that is none of them.
+  /// The app's version closest to an unknown one.
   var nearest: NearestVersion?
 
   var text: String {
@@ -69,7 +67,7 @@ struct ExaminationText {
     return facts.joined(separator: " · ")
   }
 
-  /// What the store lacks of its own model, and what its records contradict of it, a line each.
+  /// The parts missing from the store's model and the records' contradictions, a line each.
   private var missing: String {
     var lines = ""
     let differences = examination.drift?.differences ?? []
@@ -130,7 +128,6 @@ struct ExaminationText {
 }
 
 extension Verdict {
-  /// What it means for the app: a store that opens, one that has to be seen to, or one that is damaged.
   var tint: Tint {
     switch self {
     case .compatible: .good
@@ -140,13 +137,11 @@ extension Verdict {
   }
 }
 
-/// The command that comes next for a store that was examined, with its paths; nil where none helps.
 struct NextStep {
   private let store: String
   private let model: String
   private let rescued: String
 
-  /// - Parameter model: the app's model; nil where none was given, or which one of several.
   init(for store: FilePath, model: FilePath?) {
     self.store = shellQuoted(store)
     self.model = model.map { " --model \(shellQuoted($0))" } ?? ""
@@ -154,7 +149,6 @@ struct NextStep {
     rescued = shellQuoted(store.removingLastComponent().appending(name))
   }
 
-  /// The command by what was found.
   func command(after examination: Examination) -> String? {
     switch examination.verdict {
     case .damaged where examination.isForeignFile || examination.health.fileKind == .empty: nil
@@ -167,7 +161,7 @@ struct NextStep {
     }
   }
 
-  /// What to say where `open` has left a store in its place, for the end of the hint; empty for nothing.
+  /// Returns the advice for a store that `open` left in place; empty if there is none.
   func advice(after kind: LazaretErrorKind) -> String {
     switch kind {
     case .foreignStore, .foreignFile:

@@ -1,7 +1,7 @@
 import Platform
 
-/// A moment that a document has in RFC 3339, as it is shown: `2026-11-21 10:11 UTC`, of the first moment of a month, which
-/// may stand for any of it, the month: `2026-11`; any other text as it is.
+/// Formats an RFC 3339 time as `2026-11-21 10:11 UTC`; the start of a month, which may stand for all of it, as
+/// `2026-11`; other text unchanged.
 func momentText(_ text: String) -> String {
   guard let time = Timestamp(text) else { return printable(text) }
   let moment = time.rfc3339

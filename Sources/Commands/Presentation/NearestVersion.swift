@@ -2,29 +2,25 @@ import ManagedObjectModel
 import PersistentStore
 import Platform
 
-/// The version of an app's model that comes nearest to a store of none of them, with what differs.
+/// The model version closest to a store of an unknown version, with the differences.
 struct NearestVersion: Encodable {
-  /// An entity of either that is not the same in both.
   struct Entity: Encodable {
     var name: String
 
-    /// `added` for one that only the version has, `removed` for one that only the store has, else `changed`.
+    /// `added` if only the version has it, `removed` if only the store has it, else `changed`.
     var change: String
 
-    /// What differs, a line for each property; empty where the store carries no model.
+    /// A line a property; empty if the store carries no model.
     var differences: [String]
   }
 
-  /// The name of the version.
   var name: String
 
-  /// How many entities are the same.
   var equal: Int
 
-  /// The entities that are not, by name.
   var entities: [Entity]
 
-  /// The nearest version; nil where the store is of one, or has no entity in common with any.
+  /// Finds the closest version; nil for a known version or without a common entity.
   init?(to examination: Examination, in model: AppModel?) {
     guard case .coreData(let bundle)? = model, examination.kind == .coreData, examination.modelVersion == nil,
       let hashes = examination.metadata?.versionHashes, !hashes.isEmpty
@@ -33,7 +29,7 @@ struct NearestVersion: Encodable {
     func distance(_ version: ModelVersion) -> Int {
       Set(version.versionHashes.keys).union(hashes.keys).count { version.versionHashes[$0] != hashes[$0] }
     }
-    // Of several the newest.
+    // On a tie, the newest.
     guard let least = versions.map(distance).min(), let nearest = versions.last(where: { distance($0) == least })
     else { return nil }
     let own = nearest.versionHashes
@@ -61,7 +57,6 @@ struct NearestVersion: Encodable {
       + (difference.entityChanges[entity] ?? [])
   }
 
-  /// The difference in words, for a terminal.
   var text: String {
     var lines = "\n  nearest version: \(printable(name)), \(counted(equal, "entity", "entities")) the same\n"
     for entity in entities.prefix(50) {

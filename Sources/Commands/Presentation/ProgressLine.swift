@@ -1,18 +1,15 @@
 import Platform
 import SupportBundle
 
-/// What the numbers of a progress line count.
 enum ProgressUnit {
-  /// Bytes, of which so many a second are told.
   case bytes
 
-  /// Things, by the noun for several of them.
+  /// Items, by their plural noun.
   case things(String)
 
-  /// Shares that have no unit of their own; no rate is told.
+  /// Fractions without a unit or rate.
   case shares
 
-  /// A rate in words; nil where there is none to tell.
   func words(perSecond rate: Double) -> String? {
     switch self {
     case .bytes: rate >= 1 ? "\(readableSize(Int64(min(rate, 1e15))))/s" : nil
@@ -22,9 +19,9 @@ enum ProgressUnit {
   }
 }
 
-/// A line on standard error that shows how far long work is, how fast it goes and how long it will take.
+/// A progress line on standard error with rate and remaining time.
 ///
-/// Nothing is shown where standard error is no terminal, and with `--quiet`.
+/// Hidden without a terminal and with `--quiet`.
 final class ProgressLine: Sendable {
   private let isShown = Terminal.standardError.isInteractive && !TextStyle.current.isQuiet
   private let state = Mutex(State())
@@ -39,9 +36,6 @@ final class ProgressLine: Sendable {
 
   deinit { clear() }
 
-  /// Shows a share of the work, with the rate and the time left where it takes more than a moment.
-  ///
-  /// - Parameter told: the time left, where the work knows it better than the share done tells.
   func show(
     _ words: String, _ done: Int64, of total: Int64, _ unit: ProgressUnit = .shares, secondsLeft told: Double? = nil
   ) {
@@ -62,7 +56,6 @@ final class ProgressLine: Sendable {
     Terminal.standardError.writeLive(text)
   }
 
-  /// Shows what is being done, where there is no share of it to tell.
   func show(_ words: String) {
     guard isShown else { return }
     state.withLock { $0 = State(words: words) }
@@ -75,13 +68,11 @@ final class ProgressLine: Sendable {
     var elapsed: Duration
     var secondsLeft: Double?
 
-    /// What is done in a second; nil at the very beginning, which tells little.
     var speed: Double? {
       let seconds = elapsed / .seconds(1)
       return seconds > 0.25 && done > 0 ? Double(done) / seconds : nil
     }
 
-    /// The seconds that are left; nil where they cannot be told yet.
     var remaining: Double? {
       if let secondsLeft { return secondsLeft }
       guard let speed, left > 0, elapsed > .seconds(1) else { return nil }
@@ -89,7 +80,7 @@ final class ProgressLine: Sendable {
     }
   }
 
-  /// The line, no wider than so many columns: the bar gives way first, then the rate.
+  /// Fits the line into columns: the bar is shortened first, then the rate.
   static func text(_ words: String, _ share: Double, _ pace: Pace, _ unit: ProgressUnit, columns: Int) -> String {
     let percent = " \(Int(share * 100)) %"
     var rate = pace.speed.flatMap { unit.words(perSecond: $0) }.map { ", \($0)" } ?? ""
@@ -103,7 +94,6 @@ final class ProgressLine: Sendable {
     return "\(words) \(bar)\(percent)\(rate)\(time)"
   }
 
-  /// A time that is left, in the units in which people think of it.
   static func timeLeft(_ seconds: Double) -> String {
     let whole = Int(min(max(seconds.rounded(.up), 1), 359_999))
     if whole < 90 { return "\(whole) s" }
@@ -118,7 +108,6 @@ final class ProgressLine: Sendable {
 }
 
 extension ProgressLine {
-  /// Shows how far a transfer is.
   func show(_ progress: SendingProgress) {
     switch progress.phase {
     case .asking: show("Asking the receiver …")

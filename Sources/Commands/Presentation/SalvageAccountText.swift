@@ -3,13 +3,13 @@ import ManagedObjectModel
 import Platform
 import Salvage
 
-/// What became of the salvage of a quarantined store, in lines under an event or a receipt.
+/// The salvage of a quarantined store, as lines under an event or receipt.
 struct SalvageAccountText {
   var text = ""
 
   /// - Parameters:
   ///   - stored: the quarantined store, as a command names it.
-  ///   - words: what was said above it, which is not said twice.
+  ///   - words: the text above, which is not repeated.
   init(_ salvage: OpeningSalvage, of stored: String, below words: String) {
     if salvage.state == .pending {
       text += "    its records can be salvaged with: lazaret quarantine salvage \(stored)\n"
@@ -28,7 +28,6 @@ struct SalvageAccountText {
     if let path = salvage.report { text += "    report: \(printable(path.text))\n" }
   }
 
-  /// The account of each entity.
   static func table(_ entities: [Receipt.Salvage.Entity], indent: String = "    ") -> String {
     guard !entities.isEmpty else { return "" }
     let hasBackup = entities.contains { $0.fromBackup ?? 0 > 0 }
@@ -44,7 +43,6 @@ struct SalvageAccountText {
     return table.text(indent: indent)
   }
 
-  /// The entities of which two results have different accounts.
   static func table(_ comparison: SalvageComparison, indent: String = "    ") -> String {
     guard !comparison.entities.isEmpty else { return "" }
     var table = TextTable(["", "result", "recovered", "doubtful", "lost"], numericColumns: [2, 3, 4])
@@ -62,12 +60,10 @@ struct SalvageAccountText {
 }
 
 extension Receipt.Reason {
-  /// The reason in a word or two, for a list.
   var word: String { code == QuarantineCase.requestCode ? "on request" : printable(code) }
 }
 
 extension Receipt.Salvage {
-  /// The state in a word or two, for a list.
   var word: String {
     let isWaiting = state == .salvaged && failure.map { Self.waitingCodes.contains($0.code) } ?? false
     let results = (isWaiting ? ", waits" : "") + (others.map { ", \($0.count + 1) results" } ?? "")

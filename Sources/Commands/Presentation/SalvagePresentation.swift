@@ -2,7 +2,7 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// A salvage in words: first what matters, then the accounts, then what to do.
+/// A salvage in words: the result, the accounts, the next step.
 struct SalvageText {
   let text: String
 
@@ -27,7 +27,7 @@ struct SalvageText {
         "  A recovery kit of \(kit.date) was used"
         + "; \(Self.words(writtenSince: kit.isCurrent ? false : kit.writtenSince))\n"
     }
-    // Pages with the rest of long values are as healthy as those with their beginning.
+    // Overflow pages are as sound as the cells they continue.
     var counts = report.pages.counts
     if let overflow = counts.removeValue(forKey: .overflow) { counts[.healthy, default: 0] += overflow }
     let states = PageStates.State.allCases.compactMap { state in
@@ -47,7 +47,7 @@ struct SalvageText {
     }
   }
 
-  /// What came out and what is lost, entity by entity, with what is to be said of it; for a restore.
+  /// Recovered and lost records by entity with remarks, for a restore.
   static func account(of report: SalvageReport) -> String {
     var lines = "\n" + tinted(headline(report), report.recovered > 0 ? .doubtful : .bad) + "\n\n"
     lines += accounts(report) + "\n"
@@ -64,7 +64,6 @@ struct SalvageText {
       + " \(counted(cut, "reference")) to lost records \(cut == 1 ? "was" : "were") cut."
   }
 
-  /// How many records are doubtful for each reason, entity by entity.
   private static func doubts(_ report: SalvageReport) -> String {
     var lines = ""
     for entity in report.records {
@@ -76,7 +75,7 @@ struct SalvageText {
     return lines
   }
 
-  /// The primary keys of lost rows, as far as they are known, and those that the others likely had.
+  /// The known primary keys of lost rows, and the likely ones.
   private static func lostKeys(_ report: SalvageReport) -> String {
     var lines = ""
     for entity in report.entities where !entity.lostKeys.isEmpty || !entity.lostKeysEstimated.isEmpty {
@@ -96,7 +95,7 @@ struct SalvageText {
     return lines
   }
 
-  /// What is lost of Core Data's own tables, which hold no records.
+  /// Losses in Core Data's own tables, which hold no records.
   private static func otherLosses(_ report: SalvageReport) -> String {
     var lines = ""
     for table in report.ownTables where table.hasLosses {
@@ -189,7 +188,6 @@ struct SalvageText {
     return lines
   }
 
-  /// What is in the file of what was set aside.
   private static func setAside(_ report: SalvageReport) -> String {
     let rows = report.entities.reduce(report.unplacedRows) { $0 + $1.rowsSetAside }
     let kept = report.entities.reduce(0) { $0 + $1.keptParts }
@@ -200,7 +198,7 @@ struct SalvageText {
     if deleted > 0 { parts.append(counted(deleted, "deleted row")) }
     if report.unplacedEntries > 0 { parts.append(counted(report.unplacedEntries, "entry", "entries") + " of indexes") }
     if report.referencesCut > 0 { parts.append(counted(report.referencesCut, "cut reference")) }
-    // Values without a column in the store, and those that SQLite converted, are told among the remarks.
+    // The remarks cover values without a column and those converted by SQLite.
     if parts.isEmpty, !report.hasDoubts { parts.append("values as they were found") }
     return (parts + ["notes on where the rows are from"]).joined(separator: ", ")
   }
@@ -209,7 +207,7 @@ struct SalvageText {
     _ report: SalvageReport, _ store: FilePath, _ output: FilePath, _ place: FilePath
   ) -> String {
     var lines = "The \(report.rebuild == nil ? "rows are" : "store is") in \(printable(output.string))\n"
-    // Beside a result in the current folder it is named as that is.
+    // Named like a result in the current folder.
     let isHere = place.folder == "." && output.components.count == 1
     lines += "The report is in \(printable(isHere ? place.lastComponent?.string ?? "" : place.string))\n"
     guard !report.isComplete else { return lines }

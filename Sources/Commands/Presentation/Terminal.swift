@@ -9,23 +9,20 @@ import Platform
   import Darwin
 #endif
 
-/// One of the process's two output streams.
 struct Terminal: Sendable {
   static let standardOutput = Terminal(descriptor: 1)
   static let standardError = Terminal(descriptor: 2)
 
-  /// Whether a person can be asked.
   static var standardInputIsInteractive: Bool { isatty(0) == 1 }
 
   let descriptor: Int32
 
-  /// Whether a person is looking at it.
   var isInteractive: Bool { isatty(descriptor) == 1 }
 
-  /// The columns that lines are fitted into: what `COLUMNS` says, else those of the terminal; nil where it is none.
+  /// The columns for wrapping, by `COLUMNS` or the terminal, if any.
   var width: Int? {
     guard TextStyle.current.isForPeople else { return nil }
-    // Narrower than a short word nothing can be fitted.
+    // The minimum that fits a short word.
     if let told = ProcessInfo.processInfo.environment["COLUMNS"].flatMap({ Int($0) }), told >= 20 { return told }
     guard isInteractive else { return nil }
     var size = winsize()
@@ -33,17 +30,17 @@ struct Terminal: Sendable {
     return Int(size.ws_col)
   }
 
-  /// Writes text for people; what could steer a terminal is shown and not obeyed, whatever the text was made of.
+  /// Writes text for people, with control characters escaped.
   ///
-  /// Paths below the current folder are named from there, lines are fitted into a terminal, and tints become colours. With
-  /// `--quiet` nothing of it gets to standard output.
+  /// Shortens paths below the current folder, wraps lines and shows colours on a terminal. With `--quiet` standard
+  /// output gets no text.
   func write(_ text: String) {
     let style = TextStyle.current
     guard style.isForPeople else { return writeContent(text) }
     if style.isQuiet, descriptor == Self.standardOutput.descriptor { return }
     let inColor = style.showsColor(isInteractive: isInteractive)
     let width = width
-    // Lines are the only structure; a carriage return is not one of ours.
+    // Lines are the only structure; we write no carriage returns.
     var lines: [String] = []
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       let line = style.shortened(String(line))
@@ -55,30 +52,27 @@ struct Terminal: Sendable {
     writeRaw(lines.joined(separator: "\n"))
   }
 
-  /// Writes what is good to know and neither a warning nor a question; nothing with `--quiet`.
   func note(_ text: String) {
     if !TextStyle.current.isQuiet { write(text) }
   }
 
-  /// Writes what was asked for, and is used as it is (JSON, sources, keys, links), even with `--quiet`.
+  /// Writes requested content (JSON, sources, keys, links), even with `--quiet`.
   func writeContent(_ text: String) {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     Self.standardError.clearLive()
     writeRaw(lines.map { Tint.shown(String($0), inColor: false) { printable($0) } }.joined(separator: "\n"))
   }
 
-  /// Writes a value as JSON.
   func write(json value: some Encodable, _ layout: JSON.Layout = .lines) throws {
     writeContent(try JSON.shown(value, layout))
   }
 
-  /// Shows a line that the next one takes the place of; nothing else may come between unless it is removed.
+  /// Shows a line that the next one replaces; remove it before other output.
   func writeLive(_ line: String) {
     Self.hasLiveLine.withLock { $0 = true }
     writeRaw("\r\(line)\(Self.toEndOfLine)")
   }
 
-  /// Removes the line that was shown last by ``writeLive(_:)``, where there is one.
   func clearLive() {
     let isThere = Self.hasLiveLine.withLock { isThere in
       defer { isThere = false }
@@ -105,7 +99,7 @@ struct Terminal: Sendable {
 
   private static let lostOutput = Mutex(false)
 
-  /// Whether something could not be written to standard output, for instance to a file on a full disk.
+  /// Whether standard output lost data, as on a full disk.
   static var hasLostOutput: Bool { lostOutput.withLock { $0 } }
 }
 

@@ -1,32 +1,30 @@
 import Foundation
 import Platform
 
-/// A table of text for people: columns as wide as they need, numbers to the right; on a terminal no wider than it is.
+/// A table with numbers aligned right, fitted to the terminal.
 struct TextTable {
-  /// The tints of the columns of a salvage's account: doubtful, and lost.
   static let accountTints: [Int: Tint] = [2: .doubtful, 3: .bad]
 
   private let header: [String]
   private var rows: [[String]] = []
   private let numeric: Set<Int>
 
-  /// The columns whose numbers are shown in a tint where they are not zero.
+  /// The columns with tints for nonzero numbers.
   private let tints: [Int: Tint]
 
-  /// The columns that are shortened in the middle where the table is too wide, the first ones first; such as paths.
+  /// The columns to shorten in the middle, in this order; such as paths.
   private let shrinking: [Int]
 
-  /// Whether the last column is broken into lines where the table is too wide; for reasons, of which no word may be missing.
+  /// Whether the last column wraps, for reasons that must stay complete.
   private let wrapsLast: Bool
 
-  /// Rows of nothing but zeros that were left out.
   private var leftOut = 0
 
-  /// What a row is about, in words for several of them; nil where no row is ever left out.
+  /// The plural noun of omitted rows; nil to keep all.
   private let rowsWithoutNumbers: String?
 
   /// - Parameters:
-  ///   - zeros: what rows of nothing but zeros are about, such as `entities without records`; they are left out unless all are wanted.
+  ///   - zeros: the noun for rows of zeros, such as `entities without records`, which are omitted unless requested.
   init(
     _ header: [String], numericColumns numeric: Set<Int> = [], tints: [Int: Tint] = [:], shrinking: [Int] = [],
     wrapsLast: Bool = false, leavingOut zeros: String? = nil
@@ -47,19 +45,16 @@ struct TextTable {
     }
   }
 
-  /// The lines, each indented, and one on the rows that were left out.
   func text(indent: String = "  ") -> String {
     let lines = rows.isEmpty && leftOut > 0 ? "" : body(indent)
     return lines + Self.note(leftOut, rowsWithoutNumbers ?? "", indent: indent)
   }
 
-  /// The line on rows that were left out; empty where none was.
   static func note(_ count: Int, _ words: String, indent: String = "  ") -> String {
     let words = count == 1 ? ofOne(words) : words
     return count > 0 ? indent + tinted("not shown: \(grouped(count)) \(words); --all shows all", .faint) + "\n" : ""
   }
 
-  /// Words for several of what is left out, as they are for one of it.
   private static func ofOne(_ words: String) -> String {
     for (several, one) in [("entities ", "entity "), ("tables ", "table ")] where words.hasPrefix(several) {
       return one + words.dropFirst(several.count)
@@ -90,7 +85,7 @@ struct TextTable {
       if column > 0 { line += "  " }
       let padding = String(repeating: " ", count: widths[column] - Tint.width(of: cell))
       let shown = show(cell, column)
-      // No line ends with spaces.
+      // No trailing spaces.
       let isLast = row[(column + 1)...].allSatisfy(\.isEmpty)
       line += numeric.contains(column) ? padding + shown : isLast ? shown : shown + padding
       if isLast { break }
@@ -104,7 +99,6 @@ struct TextTable {
     }
   }
 
-  /// The least columns of a cell that is shortened.
   private static let leastWidth = 12
 
   private func fit(_ rows: inout [[String]], into width: Int?) {
@@ -120,10 +114,9 @@ struct TextTable {
     }
   }
 
-  /// The least columns of a cell that is broken into lines.
   private static let leastWrappedWidth = 20
 
-  /// The rows with the cells of the last column broken into lines; each line after the first is a row without other cells.
+  /// Wraps the last column; continuation rows have no other cells.
   private func wrapped(_ rows: [[String]], into width: Int) -> [[String]] {
     let others = Self.widths([header] + rows).prefix(header.count - 1).reduce(0) { $0 + $1 + 2 }
     let limit = max(Self.leastWrappedWidth, width - others)
@@ -136,7 +129,7 @@ struct TextTable {
     }
   }
 
-  /// A text with its middle left out: the end tells most of a path.
+  /// Omits the middle: a path's end is most informative.
   static func shortened(_ text: String, to width: Int) -> String {
     guard text.count > width, width > 2 else { return text }
     let start = (width - 1) / 3
@@ -144,12 +137,10 @@ struct TextTable {
   }
 }
 
-/// A line of text fitted into the columns of a terminal.
 enum TextWrapping {
-  /// The lines that a line becomes: broken at spaces, what follows indented under its beginning.
+  /// Wraps a line at spaces, with a hanging indent.
   ///
-  /// A command to be copied is never broken: one that does not fit begins a line of its own. A word that is wider than a line
-  /// stays whole.
+  /// A command to copy is never broken: one that does not fit starts a new line. A word longer than a line stays whole.
   static func lines(of line: String, width: Int) -> [String] {
     guard Tint.width(of: line) > width else { return [line] }
     let lead = line.prefix { $0 == " " }.count
@@ -171,7 +162,7 @@ enum TextWrapping {
     return result
   }
 
-  /// The words with the spaces before each; a command to be copied is one word.
+  /// Splits a line into words with preceding spaces; a command to copy is one word.
   private static func pieces(of line: String) -> [(gap: Substring, word: Substring)] {
     var text = line[...]
     var command = Substring()
@@ -193,10 +184,9 @@ enum TextWrapping {
 
   private static let tool = "lazaret"
 
-  /// The most columns of a label that what follows is indented under.
   private static let labelLimit = 24
 
-  /// The column that the lines after the first begin at: under what follows a label, else a little to the right.
+  /// The column of continuation lines: after a label, else slightly indented.
   private static func hang(of line: String, after lead: Int) -> Int {
     guard let gap = line.dropFirst(lead).range(of: "  ") else { return lead + 2 }
     let text = line[gap.upperBound...].drop { $0 == " " }

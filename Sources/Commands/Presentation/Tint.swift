@@ -1,18 +1,16 @@
-/// What a piece of text is about, shown as a colour where colours are shown.
+/// The meaning of text, shown as a colour.
 enum Tint: Int, CaseIterable {
   case good
 
-  /// Doubtful, or with a warning.
   case doubtful
 
   case bad
 
   case strong
 
-  /// What matters less than the rest.
   case faint
 
-  /// The control sequence that begins it on a terminal (ECMA-48, SGR); of the sixteen colours that every scheme has.
+  /// The control sequence (ECMA-48, SGR), of the sixteen common colours.
   private var sequence: String {
     switch self {
     case .good: "\u{1B}[32m"
@@ -23,10 +21,10 @@ enum Tint: Int, CaseIterable {
     }
   }
 
-  /// Begins and ends a tint inside of a text: control characters, which no text that is shown to people has.
+  /// The control characters around a tint, which displayed text lacks.
   ///
-  /// A text that was made of a hostile store's can choose colours with them, and nothing else: `Terminal.write` makes every other
-  /// control character visible, and ends each tint at the end of its line.
+  /// A hostile store's text can only choose colours with them: `Terminal.write` escapes other control characters and
+  /// ends tints at the line's end.
   fileprivate static let start: Unicode.Scalar = "\u{E}"
   fileprivate static let end: Unicode.Scalar = "\u{F}"
   fileprivate static let first = UInt32(UInt8(ascii: "a"))
@@ -36,7 +34,7 @@ enum Tint: Int, CaseIterable {
     self = tint
   }
 
-  /// A line with its tints as a terminal understands them, or without; every other control character is made visible.
+  /// Shows a line with or without colours; escapes every other control character.
   static func shown(_ line: String, inColor: Bool, _ show: (String) -> String) -> String {
     guard line.unicodeScalars.contains(where: { $0 == start || $0 == end }) else { return show(line) }
     var result = ""
@@ -65,14 +63,12 @@ enum Tint: Int, CaseIterable {
     return isOpen ? result + "\u{1B}[0m" : result
   }
 
-  /// How many columns a text takes, its tints left out.
   static func width(of text: String) -> Int {
     guard text.unicodeScalars.contains(where: { $0 == start || $0 == end }) else { return text.count }
     return shown(text, inColor: false) { $0 }.count
   }
 }
 
-/// A text in a tint; one that is empty stays so.
 func tinted(_ text: String, _ tint: Tint?) -> String {
   guard let tint, !text.isEmpty, let code = Unicode.Scalar(Tint.first + UInt32(tint.rawValue)) else { return text }
   return "\(Tint.start)\(code)\(text)\(Tint.end)"

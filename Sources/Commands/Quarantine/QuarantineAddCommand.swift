@@ -5,7 +5,6 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// `lazaret quarantine add`.
 struct QuarantineAddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Moves a store into quarantine, whole, with a receipt.",
@@ -64,7 +63,6 @@ struct QuarantineAddCommand: ParsableCommand {
   }
 }
 
-/// Whether a file that is plainly no store is moved away too.
 struct ForeignFileOptions: ParsableArguments {
   @Flag(
     help:
@@ -74,16 +72,13 @@ struct ForeignFileOptions: ParsableArguments {
 }
 
 extension ParsableCommand {
-  /// Stops where the file is plainly of another kind than a store, and where it is encrypted or random.
+  /// Throws `not-a-store` or `encrypted-or-random` if the file is plainly no store.
   ///
-  /// What cannot be looked at is left to the verb itself.
+  /// The verb itself handles an unreadable file.
   ///
-  /// - Parameters:
-  ///   - operation: what the verb would do, as an infinitive phrase.
-  ///   - encrypted: whether an encrypted file is let through.
-  /// - Throws: `not-a-store` or `encrypted-or-random`.
+  /// - Parameter encrypted: whether to accept an encrypted file.
   func refuseNoStore(at path: FilePath, to operation: String, allowingEncrypted encrypted: Bool = false) throws {
-    // Where it cannot be read, the verb itself says why.
+    // The verb reports an unreadable file.
     guard let head = try? FileSystem().open(path).bytes(at: 0, length: FileKind.sampleLength) else { return }
     let isDatabase = FileKind(firstBytes: head) == .database
     if isDatabase, !FileKind.looksRandom(Array(head.dropFirst(DatabaseHeader.length))) { return }

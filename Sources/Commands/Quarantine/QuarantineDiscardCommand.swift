@@ -2,7 +2,6 @@ import ArgumentParser
 import Lazaret
 import Platform
 
-/// `lazaret quarantine discard`.
 struct QuarantineDiscardCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "discard", abstract: "Removes a quarantined store for good.",

@@ -3,7 +3,6 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// `lazaret quarantine list`.
 struct QuarantineListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists quarantined stores, newest first.",
@@ -36,7 +35,7 @@ struct QuarantineListCommand: ParsableCommand {
         ?? quarantines.stores(includingMissing: true)
       let released = try quarantines.released(at: place?.path)
       let checks = try stores.map { try quarantines.check(evidenceOf: $0, .size) }
-      // The store itself may be gone, but not the folder in which quarantined ones would lie as well.
+      // The store may be gone, but not the folder of its quarantine.
       if let path = place?.path, stores.isEmpty, released.isEmpty, try FileSystem().status(of: path) == nil {
         throw FileError(.notFound, operation: "list the quarantined stores", path: path)
       }
@@ -80,7 +79,6 @@ struct QuarantineListCommand: ParsableCommand {
     }
   }
 
-  /// What programs are told of what is left of a released store.
   private static func payload(_ store: QuarantinedStore, _ rest: Discarding) -> JSON.Object {
     [
       "id": store.id, "path": PathText(store.files.folder), "date": store.receipt?.released?.date,
@@ -88,7 +86,6 @@ struct QuarantineListCommand: ParsableCommand {
     ]
   }
 
-  /// Says what is left of released stores, and how it is removed.
   private static func tell(_ released: [(store: QuarantinedStore, rest: Discarding)], _ home: ChosenHome) {
     guard !released.isEmpty else { return }
     let bytes = released.reduce(0) { $0 + $1.rest.bytes }

@@ -3,7 +3,6 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// `lazaret quarantine release`.
 struct QuarantineReleaseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "Puts a quarantined store back where it came from.",

@@ -5,7 +5,6 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// `lazaret quarantine salvage`.
 struct QuarantineSalvageCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "salvage", abstract: "Makes a clean store of the records of a quarantined one.",
@@ -130,7 +129,6 @@ struct QuarantineSalvageCommand: ParsableCommand {
     return lines
   }
 
-  /// How the result differs from the one before, and which of them counts.
   private static func text(_ comparison: SalvageComparison, isCurrent: Bool) -> String {
     var lines = "\n" + SalvageAccountText.table(comparison, indent: "  ")
     lines +=
@@ -141,9 +139,8 @@ struct QuarantineSalvageCommand: ParsableCommand {
   }
 }
 
-/// The backup that a salvage takes lost rows from.
 struct DonorOptions: ParsableArguments {
-  /// The word for the newest backup; a file of that name is `./latest`.
+  /// The word for the newest backup; write `./latest` for a file.
   private static let latest: FilePath = "latest"
 
   @Option(
@@ -157,9 +154,7 @@ struct DonorOptions: ParsableArguments {
 
   @OptionGroup var identity: BackupIdentityOptions
 
-  /// Which one; nil for none.
-  ///
-  /// - Throws: what the file system says; a file of the name of a backup comes before the backup.
+  /// A file takes precedence over a backup of the same name.
   func source() throws -> BackupSource? {
     guard let path = withBackup?.path else { return nil }
     if path == Self.latest { return .newest }
@@ -167,7 +162,6 @@ struct DonorOptions: ParsableArguments {
     return .backup(id)
   }
 
-  /// - Throws: where the options contradict each other.
   func check() throws {
     guard withBackup != nil || !trustBackup else { throw ValidationError("--trust-backup belongs to --with-backup.") }
     guard withBackup != nil || identity.identity.isEmpty else {
@@ -175,9 +169,9 @@ struct DonorOptions: ParsableArguments {
     }
   }
 
-  /// The backup as a store that can be read; nil for none.
+  /// Unpacks the backup, if any.
   ///
-  /// - Throws: `home-missing` where a backup is to be looked up in a home that is not there.
+  /// - Throws: `home-missing` for a lookup in a missing home.
   func unpacked(for store: FilePath, home: ChosenHome) throws -> UnpackedBackup? {
     guard let source = try source() else { return nil }
     let identities = try identity.identities()
@@ -190,7 +184,6 @@ struct DonorOptions: ParsableArguments {
     }
   }
 
-  /// Runs what looks up the backup in a home.
   func finding<Result>(_ source: BackupSource?, in home: ChosenHome, _ body: () throws -> Result) throws -> Result {
     switch source {
     case nil, .file: return try body()

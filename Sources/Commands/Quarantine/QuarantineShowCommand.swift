@@ -4,7 +4,6 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// `lazaret quarantine show`.
 struct QuarantineShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Shows the receipt of a quarantined store.",
@@ -41,13 +40,9 @@ struct QuarantineShowCommand: ParsableCommand {
   }
 }
 
-/// A quarantined store in words.
 struct QuarantinedStoreText {
   let text: String
 
-  /// - Parameters:
-  ///   - check: what a look at its files found; nil where nothing was compared.
-  ///   - undo: the command that puts it back where it came from; nil where that is not known.
   init(_ store: QuarantinedStore, _ check: EvidenceCheck?, undo: String?) {
     var lines = "\(store.id)\n  lies in    \(printable(store.files.main.string))\n"
     guard let receipt = store.receipt else {
@@ -104,7 +99,7 @@ struct QuarantinedStoreText {
     text = lines
   }
 
-  /// What a result stands on; nothing where it is the quarantined store alone.
+  /// The evidence of a result; empty for the quarantined store alone.
   private static func evidenceText(_ evidence: Receipt.Salvage.Evidence) -> String {
     var lines = ""
     if let kit = evidence.kit { lines += "  kit        \(printable(kit))\n" }

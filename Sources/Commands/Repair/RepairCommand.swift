@@ -4,7 +4,7 @@ import Migration
 import Platform
 import SystemPackage
 
-/// `lazaret repair`: makes good what a store lacks of its own model.
+/// `lazaret repair`: restores missing parts of a store's own model.
 struct RepairCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "repair",
@@ -96,7 +96,6 @@ struct RepairCommand: ParsableCommand {
   }
 }
 
-/// A repair in words, for a terminal.
 struct RepairText {
   let text: String
 

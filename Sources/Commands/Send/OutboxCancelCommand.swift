@@ -3,7 +3,6 @@ import ObjectStorage
 import Platform
 import SupportBundle
 
-/// `lazaret outbox cancel`: takes a bundle back.
 struct OutboxCancelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel", abstract: "Takes a bundle back that is not sent yet.",

@@ -2,7 +2,6 @@ import ArgumentParser
 import Platform
 import SupportBundle
 
-/// `lazaret outbox list`.
 struct OutboxListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists the bundles of the outbox, newest first.",

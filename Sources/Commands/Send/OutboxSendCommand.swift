@@ -4,7 +4,7 @@ import ObjectStorage
 import Platform
 import SupportBundle
 
-/// `lazaret outbox send`: everything whose time has come.
+/// `lazaret outbox send`: sends every due entry.
 struct OutboxSendCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Sends what waits in the outbox, one bundle after another.",
@@ -70,7 +70,6 @@ struct OutboxSendCommand: ParsableCommand {
     }
   }
 
-  /// Lets the time pass that a receiver asked for.
   private func wait(until next: Timestamp, _ entry: OutboxEntry, _ progress: ProgressLine) {
     let seconds = next.secondsSince1970 - Surroundings.machine.now().secondsSince1970
     guard seconds > 0 else { return }
@@ -81,7 +80,6 @@ struct OutboxSendCommand: ParsableCommand {
     SendingClock.machine.pause(.seconds(seconds)) { Interruption.isRequested }
   }
 
-  /// The token of the environment, for entries without one of their own.
   private func sharedToken(for entries: [OutboxEntry]) throws -> AccessToken? {
     guard let token = try TokenOptions.surroundings() else { return nil }
     let receivers = Set(try entries.filter { $0.tokenFile == nil }.map { try ReceiverAddress($0.endpoint).origin })
@@ -95,9 +93,7 @@ struct OutboxSendCommand: ParsableCommand {
   }
 }
 
-/// By what the receiver knows the sender.
 struct TokenOptions: ParsableArguments {
-  /// The variable of the environment that a token is taken from.
   static let variable = "LAZARET_TOKEN"
 
   @Option(
@@ -105,20 +101,17 @@ struct TokenOptions: ParsableArguments {
       "The file with the token that the receiver gave you; LAZARET_TOKEN is read if not given.", valueName: "file"))
   var tokenFile: PathArgument?
 
-  /// The token; nil for none.
   func token() throws(SendingError) -> AccessToken? {
     if let tokenFile { return try AccessToken(at: tokenFile.path, in: FileSystem()) }
     return try Self.surroundings()
   }
 
-  /// The token of the environment; nil for none.
   static func surroundings() throws(SendingError) -> AccessToken? {
     guard let text = ProcessInfo.processInfo.environment[variable], !text.isEmpty else { return nil }
     return try AccessToken(text)
   }
 }
 
-/// How persistently bundles are sent.
 struct PersistenceOptions: ParsableArguments {
   @Flag(help: "Try for as long as it takes, instead of leaving it in the outbox after a few tries.")
   var wait = false

@@ -3,7 +3,6 @@ import ObjectStorage
 import Platform
 import SupportBundle
 
-/// `lazaret send`: a bundle to a receiver.
 struct SendCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Sends a bundle to support, by way of the outbox.",

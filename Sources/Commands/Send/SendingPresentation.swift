@@ -1,11 +1,10 @@
 import Platform
 import SupportBundle
 
-/// What `send` and the verbs of the outbox print.
 struct SendingPresentation {
   let json: Bool
 
-  /// Tells what would be sent, before the user agrees to it; on standard error, so that output is the result alone.
+  /// Shows the preview on standard error before confirmation; standard output has only the result.
   func show(_ preview: BundlePreview, to receiver: ReceiverAddress) {
     guard !json else { return }
     var text = """
@@ -25,7 +24,6 @@ struct SendingPresentation {
     Terminal.standardError.write(text)
   }
 
-  /// Tells that an entry waits.
   func tell(_ entry: OutboxEntry, in home: ChosenHome) throws {
     Terminal.standardOutput.write(
       try json
@@ -34,7 +32,6 @@ struct SendingPresentation {
           ?? "\(entry.id) waits in the outbox. Send it with: lazaret outbox send\(home.option)\n")
   }
 
-  /// Tells what came of sending.
   func tell(_ entry: OutboxEntry, _ outcome: SendingOutcome) throws {
     if json {
       try Terminal.standardOutput.write(json: outcome.payload(of: entry))
@@ -46,12 +43,10 @@ struct SendingPresentation {
 }
 
 extension SendingOutcome {
-  /// A bundle that was sent, or had been, as `--json` prints it.
   func payload(of entry: OutboxEntry) -> JSON.Object {
     ["entry": entry, "receipt": receipt, "alreadyThere": wasThere, "quarantined": quarantined]
   }
 
-  /// Tells what came of it, in words.
   func tell() {
     var text =
       wasThere
@@ -65,7 +60,6 @@ extension SendingOutcome {
     tellProblem()
   }
 
-  /// Tells on standard error what went wrong after it was sent.
   fileprivate func tellProblem() {
     guard let problem else { return }
     Terminal.standardError.write("lazaret: it was sent, but: \(problem.description)\n")
@@ -73,7 +67,7 @@ extension SendingOutcome {
 }
 
 extension Sender {
-  /// Sends an entry, shows on the terminal how far it is, and ends with Ctrl-C.
+  /// Sends an entry with a progress line, until Ctrl-C.
   func sendShowing(
     _ id: String, as token: AccessToken?, to address: ReceiverAddress?
   ) throws(SendingError) -> SendingOutcome {

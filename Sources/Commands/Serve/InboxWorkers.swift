@@ -8,9 +8,8 @@ import SupportBundle
 import SwiftModelSources
 import SystemPackage
 
-/// The workers of an inbox as `serve --inbox` and `work` start them.
 enum InboxWorkers {
-  /// - Throws: where one of these is no file of a model that a worker reads.
+  /// - Throws: if a file is no model that a worker reads.
   static func check(_ models: [FilePath]) throws {
     for path in models {
       let isOther = try ModelCarrier(path) != nil || ModelHistory(path) != nil
@@ -21,7 +20,7 @@ enum InboxWorkers {
     }
   }
 
-  /// - Throws: `inbox-address` where the bundles are shared and the records are not, or where no process would work.
+  /// - Throws: `inbox-address` for shared bundles without shared records, or without any worker.
   static func check(database: PostgresAddress?, bundles: S3Address?, workers: Int) throws(InboxError) {
     if bundles != nil, database == nil {
       throw InboxError(
@@ -36,9 +35,7 @@ enum InboxWorkers {
     }
   }
 
-  /// The file of the secret key, which was read: a wrong one is told now, and not by every bundle.
-  ///
-  /// The key itself goes again at once.
+  /// Checks the secret key's file at once, instead of with every bundle; does not keep the key.
   static func identity(_ path: PathArgument?) throws -> FilePath? {
     let fileSystem = FileSystem()
     guard let identity = try path.map({ try fileSystem.realPath($0.path) }) else { return nil }
@@ -51,13 +48,12 @@ enum InboxWorkers {
     return identity
   }
 
-  /// Workers, each a process of this program, that do nothing yet.
+  /// Makes idle worker processes of this program.
   ///
   /// - Parameters:
-  ///   - models: the files of the app's models, for salvages.
-  ///   - order: the names of a model's versions, oldest first.
-  ///   - receives: whether this is the process that receives.
-  ///   - retention: which bundles are kept; nil for all.
+  ///   - order: a model's version names, oldest first.
+  ///   - receives: whether this process receives.
+  ///   - retention: nil keeps all.
   static func pool(
     _ inbox: Inbox, count: Int, identity: FilePath?, models: [FilePath], order: [String]?, receives: Bool,
     retention: InboxRetention? = nil
@@ -82,7 +78,6 @@ enum InboxWorkers {
       runner: WorkProcess(executable, ["inbox-worker"]))
   }
 
-  /// That a part of the work cannot be done now, or can be again.
   private static func words(_ part: WorkerPool.Options.Part, _ error: (any Error)?) -> String {
     let what =
       switch part {
@@ -95,7 +90,7 @@ enum InboxWorkers {
     return "cannot \(what) now, and tries again: \(printable(detail))"
   }
 
-  /// What a worker may use; the environment can say less or more, in MiB and seconds.
+  /// A worker's limits; the environment can change them, in MiB and seconds.
   private static var resources: WorkLimits {
     var limits = WorkLimits()
     let environment = ProcessInfo.processInfo.environment
@@ -109,13 +104,13 @@ enum InboxWorkers {
   }
 }
 
-/// Where the files of the inspector's pages are.
 enum PublicFolder {
-  /// The first of: `LAZARET_PUBLIC`; `../share/lazaret/Public` beside the executable; `Public` in a folder above it.
+  /// Returns the first of: `LAZARET_PUBLIC`; `../share/lazaret/Public` beside the executable; `Public` in a folder
+  /// above it, for builds among the sources.
   ///
-  /// The last is for builds in the folder of the sources. The program itself knows no folder of the machine that built it.
+  /// The program contains no path of the build machine.
   ///
-  /// - Throws: `file-not-found` where none of them has the stylesheet.
+  /// - Throws: `file-not-found` without a stylesheet.
   static func find() throws -> FilePath {
     let system = FileSystem()
     if let named = ProcessInfo.processInfo.environment["LAZARET_PUBLIC"], !named.isEmpty { return FilePath(named) }
@@ -137,10 +132,9 @@ enum PublicFolder {
       hint: "Put the folder Public into ../share/lazaret beside the executable, or name it in LAZARET_PUBLIC.")
   }
 
-  /// The executable of this process, links resolved; nil where the system does not tell.
   static func executable(_ system: FileSystem) -> FilePath? {
     for candidate in ["/proc/self/exe", CommandLine.arguments.first].compactMap(\.self) {
-      // A name without a folder was found by PATH; where that is, only the system can tell.
+      // A bare name was found by PATH; only the system knows the file.
       if let path = try? system.realPath(FilePath(candidate)) { return path }
     }
     return nil

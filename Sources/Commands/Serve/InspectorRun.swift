@@ -6,7 +6,6 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// An inspector that serves until Ctrl-C.
 struct InspectorRun {
   private let options: InspectorOptions
   private let listening: ListeningPlace
@@ -18,10 +17,10 @@ struct InspectorRun {
   private let start: (Inspector) throws -> RequestTarget
 
   /// - Parameters:
-  ///   - linkFile: where the link is written, for its owner alone; nil where it is printed.
-  ///   - uploads: what answers the senders of bundles; nil where none are received.
-  ///   - notIsolated: what the processes that open bundles cannot be kept from here; nil where none are received.
-  ///   - start: the page that the link leads to.
+  ///   - linkFile: the file for the link, readable by its owner alone; nil prints it.
+  ///   - uploads: the handler of uploads, if any.
+  ///   - notIsolated: the isolation that workers lack here; nil without an inbox.
+  ///   - start: the link's page.
   init(
     _ options: InspectorOptions, _ listening: ListeningPlace, opensBrowser: Bool, json: Bool, linkFile: FilePath? = nil,
     uploads: TusServer? = nil, notIsolated: [WorkIsolation.Measure]? = nil,
@@ -38,23 +37,22 @@ struct InspectorRun {
   }
 
   private struct Announcement: Encodable {
-    /// Missing where it is in a file.
+    /// Omitted if the link is in a file.
     var url: String?
     var port: UInt16
     var home: PathText
 
-    /// The address that bundles are sent to; nil where none are received.
     var sendTo: String?
 
-    /// What the processes that open bundles cannot be kept from here; nil where none are received.
+    /// The isolation that workers lack here; nil without an inbox.
     var workersNotIsolated: [String]?
   }
 
-  /// Serves; returns after Ctrl-C.
+  /// Serves until Ctrl-C.
   ///
-  /// - Throws: where nothing can listen at that address, or the files of the pages are missing.
+  /// - Throws: if the address is unavailable or the pages' files are missing.
   func run() throws {
-    // Servers at different ports of one host share their cookies, so each has a name of its own.
+    // Servers on different ports of a host share cookies, so each uses its own name.
     let sessions = Sessions(cookieName: "lazaret-\(Token.random().text.prefix(8))", isSecure: listening.isSecure)
     let inspector = try Inspector(options, sessions: sessions)
     Interruption.listen()
@@ -139,9 +137,8 @@ struct InspectorRun {
   }
 }
 
-/// The browser of the user of this machine.
 enum BrowserWindow {
-  /// Whether there is a user to open a window for: a terminal, and on Linux a display too.
+  /// Whether a window is likely visible: a terminal, and a display on Linux.
   static var isLikely: Bool {
     guard Terminal.standardOutput.isInteractive else { return false }
     #if os(macOS)
@@ -152,7 +149,6 @@ enum BrowserWindow {
     #endif
   }
 
-  /// Opens a link, where there is a browser; without one the link is on the terminal.
   static func open(_ link: String) {
     guard isLikely, let tool = find() else { return }
     let process = Process()
@@ -160,7 +156,6 @@ enum BrowserWindow {
     process.arguments = [link]
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    // What does not start was a convenience; the link is printed in any case.
     try? process.run()
   }
 
@@ -174,35 +169,29 @@ enum BrowserWindow {
   }
 }
 
-/// Where an inspector listens, and how safely.
 struct ListeningPlace {
   var address = "127.0.0.1"
 
-  /// The port; 0 for any that is free.
+  /// The port; 0 for any free one.
   var port: UInt16 = 0
 
-  /// The names that browsers reach it by besides the loopback's.
+  /// The host names besides the loopback's.
   var names: [String] = []
 
-  /// The proxies in front of it, which speak TLS to the browsers.
   var proxies: Set<ClientAddress> = []
 
-  /// Whether browsers speak TLS, with this process or with a proxy.
+  /// Whether browsers use TLS, with this process or a proxy.
   var isSecure: Bool { tls != nil || !proxies.isEmpty }
 
-  /// The files with the certificate and its key; nil without TLS.
   var tls: (certificate: FilePath, key: FilePath)?
 
-  /// Whether only this machine can reach it.
   var isLoopback: Bool { address == "::1" || address.hasPrefix("127.") }
 
   private var isAny: Bool { address == "0.0.0.0" || address == "::" }
 
   private static func host(_ address: String) -> String { address.contains(":") ? "[\(address)]" : address }
 
-  /// The options of the server.
-  ///
-  /// - Throws: `FileError` where the certificate or its key cannot be read.
+  /// - Throws: `FileError` for an unreadable certificate or key.
   func options() throws -> ServerOptions {
     var options = ServerOptions()
     options.address = address
@@ -210,7 +199,7 @@ struct ListeningPlace {
     let own = isLoopback || isAny ? [] : [Self.host(address)]
     let usual: UInt16 = tls == nil ? 80 : 443
     options.hosts = Set((names + own).flatMap { port == usual ? [$0, "\($0):\(port)"] : ["\($0):\(port)"] })
-    // A proxy's names come without its port, or with the usual one of TLS.
+    // A proxy's host header has no port, or the standard one of TLS.
     if !proxies.isEmpty { options.hosts.formUnion(names.flatMap { [$0, "\($0):443"] }) }
     options.proxies = proxies
     options.acceptsUnnamedOrigin = !isSecure && !isLoopback
@@ -224,7 +213,6 @@ struct ListeningPlace {
     return options
   }
 
-  /// The beginning of an address for a browser.
   func origin(at port: UInt16) -> String {
     if !proxies.isEmpty, let name = names.first { return "https://\(name)" }
     return "\(tls == nil ? "http" : "https")://\(names.first ?? Self.host(isAny ? "127.0.0.1" : address)):\(port)"

@@ -2,7 +2,7 @@ import HTTPServer
 import Logging
 
 extension Logger {
-  /// Tells of an answered request at `info`; of its address the first part alone, since what follows may be of a record.
+  /// Logs an answered request at `info`, with only the first path component, since the rest may concern a record.
   func note(_ answer: RequestMeter.Answer) {
     info(
       "request",

@@ -6,7 +6,6 @@ import ObjectStorage
 import Platform
 import SystemPackage
 
-/// An inbox that receives, and its workers, until they are stopped.
 struct ReceivingRun: ~Copyable {
   let inbox: Inbox
 
@@ -16,14 +15,13 @@ struct ReceivingRun: ~Copyable {
   private let lock: FolderLock
   private let listener: PostgresListener?
 
-  /// Takes the inbox of a home, and ends what a kill left.
+  /// Takes over a home's inbox and cleans up after a kill.
   ///
   /// - Parameters:
-  ///   - database: where its records are; nil for a file in the home.
-  ///   - bundles: where its bundles are; nil for the home.
-  ///   - models: the files of the app's models, for salvages.
-  ///   - order: the names of a model's versions, oldest first.
-  /// - Throws: `inbox-in-use` where another process receives in it; where the file of the key holds none.
+  ///   - database: the records' database; nil for a file in the home.
+  ///   - bundles: the bundles' storage; nil for the home.
+  ///   - order: a model's version names, oldest first.
+  /// - Throws: `inbox-in-use` if another process receives; an error for an invalid key file.
   init(
     _ options: ReceivingOptions, home: FilePath, database: PostgresAddress?, bundles: S3Address?, models: [FilePath],
     order: [String]?
@@ -62,7 +60,7 @@ struct ReceivingRun: ~Copyable {
     return lock
   }
 
-  /// What workers cannot be kept from on this system, as one of them found by trying.
+  /// Returns the isolation that workers lack here, as tried by one.
   static func notIsolated() throws -> [WorkIsolation.Measure] {
     guard let executable = PublicFolder.executable(FileSystem()) else { return WorkIsolation.Measure.allCases }
     let process = Process()
@@ -82,10 +80,10 @@ struct ReceivingRun: ~Copyable {
       var missing: [String]
       var done: [String: Bool]
     }
-    // One that could not even tell was kept from nothing that is known.
+    // Without an answer, assume no isolation.
     guard let trial = try? JSONDecoder().decode(Trial.self, from: bytes) else { return WorkIsolation.Measure.allCases }
     var missing = Set(trial.missing.compactMap { WorkIsolation.Measure(rawValue: $0) })
-    // What could be done counts, whatever the kernel said.
+    // The attempt decides, not the kernel's claim.
     if ["socket", "socket6", "local", "program"].contains(where: { trial.done[$0] != false }) {
       missing.insert(.calls)
     }
@@ -93,14 +91,13 @@ struct ReceivingRun: ~Copyable {
     return WorkIsolation.Measure.allCases.filter(missing.contains)
   }
 
-  /// Ends the workers; what they were at is begun anew at the next start.
+  /// Ends the workers; their jobs restart at the next start.
   consuming func stop() {
     listener?.stop()
     pool.stop()
   }
 }
 
-/// Whether and how `lazaret serve` receives bundles, as it is said on the command line.
 struct ReceivingOptions: ParsableArguments {
   @Flag(help: "Receive bundles too, from senders with a token: lazaret inbox token new NAME.")
   var inbox = false
@@ -137,7 +134,6 @@ struct ReceivingOptions: ParsableArguments {
   }
 }
 
-/// A number of bytes on the command line: `500MB`, `10GiB`, or plainly `1000000`.
 struct ByteCount: ExpressibleByArgument {
   let bytes: Int64
 

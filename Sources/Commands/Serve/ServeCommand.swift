@@ -6,7 +6,6 @@ import Platform
 import SupportBundle
 import SystemPackage
 
-/// `lazaret serve`: the inspector, in a browser.
 struct ServeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
@@ -107,7 +106,6 @@ struct ServeCommand: ParsableCommand {
   }
 }
 
-/// Who receives the bundles that are sent from the inspector, as it is said on the command line.
 struct SendToOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -117,9 +115,7 @@ struct SendToOptions: ParsableArguments {
   @Option(help: ArgumentHelp("A file with the token that the receiver gave you.", valueName: "file"))
   var tokenFile: PathArgument?
 
-  /// The receiver; nil for none.
-  ///
-  /// - Throws: `send-request` where the address is none; `FileError` where the token's file is not there.
+  /// - Throws: `send-request` for an invalid address; `FileError` for a missing token file.
   var receiver: InspectorReceiver? {
     get throws {
       guard let sendTo else { return nil }
@@ -134,7 +130,6 @@ struct SendToOptions: ParsableArguments {
   }
 }
 
-/// Where the inspector listens, and how safely, as it is said on the command line.
 struct ListeningOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The port; 0 for any that is free.", valueName: "number"))
   var port: UInt16 = 8080
@@ -172,7 +167,6 @@ struct ListeningOptions: ParsableArguments {
   @Flag(help: "Listen beyond this machine without TLS: others on the network can read what is sent.")
   var insecure = false
 
-  /// The same as a value.
   var place: ListeningPlace {
     var place = ListeningPlace(address: listen, port: port, names: host)
     place.proxies = Set(proxy.compactMap(ClientAddress.init))
@@ -180,7 +174,6 @@ struct ListeningOptions: ParsableArguments {
     return place
   }
 
-  /// The addresses that may read what is counted.
   var metricsReaders: Set<ClientAddress> { Set(metricsReader.compactMap(ClientAddress.init)) }
 
   func validate() throws {
