@@ -1,13 +1,12 @@
-/// The `Range` of a request (RFC 9110, section 14.2): one range of bytes.
+/// A single `Range` (RFC 9110, section 14.2).
 package enum ByteRange: Sendable, Hashable {
-  /// Everything: nothing was asked for, or something that is not understood or of several parts.
+  /// The whole body: the field is missing, malformed or has several ranges.
   case whole
 
   case part(Range<Int64>)
 
   case unsatisfiable
 
-  /// What a header field asks for of so many bytes.
   package init(_ field: String?, of count: Int64) {
     guard let field, field.utf8.count <= 200 else {
       self = .whole
@@ -23,7 +22,7 @@ package enum ByteRange: Sendable, Hashable {
       self = .whole
       return
     }
-    // A number beyond 64 bits lies behind any end.
+    // A number beyond 64 bits is past any end.
     let first = ends[0].isEmpty ? nil : Int64(ends[0]) ?? .max
     let last = ends[1].isEmpty ? nil : Int64(ends[1]) ?? .max
     switch (first, last) {
@@ -38,7 +37,7 @@ package enum ByteRange: Sendable, Hashable {
 }
 
 extension Response {
-  /// Answers for bytes that have a tag: 304, 206, 416 or all of them, as the request asks.
+  /// Answers a request for tagged bytes with 304, 206, 416 or 200.
   package static func ranges(
     _ bytes: any RangeReadable, tag: EntityTag, type: String, for request: Request
   ) -> Response {
@@ -48,7 +47,7 @@ extension Response {
     if let list = request.headers["If-None-Match"], tag.isListed(in: list, weakCounts: true) {
       return Response(.notModified, headers: headers)
     }
-    // `If-Range` must be the very tag; a date, or a weak tag, is not strong enough.
+    // Dates and weak tags are not strong enough.
     let isSame = request.headers["If-Range"].map { $0.trimmingSpaces == tag.field } ?? true
     let range = isSame && request.method.isSafe ? ByteRange(request.headers["Range"], of: bytes.count) : .whole
     switch range {
@@ -63,12 +62,9 @@ extension Response {
   }
 }
 
-/// Bytes in memory, for `Response.ranges`.
 package struct BytesInMemory: RangeReadable {
-  /// All of them.
   package let bytes: [UInt8]
 
-  /// Takes the bytes.
   package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   package var count: Int64 { Int64(bytes.count) }
@@ -79,15 +75,14 @@ package struct BytesInMemory: RangeReadable {
   }
 }
 
-/// Bytes of a known number that can be read anywhere, from several threads.
+/// Bytes of known length with thread-safe random access.
 package protocol RangeReadable: Sendable {
   var count: Int64 { get }
 
-  /// Reads up to `length` bytes from an offset; fewer only at the end. An error breaks the connection.
+  /// Reads up to `length` bytes, fewer only at the end; an error breaks the connection.
   func read(at offset: Int64, length: Int) throws -> [UInt8]
 }
 
-/// A part of other bytes.
 struct PartOfBytes: RangeReadable {
   let whole: any RangeReadable
   let range: Range<Int64>
@@ -100,12 +95,12 @@ struct PartOfBytes: RangeReadable {
   }
 }
 
-/// A strong entity tag: the same tag, the same bytes (RFC 9110, section 8.8.3).
+/// A strong tag: equal tags, equal bytes (RFC 9110, section 8.8.3).
 package struct EntityTag: Sendable, Hashable {
-  /// The opaque part, without quotation marks.
+  /// The opaque part, unquoted.
   package let value: String
 
-  /// A tag of letters, digits, `-`, `_`, `.`, `+`, `/` and `=`, such as a digest; nil for anything else.
+  /// Accepts letters, digits, `-`, `_`, `.`, `+`, `/` and `=`.
   package init?(_ value: String) {
     guard !value.isEmpty, value.utf8.count <= 200,
       value.utf8.allSatisfy({ HeaderFields.Field.isTokenByte($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "=") }
@@ -114,10 +109,8 @@ package struct EntityTag: Sendable, Hashable {
     self.value = value
   }
 
-  /// The tag as it is sent.
   package var field: String { "\"\(value)\"" }
 
-  /// Whether a list of tags, such as that of `If-None-Match`, has this one; weak ones count where that is allowed.
   func isListed(in field: String, weakCounts: Bool) -> Bool {
     field.split(separator: ",").map(\.trimmingSpaces).contains { item in
       item == "*" || item == self.field || weakCounts && item == "W/" + self.field

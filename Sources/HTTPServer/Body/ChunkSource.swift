@@ -1,15 +1,14 @@
 internal import Platform
 
-/// A body that is made while it is sent: chunks, one after another, on the connection's own thread.
+/// A body generated on the connection's thread while it is sent.
 package final class ChunkSource: Sendable {
-  /// Why there are no more chunks.
   package enum End: Sendable {
     case finished
 
-    /// The making failed: the client sees a broken connection, and not a whole body.
+    /// Generation failed: the client sees a broken connection.
     case failed
 
-    /// The client went away, or the server stops.
+    /// The client left, or the server stops.
     case cancelled
   }
 
@@ -22,12 +21,12 @@ package final class ChunkSource: Sendable {
   private let ended: @Sendable (End) -> Void
   private let state = Mutex(State())
 
-  /// A body of chunks.
+  /// Creates a body.
   ///
   /// - Parameters:
-  ///   - onCancel: called from another thread when a chunk that is being waited for is not wanted any more.
-  ///   - ended: called once, when no further chunk is asked for.
-  ///   - make: the next chunk, of any size and not empty; nil behind the last one. It may wait.
+  ///   - onCancel: wakes a waiting `make` from another thread.
+  ///   - ended: called once after the last chunk.
+  ///   - make: returns the next non-empty chunk, nil at the end; may wait.
   package init(
     onCancel: (@Sendable () -> Void)? = nil, ended: @escaping @Sendable (End) -> Void = { _ in },
     _ make: @escaping @Sendable () throws -> [UInt8]?
@@ -37,7 +36,7 @@ package final class ChunkSource: Sendable {
     state.withLock { $0.onCancel = onCancel }
   }
 
-  /// The next chunk, nil behind the last one; no chunk any more after an error, or after `cancel`.
+  /// Returns the next chunk; nil at the end, after an error or `cancel`.
   package func next() throws -> [UInt8]? {
     guard !state.withLock(\.isOver) else { return nil }
     do {
@@ -52,7 +51,7 @@ package final class ChunkSource: Sendable {
     }
   }
 
-  /// Ends the making early; whatever waits for a chunk is woken by `onCancel`.
+  /// Ends generation early; `onCancel` wakes a waiting `make`.
   package func cancel() {
     let wake = state.withLock { $0.isOver ? nil : $0.onCancel }
     end(.cancelled)

@@ -1,32 +1,28 @@
 internal import Dispatch
 internal import Platform
 
-/// Server-sent events for one client (WHATWG HTML, section 9.2): what is sent here is written to the connection at once.
+/// Server-sent events for one client (WHATWG HTML, section 9.2).
 ///
-/// A client that does not read holds up no other: beyond ``capacity`` events the oldest is dropped.
+/// A slow client delays no other: beyond ``capacity`` the oldest event is dropped.
 package final class EventChannel: Sendable {
-  /// How many events wait at most for a slow client.
   package static let capacity = 256
 
-  /// One event.
   package struct Event: Sendable, Hashable {
-    /// What kind of event it is; a plain message if nil.
+    /// The event type; nil for a plain message.
     package var name: String?
 
-    /// Its content, of any number of lines.
+    /// The content, of any number of lines.
     package var data: String
 
-    /// What a client that comes back says it has seen last.
+    /// A reconnecting client's `Last-Event-ID`.
     package var id: String?
 
-    /// An event.
     package init(_ data: String, name: String? = nil, id: String? = nil) {
       self.data = data
       self.name = name
       self.id = id
     }
 
-    /// The lines that are sent.
     var bytes: [UInt8] {
       var text = ""
       if let name { text += "event: \(Self.line(name))\n" }
@@ -50,13 +46,12 @@ package final class EventChannel: Sendable {
   private let signal = DispatchSemaphore(value: 0)
   private let heartbeat: DispatchTimeInterval
 
-  /// A channel that says that it is alive every so many milliseconds, which finds out clients that are gone.
+  /// Creates a channel; the heartbeat detects clients that left.
   package init(heartbeatMilliseconds: Int = 10_000) { heartbeat = .milliseconds(heartbeatMilliseconds) }
 
-  /// Whether no client listens any more.
   package var isClosed: Bool { state.withLock(\.isClosed) }
 
-  /// Sends an event; false where the channel is closed.
+  /// Queues an event; false if the channel is closed.
   @discardableResult
   package func send(_ event: Event) -> Bool {
     let isOpen = state.withLock { state in
@@ -69,13 +64,11 @@ package final class EventChannel: Sendable {
     return isOpen
   }
 
-  /// Ends the channel; events that wait are still sent.
   package func close() {
     state.withLock { $0.isClosed = true }
     signal.signal()
   }
 
-  /// The response to the client that listens.
   package var response: Response {
     let source = ChunkSource(
       onCancel: { self.close() }, ended: { _ in self.close() },
@@ -84,7 +77,7 @@ package final class EventChannel: Sendable {
       headers: ["Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store"], body: .chunks(source))
   }
 
-  /// The next event's bytes, a comment as a sign of life, or nil at the end.
+  /// Returns events, a heartbeat comment, or nil at the end.
   private func nextBytes() -> [UInt8]? {
     while true {
       let (bytes, isClosed) = state.withLock { state in

@@ -1,22 +1,16 @@
 import Platform
 
-/// The fields of a form, as a browser sends them.
 package struct FormData: Sendable, Hashable {
-  /// A file of a form.
   package struct File: Sendable, Hashable {
-    /// The name of the field.
     package var field: String
 
-    /// The name that the browser gave; for showing only, never for a path.
+    /// The browser's file name: for display only, never a path.
     package var name: String
 
-    /// Its type, as the browser says.
     package var type: String
 
-    /// Its content.
     package var bytes: [UInt8]
 
-    /// A file.
     package init(field: String, name: String, type: String, bytes: [UInt8]) {
       self.field = field
       self.name = name
@@ -25,21 +19,17 @@ package struct FormData: Sendable, Hashable {
     }
   }
 
-  /// The fields with their values.
   package var fields = Query()
 
-  /// The files.
   package var files: [File] = []
 
-  /// The value of the first field of a name.
   package subscript(name: String) -> String? { fields[name] }
 
-  /// No fields.
   package init() {}
 
-  /// Reads the body of a request, by its type.
+  /// Parses a request's body by its type.
   ///
-  /// - Throws: ``Refusal`` 415 for a type that no form has, 400 for a body that is not of its type.
+  /// - Throws: ``Refusal`` 415 for a type that is not a form's, 400 if malformed.
   package init(_ request: Request) throws(Refusal) {
     guard !request.body.isEmpty else { return }
     let parts = Self.parameters(request.headers["Content-Type"] ?? "")
@@ -58,7 +48,6 @@ package struct FormData: Sendable, Hashable {
     }
   }
 
-  /// The type and the parameters of a field such as `Content-Type`.
   static func parameters(_ field: String) -> (type: String, parameters: [String: String]) {
     var pieces: [String] = [""]
     var isQuoted = false
@@ -89,7 +78,7 @@ package struct FormData: Sendable, Hashable {
 
   private static let lineEnd: [UInt8] = [13, 10]
 
-  /// Parts between lines of two hyphens and the boundary (RFC 7578, RFC 2046 section 5.1).
+  /// Parses multipart parts (RFC 7578; RFC 2046, section 5.1).
   private mutating func readParts(_ body: [UInt8], boundary: [UInt8]) throws(Refusal) {
     let marker = [UInt8(ascii: "-"), UInt8(ascii: "-")] + boundary
     guard body.starts(with: marker) else { throw Refusal(.badRequest, "the form does not begin with its boundary") }

@@ -6,7 +6,7 @@ internal import CMicrohttpd
   internal import Darwin
 #endif
 
-// What libmicrohttpd calls, on its own threads: global functions, because a closure could inherit an actor and trap.
+// libmicrohttpd's callbacks, on its own threads: global functions, since a closure could inherit an actor and trap.
 
 private func context(_ pointer: UnsafeMutableRawPointer?) -> DaemonContext? {
   unsafe pointer.map { unsafe Unmanaged<DaemonContext>.fromOpaque($0).takeUnretainedValue() }
@@ -14,7 +14,7 @@ private func context(_ pointer: UnsafeMutableRawPointer?) -> DaemonContext? {
 
 private func key(_ connection: OpaquePointer?) -> UInt { UInt(bitPattern: connection) }
 
-/// A connection begins or has ended.
+/// Called at a connection's start and end.
 func httpNotified(
   _ own: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
   _ code: MHD_ConnectionNotificationCode
@@ -26,14 +26,13 @@ func httpNotified(
     key(connection), socket: lazaret_mhd_socket(connection), client: lazaret_mhd_client(connection), isProxy: isProxy)
 }
 
-/// The address at the other end of a connection; nil where it is not known.
 private func address(_ connection: OpaquePointer?) -> ClientAddress? {
   var bytes = [CChar](repeating: 0, count: 64)
   unsafe lazaret_mhd_address(connection, &bytes, UInt32(bytes.count))
   return ClientAddress(String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
 }
 
-/// The line of a request has been read; what is returned stays with the request.
+/// Called after the request line; libmicrohttpd passes the result to the request's later callbacks.
 func httpBegan(
   _ own: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?
 ) -> UnsafeMutableRawPointer? {
@@ -42,7 +41,7 @@ func httpBegan(
   return unsafe Unmanaged.passRetained(Exchange(target: text)).toOpaque()
 }
 
-/// What tells the calling thread from every other that lives.
+/// An identifier unique among living threads.
 private var currentThread: UInt {
   #if canImport(Glibc)
     UInt(pthread_self())
@@ -51,12 +50,12 @@ private var currentThread: UInt {
   #endif
 }
 
-/// The library is about to refuse a request by itself.
+/// Called before libmicrohttpd refuses a request itself.
 func httpRefused(_ own: UnsafeMutableRawPointer?, _ status: UInt32) {
   unsafe context(own)?.refuse(Status(rawValue: Int(status)), on: currentThread)
 }
 
-/// A request is over, answered or not.
+/// Called after a request, answered or not.
 func httpCompleted(
   _ own: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
   _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _: MHD_RequestTerminationCode
@@ -84,7 +83,7 @@ private func text(_ bytes: UnsafePointer<CChar>?, _ count: Int) -> String {
   return unsafe String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
 }
 
-/// A request has a header, a piece of a body, or everything.
+/// Called for the header, each body piece and the end.
 func httpAnswer(
   _ own: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _: UnsafePointer<CChar>?,
   _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ piece: UnsafePointer<CChar>?,
@@ -103,15 +102,15 @@ func httpAnswer(
     let refusal = unsafe exchange.begin(
       method: String(cString: method), version: String(cString: version), headers: headers, from: peer,
       size: lazaret_mhd_header_size(connection), rules: rules, proxies: context.proxies, intake: context.intake)
-    // What a consumer does with the last piece may take longer than a client may be silent.
+    // A consumer may take longer for the last piece than a client may be silent.
     if exchange.isStreamed {
       unsafe lazaret_mhd_set_timeout(connection, UInt32(context.options.streamSeconds))
     }
-    // A body that is collected is waited for as a header is: under pressure the connection ends with those that wait.
+    // A collected body counts as waiting, like a header: under pressure its connection may end.
     unsafe context.expect(
       key(connection), within: refusal == nil ? context.options.bodySeconds : nil,
       isRequest: refusal == nil && !exchange.isStreamed && exchange.hasBody)
-    // An answer now means that no body is read and that the connection ends.
+    // An answer now skips the body and ends the connection.
     return refusal.map { unsafe queue($0, to: exchange, on: connection, context) } ?? .YES
   }
   if let count = unsafe pieceLength?.pointee, count > 0 {
@@ -142,7 +141,6 @@ private func queue(
   return unsafe MHD_queue_response(connection, UInt32(response.status.rawValue), made)
 }
 
-/// A body that the library asks for piece by piece, and the server that it is of.
 private final class OutgoingBody {
   let reader: BodyReader
   let context: DaemonContext
@@ -163,7 +161,7 @@ private func make(_ body: Response.Body, _ context: DaemonContext) -> OpaquePoin
   case .ranges(let bytes):
     return unsafe make(BodyReader(bytes), count: UInt64(max(0, bytes.count)), context)
   case .chunks(let chunks):
-    // Where the server stops already, the client gets a cut stream and no half one.
+    // On shutdown the client gets a broken stream.
     if !context.begin(chunks) { chunks.cancel() }
     return unsafe make(BodyReader(chunks), count: UInt64.max, context)
   }

@@ -1,17 +1,16 @@
-/// The connections of a server: whose they are, and which of them are waiting for their client.
+/// The open connections.
 ///
-/// A client that opens many and sends nothing locks no other out: a new connection takes the place of the one that has
-/// waited longest.
+/// An idle client with many connections locks no other out: a new one replaces the one that waited longest for its
+/// client.
 struct ConnectionTable {
   struct Connection {
     var socket: CInt
     var client: UInt64
 
-    /// Until when what its client is to send next must be there; nil where it is the server's turn.
+    /// When the client's next data is due; nil while the server acts.
     var deadline: ContinuousClock.Instant?
 
-    /// Since when its client has been expected to send a request, or a body that is collected; nil while one is being answered,
-    /// or a stream comes in.
+    /// Since when a request or collected body is due; nil while answering or streaming.
     var waitingSince: ContinuousClock.Instant?
 
     var isEnding = false
@@ -27,9 +26,9 @@ struct ConnectionTable {
     self.addressLimit = addressLimit
   }
 
-  /// Notes a connection.
+  /// Adds a connection.
   ///
-  /// - Returns: the connection that is to end for it; the new one itself where every other of its client is being answered.
+  /// - Returns: the connection to end for it, or itself if the client's others are being answered.
   mutating func open(
     _ key: UInt, socket: CInt, client: UInt64, isProxy: Bool = false, at now: ContinuousClock.Instant
   ) -> Connection? {
@@ -38,7 +37,6 @@ struct ConnectionTable {
     if !isProxy, counts[client, default: 0] > addressLimit { return end(oldest(of: client) ?? key) }
     let alive = counts.values.reduce(0, +)
     guard alive > limit else { return nil }
-    // Of the one who has most; where several have as many, any of them.
     let most = counts.max { ($0.value, $0.key) < ($1.value, $1.key) }?.key ?? client
     return end(oldest(of: most) ?? oldest(of: nil) ?? key)
   }
@@ -48,16 +46,15 @@ struct ConnectionTable {
     release(connection.client)
   }
 
-  /// Changes what is known of a connection.
   mutating func update(_ key: UInt, _ change: (inout Connection) -> Void) {
     guard var connection = connections[key] else { return }
     change(&connection)
     connections[key] = connection
   }
 
-  /// The connections whose client took too long, which end now.
+  /// Ends and returns overdue connections.
   ///
-  /// - Parameter pressed: how long a client may take for a request while more than half of the connections are taken.
+  /// - Parameter pressed: the time for a request with over half of the connections in use.
   mutating func late(at now: ContinuousClock.Instant, pressed: Duration) -> [Connection] {
     let isPressed = counts.values.reduce(0, +) > limit / 2
     let late = connections.filter { _, connection in
@@ -69,7 +66,7 @@ struct ConnectionTable {
     return late.keys.compactMap { end($0) }
   }
 
-  /// Notes that a connection is ending; it counts no more.
+  /// Marks a connection as ending, so that it no longer counts.
   private mutating func end(_ key: UInt) -> Connection? {
     guard var connection = connections[key], !connection.isEnding else { return nil }
     connection.isEnding = true
@@ -84,7 +81,7 @@ struct ConnectionTable {
     counts[client] = count > 0 ? count : nil
   }
 
-  /// The connection of a client, or of any, that has waited longest for a request.
+  /// The client's connection that waited longest; nil stands for any client.
   private func oldest(of client: UInt64?) -> UInt? {
     let waiting = connections.filter { _, connection in
       !connection.isEnding && connection.waitingSince != nil && (client == nil || connection.client == client)

@@ -7,13 +7,13 @@ internal import Platform
   internal import Darwin
 #endif
 
-/// What the threads of a running server share.
+/// A running server's shared state.
 final class DaemonContext: Sendable {
   private struct State {
     var rules: RequestRules?
     var connections: ConnectionTable
 
-    /// The connection of each of the library's threads that has begun to read a request.
+    /// The connection that each thread reads.
     var threads: [UInt: UInt] = [:]
     var sources: [ObjectIdentifier: ChunkSource] = [:]
     var isStopping = false
@@ -47,9 +47,9 @@ final class DaemonContext: Sendable {
 
   // MARK: Slow clients
 
-  /// Notes a connection, whose request must be there in time; another may end for it.
+  /// Adds a connection with a deadline, perhaps ending another.
   ///
-  /// - Parameter isProxy: whether it is that of a proxy, which has those of many clients.
+  /// - Parameter isProxy: exempts a proxy from the address limit.
   func open(_ connection: UInt, socket: CInt, client: UInt64, isProxy: Bool) {
     let now = ContinuousClock.now
     state.withLock { state in
@@ -59,7 +59,7 @@ final class DaemonContext: Sendable {
     }
   }
 
-  /// Forgets a connection; its socket is not closed before this returns.
+  /// Removes a connection; its socket stays open until this returns.
   func close(_ connection: UInt) {
     state.withLock { state in
       state.connections.close(connection)
@@ -67,9 +67,9 @@ final class DaemonContext: Sendable {
     }
   }
 
-  /// Sets within how many seconds a connection's client must have sent what it is to send next; nil for nothing.
+  /// Sets or clears the deadline of the client's next data.
   ///
-  /// - Parameter isRequest: whether that is a request, and no more of one.
+  /// - Parameter isRequest: whether a request or collected body is due.
   func expect(_ connection: UInt, within seconds: Int?, isRequest: Bool = false) {
     let now = ContinuousClock.now
     state.withLock { state in
@@ -80,7 +80,7 @@ final class DaemonContext: Sendable {
     }
   }
 
-  /// Looks twice a second for clients that took too long, until `stop`.
+  /// Ends overdue connections twice a second.
   func watch() {
     let thread = DispatchQueue(label: "lazaret.http.watch")
     thread.async {
@@ -94,21 +94,19 @@ final class DaemonContext: Sendable {
     }
   }
 
-  /// Cuts a connection: the library's own thread notices, and closes.
+  /// libmicrohttpd's thread then closes the socket.
   ///
-  /// Called under the lock, so that the number is still this socket's.
+  /// The caller holds the lock, so that the descriptor is still this connection's.
   private static func cut(_ socket: CInt) { _ = shutdown(socket, CInt(SHUT_RDWR)) }
 
   // MARK: What the library refuses by itself
 
-  /// Notes on which of the library's threads the requests of a connection are read.
   func begin(_ connection: UInt, on thread: UInt) { state.withLock { $0.threads[thread] = connection } }
 
-  /// Answers in place of the library where that is about to refuse a request.
+  /// Answers in place of a libmicrohttpd refusal.
   ///
-  /// libmicrohttpd 0.9.75 sends the line and the fields of such an answer twice, and without the fields that every answer
-  /// has. So this one is sent whole, and what the library sends then goes nowhere. With TLS there is no answer: only the
-  /// library has the keys.
+  /// Version 0.9.75 sends that header twice and without the security fields, so it is discarded. With TLS there is no
+  /// answer: only the library has the keys.
   func refuse(_ status: Status, on thread: UInt) {
     state.withLock { state in
       guard let key = state.threads[thread], let connection = state.connections.connections[key] else { return }
@@ -116,7 +114,7 @@ final class DaemonContext: Sendable {
         var response = SecurityHeaders.added(to: Refusal(status, "the request is malformed or too large").response)
         response.headers.set("Connection", "close")
         let bytes = response.wholeBytes
-        // Where it cannot be sent at once, the client has sent without reading, and gets none.
+        // A client that does not read gets no answer, rather than blocking this thread.
         _ = unsafe bytes.withUnsafeBytes { buffer in
           unsafe send(connection.socket, buffer.baseAddress, buffer.count, Self.sendFlags)
         }
@@ -133,7 +131,7 @@ final class DaemonContext: Sendable {
 
   // MARK: Streams
 
-  /// Notes a body that is being made; false where the server stops and none is to be begun.
+  /// Registers a generated body; false if the server is stopping.
   func begin(_ source: ChunkSource) -> Bool {
     state.withLock { state in
       guard !state.isStopping else { return false }
@@ -144,7 +142,6 @@ final class DaemonContext: Sendable {
 
   func end(_ source: ChunkSource) { state.withLock { _ = $0.sources.removeValue(forKey: ObjectIdentifier(source)) } }
 
-  /// Ends the watch and every body that is being made.
   func stop() {
     let sources = state.withLock { state in
       state.isStopping = true

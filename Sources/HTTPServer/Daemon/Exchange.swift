@@ -1,8 +1,8 @@
 internal import Platform
 
-/// One request on its way in: checked when its header is there, answered when its body is.
+/// An incoming request: checked at its header, answered after its body.
 final class Exchange {
-  /// The target as it stood in the request's line.
+  /// The raw target of the request line.
   let target: String
 
   private let begun = ContinuousClock.now
@@ -18,35 +18,31 @@ final class Exchange {
     var limit: Int64
     var count: Int64 = 0
 
-    /// How many bytes had come when the client was last given time for more.
+    /// The byte count at the last extension of the deadline.
     var counted: Int64 = 0
     var failure: Response?
     var isOver = false
   }
 
-  /// Within the time that a body has, at least so many bytes of a stream must come.
+  /// The bytes that extend a stream's deadline.
   private static let progress: Int64 = 64 << 10
 
-  /// The most bytes that are read and dropped so that a client that sends on still gets its answer.
+  /// The most bytes dropped so that a sending client still gets its answer.
   private static let dropLimit = 32 << 20
 
   init(target: String) { self.target = target }
 
-  /// Whether the header has been looked at.
   var hasBegun: Bool { request != nil }
 
-  /// Whether a body is to come.
   var hasBody: Bool { length != 0 }
 
-  /// Whether the body goes to a consumer.
   var isStreamed: Bool { stream != nil }
 
-  /// Takes the header; a response where the request is refused, and its body not read.
+  /// Checks the header; returns a response if it is refused.
   ///
   /// - Parameters:
-  ///   - peer: the other end of the connection.
-  ///   - size: the bytes of the header as they came.
-  ///   - intake: says for a request, and the length of its body, who takes the body; nil where it is collected.
+  ///   - size: the received header's bytes.
+  ///   - intake: chooses the consumer by request and body length; nil collects the body.
   func begin(
     method: String, version: String, headers: HeaderFields, from peer: ClientAddress? = nil, size: Int,
     rules: RequestRules, proxies: TrustedProxies = TrustedProxies(addresses: []),
@@ -80,23 +76,21 @@ final class Exchange {
     }
   }
 
-  /// What became of a piece of the body.
   enum Taken {
     case yes
 
-    /// It was taken, and enough has come since for the client to get more time.
+    /// Enough has arrived to extend the deadline.
     case progressed
 
-    /// There is so much that the connection is better cut.
+    /// The connection should be cut.
     case tooMuch
   }
 
-  /// Takes a piece of the body.
   func append(_ bytes: [UInt8], rules: RequestRules) -> Taken {
     guard stream == nil else { return pass(bytes) }
     let room = rules.bodyLimit - (request?.body.count ?? 0)
     guard bytes.count <= room, excess == 0 else {
-      // A client only looks for the answer when it has sent everything, so a little more is read and dropped.
+      // A client reads the answer only after sending, so drop some excess.
       excess += bytes.count
       return excess <= 8 * rules.bodyLimit ? .yes : .tooMuch
     }
@@ -117,7 +111,7 @@ final class Exchange {
         } catch let refusal as Refusal {
           current.fail(refusal.response)
         } catch {
-          // What went wrong is for the log, and never for the client.
+          // Details are for the log, never the client.
           current.fail(Refusal(.internalServerError, "the body could not be kept").response)
         }
       }
@@ -131,7 +125,6 @@ final class Exchange {
     return .progressed
   }
 
-  /// The answer, when the body is there.
   func finish(_ handler: (Request) -> Response) -> Response {
     guard let request else { return Refusal(.badRequest, "the request has no header").response }
     if var current = stream {
@@ -151,16 +144,15 @@ final class Exchange {
     }
     var response = handler(request)
     if request.method == .head, case .chunks(let chunks) = response.body {
-      // libmicrohttpd 0.9.75 ends a chunked body that it does not send, which the next response would be taken for.
+      // libmicrohttpd 0.9.75 terminates a chunked body that it does not send, which would pass for the next response.
       chunks.cancel()
       response.body = .bytes([])
     }
     return response
   }
 
-  /// What is told of an answer.
   func answered(_ status: Status) -> RequestMeter.Answer {
-    // What stands further behind in an address may be of a record, and what is no word of ours may be anything.
+    // Later segments may come from a record, unknown words from anywhere.
     let first = request?.target.segments.first ?? ""
     let isWord = first.utf8.count <= 16 && first.utf8.allSatisfy { (0x61...0x7a).contains($0) }
     let area = isWord ? first : "other"
@@ -168,7 +160,7 @@ final class Exchange {
       method: method, status: status.rawValue, duration: ContinuousClock.now - begun, area: area, client: client)
   }
 
-  /// The request is over, whether it was answered or not.
+  /// Ends the request, abandoning an unfinished stream.
   func end() {
     guard stream?.isOver == false else { return }
     stream?.isOver = true
@@ -177,7 +169,7 @@ final class Exchange {
 }
 
 extension Exchange.Stream {
-  /// Ends the taking; what is still to come is dropped.
+  /// Abandons the consumer; further bytes are dropped.
   fileprivate mutating func fail(_ response: Response) {
     guard !isOver else { return }
     isOver = true
@@ -186,66 +178,52 @@ extension Exchange.Stream {
   }
 }
 
-/// Counts the requests of a server by what was answered, and how long that took.
 package final class RequestMeter: Sendable {
-  /// What is known of an answered request.
   package struct Answer: Sendable {
-    /// The method; `other` for one that is not known.
+    /// The method; `other` if unknown.
     package var method: String
 
-    /// The status of the answer.
     package var status: Int
 
-    /// From the request's line to the begin of the answer.
+    /// From the request line to the start of the answer.
     package var duration: Duration
 
-    /// The first part of the path, where it is a short word; empty for `/`, and `other` for anything else.
+    /// The first path segment if a short word; empty for `/`, else `other`.
     package var area: String
 
-    /// Where it came from, where that is known.
     package var client: ClientAddress?
   }
 
-  /// The counts at one moment.
   package struct Counts: Sendable {
-    /// Requests by method and status.
     package var answers: [Answered: Int] = [:]
 
-    /// Requests that took at most so long, for each of ``RequestMeter/bounds``.
+    /// The requests within each of ``RequestMeter/bounds``.
     package var withinBounds = [Int](repeating: 0, count: RequestMeter.bounds.count)
 
-    /// How long all of them took.
     package var total: Duration = .zero
 
-    /// The number of all of them.
     package var count: Int { answers.values.reduce(0, +) }
   }
 
-  /// A method and the status that was answered.
   package struct Answered: Sendable, Hashable {
-    /// The method.
     package var method: String
 
-    /// The status.
     package var status: Int
 
-    /// A method and a status.
     package init(method: String, status: Int) {
       self.method = method
       self.status = status
     }
   }
 
-  /// The bounds of the times that are told apart, in milliseconds.
+  /// The histogram bounds in milliseconds.
   package static let bounds = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000]
 
   private let state = Mutex(Counts())
   private let listener: @Sendable (Answer) -> Void
 
-  /// - Parameter listener: told of each answer, on the thread that gives it.
   package init(listener: @escaping @Sendable (Answer) -> Void = { _ in }) { self.listener = listener }
 
-  /// The counts so far.
   package var counts: Counts { state.withLock { $0 } }
 
   func note(_ answer: Answer) {

@@ -7,12 +7,11 @@ import Platform
   internal import Darwin
 #endif
 
-/// A running server; it stops when it goes out of scope.
+/// A running server, until it goes out of scope.
 ///
-/// Each connection has a thread of the library's (libmicrohttpd), on which the handler runs and may wait. Every request
-/// has passed ``RequestRules``, and every response has the fields of `SecurityHeaders`.
+/// libmicrohttpd runs a thread per connection, where the handler may wait. Every request has passed ``RequestRules``;
+/// every response has the `SecurityHeaders`.
 @safe package struct Server: ~Copyable {
-  /// The port that it listens at.
   package let port: UInt16
 
   private let daemon: OpaquePointer
@@ -20,7 +19,6 @@ import Platform
   private let texts: [CText]
   private let log: LogTarget
 
-  /// Starts a server that answers by routes.
   package init(_ options: ServerOptions = ServerOptions(), router: Router) throws(ServerError) {
     try self.init(options) {
       router.intake(of: $0, length: $1)
@@ -32,11 +30,9 @@ import Platform
   /// Starts a server.
   ///
   /// - Parameters:
-  ///   - options: where it listens, and its limits.
-  ///   - intake: says for a request's header, and the length of its body where it is known, who takes the body; where it says
-  ///     nil the body is collected, up to the limit of the options.
-  ///   - handler: answers each other request, from many threads at once.
-  /// - Throws: ``ServerError`` where it cannot listen there.
+  ///   - intake: chooses the consumer by header and body length; nil collects the body.
+  ///   - handler: answers on many threads at once.
+  /// - Throws: ``ServerError`` if it cannot listen there.
   package init(
     _ options: ServerOptions = ServerOptions(),
     intake: @escaping @Sendable (Request, Int64?) -> BodyIntake? = { _, _ in nil },
@@ -68,15 +64,15 @@ import Platform
 
   deinit {
     unsafe context.takeUnretainedValue().stop()
-    // Waits for the threads of all connections, which use the context.
+    // Joins all threads, which use the context.
     unsafe MHD_stop_daemon(daemon)
     unsafe context.release()
   }
 
-  /// Stops the server; what is being answered is answered, streams are ended.
+  /// Finishes running answers and ends streams.
   package consuming func stop() {}
 
-  /// `MHD_start_daemon` takes any number of arguments, which Swift can only pass as a list.
+  /// Swift can call the variadic `MHD_start_daemon` only with a list.
   private static func start(
     _ options: ServerOptions, _ address: SocketAddress, _ context: UnsafeMutableRawPointer,
     _ texts: [CText], _ log: LogTarget
@@ -95,7 +91,7 @@ import Platform
       var arguments: [any CVarArg] = unsafe [
         MHD_OPTION.EXTERNAL_LOGGER.rawValue, lazaret_mhd_logger(), Int(bitPattern: log.pointer),
         MHD_OPTION.SOCK_ADDR.rawValue, Int(bitPattern: place),
-        // A few more than are borne: which one ends for a new one is decided where that is known.
+        // Slightly above the limit: ``ConnectionTable`` decides which connection ends.
         MHD_OPTION.CONNECTION_LIMIT.rawValue, UInt32(options.connectionLimit + 64),
         MHD_OPTION.CONNECTION_TIMEOUT.rawValue, UInt32(options.idleSeconds),
         MHD_OPTION.CONNECTION_MEMORY_LIMIT.rawValue, options.headerLimit,
@@ -120,7 +116,6 @@ import Platform
   }
 }
 
-/// Who is told of the library's own refusals, for as long as it may tell.
 @safe private final class LogTarget {
   let pointer: UnsafeMutablePointer<lazaret_mhd_log_target>
 
@@ -132,7 +127,6 @@ import Platform
   deinit { unsafe pointer.deallocate() }
 }
 
-/// A text as C has it, for as long as the library may look at it.
 @safe private final class CText {
   let pointer: UnsafeMutablePointer<CChar>?
 

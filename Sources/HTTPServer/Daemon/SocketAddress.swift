@@ -1,4 +1,4 @@
-// The structures of addresses are taken for those of whichever of the two is loaded first.
+// The module loaded first supplies the address structures.
 internal import CMicrohttpd
 
 #if canImport(Glibc)
@@ -7,7 +7,6 @@ internal import CMicrohttpd
   internal import Darwin
 #endif
 
-/// A numeric address with a port, as the system takes it.
 struct SocketAddress {
   private enum Form {
     case four(sockaddr_in)
@@ -16,7 +15,6 @@ struct SocketAddress {
 
   private let form: Form
 
-  /// Reads an address; nil where it is not a numeric one of IPv4 or IPv6.
   init?(_ text: String, port: UInt16) {
     var four = sockaddr_in()
     var six = sockaddr_in6()
@@ -33,13 +31,11 @@ struct SocketAddress {
     }
   }
 
-  /// Whether it is one of IPv6.
   var isIPv6: Bool {
     if case .six = form { return true }
     return false
   }
 
-  /// The address as the system writes it.
   var text: String {
     var bytes = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     switch form {
@@ -51,7 +47,6 @@ struct SocketAddress {
     return String(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
-  /// Calls a function with a pointer to the address.
   func withPointer<Result>(_ body: (UnsafeRawPointer) -> Result) -> Result {
     switch form {
     case .four(var address): unsafe withUnsafePointer(to: &address) { unsafe body(UnsafeRawPointer($0)) }

@@ -2,7 +2,7 @@ import Platform
 
 /// Percent-encoding of paths and queries (RFC 3986, section 2.1).
 package enum PercentEncoding {
-  /// The bytes that a text stands for; nil where a percent sign is not followed by two hexadecimal digits.
+  /// Decodes to bytes; nil if a percent sign lacks two hexadecimal digits.
   static func bytes(of text: Substring.UTF8View, plusIsSpace: Bool = false) -> [UInt8]? {
     var result: [UInt8] = []
     var rest = text[...]
@@ -18,14 +18,14 @@ package enum PercentEncoding {
     return result
   }
 
-  /// The text that an encoded one stands for; nil where it is not well encoded or not UTF-8.
+  /// Decodes to text; nil if malformed or not UTF-8.
   static func decode(_ text: Substring, plusIsSpace: Bool = false) -> String? {
     bytes(of: text.utf8, plusIsSpace: plusIsSpace).flatMap { String(utf8: $0) }
   }
 
-  /// A text as one segment of a path, or as a name or value of a query.
+  /// Encodes a path segment, or a query name or value.
   package static func encode(_ text: String) -> String {
-    // Most segments and values consist of nothing else.
+    // Fast path for most texts.
     if text.utf8.allSatisfy(isUnreserved) { return text }
     let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []
@@ -39,7 +39,7 @@ package enum PercentEncoding {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// Whether a byte stands for itself everywhere in an address (RFC 3986, section 2.3).
+  /// Whether a byte is never encoded (RFC 3986, section 2.3).
   private static func isUnreserved(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

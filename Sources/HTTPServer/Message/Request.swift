@@ -1,21 +1,16 @@
-/// A request, wholly read and checked by ``RequestRules``.
+/// A complete request that passed ``RequestRules``.
 package struct Request: Sendable {
-  /// What is to be done.
   package var method: Method
 
-  /// To what.
   package var target: RequestTarget
 
-  /// The header fields.
   package var headers: HeaderFields
 
-  /// The whole body.
   package var body: [UInt8]
 
-  /// Where it comes from; nil where that is not known, or only by the word of a program that is not trusted with it.
+  /// The client; nil if unknown or claimed by an untrusted peer.
   package var client: ClientAddress?
 
-  /// A request from its parts; for handlers and their tests.
   package init(
     _ method: Method, _ target: RequestTarget, headers: HeaderFields = HeaderFields(), body: [UInt8] = []
   ) {
@@ -25,21 +20,19 @@ package struct Request: Sendable {
     self.body = body
   }
 
-  /// A request for an address, as a test writes it.
   package init(
     _ method: Method, _ address: String, headers: HeaderFields = HeaderFields(), body: [UInt8] = []
   ) throws(Refusal) {
     self.init(method, try RequestTarget(address), headers: headers, body: body)
   }
 
-  /// The names and values of the query.
   package var query: Query { target.query }
 
   /// The cookies by name; the first of each counts.
   package var cookies: [String: String] { Cookie.parse(headers.all("Cookie")) }
 }
 
-/// The methods of HTTP that the server knows (RFC 9110, section 9); any other is answered with 501.
+/// The supported methods (RFC 9110, section 9); others get 501.
 package enum Method: String, Sendable, Hashable, CaseIterable {
   case get = "GET"
   case head = "HEAD"
@@ -51,19 +44,15 @@ package enum Method: String, Sendable, Hashable, CaseIterable {
 }
 
 extension Method {
-  /// Whether it must not change anything.
   package var isSafe: Bool { self == .get || self == .head || self == .options }
 
-  /// Whether a request with it may have a body.
   package var allowsBody: Bool { self == .post || self == .put || self == .patch }
 }
 
-/// The numeric address that a request comes from.
 package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
-  /// The address as the system writes it; of IPv4 also where it came as one of IPv6.
+  /// The address; an IPv4-mapped one as IPv4.
   package let description: String
 
-  /// Reads an address; nil where it is not a numeric one of IPv4 or IPv6.
   package init?(_ text: String) {
     let mapped = "::ffff:"
     let bare = text.lowercased().hasPrefix(mapped) && text.contains(".") ? String(text.dropFirst(mapped.count)) : text
@@ -71,25 +60,21 @@ package struct ClientAddress: Sendable, Hashable, CustomStringConvertible {
     description = address.text
   }
 
-  /// Whether it is this machine's own.
   package var isLoopback: Bool { description == "::1" || description.hasPrefix("127.") }
 }
 
-/// The proxies in front of a server, whose word counts on where a request comes from and which host it asked for.
 struct TrustedProxies: Sendable {
-  /// The most addresses of one request that are looked at.
+  /// The most addresses read from `X-Forwarded-For`.
   private static let longestWay = 32
 
   let addresses: Set<ClientAddress>
 
-  /// Whether an address is that of a proxy.
   func contains(_ address: ClientAddress?) -> Bool { address.map(addresses.contains) ?? false }
 
-  /// The client of a request that came from an address.
+  /// The client of a request from `peer`.
   ///
-  /// Each proxy on the way appends where it got the request from, and what stands before that is what a client wrote. So the last
-  /// address that is no proxy's is the client. Nil where it is not known, which is also where an address that is no proxy's says that it
-  /// passes a request on: nothing may be allowed to it for its own address.
+  /// Proxies append addresses after the client's own claims, so the last one that is not a proxy's is the client. Nil
+  /// if unknown or if an untrusted peer claims to forward, so that its address grants no rights.
   func client(at peer: ClientAddress?, _ headers: HeaderFields) -> ClientAddress? {
     let isPassedOn = ["X-Forwarded-For", "X-Forwarded-Host", "Forwarded"].contains { headers[$0] != nil }
     guard isPassedOn else { return contains(peer) ? nil : peer }
@@ -102,8 +87,7 @@ struct TrustedProxies: Sendable {
     return nil
   }
 
-  /// The fields of a request as the client sent them: the host that it asked a proxy for stands in place of the one that the proxy
-  /// asked for.
+  /// The fields with the `Host` that the client sent to the proxy.
   func fields(_ headers: HeaderFields, from peer: ClientAddress?) -> HeaderFields {
     guard contains(peer), headers.count(of: "X-Forwarded-Host") == 1, let host = headers["X-Forwarded-Host"] else {
       return headers
@@ -114,18 +98,17 @@ struct TrustedProxies: Sendable {
   }
 }
 
-/// A cookie of this server: never readable by scripts, never sent by other sites (RFC 6265bis).
+/// A cookie hidden from scripts and other sites (RFC 6265bis).
 package struct Cookie: Sendable, Hashable {
   package var name: String
   package var value: String
 
-  /// Whether it is only sent over TLS.
   package var isSecure: Bool
 
-  /// For how many seconds it is kept; nil until the browser ends, 0 to remove it.
+  /// The lifetime in seconds; nil for the browser session, 0 to remove it.
   package var maximumAge: Int?
 
-  /// A cookie; name and value must be tokens.
+  /// Creates a cookie; name and value must be tokens.
   package init(_ name: String, _ value: String, isSecure: Bool = false, maximumAge: Int? = nil) {
     self.name = name
     self.value = value
@@ -141,7 +124,6 @@ package struct Cookie: Sendable, Hashable {
     return text
   }
 
-  /// The cookies of a request.
   static func parse(_ values: [String]) -> [String: String] {
     var cookies: [String: String] = [:]
     for pair in values.flatMap({ $0.split(separator: ";") }) {
@@ -156,7 +138,6 @@ package struct Cookie: Sendable, Hashable {
 }
 
 extension StringProtocol {
-  /// The text without spaces and tabs around it.
   var trimmingSpaces: String {
     var rest = self[...]
     while let first = rest.first, first == " " || first == "\t" { rest.removeFirst() }

@@ -1,29 +1,26 @@
-/// What a request is for: the segments of its path, decoded, and its query.
+/// A decoded path and query.
 ///
-/// A path is a name for routes and never one of a file. What could be mistaken for a way out is refused all the same.
+/// Paths name routes, never files; dot segments are refused all the same.
 package struct RequestTarget: Sendable, Hashable {
-  /// The longest target that is read, in bytes.
   package static let maximumLength = 8192
 
-  /// The segments between slashes, none for the root; a slash at the end does not count.
+  /// The decoded segments; empty for the root, and a trailing slash is ignored.
   package var segments: [String]
 
-  /// The names and values behind the question mark.
   package var query: Query
 
   /// Whether it is the `*` of `OPTIONS *`.
   package var isServer = false
 
-  /// A target from its parts.
   package init(segments: [String], query: Query = Query()) {
     self.segments = segments
     self.query = query
   }
 
-  /// Reads the target of a request line, in origin form (RFC 9112, section 3.2.1).
+  /// Parses the origin form (RFC 9112, section 3.2.1).
   ///
-  /// - Throws: ``Refusal`` for any other form, bytes that must be encoded, encodings that are none, dot segments, slashes,
-  ///   backslashes and control characters in segments, empty segments, and more than ``maximumLength``.
+  /// - Throws: ``Refusal`` for bad encodings; empty or dot segments; slashes, backslashes and control characters in
+  ///   segments; and targets over ``maximumLength``.
   package init(_ text: String) throws(Refusal) {
     guard text.utf8.count <= Self.maximumLength else { throw Refusal(.uriTooLong, "the address is too long") }
     if text == "*" {
@@ -58,39 +55,32 @@ package struct RequestTarget: Sendable, Hashable {
     return segment
   }
 
-  /// The path as it is written in a link.
   package var path: String { "/" + segments.map { PercentEncoding.encode($0) }.joined(separator: "/") }
 }
 
 extension RequestTarget: Encodable {
-  /// Writes the address as text.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(path + query.text)
   }
 }
 
-/// A request that is not answered as it wishes, with the status and words for the client.
-///
-/// The words never repeat what the request said.
+/// A refusal, which never repeats request data.
 package struct Refusal: Error, Sendable, Hashable {
-  /// The status.
   package var status: Status
 
-  /// Why, in a half-sentence.
+  /// The reason, as a half-sentence.
   package var words: String
 
-  /// Header fields that go with the status, such as `Allow`.
+  /// Further fields, such as `Allow`.
   package var headers = HeaderFields()
 
-  /// A refusal.
   package init(_ status: Status, _ words: String, headers: HeaderFields = HeaderFields()) {
     self.status = status
     self.words = words
     self.headers = headers
   }
 
-  /// The response that says so.
   package var response: Response {
     var response = Response.text("\(status.rawValue) \(status.reason): \(words).\n", status: status)
     for field in headers.fields { response.headers.add(field.name, field.value) }
@@ -98,32 +88,27 @@ package struct Refusal: Error, Sendable, Hashable {
   }
 }
 
-/// Names and values of a query or of a form, in their order (WHATWG URL, `application/x-www-form-urlencoded`).
+/// Ordered pairs of a query or form (WHATWG URL, `application/x-www-form-urlencoded`).
 package struct Query: Sendable, Hashable {
-  /// The most pairs that are read.
   package static let maximumCount = 200
 
-  /// One name with its value.
   package struct Item: Sendable, Hashable {
     package var name: String
     package var value: String
 
-    /// A name with its value.
     package init(_ name: String, _ value: String) {
       self.name = name
       self.value = value
     }
   }
 
-  /// All pairs.
   package var items: [Item]
 
-  /// A query of pairs.
   package init(_ items: [Item] = []) { self.items = items }
 
-  /// Reads a query from behind its question mark.
+  /// Parses a query without its question mark.
   ///
-  /// - Throws: ``Refusal`` where it is not well encoded, has control characters or too many pairs.
+  /// - Throws: ``Refusal`` for bad encoding, control characters or too many pairs.
   package init(_ text: Substring) throws(Refusal) {
     items = []
     for piece in text.split(separator: "&", omittingEmptySubsequences: true) {
@@ -139,13 +124,11 @@ package struct Query: Sendable, Hashable {
     }
   }
 
-  /// The value of the first pair of a name.
   package subscript(name: String) -> String? { items.first { $0.name == name }?.value }
 
-  /// The values of all pairs of a name.
   package func all(_ name: String) -> [String] { items.filter { $0.name == name }.map(\.value) }
 
-  /// The query as it is written in a link, with its question mark; empty for none.
+  /// The encoded query with its question mark, or empty.
   package var text: String {
     guard !items.isEmpty else { return "" }
     return "?"

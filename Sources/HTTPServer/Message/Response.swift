@@ -1,13 +1,11 @@
-/// An answer: status, header fields and a body.
 package struct Response: Sendable {
-  /// What follows the header.
   package enum Body: Sendable {
     case bytes([UInt8])
 
-    /// Bytes that are read where they are wanted, of a known number.
+    /// Bytes read on demand.
     case ranges(any RangeReadable)
 
-    /// Chunks as they come, of an unknown number; an error breaks the connection, so that the client sees the cut.
+    /// Chunks of unknown total length; an error breaks the connection.
     case chunks(ChunkSource)
   }
 
@@ -15,50 +13,44 @@ package struct Response: Sendable {
   package var headers: HeaderFields
   package var body: Body
 
-  /// A response from its parts.
   package init(_ status: Status = .ok, headers: HeaderFields = HeaderFields(), body: Body = .bytes([])) {
     self.status = status
     self.headers = headers
     self.body = body
   }
 
-  /// Plain text.
   package static func text(_ text: String, status: Status = .ok) -> Response {
     Response(status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: .bytes(Array(text.utf8)))
   }
 
-  /// A page.
   package static func html(_ page: HTML, status: Status = .ok) -> Response {
     Response(
       status, headers: ["Content-Type": "text/html; charset=utf-8"],
       body: .bytes(Array("<!DOCTYPE html>\n\(page.text)".utf8)))
   }
 
-  /// JSON, as its text.
   package static func json(_ text: String, status: Status = .ok) -> Response {
     Response(status, headers: ["Content-Type": "application/json; charset=utf-8"], body: .bytes(Array(text.utf8)))
   }
 
-  /// Sends the browser elsewhere on this server, with a GET.
+  /// Redirects the browser within this server, as GET.
   package static func redirect(to target: RequestTarget) -> Response {
     Response(.seeOther, headers: ["Location": target.path + target.query.text])
   }
 
-  /// The response with a file name for the browser to keep it under.
   package func downloaded(as name: String) -> Response {
     var copy = self
     copy.headers.set("Content-Disposition", ContentDisposition.attachment(name))
     return copy
   }
 
-  /// The response with a cookie.
   package func setting(_ cookie: Cookie) -> Response {
     var copy = self
     copy.headers.add("Set-Cookie", cookie.field)
     return copy
   }
 
-  /// The response without its body, as for HEAD in tests; the server itself leaves out bodies.
+  /// The body, if in memory.
   package var bytes: [UInt8]? {
     guard case .bytes(let bytes) = body else { return nil }
     return bytes
@@ -66,7 +58,7 @@ package struct Response: Sendable {
 }
 
 extension Response {
-  /// The response as it is on the wire, with the length of its body; only for one whose body is in memory.
+  /// The response's wire format; only for a body in memory.
   var wholeBytes: [UInt8] {
     let body = bytes ?? []
     var text = "HTTP/1.1 \(status.rawValue) \(status.reason)\r\n"
@@ -76,18 +68,17 @@ extension Response {
 }
 
 extension HeaderFields: ExpressibleByDictionaryLiteral {
-  /// Fields from a literal.
   package init(dictionaryLiteral elements: (String, String)...) {
     self.init()
     for (name, value) in elements { add(name, value) }
   }
 }
 
-/// The name that a browser keeps a download under (RFC 6266).
+/// A download's file name (RFC 6266).
 enum ContentDisposition {
-  /// The field for an attachment: a plain name for all clients, the exact one for those that know RFC 8187.
+  /// The field with a plain name for all clients and an exact one (RFC 8187).
   static func attachment(_ name: String) -> String {
-    // The last part only, no hidden file, nothing that is special anywhere.
+    // The last component, not hidden, no special characters.
     let scalars = name.unicodeScalars.map { scalar -> Character in
       let isSpecial =
         scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || "/\\:*?\"<>|".unicodeScalars.contains(scalar)

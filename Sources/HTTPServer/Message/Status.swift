@@ -1,9 +1,7 @@
-/// A status code of HTTP (RFC 9110, section 15).
+/// An HTTP status code (RFC 9110, section 15).
 package struct Status: RawRepresentable, Sendable, Hashable {
-  /// The three digits.
   package let rawValue: Int
 
-  /// A status of that number.
   package init(rawValue: Int) { self.rawValue = rawValue }
 
   package static let ok = Status(rawValue: 200)
@@ -40,7 +38,6 @@ package struct Status: RawRepresentable, Sendable, Hashable {
 }
 
 extension Status {
-  /// The words for it.
   package var reason: String {
     switch rawValue {
     case 200: "OK"

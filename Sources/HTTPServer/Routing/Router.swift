@@ -1,14 +1,12 @@
-/// The routes of a server: which handler answers which method at which address.
+/// Routes by method and address.
 ///
-/// Handlers work on values, so a test calls ``respond(to:)`` without any socket. HEAD is answered by the handler of GET,
-/// OPTIONS by the router, another method at a known address with 405 and what is allowed there.
+/// Handlers work on values: tests call ``respond(to:)`` without a socket. GET routes answer HEAD; the router answers
+/// OPTIONS, and other methods at a known address with 405.
 package struct Router: Sendable {
-  /// One route as it is documented.
   package struct Route: Sendable, Hashable {
-    /// The method.
     package var method: Method
 
-    /// The address, with the names of parameters in braces, such as `/stores/{id}`.
+    /// The address with named parameters, such as `/stores/{id}`.
     package var pattern: String
   }
 
@@ -21,13 +19,12 @@ package struct Router: Sendable {
     var route: Route
     var segments: [Segment]
 
-    /// What answers; nil where a parameter is not of its type.
+    /// Returns nil if a parameter has the wrong type.
     var handler: @Sendable (Request, [String]) throws -> Response?
 
-    /// Who takes the body as it comes; nil where it is collected, or where a parameter is not of its type.
+    /// Returns nil to collect the body, or for a parameter of the wrong type.
     var intake: (@Sendable (Request, Int64?, [String]) throws -> BodyIntake?)?
 
-    /// The segments that parameters stand for; nil where the path is another.
     func values(of path: [String]) -> [String]? {
       guard path.count == segments.count else { return nil }
       var values: [String] = []
@@ -43,19 +40,16 @@ package struct Router: Sendable {
 
   private var entries: [Entry] = []
 
-  /// No routes yet.
   package init() {}
 
-  /// All routes, in the order in which they were added.
   package var routes: [Route] { entries.map(\.route) }
 
   /// Adds a route.
   ///
   /// - Parameters:
-  ///   - method: the method; GET stands for HEAD too, where no route for HEAD was added before.
-  ///   - pattern: the address, with one `{name}` as a segment for each parameter.
-  ///   - parameters: what the parameters are, in their order. A route whose count differs fits no address.
-  ///   - handler: gets the request and the values.
+  ///   - method: GET also serves HEAD, unless a HEAD route was added before.
+  ///   - pattern: the address, with a `{name}` segment per parameter.
+  ///   - parameters: the types in order; a wrong number matches no address.
   package mutating func add<each Value: Sendable>(
     _ method: Method, _ pattern: String, _ parameters: repeat PathParameter<each Value>,
     handler: @escaping @Sendable (Request, repeat each Value) throws -> Response
@@ -67,18 +61,17 @@ package struct Router: Sendable {
       })
   }
 
-  /// Adds a route that takes the body of a request as it comes.
+  /// Adds a route with a streamed body.
   ///
   /// - Parameters:
-  ///   - open: gets the request without its body, the length of that where it is known, and the values; says who takes the body, or
-  ///     throws what is answered in place of reading it.
+  ///   - open: receives the request, the body length if known, and the values; returns the consumer or throws the answer.
   package mutating func addStream<each Value: Sendable>(
     _ method: Method, _ pattern: String, _ parameters: repeat PathParameter<each Value>,
     open: @escaping @Sendable (Request, Int64?, repeat each Value) throws -> BodyIntake
   ) {
     var entry = Entry(route: Route(method: method, pattern: pattern), segments: Self.segments(pattern)) {
       request, texts in
-      // Only where the intake was not asked for before, as a test without a server does: the body is one piece.
+      // Without a server, as in tests, the body is one piece.
       guard let values = Self.values(texts, repeat each parameters) else { return nil }
       switch try open(request, Int64(request.body.count), repeat each values) {
       case .refused(let response): return response
@@ -109,7 +102,7 @@ package struct Router: Sendable {
     }
   }
 
-  /// The values that segments stand for; nil where one is not of its type, or their number is another.
+  /// Parses the segments; nil for a wrong type or number.
   private static func values<each Value: Sendable>(
     _ texts: [String], _ parameters: repeat PathParameter<each Value>
   ) -> (repeat each Value)? {
@@ -129,11 +122,7 @@ package struct Router: Sendable {
 
   private struct Misfit: Error {}
 
-  /// Who takes the body of a request as it comes; nil where no route wants that.
-  ///
-  /// - Parameters:
-  ///   - request: the request without its body.
-  ///   - length: how many bytes the body has; nil where the header does not say.
+  /// The intake of a streamed body; nil if no route streams it.
   package func intake(of request: Request, length: Int64?) -> BodyIntake? {
     for entry in entries where entry.route.method == request.method {
       guard let intake = entry.intake, let values = entry.values(of: request.target.segments) else { continue }
@@ -148,26 +137,25 @@ package struct Router: Sendable {
     return nil
   }
 
-  /// Whether a route is for the address and the method of a request.
   package func knows(_ request: Request) -> Bool {
     entries.contains { $0.route.method == request.method && $0.values(of: request.target.segments) != nil }
   }
 
-  /// The answer to a request; errors of handlers become responses.
+  /// Answers a request, turning handler errors into responses.
   package func respond(to request: Request) -> Response {
     do {
       return try answer(to: request)
     } catch let refusal as Refusal {
       return refusal.response
     } catch {
-      // What went wrong is for the log, and never for the client.
+      // Details are for the log, never the client.
       return Refusal(.internalServerError, "the request could not be answered").response
     }
   }
 
-  /// The answer to a request, for servers that show errors in a way of their own.
+  /// Answers a request, for servers with their own error pages.
   ///
-  /// - Throws: ``Refusal`` 404 and 405 where no route fits, and what the handler throws.
+  /// - Throws: ``Refusal`` 404 or 405, and the handler's errors.
   package func answer(to request: Request) throws -> Response {
     if request.target.isServer {
       guard request.method == .options else { throw Refusal(.badRequest, "the address is none") }
@@ -191,46 +179,43 @@ package struct Router: Sendable {
   }
 }
 
-/// What takes the body of one request piece by piece, as it comes in, so that it is never in memory as a whole.
+/// The consumer of a body that is never whole in memory.
 ///
-/// All calls come one after another, from the connection's own thread, which may wait within them.
+/// Calls are serial, on the connection's thread, and may wait.
 package protocol BodyConsumer: AnyObject {
-  /// Takes the next piece, of at most as many bytes as the connection's buffer has.
+  /// Consumes a piece, at most the connection's buffer.
   ///
-  /// What it throws ends the taking: what is still to come is dropped, and the error is the answer.
+  /// An error is the answer; further pieces are dropped.
   func take(_ bytes: [UInt8]) throws
 
-  /// The answer, once every byte has come.
+  /// Returns the answer after the last byte.
   func finish() -> Response
 
-  /// Told in place of ``finish()`` where the rest does not come: the connection broke, its client was too slow, or the body
-  /// had more bytes than it may.
+  /// Called instead of ``finish()`` if the connection broke, or the client was too slow or sent too much.
   func abandon()
 }
 
-/// How a request with a body is taken in; decided by its header, before a byte of the body is read.
+/// The handling of a body, decided by the header.
 package enum BodyIntake {
-  /// No byte of the body is read; this is the answer, and the connection ends.
+  /// Answers and ends the connection without reading the body.
   case refused(Response)
 
-  /// The body goes to a consumer, up to a limit in bytes.
+  /// Streams the body, up to a limit in bytes.
   case stream(limit: Int64, any BodyConsumer)
 }
 
-/// One variable segment of a route, with the type of its value.
 package struct PathParameter<Value: Sendable>: Sendable {
-  /// The value that a segment stands for; nil where it is none, and the route does not fit.
+  /// Parses a segment; nil if the route does not match.
   package let read: @Sendable (String) -> Value?
 
-  /// A parameter of any type.
   package init(_ read: @escaping @Sendable (String) -> Value?) { self.read = read }
 }
 
 extension PathParameter where Value == String {
-  /// Any text of up to 255 bytes.
+  /// Any text up to 255 bytes.
   package static var text: PathParameter { PathParameter { $0.utf8.count <= 255 ? $0 : nil } }
 
-  /// Letters, digits, `-`, `_` and `.`, as identifiers have them.
+  /// An identifier of letters, digits, `-`, `_` and `.`.
   package static var identifier: PathParameter {
     PathParameter { text in
       let isLegal = text.utf8.allSatisfy { byte in
@@ -242,7 +227,7 @@ extension PathParameter where Value == String {
 }
 
 extension PathParameter where Value == Int64 {
-  /// A whole number, as it is usually written: no sign but a minus, no zeros before it.
+  /// A canonical integer: no plus sign or leading zeros.
   package static var integer: PathParameter {
     PathParameter { text in Int64(text).flatMap { String($0) == text ? $0 : nil } }
   }

@@ -1,23 +1,21 @@
-/// What every request must keep to before any handler sees it.
+/// The checks of every request before its handler.
 ///
-/// libmicrohttpd 0.9.75 lets several `Host` and `Content-Length` fields pass, and much else; all of it is looked at here.
+/// libmicrohttpd 0.9.75 accepts repeated `Host` and `Content-Length` fields, among others.
 package struct RequestRules: Sendable {
-  /// The values that `Host` may have, in lower case, with the port where it is not the usual one.
+  /// The accepted `Host` values in lower case, with any non-default port.
   package var hosts: Set<String>
 
-  /// The most bytes that a body may have.
+  /// In bytes.
   package var bodyLimit: Int
 
-  /// The most header fields.
   package var fieldLimit: Int
 
-  /// Whether `Origin: null` is let through where no `Sec-Fetch-Site` comes with it.
+  /// Accepts `Origin: null` without `Sec-Fetch-Site`.
   ///
-  /// Browsers send that field only to places that they hold for trustworthy (Fetch Metadata, "Set the Sec-Fetch-Site header"): with TLS,
-  /// or at the loopback. Elsewhere nothing but the token of a form tells that it is of this server's own pages.
+  /// Browsers send that field only to TLS or loopback origins (Fetch Metadata, "Set the Sec-Fetch-Site header").
+  /// Elsewhere only the form's token proves that it is of this server's pages.
   package var acceptsUnnamedOrigin: Bool
 
-  /// Rules.
   package init(
     hosts: Set<String>, bodyLimit: Int = 1 << 20, fieldLimit: Int = 100, acceptsUnnamedOrigin: Bool = false
   ) {
@@ -27,14 +25,13 @@ package struct RequestRules: Sendable {
     self.acceptsUnnamedOrigin = acceptsUnnamedOrigin
   }
 
-  /// The hosts by which this machine calls itself, at a port.
   package static func loopbackHosts(port: UInt16) -> Set<String> {
     Set(["localhost", "127.0.0.1", "[::1]"].flatMap { port == 80 ? [$0, "\($0):80"] : ["\($0):\(port)"] })
   }
 
-  /// Checks what a request says before its body: its line and its header fields.
+  /// Checks the request line and fields.
   ///
-  /// - Returns: the method, the target, and how many bytes the body has; nil for a body in chunks.
+  /// - Returns: the method, target and body length; nil for a chunked body.
   package func check(
     method: String, target: String, version: String, headers: HeaderFields
   ) throws(Refusal) -> (method: Method, target: RequestTarget, length: Int?) {
@@ -43,12 +40,11 @@ package struct RequestRules: Sendable {
     return checked
   }
 
-  /// Checks the length of a body that is to be collected in memory.
   func checkLength(_ length: Int?) throws(Refusal) {
     guard length ?? 0 <= bodyLimit else { throw Refusal(.contentTooLarge, "the body is too large") }
   }
 
-  /// The same as ``check(method:target:version:headers:)`` for a body of any length.
+  /// Like ``check(method:target:version:headers:)``, without limit on the body.
   func checkHeader(
     method: String, target: String, version: String, headers: HeaderFields
   ) throws(Refusal) -> (method: Method, target: RequestTarget, length: Int?) {
@@ -65,23 +61,23 @@ package struct RequestRules: Sendable {
     return (known, address, length)
   }
 
-  /// Checks that everything that was sent is in what was read, to the byte.
+  /// Checks that the parsed header accounts for every byte.
   ///
-  /// libmicrohttpd ends a value at a NUL, drops fields without a name and joins folded lines without a word; only the size
-  /// of the header tells. Every client in use writes a field as its name, a colon, one space and its value.
+  /// libmicrohttpd silently ends values at NUL, drops nameless fields and joins folded lines; only the header's size
+  /// reveals it. All common clients write name, colon, space and value.
   func checkSize(
     _ size: Int, method: String, target: String, version: String, headers: HeaderFields
   ) throws(Refusal) {
     let line = method.utf8.count + target.utf8.count + version.utf8.count + 4
     let usual = headers.fields.reduce(line + 2) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
-    // The space before an empty value is often left out.
+    // Many clients omit the space before an empty value.
     let least = usual - headers.fields.count { $0.value.isEmpty }
     guard size >= least, size <= usual else {
       throw Refusal(.badRequest, "the header is not written in the usual way")
     }
   }
 
-  /// Fields of which two would contradict each other, or let two readers see two requests.
+  /// Fields that must not repeat: contradictions, or request smuggling.
   private static let single = [
     "host", "content-length", "transfer-encoding", "content-type", "content-encoding", "authorization", "cookie",
     "origin", "referer", "range", "if-range", "expect", "upgrade", "sec-fetch-site", "x-csrf-token",
@@ -99,7 +95,7 @@ package struct RequestRules: Sendable {
 
   private func checkHost(_ headers: HeaderFields) throws(Refusal) {
     guard let host = headers["Host"], !host.isEmpty else { throw Refusal(.badRequest, "the host is missing") }
-    // A browser that was led here by another name sends that name (DNS rebinding).
+    // A browser lured by DNS rebinding sends the attacker's host name.
     guard hosts.contains(host.lowercased()) else {
       throw Refusal(.misdirectedRequest, "this server is not the host that was asked for")
     }
@@ -128,15 +124,15 @@ package struct RequestRules: Sendable {
     return length
   }
 
-  /// What another site's page sends is refused where it could change something (Fetch Metadata; RFC 6454).
+  /// Refuses changes from other sites' pages (Fetch Metadata; RFC 6454).
   private func checkOrigin(_ method: Method, _ headers: HeaderFields) throws(Refusal) {
     guard !method.isSafe else { return }
     if let site = headers["Sec-Fetch-Site"], site != "same-origin", site != "none" {
       throw Refusal(.forbidden, "the request comes from another site")
     }
     if let origin = headers["Origin"] {
-      // A page that does not tell where it is (`Referrer-Policy: no-referrer`) sends its own forms with `Origin: null`
-      // (Fetch, "append a request Origin header"); the browser's word for where they come from is then the other field.
+      // With `Referrer-Policy: no-referrer` own forms have `Origin: null` (Fetch, "append a request Origin header");
+      // `Sec-Fetch-Site` then states the origin.
       let site = headers["Sec-Fetch-Site"]
       if origin == "null", site == "same-origin" || (site == nil && acceptsUnnamedOrigin) { return }
       let parts = origin.lowercased().split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)

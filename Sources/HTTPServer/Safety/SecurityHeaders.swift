@@ -1,6 +1,6 @@
-/// The header fields that every response has, whatever its handler says.
+/// The header fields of every response.
 enum SecurityHeaders {
-  /// Own files only: no script in a page, nothing from elsewhere, no frame around it, forms to this server alone.
+  /// Own files only: no inline scripts, no framing, forms to this server only.
   static let policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; font-src 'self'; "
     + "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

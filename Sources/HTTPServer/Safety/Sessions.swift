@@ -1,13 +1,10 @@
 internal import Platform
 
-/// Who may use the server: the browser that opened the one-time link, by a cookie; and which forms are its own, by a token.
+/// Sessions: a single-use link lets a browser in, a cookie identifies it, a token marks its forms.
 package final class Sessions: Sendable {
-  /// One browser that was let in.
   package struct Session: Sendable, Hashable {
-    /// What its cookie holds.
     package let cookie: Token
 
-    /// What each of its forms must hold.
     package let form: Token
   }
 
@@ -28,18 +25,16 @@ package final class Sessions: Sendable {
     var sessions: [Known] = []
   }
 
-  /// How long links and sessions are good for.
   package struct Lifetimes: Sendable {
-    /// A link that is not used.
+    /// The lifetime of an unused link.
     package var link: Duration
 
-    /// A session in which nothing is asked for.
+    /// The lifetime of a session without requests.
     package var idle: Duration
 
-    /// A session, whatever is asked for in it.
+    /// The lifetime of any session.
     package var session: Duration
 
-    /// Lifetimes.
     package init(
       link: Duration = .seconds(3600), idle: Duration = .seconds(12 * 3600), session: Duration = .seconds(7 * 86_400)
     ) {
@@ -49,7 +44,6 @@ package final class Sessions: Sendable {
     }
   }
 
-  /// The most browsers that are known at a time; the oldest is forgotten.
   private static let capacity = 64
 
   private let state = Mutex(State())
@@ -59,14 +53,11 @@ package final class Sessions: Sendable {
   private let lifetimes: Lifetimes
   private let now: @Sendable () -> ContinuousClock.Instant
 
-  /// Sessions.
+  /// Creates an empty set.
   ///
   /// - Parameters:
-  ///   - cookieName: tells servers at different ports of one host apart, because cookies do not.
-  ///   - isSecure: whether the server speaks TLS.
-  ///   - lifetimes: how long links and sessions are good for.
-  ///   - now: the clock by which they end.
-  ///   - makeToken: where tokens come from; the system's generator if not given.
+  ///   - cookieName: distinguishes servers at different ports of one host, since cookies ignore ports.
+  ///   - isSecure: whether the server uses TLS.
   package init(
     cookieName: String, isSecure: Bool = false, lifetimes: Lifetimes = Lifetimes(),
     now: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
@@ -79,9 +70,9 @@ package final class Sessions: Sendable {
     self.makeToken = makeToken
   }
 
-  /// A new link token, good for one use.
+  /// Creates a single-use link token.
   ///
-  /// - Parameter target: where it leads; where ``open(link:to:)`` says if nil.
+  /// - Parameter target: the destination; nil for that of ``open(link:to:)``.
   package func makeLink(to target: RequestTarget? = nil) -> Token {
     let token = makeToken()
     let now = now()
@@ -93,10 +84,9 @@ package final class Sessions: Sendable {
     return token
   }
 
-  /// Uses up a link: the response sends the browser on, with its cookie.
+  /// Consumes a link and sets the cookie.
   ///
-  /// - Parameter target: where a link leads that was made without an address.
-  /// - Throws: ``Refusal`` 403 where the link was used before, is too old, or never was one.
+  /// - Throws: ``Refusal`` 403 if used, expired or unknown.
   package func open(link: String, to target: RequestTarget) throws(Refusal) -> Response {
     let session = Session(cookie: makeToken(), form: makeToken())
     let now = now()
@@ -114,9 +104,9 @@ package final class Sessions: Sendable {
       Cookie(cookieName, session.cookie.text, isSecure: isSecure))
   }
 
-  /// The session of a request.
+  /// Returns a request's session.
   ///
-  /// - Throws: ``Refusal`` 401 where it has none.
+  /// - Throws: ``Refusal`` 401 without one.
   package func session(of request: Request) throws(Refusal) -> Session {
     let cookie = request.cookies[cookieName]
     let now = now()
@@ -130,10 +120,9 @@ package final class Sessions: Sendable {
     return session
   }
 
-  /// Ends the session of a request, and takes its cookie from the browser.
+  /// Ends a session and removes its cookie.
   ///
-  /// - Parameter response: what is answered.
-  /// - Throws: ``Refusal`` 401 where it has none.
+  /// - Throws: ``Refusal`` 401 without one.
   package func close(_ request: Request, answering response: Response) throws(Refusal) -> Response {
     let session = try session(of: request)
     state.withLock { state in state.sessions.removeAll { $0.session == session } }
@@ -147,9 +136,9 @@ package final class Sessions: Sendable {
     state.sessions.removeAll { $0.used + lifetimes.idle <= now || $0.begun + lifetimes.session <= now }
   }
 
-  /// Checks that an action comes from a form or a script of this server's own pages.
+  /// Checks that an action comes from this server's own pages.
   ///
-  /// - Parameter form: the fields of the body; the token is in `csrf`, or in the header field `X-CSRF-Token`.
+  /// - Parameter form: the body's fields; the token is `csrf` or the header field `X-CSRF-Token`.
   /// - Throws: ``Refusal`` 401 without a session, 403 without its token.
   package func checkAction(_ request: Request, form: FormData) throws(Refusal) {
     let session = try session(of: request)
@@ -159,18 +148,17 @@ package final class Sessions: Sendable {
   }
 }
 
-/// 256 random bits as text for links, cookies and forms.
+/// 256 random bits in hexadecimal.
 package struct Token: Sendable, Hashable {
-  /// 64 hexadecimal digits.
   package let text: String
 
-  /// A token from the system's generator, which is made for secrets.
+  /// Creates a token with the system's cryptographic generator.
   package static func random() -> Token {
     var generator = SystemRandomNumberGenerator()
     return random(using: &generator)
   }
 
-  /// A token from a generator; only the system's keeps a secret.
+  /// Creates a token with any generator; only the system's keeps a secret.
   package static func random(using generator: inout some RandomNumberGenerator) -> Token {
     let words = (0..<4).map { _ in UInt64.random(in: .min ... .max, using: &generator) }
     return Token(
@@ -180,7 +168,7 @@ package struct Token: Sendable, Hashable {
       }.joined())
   }
 
-  /// Whether a text is this token; how long that takes does not tell where they differ.
+  /// Compares in constant time.
   package func matches(_ other: String?) -> Bool {
     let (own, others) = (Array(text.utf8), Array((other ?? "").utf8))
     guard own.count == others.count else { return false }

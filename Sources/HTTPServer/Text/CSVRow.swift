@@ -1,13 +1,12 @@
-/// A row of CSV (RFC 4180) that no spreadsheet takes for a formula.
+/// A CSV row (RFC 4180) that spreadsheets do not read as formulas.
 package enum CSVRow {
-  /// The row's line, with CR LF at its end.
   package static func line(_ fields: some Sequence<String>) -> String {
     fields.map { field($0) }.joined(separator: ",") + "\r\n"
   }
 
-  /// A field: in quotation marks where it needs them, and with an apostrophe before what begins a formula.
+  /// Quotes a field as needed, with an apostrophe before a formula.
   ///
-  /// A number stays a number, with its sign.
+  /// Signed numbers stay numbers.
   static func field(_ value: String) -> String {
     var value = value
     if let first = value.unicodeScalars.first(where: { $0 != " " }), isFormula(first), Double(value) == nil {
@@ -23,7 +22,7 @@ package enum CSVRow {
     return result + "\""
   }
 
-  /// What spreadsheets begin a formula with, also in its full-width forms (OWASP, "CSV Injection").
+  /// Whether a formula can begin with it, also full-width (OWASP, "CSV Injection").
   private static func isFormula(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "\u{FF1D}", "\u{FF0B}", "\u{FF0D}", "\u{FF20}": true
