@@ -3,14 +3,13 @@ internal import Platform
 internal import SystemPackage
 
 extension Inbox {
-  /// What became of an upload whose bytes are all there.
   enum Completion {
     case received(InboxBundle)
 
-    /// It is not what its sum says, and was dropped.
+    /// Dropped for a wrong checksum.
     case wrongSum
 
-    /// - Throws: 422 where it was dropped.
+    /// - Throws: 422 if dropped.
     func check() throws(TusRefusal) {
       guard case .wrongSum = self else { return }
       throw TusRefusal(
@@ -18,14 +17,13 @@ extension Inbox {
     }
   }
 
-  /// Until when an upload is kept that something has just come for.
   func expiry() -> Timestamp {
     Timestamp(secondsSince1970: surroundings.now().secondsSince1970 + limits.uploadSeconds)
   }
 
-  /// Makes a bundle of an upload whose bytes are all on the disk.
+  /// Turns a complete upload into a bundle.
   ///
-  /// A kill at any moment leaves an open upload, whose file is at one of two places; doing it again ends it.
+  /// A kill leaves it open, with its file in one of two places; a repeated call completes it.
   func complete(_ upload: InboxUpload) throws -> Completion {
     let waiting = folders.upload(upload.id)
     let places = [waiting, folders.received(upload.id, encrypted: true), folders.received(upload.id, encrypted: false)]
@@ -48,7 +46,7 @@ extension Inbox {
       id: upload.id, sender: upload.sender, date: surroundings.now(), sha256: digest, bytes: file.count,
       fileName: upload.fileName, level: upload.level, isEncrypted: isEncrypted)
     if isEncrypted, !hasIdentity { bundle.state = .encrypted }
-    // The records say that it is here only once it is where it stays; until then its file is that of an upload, and goes with it.
+    // Store first: until recorded, the file goes with the upload.
     try storage.keep(bundle, from: path)
     if path == waiting {
       try fileSystem.makeDirectory(folders.bundle(upload.id), permissions: .ownerReadWriteExecute)
@@ -60,12 +58,12 @@ extension Inbox {
     do throws(InboxError) {
       kept = try records.finish(upload.id, as: bundle)
     } catch {
-      // Another process ended it meanwhile, and its sender begins anew.
+      // Ended by another process; the sender starts over.
       if error.kind == .notFound, try records.bundle(upload.id) == nil { try removeUnknown(upload.id) }
       throw error
     }
     if kept.id != bundle.id {
-      // The same was here already, sent without saying its sum before.
+      // Already received, announced without checksum.
       try removeUnknown(upload.id)
     } else {
       if kept.state == .received { try queue.add(.open, for: kept.id, at: surroundings.now()) }
@@ -75,14 +73,13 @@ extension Inbox {
     return .received(kept)
   }
 
-  /// Ends what a kill left: whole uploads become bundles, what belongs to nothing goes, what is not being worked at is queued.
+  /// Cleans up after a kill: completes uploads, removes unknown files, queues bundles.
   ///
-  /// With shared storage whole uploads become bundles once the process runs; see ``goOn()``.
-  /// The caller holds the lock of the inbox, and nothing is received yet.
+  /// The caller holds the lock and does not receive yet. With shared storage ``goOn()`` completes uploads.
   package func finishInterrupted() throws {
     var open: Set<String> = []
     try eachOwnUpload { upload in
-      // With shared storage whole ones wait until the process runs: that may take long, or not be possible now.
+      // Shared storage may be slow or unavailable: `goOn()` completes the upload.
       guard !storage.isShared, upload.offset == upload.length else {
         open.insert(upload.id)
         return
@@ -90,7 +87,7 @@ extension Inbox {
       do {
         _ = try complete(upload)
       } catch let error as InboxError where error.kind == .notFound {
-        // Its file is gone, and it is dropped; the sender learns it when it asks.
+        // The file is gone and the upload dropped; the sender learns so when it asks.
       }
     }
     try expireUploads()
@@ -98,18 +95,18 @@ extension Inbox {
       try fileSystem.unlink(folders.uploads.appending(name))
     }
     if storage.isShared {
-      // What is on this machine is copies, which are fetched anew, and what is still to be kept.
+      // Copies, or files still to be stored.
       for name in try fileSystem.entries(of: folders.bundles) where !open.contains(name.string) {
         try fileSystem.removeTree(folders.bundles.appending(name))
       }
       try fileSystem.removeTree(storage.workHome)
       return try queueWaiting()
     }
-    // Another machine may be at work; what is begun after this look has its folder after it too.
+    // List first: a job that another machine starts later also creates its folder later.
     let working = try fileSystem.entries(of: folders.work)
     let now = surroundings.now().secondsSince1970
     try clearRemoved()
-    // What cannot be removed now keeps nothing else from being received.
+    // A failed removal must not prevent receiving.
     let left = Set(try records.removalsNotCleared())
     let atWork = Set(try queue.running().filter { $0.leaseEnds >= now }.map(\.bundle))
     for name in working where !atWork.contains(name.string) && !left.contains(name.string) {
@@ -120,26 +117,25 @@ extension Inbox {
       guard InboxFolders.isID(name.string), known[name.string] == nil, !left.contains(name.string) else { continue }
       try fileSystem.removeTree(folders.bundles.appending(name))
     }
-    // Of an earlier version, which did not count it; who works at one counts it in the end.
+    // An earlier version did not record the size; a running worker records it at its end.
     for (id, isNoted) in known where !isNoted && !atWork.contains(id) {
       _ = try records.place(try placedBytes(of: id), of: id, totalBytes: nil)
     }
-    // Of a bundle that was refused nothing stays but itself.
+    // A refused bundle keeps only its received file.
     for id in try records.bundleIDs(in: .refused) where try placedBytes(of: id) > 0 { try removePlaced(of: id) }
     try queueWaiting()
   }
 
-  /// Does something to each upload that is not over, and comes in by this process.
+  /// Visits this process's open uploads.
   private func eachOwnUpload(_ body: (InboxUpload) throws -> Void) throws {
     try records.eachOpenUpload { upload in
       if upload.frontEnd == frontEnd { try body(upload) }
     }
   }
 
-  /// Goes on with what could not be done before, for want of the storage or of the records: bundles get their jobs, whole uploads
-  /// become bundles, and copies of bundles that are no more go.
+  /// Retries work that storage or records prevented: queueing bundles, completing uploads, removing obsolete copies.
   ///
-  /// - Throws: the first error, once all that could be done was done.
+  /// - Throws: the first error, after trying everything.
   func goOn() throws {
     var firstError: (any Error)?
     func attempt(_ body: () throws -> Void) {
@@ -148,7 +144,7 @@ extension Inbox {
     attempt { try queue.add(.open, forAll: .received, at: surroundings.now()) }
     attempt {
       let uploads = try records.openUploads(after: lookedAtUploads, limit: InboxUpload.readAtOnce)
-      // The others have their turn the next time, and after the last come the first.
+      // The next call continues here, or starts over at the end.
       lookedAtUploads = uploads.count == InboxUpload.readAtOnce ? uploads.last?.id : nil
       for upload in uploads where upload.frontEnd == frontEnd && upload.offset == upload.length {
         attempt { try goOn(with: upload.id) }
@@ -167,7 +163,7 @@ extension Inbox {
     if let firstError { throw firstError }
   }
 
-  /// Makes a bundle of a whole upload, unless another thread is at it.
+  /// Completes an upload unless another thread has it.
   private func goOn(with upload: String) throws {
     guard turns.take(upload) else { return }
     defer { turns.release(upload) }
@@ -175,13 +171,13 @@ extension Inbox {
     do {
       _ = try complete(current)
     } catch let error as InboxError where error.kind == .notFound {
-      // Its file is gone, and it is dropped; the sender learns it when it asks.
+      // The file is gone and the upload dropped; the sender learns so when it asks.
     }
   }
 
-  /// Removes the files of uploads that are over, as where another process ended them.
+  /// Removes files of uploads that ended, such as by another process.
   private func removeEndedUploads() throws {
-    // Listed before the records are asked: none is listed that they do not know yet.
+    // List before querying, so that the records know every listed upload.
     let names = try fileSystem.entries(of: folders.uploads).map(\.string)
     for name in names where !turns.isTaken(name) {
       let upload = try records.upload(name)
@@ -190,7 +186,7 @@ extension Inbox {
     }
   }
 
-  /// Sees to it that every bundle that waits has a job; where the key is at hand now, the encrypted ones too.
+  /// Queues waiting bundles, encrypted ones only with a key.
   func queueWaiting() throws {
     let now = surroundings.now()
     try queue.add(.open, forAll: .received, at: now)
@@ -198,11 +194,10 @@ extension Inbox {
     try queue.add(.salvage, forAll: .quarantined, at: now)
   }
 
-  /// Ends the uploads that nothing more came of in time.
   package func expireUploads() throws {
     let now = surroundings.now().secondsSince1970
     try records.eachOpenUpload { upload in
-      // One that a thread is at is not over.
+      // An upload in use has not expired.
       guard upload.expires <= now, turns.take(upload.id) else { return }
       defer { turns.release(upload.id) }
       guard try records.drop(upload.id) else { return }
@@ -214,11 +209,10 @@ extension Inbox {
 
   // MARK: Room
 
-  /// The least bytes that a file or a folder counts: what a file system takes for one.
+  /// The least size counted per file or folder: a file system block.
   static let leastBytes: Int64 = 4096
 
-  /// How many bytes are placed of a bundle besides the file that was received: what it unpacked to, and what was
-  /// salvaged of it.
+  /// Returns the size of a bundle's results.
   func placedBytes(of bundle: String, in folders: InboxFolders? = nil) throws(FileError) -> Int64 {
     let folders = folders ?? self.folders
     let folder = folders.bundle(bundle)
@@ -227,7 +221,7 @@ extension Inbox {
     return try bytes(below: folder, leavingOut: received)
   }
 
-  /// How many bytes a worker has in use for a bundle: what is placed, and what it works with.
+  /// Returns the size of a worker's files, results included.
   func workingBytes(of bundle: String, in folders: InboxFolders) throws(FileError) -> Int64 {
     try placedBytes(of: bundle, in: folders) + bytes(below: folders.work.appending(bundle), leavingOut: [])
   }
@@ -241,7 +235,7 @@ extension Inbox {
     return files + Int64(content.folders.count) * Self.leastBytes
   }
 
-  /// Takes away everything of a bundle but the file that was received; in shared storage it only counts no more.
+  /// Removes a bundle's results; in shared storage they only stop counting.
   func removePlaced(of bundle: String) throws {
     try storage.removeResults(of: bundle)
     _ = try records.place(0, of: bundle, totalBytes: nil)

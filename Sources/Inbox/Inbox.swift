@@ -4,66 +4,56 @@ internal import Lazaret
 package import Platform
 package import SystemPackage
 
-/// Where bundles arrive: records, queue and files of a home's inbox.
+/// A home's inbox: records, job queue and bundles.
 ///
-/// One process at a time receives in the inbox of a home; it holds the lock of its folder (``Inbox/lock()``). Where the records are
-/// in a database server, any number of other processes may work at its jobs; where the bundles are in shared storage too, several
-/// receive, each with a home of its own.
+/// One process receives in a home, holding its lock (``Inbox/lock()``). With records in a database server others may
+/// run its jobs; with shared storage too, several receive, each with its own home.
 package final class Inbox: Sendable {
-  /// The home, whose catalogue knows the stores that arrive.
+  /// The home with the catalogue of arriving stores.
   package let home: FilePath
 
-  /// Where what is kept.
   package let folders: InboxFolders
 
-  /// What is known.
   package let records: any InboxRecords
 
-  /// What is to be done.
   package let queue: any JobQueue
 
-  /// How much is taken.
   package let limits: InboxLimits
 
-  /// Where the bundles lie.
   package let storage: any BundleStorage
 
-  /// What this process is known by among others that receive in the same inbox; nil where it is the only one.
+  /// This process's name if several receive.
   package let frontEnd: String?
 
-  /// The uploads that something is being done to.
   let turns = UploadTurns()
 
-  /// Whether encrypted bundles can be opened here.
+  /// Whether it has the key of encrypted bundles.
   package let hasIdentity: Bool
 
-  /// The file system, the clock and the source of identifiers.
   package let surroundings: Surroundings
 
-  /// The stable word of what kept shared storage from being used at the latest look; nil where it could be.
+  /// The error code of shared storage's last use, if it failed.
   package internal(set) var storageTrouble: String? {
     get { trouble.withLock { $0 } }
     set { trouble.withLock { $0 = newValue } }
   }
   private let trouble = Mutex<String?>(nil)
 
-  /// The upload behind which the next look for whole ones begins; nil for the first.
+  /// Where the next check of whole uploads continues.
   var lookedAtUploads: String? {
     get { looked.withLock { $0 } }
     set { looked.withLock { $0 = newValue } }
   }
   private let looked = Mutex<String?>(nil)
 
-  /// The file of the home's catalogue that knew the stores of bundles at the latest look; nil where there was none.
+  /// The catalogue when it last knew the bundles' stores.
   private let catalogued = Mutex<FileStatus?>(nil)
 
-  /// Told when something has changed that a page shows.
   package let changes = InboxChanges()
 
-  /// The inbox of a home; its folders and its database are made where they are missing.
+  /// Opens a home's inbox, creating missing folders and records.
   ///
-  /// - Parameter hasIdentity: whether the key of encrypted bundles is at hand.
-  /// - Throws: `inbox-records`; what the file system says.
+  /// - Throws: `inbox-records`; file system errors.
   package convenience init(
     home: FilePath, limits: InboxLimits = InboxLimits(), hasIdentity: Bool = false,
     surroundings: Surroundings = .machine
@@ -77,11 +67,11 @@ package final class Inbox: Sendable {
       hasIdentity: hasIdentity, surroundings: surroundings)
   }
 
-  /// An inbox with records, a queue and bundles of any kind.
+  /// Creates an inbox from its parts.
   ///
   /// - Parameters:
-  ///   - storage: where the bundles lie; in the home if nil.
-  ///   - frontEnd: what this process is known by among others that receive in the same inbox.
+  ///   - storage: by default the home.
+  ///   - frontEnd: this process's name if several receive.
   package init(
     home: FilePath, records: any InboxRecords, queue: any JobQueue, storage: (any BundleStorage)? = nil,
     frontEnd: String? = nil, limits: InboxLimits, hasIdentity: Bool, surroundings: Surroundings
@@ -99,9 +89,9 @@ package final class Inbox: Sendable {
 
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The lock of the process that receives here.
+  /// Takes the receiving process's lock.
   ///
-  /// - Throws: `inbox-in-use` where another process has it.
+  /// - Throws: `inbox-in-use`.
   package func lock() throws -> FolderLock {
     do {
       return try FolderLock(folders.root, patience: 2_000, in: fileSystem)
@@ -117,24 +107,23 @@ package final class Inbox: Sendable {
 
   /// Adds a sender.
   ///
-  /// - Returns: the token, which is not kept and cannot be shown again.
+  /// - Returns: the token, which is not stored and cannot be shown again.
   package func addSender(_ name: String, quota: Int64) throws -> SenderToken {
     try records.addSender(name, quota: quota, at: surroundings.now())
   }
 
-  /// The sender of a token; nil for none.
   func sender(of token: String) throws(InboxError) -> InboxSender? {
     let sum = SenderToken.sum(of: token)
-    // An index finds it by its sum, which no sender can choose: what the time may tell of a sum says nothing of a token.
+    // Senders cannot choose a digest, so the index's timing reveals no token.
     guard let known = try records.sender(withTokenSum: sum), SenderToken.matches(known.sum, sum) else { return nil }
     return known.sender
   }
 
   // MARK: Bundles
 
-  /// Begins again what failed with a bundle, or could not be done for lack of the key.
+  /// Restarts work after a failure or without key.
   ///
-  /// - Throws: `not-in-inbox`; `inbox-not-now` where something is being done to it, or nothing is left to do.
+  /// - Throws: `not-in-inbox`; `inbox-not-now` if in use or without work.
   package func retry(_ id: String) throws {
     let operation = "try again"
     guard let bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
@@ -155,10 +144,9 @@ package final class Inbox: Sendable {
     changes.tell()
   }
 
-  /// Removes a bundle, with its store and what was salvaged of it; that its damage was seen, and that it was
-  /// removed, stays known.
+  /// Removes a bundle with its store and results; the removal and the damage's count stay recorded.
   ///
-  /// - Throws: `not-in-inbox`; `inbox-not-now` where something is being done to it.
+  /// - Throws: `not-in-inbox`; `inbox-not-now` if in use.
   package func discard(_ id: String) throws {
     let operation = "discard the bundle"
     guard let bundle = try records.bundle(id) else { throw InboxError.noBundle(operation) }
@@ -168,11 +156,11 @@ package final class Inbox: Sendable {
       throw InboxError(.notNow, operation: operation, detail: "something is being done to it")
     }
     changes.tell()
-    // Of storage that does not answer now, the objects go later.
+    // Unavailable storage removes them later.
     if let failure = removed.failure, !(storage.isShared && failure.isEnvironmental) { throw failure }
   }
 
-  /// That what is removed of bundles is not gone where they lie, or that this is not known, as a sentence; nil where it is gone.
+  /// A sentence unless removed bundles are known to be gone.
   package func keepingWords() -> String? {
     do {
       return try storage.keepingWords(at: surroundings.now())
@@ -182,22 +170,21 @@ package final class Inbox: Sendable {
     }
   }
 
-  /// The codes of errors of a storage that pass by themselves, unlike a right that is wanting.
+  /// Unlike a missing permission.
   private static let passingErrors: Set<String> = ["s3-unreachable", "s3-time-out", "s3-server"]
 
-  /// Removes what lies of a bundle that no record knows.
+  /// Removes files that the records do not know.
   func removeUnknown(_ id: String) throws {
     do {
       try storage.remove(id)
     } catch let error as any ReportableError where storage.isShared && Self.passingErrors.contains(error.code) {
-      // It counts for nothing any more, and is removed with other leftovers.
+      // Removed later with other leftovers.
     }
   }
 
-  /// The file of a bundle as it was received, on this machine.
   package func received(_ bundle: InboxBundle) throws -> FilePath { try storage.received(bundle) }
 
-  /// The folder of a bundle with what was unpacked and salvaged of it, on this machine.
+  /// The local folder of results.
   package func placed(_ bundle: InboxBundle) throws -> FilePath {
     let folder = folders.bundle(bundle.id)
     do {
@@ -206,23 +193,22 @@ package final class Inbox: Sendable {
       try makeAnew(bundle)
       throw error
     }
-    // The other machines' work is in no catalogue of this home.
+    // The catalogue lacks other machines' work.
     if storage.isShared, bundle.quarantineID != nil { try catalogueStores() }
     return folder
   }
 
-  /// Sees to it that the home's catalogue knows the stores that bundles bring; it is read again only once it was changed.
+  /// Adds the bundles' stores to the catalogue, if it has changed.
   func catalogueStores() throws {
     let catalogue = QuarantineCatalogue(home: home, surroundings: surroundings)
-    // As it is before it is read: what is written meanwhile is another file the next time.
+    // Taken before reading, so a later write differs.
     let status = try catalogue.status()
     if let status, catalogued.withLock({ $0 == status }) { return }
     try catalogue.add(parent: folders.bundles)
     catalogued.withLock { $0 = status }
   }
 
-  /// Has a bundle opened again of which something that was made is not there any more, or is another; nothing is done where it
-  /// was replaced meanwhile, where something is being done to the bundle, and where the key is wanting.
+  /// Reopens a bundle with a missing or altered result, unless it was replaced, is in use or lacks its key.
   func makeAnew(_ bundle: InboxBundle) throws {
     guard !bundle.isEncrypted || hasIdentity, try records.bundle(bundle.id)?.archives == bundle.archives else { return }
     guard !(try queue.jobs(of: bundle.id)).contains(where: { $0.kind == .open && $0.state != .done }) else { return }
@@ -232,10 +218,10 @@ package final class Inbox: Sendable {
 }
 
 extension Inbox {
-  /// Begins to salvage the bundles of a damage again whose last result is of an earlier version of this software.
+  /// Salvages again the bundles whose last result is of an earlier version.
   ///
-  /// - Returns: the batch; nil where there is no such bundle.
-  /// - Throws: `inbox-not-now` where an earlier batch of the damage is not over.
+  /// - Returns: nil without such bundles.
+  /// - Throws: `inbox-not-now` while another batch of the damage runs.
   package func salvageAgain(_ group: String) throws -> SalvageBatch? {
     let batch = try records.beginBatch(of: group, version: LibraryVersion.current, at: surroundings.now())
     changes.tell()
@@ -244,18 +230,15 @@ extension Inbox {
 }
 
 extension InboxError {
-  /// Another batch of the damage is not over.
   package static let batchIsRunning = InboxError(
     .notNow, operation: "salvage the bundles again", detail: "an earlier batch of this damage is not over")
 }
 
 extension Inbox {
-  /// The inbox of a home whose records are in a database; the first home of a database is the only one.
+  /// Opens an inbox with a database, which belongs to the first home that uses it.
   ///
-  /// - Parameters:
-  ///   - makesFolders: whether the folders are made where they are missing, as one that receives does.
-  ///   - hasIdentity: whether the key of encrypted bundles is at hand.
-  /// - Throws: `inbox-address` where home and database do not belong together; `inbox-records`; what the file system says.
+  /// - Parameter makesFolders: for a receiving process.
+  /// - Throws: `inbox-address` if home and database do not belong together; `inbox-records`; file system errors.
   package convenience init(
     home: FilePath, database: PostgresDatabase, makesFolders: Bool = true, limits: InboxLimits = InboxLimits(),
     hasIdentity: Bool = false, surroundings: Surroundings = .machine
@@ -270,14 +253,13 @@ extension Inbox {
 }
 
 extension Inbox {
-  /// The inbox whose records are in a database and whose bundles are in shared storage; any number of processes have it open.
+  /// Opens an inbox with a database and shared storage, for any number of processes.
   ///
   /// - Parameters:
-  ///   - home: what this process has of its own: uploads on their way in, and copies.
-  ///   - receives: whether this process receives; the first that does ties storage and database together.
-  ///   - hasIdentity: whether the key of encrypted bundles is at hand.
-  /// - Throws: `inbox-address` where home, storage and database do not belong together; `inbox-records`; what storage and
-  ///   file system say.
+  ///   - home: for this process's incoming uploads and copies.
+  ///   - receives: the first receiving process ties storage and database together.
+  /// - Throws: `inbox-address` if home, storage and database do not belong together; `inbox-records`; storage and file
+  ///   system errors.
   package convenience init(
     home: FilePath, database: PostgresDatabase, storage: any BundleStorage, receives: Bool,
     limits: InboxLimits = InboxLimits(), hasIdentity: Bool = false, surroundings: Surroundings = .machine
@@ -296,13 +278,11 @@ extension Inbox {
 }
 
 extension PostgresDatabase {
-  /// Ties the database to shared storage, or sees that they belong together.
+  /// Ties the database to shared storage, or checks that.
   ///
-  /// The database has its mark first, and no other one puts the same into a storage: so of two databases one at most gets it.
-  ///
-  /// - Returns: the mark that both have.
+  /// The database is marked first, and no other writes the same mark: at most one database gets the storage.
   fileprivate func join(_ storage: any BundleStorage, makesMark: Bool) throws -> String {
-    // In this order: the mark that another process of this database has just put there is in the database by then.
+    // Order matters: another process marks the database before the storage.
     var place = try storage.mark()
     var known = try placeMark()
     if known == nil, makesMark || place != nil {
@@ -315,9 +295,9 @@ extension PostgresDatabase {
       known = try adopt("\(UniversalIdentifier.random())".lowercased())
     }
     if place == nil, makesMark, let mark = known {
-      // Killed before the storage had it: then nothing has been received. A storage that was emptied is another matter.
+      // A kill came before the storage was marked, so it has no bundles. An emptied storage differs.
       let isNew = try storage.isEmpty() && !hasBundles()
-      // Else another process of this database may have put it there, and received, since it was looked for.
+      // Otherwise another process may have marked it and received.
       place = isNew ? try storage.makeMark(mark) : try storage.mark()
     }
     guard let known, known == place else {
@@ -330,7 +310,7 @@ extension PostgresDatabase {
     return known
   }
 
-  /// Ties the database to a folder of bundles, or sees that they belong together.
+  /// Ties the database to a bundle folder, or checks that.
   fileprivate func join(_ folders: InboxFolders, makesMark: Bool, _ surroundings: Surroundings) throws {
     let system = surroundings.fileSystem
     var known = try placeMark()
@@ -339,7 +319,7 @@ extension PostgresDatabase {
       place = try InboxPlace.makeMark("\(UniversalIdentifier.random())".lowercased(), of: folders, in: system)
     }
     if known == nil, let place {
-      // Killed before the database had it: then nothing has been received. A database that was emptied is another matter.
+      // A kill came before the database was marked, so there are no bundles. An emptied database differs.
       guard makesMark, try system.entries(of: folders.bundles).isEmpty else {
         throw InboxError(
           .address, operation: "open the inbox", path: folders.root,
@@ -369,7 +349,7 @@ extension PostgresDatabase {
     }
   }
 
-  /// Notes the mark of a place where there is none; gives the one that is there then.
+  /// Records a place's mark unless there is one; returns the recorded one.
   private func adopt(_ place: String) throws(InboxError) -> String? {
     try write("note whose records they are", isRepeatable: true, tells: false) { connection in
       _ = try connection.query("INSERT INTO lazaret.place (id) VALUES ($1) ON CONFLICT DO NOTHING", [.text(place)])
@@ -378,50 +358,44 @@ extension PostgresDatabase {
   }
 }
 
-/// The uploads that something is being done to, each by one thread at a time.
 final class UploadTurns: Sendable {
   private let busy = Mutex<Set<String>>([])
 
-  /// Takes an upload; false where another thread has it.
+  /// Reserves an upload; false if another thread has it.
   func take(_ id: String) -> Bool { busy.withLock { $0.insert(id).inserted } }
 
   func release(_ id: String) { busy.withLock { _ = $0.remove(id) } }
 
-  /// Whether a thread has an upload.
   func isTaken(_ id: String) -> Bool { busy.withLock { $0.contains(id) } }
 }
 
-/// Tells those who listen that something in the inbox has changed.
 package final class InboxChanges: Sendable {
   private let listeners = Mutex<[@Sendable () -> Void]>([])
 
-  /// Changes that no one listens to yet.
   package init() {}
 
-  /// Calls a function at each change, from any thread; it must not wait.
+  /// Listeners are called on any thread and must not block.
   package func listen(_ listener: @escaping @Sendable () -> Void) { listeners.withLock { $0.append(listener) } }
 
-  /// Something has changed.
   package func tell() {
     for listener in listeners.withLock({ $0 }) { listener() }
   }
 }
 
-/// The secret by which a sender is known: shown once, kept only as its SHA-256.
+/// A sender's secret, shown once and stored only as SHA-256.
 package struct SenderToken: Sendable {
-  /// 64 hexadecimal digits behind `lzi_`, by which scanners of repositories can know it.
+  /// `lzi_`, which secret scanners recognize, and 64 hexadecimal digits.
   package let text: String
 
-  /// A token from the system's generator.
+  /// Creates a token with the system's cryptographic generator.
   package static func random() -> SenderToken { SenderToken(text: "lzi_" + Token.random().text) }
 
-  /// The SHA-256 of it.
   package var sum: [UInt8] { Self.sum(of: text) }
 
-  /// The SHA-256 of a text; of one that is far too long, that of its beginning, which is no token's.
+  /// The SHA-256 of the first 4,096 bytes; no longer text is a token.
   static func sum(of text: String) -> [UInt8] { Array(SHA256.hash(data: Data(text.utf8.prefix(4096)))) }
 
-  /// Whether two sums are the same; how long that takes does not tell where they differ.
+  /// Compares in constant time.
   static func matches(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     var difference: UInt8 = 0

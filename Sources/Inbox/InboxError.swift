@@ -1,84 +1,70 @@
 package import Platform
 package import SystemPackage
 
-/// A request about the inbox that cannot be met.
 package typealias InboxError = Failure<InboxErrorKind>
 
-/// Why a request about the inbox cannot be met.
 package enum InboxErrorKind: String, FailureKind {
-  /// A sender of that name is known already.
   case senderExists = "sender-exists"
 
-  /// No sender of that name is known.
   case senderUnknown = "no-such-sender"
 
-  /// A name that no sender can have.
   case senderName = "sender-name"
 
-  /// There is no such bundle, or no such upload.
+  /// No such bundle or upload.
   case notFound = "not-in-inbox"
 
-  /// The records of the inbox cannot be read or written.
   case records = "inbox-records"
 
-  /// The address of a database is none, or holds what it may not; or the database is another home's.
+  /// The address is malformed or has forbidden parts, or the database is another home's.
   case address = "inbox-address"
 
-  /// Another process works in this inbox.
   case inUse = "inbox-in-use"
 
-  /// What is asked for cannot be done to this bundle now.
+  /// The bundle's state forbids it now.
   case notNow = "inbox-not-now"
 
   /// A bundle is not where the records say.
   case missing = "bundle-missing"
 
-  /// A bundle, or what was made of it, is not what was kept.
+  /// A file is not the one stored.
   case altered = "bundle-altered"
 
-  /// A worker needed more memory than it may have.
   case memory = "worker-memory"
 
-  /// A worker took longer than it may.
   case time = "worker-time"
 
-  /// A worker wrote more than it may.
   case fileSize = "worker-file-size"
 
-  /// A worker ended by itself, without a result.
+  /// The worker ended without a result.
   case crashed = "worker-crashed"
 
-  /// A worker could not be started, or was told what makes no sense.
+  /// The worker did not start, or got an invalid order.
   case worker = "worker-failed"
 
-  /// The key or a model that the server was given is not there any more, or is none.
+  /// The key or a model is missing or invalid.
   case given = "worker-given"
 
-  /// What a bundle unpacks to, or what is salvaged of it, is more than the sender's quota or the inbox leaves.
+  /// The files exceed the quota or the inbox's room.
   case room = "sender-quota"
 
-  /// A worker was killed, and not by itself.
+  /// The worker was killed from outside.
   case killed = "worker-killed"
 
-  /// Workers were not heard of any more: they were killed with their server, or could not reach the records.
+  /// The worker was killed with its server, or cut off from the records.
   case lost = "worker-lost"
 
-  /// Who is at fault, which the kind alone does not tell.
+  /// The party at fault, where the kind leaves it open.
   package struct Details: FailureDetails {
-    /// Whether the environment is at fault; nil for no.
+    /// Whether the environment is at fault; nil means no.
     package var isEnvironmental: Bool?
 
-    /// The environment is not at fault.
     package init() {}
 
-    /// The environment is at fault, or is not.
     package init(isEnvironmental: Bool) { self.isEnvironmental = isEnvironmental }
   }
 
-  /// What was being done, where a failure does not say.
   package static let usualOperation = "use the inbox"
 
-  /// What the reader can do next, where a failure does not say.
   package var usualHint: String {
     switch self {
     case .senderExists:
@@ -104,7 +90,7 @@ package enum InboxErrorKind: String, FailureKind {
 }
 
 extension InboxError {
-  /// An error of a kind that the environment may be at fault for, with the usual hint unless another is given.
+  /// Creates an error of a kind that leaves the fault open.
   package init(
     _ kind: Kind, operation: String, path: FilePath? = nil, detail: String, hint: String? = nil, isEnvironmental: Bool
   ) {
@@ -113,15 +99,12 @@ extension InboxError {
       details: .init(isEnvironmental: isEnvironmental))
   }
 
-  /// A sender of that name is known.
   package static let senderExists = InboxError(
     .senderExists, operation: "add a sender", detail: "a sender of that name is known, or was")
 
-  /// No sender of that name is known.
   package static let senderUnknown = InboxError(
     .senderUnknown, operation: "revoke a token", detail: "no sender has that name")
 
-  /// There is no such bundle.
   package static func noBundle(_ operation: String) -> InboxError {
     InboxError(.notFound, operation: operation, detail: "there is no such bundle")
   }

@@ -1,14 +1,14 @@
 package import Platform
 package import SystemPackage
 
-/// What ties a folder of bundles to the database server that has their records: a random mark, in both.
+/// The random mark that ties a bundle folder to its database.
 ///
-/// Files that no record knows are removed at the start of an inbox. So an inbox is only opened with the records that belong to
-/// its bundles: with an empty database, or another home's, every bundle would be such a file.
+/// An inbox removes files unknown to its records at start: with an empty database or another home's, that would be
+/// every bundle.
 package enum InboxPlace {
-  /// The mark of a folder; nil where it has none, as where its records are in a file.
+  /// Returns a folder's mark; nil without one, as with records in a file.
   ///
-  /// - Throws: `inbox-address` where there is something else.
+  /// - Throws: `inbox-address` if malformed.
   package static func mark(of folders: InboxFolders, in fileSystem: FileSystem) throws -> String? {
     guard try fileSystem.status(of: folders.place) != nil else { return nil }
     let text = String(decoding: try fileSystem.contents(of: folders.place, limit: 100), as: UTF8.self)
@@ -21,9 +21,9 @@ package enum InboxPlace {
     return mark
   }
 
-  /// Gives a folder a mark, or finds the one that another process has just given it.
+  /// Marks a folder, or returns the mark that another process set first.
   ///
-  /// - Throws: `inbox-address` where records of its own or bundles are in it.
+  /// - Throws: `inbox-address` if the folder has its own records or bundles.
   package static func makeMark(_ mark: String, of folders: InboxFolders, in fileSystem: FileSystem) throws -> String {
     if let known = try Self.mark(of: folders, in: fileSystem) { return known }
     guard try !isUsed(folders, in: fileSystem) else {
@@ -42,14 +42,14 @@ package enum InboxPlace {
     }
   }
 
-  /// What a process is known by that receives in a home of its own, for an inbox whose bundles are in shared storage.
+  /// The name of a receiving process with shared storage, kept in its home.
   ///
-  /// The home's mark is another than that of the inbox, so that nothing takes the home for the place of the bundles.
+  /// The home's mark differs from the inbox's, so that it does not pass for the bundles' place.
   ///
   /// - Parameters:
-  ///   - mark: the mark of the inbox.
-  ///   - name: the name that a home gets which has none yet.
-  /// - Throws: `inbox-address` where the home is one of another inbox, or has bundles of its own.
+  ///   - mark: the inbox's mark.
+  ///   - name: for a home without name.
+  /// - Throws: `inbox-address` if the home is another inbox's or has its own bundles.
   package static func frontEnd(
     of folders: InboxFolders, inboxMarked mark: String, or name: String, in fileSystem: FileSystem
   ) throws -> String {
@@ -81,7 +81,7 @@ package enum InboxPlace {
       || !fileSystem.entries(of: folders.uploads).isEmpty
   }
 
-  /// Refuses a folder whose records are in a database.
+  /// Refuses a folder with records in a database.
   ///
   /// - Throws: `inbox-address`.
   static func refuse(_ folders: InboxFolders, in fileSystem: FileSystem) throws {
@@ -93,54 +93,45 @@ package enum InboxPlace {
   }
 }
 
-/// Where an inbox keeps what: `Inbox/` in a home, its owner's alone.
+/// `Inbox/` in a home, for its owner only.
 package struct InboxFolders: Sendable, Hashable {
-  /// `Inbox/`.
   package let root: FilePath
 
-  /// The folders of a home's inbox.
   package init(home: FilePath) { root = home.appending("Inbox") }
 
-  /// The database file.
   package var records: FilePath { root.appending("records.sqlite") }
 
-  /// The mark of the database server's records; there where these are not in a file.
+  /// The database server's mark, if used.
   package var place: FilePath { root.appending("place") }
 
-  /// What is on its way in, a file for each upload.
+  /// Incoming uploads, a file each.
   package var uploads: FilePath { root.appending("Uploads") }
 
-  /// What arrived, a folder for each bundle.
+  /// Received bundles, a folder each.
   package var bundles: FilePath { root.appending("Bundles") }
 
-  /// What workers are told, and what they answer.
+  /// Orders and results of workers.
   package var work: FilePath { root.appending("Work") }
 
-  /// What the workers of a bundle are told, answer and keep for a while.
   package func work(_ id: String) -> FilePath { work.appending(id) }
 
-  /// The file of an upload.
   package func upload(_ id: String) -> FilePath { uploads.appending(id) }
 
-  /// The folder of a bundle.
   package func bundle(_ id: String) -> FilePath { bundles.appending(id) }
 
-  /// The file of a bundle as it was received.
   package func received(_ id: String, encrypted isEncrypted: Bool) -> FilePath {
     bundle(id).appending(isEncrypted ? "bundle.lazaret.tar.gz.age" : "bundle.lazaret.tar.gz")
   }
 
-  /// The bag, once it was unpacked.
   package func bag(_ id: String) -> FilePath { bundle(id).appending("bag") }
 
-  /// Makes the folders.
   package func make(in fileSystem: FileSystem) throws(FileError) {
     for folder in [root, uploads, bundles, work] {
       try fileSystem.makeDirectory(folder, permissions: .ownerReadWriteExecute)
     }
   }
 
-  /// Whether a text can be an identifier, and so a name of a file: hexadecimal digits and hyphens only.
+  /// Whether a text is an identifier safe as a file name: hexadecimal digits and hyphens.
   package static func isID(_ text: String) -> Bool {
     text.utf8.count == 36
       && text.utf8.allSatisfy { byte in

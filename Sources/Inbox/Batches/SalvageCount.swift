@@ -1,29 +1,28 @@
 package import Lazaret
 
-/// What one salvage of a store gave, small enough to be kept and compared.
+/// The counts of one salvage, small enough to store and compare.
 package struct SalvageCount: Sendable, Hashable, Codable {
-  /// The version of this software that made it; nil where its receipt does not say.
+  /// The software version, if the receipt has it.
   package var library: String?
 
-  /// The accounts, by name; at most ``BundleAccount/maximumEntities``.
+  /// At most ``BundleAccount/maximumEntities``.
   package var entities: [BundleAccount.Entity]
 
-  /// The pairs of many-to-many relationships, by table; nil for none, or where an earlier version did not note it.
+  /// Many-to-many pairs by table; nil also if not recorded by an earlier version.
   package var pairs: [BundleAccount.Entity]?
 
-  /// Rows that fit no table; nil for none, or where an earlier version did not note it.
+  /// Rows that fit no table; nil also if not recorded by an earlier version.
   package var unplacedRows: Int64?
 
-  /// Whether what came out was seen to open.
+  /// Whether the salvaged store opened.
   package var isUsable: Bool
 
-  /// The most that any number counts here: beyond it, sums of hostile numbers could overflow.
+  /// The cap of each number, so that sums of hostile numbers cannot overflow.
   private static let maximumNumber: Int64 = 1 << 48
 
-  /// The most that any number counts in all, so that the sums of millions of bundles stay in bounds.
+  /// The cap of each sum, so that sums over millions of bundles cannot overflow.
   private static let maximumSum: Int64 = 1 << 40
 
-  /// A result of a salvage.
   package init(_ result: Receipt.Salvage.Result) {
     func bounded(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
     library = result.evidence.map { String($0.library.prefix(100)) }
@@ -39,16 +38,14 @@ package struct SalvageCount: Sendable, Hashable, Codable {
     isUsable = result.isUsable
   }
 
-  /// Records recovered in all.
   package var recovered: Int64 { min(entities.reduce(0) { $0 + $1.recovered }, Self.maximumSum) }
 
-  /// Those of them that are doubtful.
   package var doubtful: Int64 { min(entities.reduce(0) { $0 + $1.doubtful }, Self.maximumSum) }
 
-  /// Records lost in all, as far as that is known.
+  /// Records lost, as far as known.
   package var lost: Int64 { min(entities.reduce(0) { $0 + $1.lost }, Self.maximumSum) }
 
-  /// Whether it keeps to the limits that a worker keeps to which nothing has taken over.
+  /// Whether it obeys the limits of an uncompromised worker.
   var isPlausible: Bool {
     let pairs = pairs ?? []
     return max(entities.count, pairs.count) <= BundleAccount.maximumEntities && (library?.utf8.count ?? 0) <= 1000
@@ -62,23 +59,20 @@ package struct SalvageCount: Sendable, Hashable, Codable {
   }
 }
 
-/// How a result of a salvage differs from the one before it.
 package enum SalvageChange: String, Sendable, Hashable, Codable, CaseIterable {
-  /// It lacks certain records that the other has, has no record where the other has some, or is not usable where the other is.
+  /// Fewer certain records, no records at all, or no longer usable.
   case worse
 
-  /// Entities have more certain records, and others fewer; or it is usable where the other is not, with fewer certain records.
+  /// More certain records in some entities, fewer in others; or usable now, with fewer.
   case mixed
 
-  /// It has more certain records, or is usable where the other is not.
+  /// More certain records, or usable now.
   case better
 
   case same
 
-  /// There is none before it to compare it with.
   case first
 
-  /// How a result differs from an earlier one; nil for none.
   package init(from before: SalvageCount?, to after: SalvageCount) {
     guard let before else {
       self = .first

@@ -1,16 +1,16 @@
 package import Platform
 package import SystemPackage
 
-/// The files of a folder as one file, and back: tar, packed with gzip.
+/// A folder as a gzip-compressed tar archive.
 ///
-/// A worker that has read hostile bytes made the folder: only regular files are taken, links are left out.
+/// The worker that made it has read hostile bytes: only regular files are packed.
 package enum BundleArchive {
   private static let piece = 1 << 20
 
-  /// No more is unpacked of an archive of our own.
+  /// The limits on unpacking own archives.
   private static let limits = UnpackingLimits(bytes: 1 << 40, ratio: 2000, entries: 1_000_000)
 
-  /// The regular files below a folder, by their paths below it.
+  /// The regular files below a folder, by relative path.
   private static func files(
     of folder: FilePath, leavingOut names: Set<String>, in fileSystem: FileSystem
   ) throws(FileError) -> [(name: String, path: FilePath)] {
@@ -19,7 +19,7 @@ package enum BundleArchive {
       .filter { !names.contains($0.name) }.sorted { $0.name < $1.name }
   }
 
-  /// The SHA-256 of each regular file below a folder, by its path below it.
+  /// The SHA-256 of regular files, by relative path.
   package static func sums(
     of folder: FilePath, leavingOut names: Set<String>, in fileSystem: FileSystem
   ) throws -> [String: String] {
@@ -28,19 +28,18 @@ package enum BundleArchive {
     }
   }
 
-  /// Packs the regular files below a folder into a new file.
+  /// Packs a folder's regular files into a new file.
   ///
   /// - Parameters:
-  ///   - names: those that are left out.
-  ///   - before: the files that are left out where they still have this SHA-256.
-  /// - Returns: the SHA-256 of the new file, and its size.
+  ///   - names: the excluded files.
+  ///   - before: excluded while they have this SHA-256.
   package static func pack(
     _ folder: FilePath, leavingOut names: Set<String>, unchangedSince before: [String: String], to path: FilePath,
     in fileSystem: FileSystem
   ) throws -> (sha256: String, bytes: Int64) {
     var packed = Packed(try fileSystem.create(path, permissions: .ownerReadWrite, truncating: true))
     var tar = TarWriter(secondsSince1970: 0)
-    // What is packed is read once or twice: speed counts for more than size.
+    // Speed matters more than size: archives are read once or twice.
     var gzip = try GzipWriter(level: 1)
     for (name, path) in try files(of: folder, leavingOut: names, in: fileSystem) {
       let file = try fileSystem.open(path)
@@ -64,7 +63,6 @@ package enum BundleArchive {
     return (sum, bytes)
   }
 
-  /// The new file of an archive, with its sum.
   private struct Packed: ~Copyable {
     private(set) var digest = RunningDigest()
     private(set) var bytes: Int64 = 0
@@ -81,7 +79,7 @@ package enum BundleArchive {
     consuming func commit() throws(FileError) { try file.commit() }
   }
 
-  /// Unpacks an archive into a folder, over what is there.
+  /// Unpacks an archive, replacing existing files.
   package static func unpack(_ path: FilePath, into folder: FilePath, in fileSystem: FileSystem) throws {
     let file = try fileSystem.open(path)
     var gzip = try GzipReader(limits: limits)
@@ -124,7 +122,7 @@ package enum BundleArchive {
         for part in entry.components.dropLast() { path.append(part) }
         try fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
         path.append(entry.components.last ?? "")
-        // Its name may be that of an older one, which is replaced and not written into.
+        // Replace an older file of that name; never write into it.
         try fileSystem.unlink(path)
         current = try fileSystem.create(path, permissions: .ownerReadWrite)
       case .content(let bytes): try current?.write(bytes)

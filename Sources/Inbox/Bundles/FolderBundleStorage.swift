@@ -1,14 +1,13 @@
 package import Platform
 package import SystemPackage
 
-/// The bundles of an inbox in the home, where its workers work at them: one folder for each.
+/// Bundles in the home, where workers use them in place.
 package struct FolderBundleStorage: BundleStorage {
   package let workHome: FilePath
   package let uses = BundleUses()
   private let folders: InboxFolders
   private let fileSystem: FileSystem
 
-  /// The bundles of a home.
   package init(home: FilePath, in fileSystem: FileSystem) {
     workHome = home
     folders = InboxFolders(home: home)
@@ -19,10 +18,10 @@ package struct FolderBundleStorage: BundleStorage {
 
   // MARK: Bundles
 
-  /// Nothing is to be done: a bundle's own folder is where it stays.
+  /// Does nothing: the bundle's folder is permanent.
   package func keep(_ bundle: InboxBundle, from path: FilePath) throws {}
 
-  /// Nothing is to be done: the file in the folder is the only one.
+  /// Does nothing: there is one copy only.
   package func release(_ bundle: InboxBundle) throws {}
 
   package func received(_ bundle: InboxBundle) throws -> FilePath {
@@ -33,7 +32,7 @@ package struct FolderBundleStorage: BundleStorage {
     return path
   }
 
-  /// Nothing is to be done: it was made there.
+  /// Does nothing: the files were made there.
   package func place(_ bundle: InboxBundle) throws {}
 
   package func remove(_ id: String) throws {
@@ -41,7 +40,7 @@ package struct FolderBundleStorage: BundleStorage {
     try fileSystem.removeTree(folders.work(id))
   }
 
-  /// Nil: files that are removed are gone.
+  /// Nil: removed files are gone.
   package func keepingWords(at date: Timestamp) throws -> String? { nil }
 
   package func removeResults(of id: String) throws {
@@ -54,7 +53,7 @@ package struct FolderBundleStorage: BundleStorage {
 
   // MARK: Work
 
-  /// Nil: the folder has what was made, and an attempt makes it anew.
+  /// Nil: each attempt recreates the result.
   package func result(of making: BundleMaking) throws -> StoredResult? { nil }
 
   package func fetch(
@@ -68,10 +67,10 @@ package struct FolderBundleStorage: BundleStorage {
 
   // MARK: Leftovers
 
-  /// Nothing is to be done: the start of the inbox removes what no record knows.
+  /// Does nothing: the inbox's start removes unknown files.
   package func removeLeftovers(_ records: any InboxRecords) throws {}
 
-  /// Nothing is to be done: there are no copies.
+  /// Does nothing: there are no copies.
   package func removeCopies(_ records: any InboxRecords) throws {}
 
   // MARK: The place
@@ -85,118 +84,106 @@ package struct FolderBundleStorage: BundleStorage {
   package func isEmpty() throws -> Bool { try fileSystem.entries(of: folders.bundles).isEmpty }
 }
 
-/// Where the bundles of an inbox lie: as they were received, and what was unpacked and salvaged of them.
+/// The storage of received bundles and their results.
 ///
-/// The records say which bundles there are; a storage keeps their bytes. Every call may be made again, and from any thread.
+/// The records list the bundles; a storage holds their bytes. Calls are idempotent and thread-safe.
 package protocol BundleStorage: Sendable {
-  /// Whether bundles lie apart from this machine, so that others have them too; else they lie in the home.
+  /// Whether other machines share it; otherwise it is the home.
   var isShared: Bool { get }
 
-  /// The home below which workers of this machine work; each attempt at a job has one of its own in it where the storage is shared.
+  /// The workers' home; with shared storage each attempt has its own in it.
   var workHome: FilePath { get }
 
-  /// Which bundles something of this process is working at, besides the inbox itself.
   var uses: BundleUses { get }
 
   // MARK: Bundles
 
-  /// Keeps a bundle, whose file lies on this machine, for good: it is there when this returns.
+  /// Stores a local file durably.
   func keep(_ bundle: InboxBundle, from path: FilePath) throws
 
-  /// Says that the records know a bundle, so that its file on this machine is one copy of two.
+  /// Notes that the records know a bundle, so its local file is only a copy.
   func release(_ bundle: InboxBundle) throws
 
-  /// The file of a bundle as it was received, on this machine.
+  /// Returns the received file on this machine.
   ///
-  /// - Throws: `bundle-missing` where it is not there, `bundle-altered` where it is not what was received.
+  /// - Throws: `bundle-missing`; `bundle-altered` if the bytes differ.
   func received(_ bundle: InboxBundle) throws -> FilePath
 
-  /// Sees to it that what was unpacked and salvaged of a bundle is in its folder of this machine.
+  /// Puts a bundle's results into its local folder.
   func place(_ bundle: InboxBundle) throws
 
-  /// Removes a bundle with everything that was made of it; no error where there is none.
+  /// Removes a bundle, if any, with its results.
   func remove(_ id: String) throws
 
-  /// That what is removed is not gone, or that this is not known, as a sentence; nil where it is gone.
+  /// A sentence unless removed bytes are known to be gone.
   func keepingWords(at date: Timestamp) throws -> String?
 
-  /// Removes what was made of a bundle, where it lies in the home; in shared storage it stays until the bundle is removed.
+  /// Removes a bundle's results from the home; shared storage keeps them until the bundle is removed.
   func removeResults(of id: String) throws
 
   // MARK: Work
 
-  /// What was made before of the same things; nil where nothing was.
   func result(of making: BundleMaking) throws -> StoredResult?
 
-  /// Puts what a job needs into the folders that it is worked at in.
+  /// Fetches a job's input.
   ///
-  /// - Parameter goesOn: asked now and then; false ends it.
-  /// - Returns: false where it was ended.
+  /// - Parameter goesOn: polled; false cancels.
+  /// - Returns: false if cancelled.
   func fetch(
     _ bundle: InboxBundle, for kind: InboxJob.Kind, into folders: InboxFolders, goesOn: () -> Bool
   ) throws -> Bool
 
-  /// Keeps what was made, unless the same was made before.
-  ///
-  /// - Returns: what is kept: this, or what was there.
+  /// Stores a result, or returns the earlier one of the same input.
   func keep(_ result: MadeResult, of making: BundleMaking) throws -> StoredResult
 
   // MARK: Leftovers
 
-  /// Removes what there is of bundles that no record knows, a part of it at each call.
-  ///
-  /// Nothing is removed that may be on its way to being known.
+  /// Removes some files unknown to the records, unless they may become known.
   func removeLeftovers(_ records: any InboxRecords) throws
 
-  /// Removes the copies on this machine of bundles that the records do not know any more, and those that there is no room for.
+  /// Removes copies of removed bundles or beyond the room.
   func removeCopies(_ records: any InboxRecords) throws
 
   // MARK: The place
 
-  /// The mark that ties it to its records; nil where it has none.
+  /// The mark that ties it to its records.
   func mark() throws -> String?
 
-  /// Gives it a mark, or finds the one that another process has just given it.
+  /// Sets a mark, or returns the one that another process set first.
   func makeMark(_ mark: String) throws -> String
 
-  /// Whether no bundle lies there.
   func isEmpty() throws -> Bool
 }
 
-/// Which bundles something of this process is working at besides the inbox itself, such as an export begun on the pages: their
-/// files stay meanwhile.
+/// Bundles in use outside the inbox, such as by an export: their files stay.
 package final class BundleUses: Sendable {
   private let asked = Mutex<[@Sendable (String) -> Bool]>([])
 
-  /// Of none, until ``ask(_:)`` says who knows.
   package init() {}
 
-  /// Adds a question that is asked from now on: whether a bundle of an identifier is being worked at.
+  /// Adds a check whether a bundle is in use.
   package func ask(_ isBeingUsed: @escaping @Sendable (String) -> Bool) {
     asked.withLock { $0.append(isBeingUsed) }
   }
 
-  /// Whether a bundle is being worked at.
   package func isBeingUsed(_ bundle: String) -> Bool {
     asked.withLock { $0 }.contains { $0(bundle) }
   }
 }
 
-/// What a result is made of: the same things make the same result, which so is kept once.
+/// The input of a result; each is stored once.
 package struct BundleMaking: Sendable, Hashable, Codable {
-  /// What is done.
   package var kind: InboxJob.Kind
 
-  /// The bundle that it is done to.
   package var bundle: String
 
-  /// The SHA-256 of everything that it is made of, in hexadecimal digits.
+  /// The SHA-256 of the whole input, in hexadecimal.
   package var sum: String
 
-  /// What a job would make of a bundle as it is.
+  /// The input of a job.
   ///
-  /// - Parameter models: the mark of the models; see ``mark(of:order:in:)``.
-  /// - Throws: `worker-failed` where a store is to be salvaged that was not unpacked.
+  /// - Parameter models: see ``mark(of:order:in:)``.
+  /// - Throws: `worker-failed` for salvaging a store that was not unpacked.
   init(_ kind: InboxJob.Kind, of bundle: InboxBundle, models: String) throws(InboxError) {
     self.kind = kind
     self.bundle = bundle.id
@@ -210,7 +197,7 @@ package struct BundleMaking: Sendable, Hashable, Codable {
     sum = FileDigest(of: Array(parts.joined(separator: "\n").utf8)).hexadecimal
   }
 
-  /// A mark that tells models and the order of their versions from others, by what their files hold.
+  /// A digest of model files and version order.
   static func mark(of models: [FilePath], order: [String]?, in fileSystem: FileSystem) throws -> String {
     var digest = RunningDigest()
     func add(_ text: String) { digest.add(Array("\(text.utf8.count):\(text)".utf8)) }

@@ -1,30 +1,25 @@
-/// What was made of a bundle, and is kept: the answer of the worker, and the archive with the files.
+/// A bundle's result: the worker's answer and the archive.
 package struct StoredResult: Sendable, Hashable, Codable {
-  /// The name of the format.
   package static let formatName = "lazaret-bundle-result"
 
-  /// What kind of file it is.
   package var format = formatName
 
-  /// The version of the format.
   package var version = 1
 
-  /// What it was made of.
   package var making: BundleMaking
 
-  /// The archive with the files; nil where they stay where they were made.
+  /// Nil if the files stay in the home.
   package var archive: InboxBundle.Archive?
 
-  /// What was found in the bundle, of a job that opens one.
+  /// The result of an `open` job.
   package var opened: WorkResult.Opened?
 
-  /// What salvaging it came to, of a job that salvages one.
+  /// The result of a `salvage` job.
   package var salvaged: WorkResult.Salvaged?
 
-  /// How many bytes the files count.
+  /// The size that the files count with.
   package var placedBytes: Int64
 
-  /// A result.
   package init(
     making: BundleMaking, archive: InboxBundle.Archive?, opened: WorkResult.Opened?,
     salvaged: WorkResult.Salvaged? = nil, placedBytes: Int64
@@ -36,7 +31,7 @@ package struct StoredResult: Sendable, Hashable, Codable {
     self.placedBytes = placedBytes
   }
 
-  /// Whether it is what was made of these things, as far as can be told by looking at it.
+  /// Whether it plausibly belongs to this input.
   package func isPlausible(for making: BundleMaking) -> Bool {
     format == Self.formatName && version == 1 && self.making == making && placedBytes >= 0
       && archive?.isPlausible != false && (making.kind == .open) == (opened != nil) && opened?.isPlausible != false
@@ -44,24 +39,22 @@ package struct StoredResult: Sendable, Hashable, Codable {
   }
 }
 
-/// What a worker of this machine has made of a bundle, and where it is.
+/// A local worker's result.
 package struct MadeResult: Sendable {
-  /// The folders that it was worked in.
   package var folders: InboxFolders
 
-  /// What was found in the bundle, of a job that opens one.
+  /// The result of an `open` job.
   package var opened: WorkResult.Opened?
 
-  /// What salvaging it came to, of a job that salvages one.
+  /// The result of a `salvage` job.
   package var salvaged: WorkResult.Salvaged?
 
-  /// How many bytes the files count.
+  /// The size that the files count with.
   package var placedBytes: Int64
 
-  /// The files that were there before, by their paths below the bundle's folder, with their SHA-256.
+  /// The SHA-256 of files present before, by path below the bundle's folder.
   package var before: [String: String]
 
-  /// What was made.
   package init(
     folders: InboxFolders, opened: WorkResult.Opened?, salvaged: WorkResult.Salvaged? = nil, placedBytes: Int64,
     before: [String: String] = [:]
@@ -75,21 +68,18 @@ package struct MadeResult: Sendable {
 }
 
 extension InboxBundle {
-  /// An archive of files that were made of a bundle.
   package struct Archive: Sendable, Hashable, Codable {
-    /// The sum of what it was made of.
+    /// The input's digest.
     package var making: String
 
-    /// What tells it from other archives of the same: letters, digits and hyphens.
+    /// Distinguishes archives of one input: letters, digits and hyphens.
     package var mark: String
 
-    /// Its SHA-256, in hexadecimal digits.
+    /// In hexadecimal.
     package var sha256: String
 
-    /// Its size in bytes.
     package var bytes: Int64
 
-    /// An archive.
     package init(making: String, mark: String, sha256: String, bytes: Int64) {
       self.making = making
       self.mark = mark
@@ -97,7 +87,7 @@ extension InboxBundle {
       self.bytes = bytes
     }
 
-    /// Whether its names lead nowhere else.
+    /// Whether its names are safe path components.
     package var isPlausible: Bool {
       InboxFolders.isID(mark) && bytes >= 0
         && [making, sha256].allSatisfy { sum in

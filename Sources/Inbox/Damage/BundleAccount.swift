@@ -1,65 +1,57 @@
 package import Salvage
 
-/// What the salvage report within a bundle says, small enough to be kept and shown: the pages and the records.
+/// A salvage report's summary.
 package struct BundleAccount: Sendable, Hashable, Codable {
-  /// The records of an entity.
   package struct Entity: Sendable, Hashable, Codable {
-    /// The entity, or the table.
+    /// The entity or table.
     package var name: String
 
-    /// Records recovered.
     package var recovered: Int64
 
-    /// Those of them that are doubtful.
     package var doubtful: Int64
 
-    /// Records lost.
     package var lost: Int64
 
-    /// Whether the number of lost records is exact, and no estimate; nil where an earlier version did not note it.
+    /// Whether the lost count is exact; nil if not recorded by an earlier version.
     package var lostIsExact: Bool?
 
-    /// Records that were found whole and are not in the salvaged store; nil where there are none, or an earlier version did not
-    /// note it.
+    /// Intact records outside the salvaged store; nil also if not recorded by an earlier version.
     package var setAside: Int64?
   }
 
-  /// Pages in one state, one behind the other.
+  /// Consecutive pages in one state.
   package struct Run: Sendable, Hashable, Codable {
-    /// The word of the state.
     package var state: String
 
-    /// How many pages.
     package var count: Int64
   }
 
-  /// What was recovered, in a few sentences; nil where an earlier version did not note it.
+  /// The recovery in a few sentences; nil if not recorded by an earlier version.
   package var words: String?
 
-  /// The runs of the map; of a map of very many, none.
+  /// The page map's runs; empty for a very large map.
   package var runs: [Run]
 
-  /// The entities; at most ``maximumEntities``.
+  /// At most ``maximumEntities``.
   package var entities: [Entity]
 
-  /// The pairs of many-to-many relationships, by table; nil for none, or where an earlier version did not note it.
+  /// Many-to-many pairs by table; nil also if not recorded by an earlier version.
   package var pairs: [Entity]?
 
-  /// Rows that fit no table; nil for none, or where an earlier version did not note it.
+  /// Rows that fit no table; nil also if not recorded by an earlier version.
   package var unplacedRows: Int64?
 
-  /// What most likely happened, a sentence each.
+  /// The likely causes, a sentence each.
   package var causes: [String]
 
-  /// The most entities, causes and runs that are kept.
+  /// The most entities, causes and runs.
   package static let maximumEntities = 500
   package static let maximumCauses = 20
   package static let maximumRuns = 4000
 
-  /// The most that any number of a report counts here: beyond it, sums of hostile numbers could overflow.
+  /// The cap of each number, so that sums of hostile numbers cannot overflow.
   private static let maximumNumber: Int64 = 1 << 48
 
-  /// What a report says.
   package init(_ report: SalvageReport) {
     func bounded(_ text: String) -> String { String(text.prefix(500)) }
     func number(_ number: Int64) -> Int64 { min(max(0, number), Self.maximumNumber) }
@@ -89,7 +81,6 @@ package struct BundleAccount: Sendable, Hashable, Codable {
 }
 
 extension BundleAccount.Entity {
-  /// The numbers as pages show them.
   package var count: RecoveryCount {
     let isUnknown = lost == 0 && lostIsExact == false
     var count = RecoveryCount(isComplete: lost == 0 && !isUnknown && doubtful == 0 && setAside ?? 0 == 0)

@@ -1,29 +1,26 @@
 internal import Platform
 package import SupportBundle
 
-/// The mark of a damage: equal damage in equal apps has the same.
+/// A fingerprint shared by similar damage.
 ///
-/// It is made of the verdict, the states of pages in coarse shares, the damaged entities, the version of the model and of the
-/// SQLite that wrote the store, and the app. ``group`` leaves out the app's version, so that a damage can be seen since one;
-/// ``exact`` has it.
+/// It covers verdict, coarse shares of page states, damaged entities, model version, the writing SQLite's version, and
+/// app. ``group`` omits the app's version, so that damage can be followed across versions; ``exact`` has it.
 package struct DamageFingerprint: Sendable, Hashable, Codable {
-  /// How many pages are in a state, as far as that tells one damage from another.
   package enum Share: String, Sendable, Hashable, Codable {
     case one
 
-    /// Less than one in a hundred.
+    /// Below 1 %.
     case few
 
-    /// Less than one in four.
+    /// Below 25 %.
     case some
 
-    /// Less than three in four.
+    /// Below 75 %.
     case many
 
-    /// Three in four, or more.
+    /// 75 % or more.
     case most
 
-    /// The share of a number of pages in all of them.
     init(of count: Int64, in all: Int64) {
       let share = Double(count) / Double(max(all, 1))
       self =
@@ -37,28 +34,27 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
     }
   }
 
-  /// Twelve hexadecimal digits that equal damage shares, whatever the version of the app.
+  /// Twelve hexadecimal digits, for any app version.
   package var group: String
 
-  /// The same with the version of the app.
+  /// The same with the app version.
   package var exact: String
 
-  /// The app.
   package var app: String?
 
-  /// What was found, such as `damaged`.
+  /// The verdict, such as `damaged`.
   package var verdict: String
 
-  /// The states of damaged pages with their shares, by state.
+  /// The shares of damaged pages by state.
   package var states: [String: Share]
 
-  /// The damaged entities, sorted; of very many, the first.
+  /// The damaged entities, sorted and limited.
   package var entities: [String]
 
-  /// The version of the model, or its checksum.
+  /// The model's version or checksum.
   package var model: String?
 
-  /// The SQLite that wrote the store.
+  /// The SQLite version that wrote the store.
   package var sqlite: String?
 
   private static let usual: Set<String> = ["healthy", "overflow", "free", "special"]
@@ -66,7 +62,7 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
   private static let maximumCount = 32
   private static let maximumLength = 200
 
-  /// The fingerprint of what a bundle says; any text in it is bounded.
+  /// Computes a bundle's fingerprint, with bounded texts.
   package init(_ facts: BundleFacts) {
     func bounded(_ text: String) -> String { String(printable(text).prefix(Self.maximumLength)) }
     app = facts.app.map(bounded)
@@ -74,7 +70,7 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
     entities = Array(Set(facts.damagedTables.map(bounded)).sorted().prefix(Self.maximumCount))
     model = (facts.modelVersion ?? facts.modelChecksum).map(bounded)
     sqlite = facts.versions.storeWrittenBySQLite.map(bounded)
-    // Numbers of a hostile bundle may be of any size.
+    // Hostile numbers may have any size.
     let all = facts.pageStates.values.reduce(Int64(0)) { sum, count in
       let (total, isTooLarge) = sum.addingReportingOverflow(max(0, count))
       return isTooLarge ? .max : total
@@ -91,7 +87,7 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
     exact = Self.mark(parts + ["/", facts.versions.app.map(bounded) ?? "-"])
   }
 
-  /// A hash of texts that no text can imitate by a separator of its own.
+  /// Hashes texts unambiguously, despite separators in them.
   private static func mark(_ parts: [String]) -> String {
     let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
     return String(FileDigest(of: Array(text.utf8)).hexadecimal.prefix(12))
@@ -99,27 +95,24 @@ package struct DamageFingerprint: Sendable, Hashable, Codable {
 }
 
 extension DamageFingerprint {
-  /// A mark that related damage shares.
+  /// A value shared by similar fingerprints.
   package struct Band: Sendable, Hashable {
-    /// The mark.
     package var mark: Int64
 
-    /// How much it tells that another fingerprint has it too.
     package var weight: Int64
 
-    /// The weight of a mark that is made of all parts but one: above what all other marks weigh together.
+    /// The weight of a mark without one part: more than all others together.
     static let ofAllButOne: Int64 = 9
   }
 
-  /// The seeds of the hashes whose least values stand for a set of entities.
+  /// The seeds of the entities' MinHash values.
   private static let seeds = 4
 
-  /// The marks that related damage shares, in their order: an index finds it by them, and no fingerprint is compared with all others.
+  /// The marks by which an index finds similar fingerprints without comparing all pairs.
   ///
-  /// There are two kinds. Most are made of the fingerprint without one of its parts, or without the two that change with a new
-  /// version of app and system: who differs in that part alone has the same mark. The others are
-  /// [MinHash](https://en.wikipedia.org/wiki/MinHash) values of the damaged entities, which sets that overlap are likely to share. They
-  /// are kept in the records: a change of them is a new version of these.
+  /// Most hash all parts but one, or but the two that change with app and system updates: fingerprints that differ only
+  /// there share the mark. The others are [MinHash](https://en.wikipedia.org/wiki/MinHash) values of the entities,
+  /// which overlapping sets likely share. The records store them, so a change needs a new records version.
   package var bands: [Band] {
     let (app, verdict) = (["app", app ?? "-"], ["verdict", verdict])
     let (model, sqlite) = (["model", model ?? "-"], ["sqlite", sqlite ?? "-"])
@@ -144,7 +137,7 @@ extension DamageFingerprint {
     return bands.sorted { $0.key < $1.key }.map { Band(mark: $0.key, weight: $0.value) }
   }
 
-  /// A number of texts that no text can imitate by a separator of its own.
+  /// Hashes texts unambiguously.
   private static func number(_ parts: [String]) -> Int64 {
     let text = parts.map { "\($0.utf8.count):\($0)" }.joined()
     let digits = FileDigest(of: Array(text.utf8)).hexadecimal.utf8.prefix(16)
@@ -154,7 +147,7 @@ extension DamageFingerprint {
     return Int64(bitPattern: number)
   }
 
-  /// How much a fingerprint has in common with another, from 0 to 1; 1 for the same.
+  /// Similarity from 0 to 1; 1 for equal fingerprints.
   package func likeness(to other: DamageFingerprint) -> Double {
     func share<Value: Hashable>(_ one: Set<Value>, _ two: Set<Value>) -> Double {
       let all = one.union(two).count
@@ -163,7 +156,7 @@ extension DamageFingerprint {
     func parts(_ fingerprint: DamageFingerprint) -> Set<String> {
       Set(fingerprint.states.map { "\($0.key)=\($0.value.rawValue)" }).union(fingerprint.states.keys)
     }
-    // What the damage is counts more than in what it was found.
+    // The damage weighs more than its environment.
     let sum =
       (app == other.app ? 2.0 : 0) + (verdict == other.verdict ? 2 : 0) + (model == other.model ? 1 : 0)
       + (sqlite == other.sqlite ? 1 : 0) + 2 * share(parts(self), parts(other))
@@ -171,7 +164,6 @@ extension DamageFingerprint {
     return sum / 11
   }
 
-  /// The parts in which a fingerprint differs from another, by their names.
   package func differences(from other: DamageFingerprint) -> [String] {
     [
       app == other.app ? nil : "app", verdict == other.verdict ? nil : "verdict",

@@ -1,14 +1,11 @@
 internal import GRDB
 package import Platform
 
-/// The queue of an inbox in its database file.
 package struct SQLiteJobQueue: JobQueue {
-  /// How often a job is begun, and how long it waits in between.
   package var rules: JobRules
 
   let database: InboxDatabase
 
-  /// The queue in a file.
   package init(_ database: InboxDatabase, rules: JobRules = JobRules()) {
     self.database = database
     self.rules = rules
@@ -35,10 +32,10 @@ package struct SQLiteJobQueue: JobQueue {
     repeat { key = try add(kind, forNext: state, behind: key, at: date) } while key != nil
   }
 
-  /// Adds a job for each of some bundles in a state that has none of that kind, in one step.
+  /// Queues a page of bundles without such a job.
   ///
-  /// - Parameter key: only those that arrived behind it.
-  /// - Returns: the last of them that was looked at; nil where there are no more.
+  /// - Parameter key: the bundle to continue after.
+  /// - Returns: the last bundle visited; nil at the end.
   private func add(
     _ kind: InboxJob.Kind, forNext state: InboxBundle.State, behind key: InboxKey?, at date: Timestamp
   ) throws(InboxError) -> InboxKey? {
@@ -82,7 +79,6 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  /// Has the jobs wait for a while whose leases have ended very often without a word.
   private func postponeInterrupted(at date: Timestamp, _ database: Database) throws {
     let jobs = try Row.fetchAll(
       database, sql: "SELECT * FROM jobs WHERE state = 'running' AND lease_ends < ?",
@@ -91,7 +87,7 @@ package struct SQLiteJobQueue: JobQueue {
     for job in jobs where rules.isPostponed(job) { try note(rules.postponed(job, at: date), database) }
   }
 
-  /// Notes how far a job is now, and refuses its bundle where that follows.
+  /// Stores a job's state; may refuse the bundle by the rules.
   private func note(_ job: InboxJob, _ database: Database) throws {
     try Self.save(job, database)
     guard let failure = rules.refusal(by: job) else { return }
@@ -146,7 +142,7 @@ package struct SQLiteJobQueue: JobQueue {
     try database.write("begin a job anew") { try Self.restart(kind, of: bundle, at: date, $0) }
   }
 
-  /// Begins a job anew; one that runs is left alone.
+  /// Restarts a job unless it runs.
   static func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp, _ database: Database) throws {
     try database.execute(
       sql: """
@@ -217,7 +213,7 @@ package struct SQLiteJobQueue: JobQueue {
     }
   }
 
-  /// A job of a row; nil where a later version of this software wrote it.
+  /// Decodes a row; nil if a later software version wrote it.
   private static func job(_ row: Row) -> InboxJob? {
     guard let kind = InboxJob.Kind(rawValue: row["kind"]), let state = InboxJob.State(rawValue: row["state"]) else {
       return nil
@@ -231,75 +227,69 @@ package struct SQLiteJobQueue: JobQueue {
   }
 }
 
-/// The work that waits, in an order that survives any kill.
+/// A job queue that survives kills.
 ///
-/// A process that takes a job leases it: when the lease ends and the job is not done, the job is there for the next one. A job that
-/// ends with an error of its bundle's is begun a bounded number of times; one that its surroundings kept from being done waits for them.
-/// Nothing in it is of one kind of database.
+/// A process leases a job; expiry frees it for the next. Attempts that fail by the bundle's fault are bounded, by the
+/// environment's not. The protocol fits any database.
 package protocol JobQueue: Sendable {
-  /// Adds a job; nothing is done where the bundle has one of that kind.
+  /// Adds a job unless the bundle has one of that kind.
   func add(_ kind: InboxJob.Kind, for bundle: String, at date: Timestamp) throws(InboxError)
 
-  /// Adds a job for each of these bundles that has none of that kind.
+  /// Adds a job for each bundle without one of that kind.
   func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError)
 
-  /// Adds a job for each bundle in a state that has none of that kind, in the order in which they arrived.
+  /// Adds a job for each bundle in a state without one of that kind, in order of arrival.
   func add(_ kind: InboxJob.Kind, forAll state: InboxBundle.State, at date: Timestamp) throws(InboxError)
 
-  /// Takes the job that has waited longest, and counts the attempt.
+  /// Leases the job that waited longest, and counts the attempt.
   ///
-  /// A job whose lease has ended very often without a word waits for a while, with the code `worker-lost`.
+  /// Many attempts without outcome delay a job, with the code `worker-lost`.
   ///
-  /// - Parameters:
-  ///   - owner: who takes it.
-  ///   - seconds: how long the lease is.
-  /// - Returns: nil where nothing waits, or not yet.
+  /// - Returns: nil if no job is due.
   func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob?
 
-  /// Goes on with a lease; false where it is lost.
+  /// Extends a lease; false if it is lost.
   func extend(_ job: InboxJob, for seconds: Int64, at date: Timestamp) throws(InboxError) -> Bool
 
-  /// Notes what came of a job.
+  /// Records a job's outcome.
   ///
-  /// A bundle that cannot be opened, or for which there is no room, is refused in the same step: no kill leaves one that
-  /// waits for a job that has failed.
+  /// The same transaction may refuse the bundle, so that a kill leaves no bundle waiting for a failed job.
   ///
-  /// - Returns: how far the job is now; nil where the lease was lost meanwhile, and nothing is noted.
+  /// - Returns: the new state; nil, without recording, if the lease was lost.
   func end(_ job: InboxJob, _ outcome: InboxJobOutcome, at date: Timestamp) throws(InboxError) -> InboxJob.State?
 
-  /// Ends the leases of an owner that is known to be no more; that is an end without a word.
+  /// Ends a dead owner's leases, as attempts without outcome.
   func release(owner: String, at date: Timestamp) throws(InboxError)
 
-  /// Begins a job anew, with all its tries; one that runs is left alone.
+  /// Restarts a job with all attempts, unless it runs.
   ///
-  /// A bundle that is opened anew is one that was received, in the same step.
+  /// A bundle to reopen becomes `received`.
   func restart(_ kind: InboxJob.Kind, of bundle: String, at date: Timestamp) throws(InboxError)
 
-  /// The jobs of a bundle, in the order in which they are done.
+  /// The jobs of a bundle in order of execution.
   func jobs(of bundle: String) throws(InboxError) -> [InboxJob]
 
-  /// The jobs that wait or run.
+  /// Waiting and running jobs.
   func pending() throws(InboxError) -> [InboxJob]
 
-  /// The jobs that run, or whose lease has ended.
+  /// Running jobs, also with expired leases.
   func running() throws(InboxError) -> [InboxJob]
 
-  /// The jobs in a state, those of the latest bundles first; only those behind the one of a number where it is given.
+  /// A page of jobs, latest bundles first.
   ///
-  /// Jobs that have failed have their reasons. What begins them again is ``restart(_:of:at:)``: a person asks for it, or, for a
-  /// salvage, its bundle is opened again.
+  /// Failed jobs have their reasons; ``restart(_:of:at:)`` queues them again on request, or a salvage when its bundle
+  /// is reopened.
   func jobs(in state: InboxJob.State, after id: Int64?, limit: Int) throws(InboxError) -> [InboxJob]
 
-  /// How many jobs there are in each state.
+  /// The number of jobs by state.
   ///
   /// - Throws: `inbox-records`.
   func counts() throws(InboxError) -> [InboxJob.State: Int]
 
-  /// How many jobs wait for their surroundings for each reason, by the stable word of it; the reasons of the most jobs.
+  /// Jobs waiting for their environment, by error code; the most frequent only.
   ///
   /// - Throws: `inbox-records`.
   func hindrances(limit: Int) throws(InboxError) -> [String: Int]
 
-  /// Forgets the jobs of a bundle.
   func remove(of bundle: String) throws(InboxError)
 }

@@ -2,23 +2,20 @@ internal import Foundation
 internal import Platform
 internal import SystemPackage
 
-/// The copies of bundles on this machine, which go when there is no room for more, those first that were used longest ago.
+/// The local copies of bundles; the least recently used go first.
 ///
-/// One that was used a moment ago stays, since a page may be reading it, and so does one that something is working at.
-/// What was there before the process began is not known to it, and was removed.
+/// Copies in use or just used stay, since a page may be reading them. Those from before this process were removed.
 final class LocalCopies: Sendable {
-  /// What there is of a bundle.
   struct Copy: Sendable {
-    /// Whether the file is there as it was received.
     var hasReceived = false
 
-    /// The marks of the archives that were unpacked, in their order.
+    /// The unpacked archives in order.
     var archives: [String] = []
 
     fileprivate var bytes: Int64 = 0
     fileprivate var lastUse = ContinuousClock.now
 
-    /// Until when it stays, however little room there is.
+    /// Until when it stays even without room.
     fileprivate var stays = ContinuousClock.now
     fileprivate var isBusy = false
   }
@@ -29,7 +26,7 @@ final class LocalCopies: Sendable {
   private let fileSystem: FileSystem
   private let isBeingUsed: @Sendable (String) -> Bool
 
-  /// How long a copy stays after its last use, however little room there is.
+  /// The time after the last use, even without room.
   private let leastStay: Duration
 
   init(
@@ -43,9 +40,9 @@ final class LocalCopies: Sendable {
     self.isBeingUsed = isBeingUsed
   }
 
-  /// Uses the copy of a bundle, which no other thread does meanwhile; then those go that there is no room for.
+  /// Lends a copy exclusively, then evicts others for room.
   ///
-  /// - Parameter isRead: whether it is read once this returns.
+  /// - Parameter isRead: whether the caller reads it afterwards.
   func use(_ id: String, isRead: Bool = true, _ body: (inout Copy) throws -> Void) throws {
     var copy = take(id)
     let result = Result { try body(&copy) }
@@ -60,16 +57,16 @@ final class LocalCopies: Sendable {
     try makeRoom(but: id)
   }
 
-  /// Removes copies until there is room, if there is none.
+  /// Evicts copies that exceed the room.
   ///
-  /// - Parameter id: the one that is needed now.
+  /// - Parameter id: the copy to keep.
   func makeRoom(but id: String? = nil) throws {
     while let old = takeOldest(but: id) { try removeTaken(old) }
   }
 
-  /// Uses the copy of a bundle as it is, if it is of these archives.
+  /// Marks a copy with these archives as used.
   ///
-  /// - Returns: whether it is; else it is to be fetched.
+  /// - Returns: false if it must be fetched.
   func touch(_ id: String, with archives: [String]) -> Bool {
     copies.withLock { copies in
       guard let copy = copies[id], !copy.isBusy, copy.archives == archives else { return false }
@@ -79,7 +76,6 @@ final class LocalCopies: Sendable {
     }
   }
 
-  /// Removes the copy of a bundle; no error where there is none.
   func drop(_ id: String) throws {
     _ = take(id)
     try removeTaken(id)
@@ -90,13 +86,11 @@ final class LocalCopies: Sendable {
     try fileSystem.removeTree(folders.bundle(id))
   }
 
-  /// The identifiers of the bundles that there are copies of.
   var ids: [String] { copies.withLock { Array($0.keys) } }
 
-  /// How many bytes there are of all copies.
   var bytes: Int64 { copies.withLock { $0.values.reduce(0) { $0 + $1.bytes } } }
 
-  /// The copy of a bundle, once no other thread has it.
+  /// Waits for exclusive use of a copy.
   private func take(_ id: String) -> Copy {
     while true {
       let copy = copies.withLock { copies -> Copy? in
@@ -111,7 +105,7 @@ final class LocalCopies: Sendable {
     }
   }
 
-  /// The copy to remove next, which no other thread gets any more; nil where there is room.
+  /// Reserves the copy to evict next; nil if there is room.
   private func takeOldest(but id: String?) -> String? {
     copies.withLock { copies in
       guard copies.values.reduce(0, { $0 + $1.bytes }) > limit else { return nil }

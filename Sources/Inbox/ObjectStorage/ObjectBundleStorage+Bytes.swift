@@ -2,12 +2,10 @@ internal import ObjectStorage
 internal import Platform
 internal import SystemPackage
 
-/// Files on their way into the storage, and back.
 extension ObjectBundleStorage {
-  /// How many bytes one request has, at most; of very large files each part has more.
+  /// The bytes per request; more for very large files.
   static let piece = 8 << 20
 
-  /// Writes a file as an object; what is there is replaced.
   func write(_ path: FilePath, to key: String) throws {
     let file = try fileSystem.open(path)
     guard file.count > Int64(Self.piece) else {
@@ -30,15 +28,15 @@ extension ObjectBundleStorage {
       }
       try client.complete(upload, parts, bytes: file.count)
     } catch {
-      // The first error counts; what stays of the upload is removed with other leftovers.
+      // Report the first error; the upload's rest goes with other leftovers.
       try? client.abort(upload)
       throw error
     }
   }
 
-  /// Reads an object into a file, which has its name once its sum was compared.
+  /// Reads an object into a file, named only after its checksum matched.
   ///
-  /// - Returns: false where it was ended.
+  /// - Returns: false if cancelled.
   func read(_ key: String, bytes: Int64, sha256: String, to path: FilePath, _ goesOn: () -> Bool) throws -> Bool {
     let unfinished = path.sibling(suffix: Self.unfinished)
     let file = try fileSystem.create(unfinished, permissions: .ownerReadWrite, truncating: true)
@@ -64,7 +62,7 @@ extension ObjectBundleStorage {
       try fileSystem.rename(unfinished, to: path)
       return true
     } catch {
-      // The first error counts; a file that stays is written over.
+      // Report the first error; a remaining file is overwritten later.
       try? fileSystem.unlink(unfinished)
       throw error
     }
@@ -81,9 +79,9 @@ extension ObjectBundleStorage {
     }
   }
 
-  /// Unpacks archives into a folder, one over the other.
+  /// Unpacks archives in order.
   ///
-  /// - Returns: false where it was ended.
+  /// - Returns: false if cancelled.
   func unpack(
     _ archives: [InboxBundle.Archive], of bundle: String, into folder: FilePath, _ goesOn: () -> Bool
   ) throws -> Bool {
@@ -106,7 +104,7 @@ extension ObjectBundleStorage {
     return true
   }
 
-  /// Removes the objects whose keys begin with a text, and what was begun of such.
+  /// Removes objects and incomplete uploads.
   func removeObjects(_ prefix: String) throws {
     for upload in try client.uploads(prefix) { try client.abort(upload) }
     for object in try client.list(prefix).objects { try client.delete(object.key) }

@@ -3,12 +3,11 @@ package import ObjectStorage
 package import Platform
 package import SystemPackage
 
-/// The bundles of an inbox in object storage, under a prefix of a bucket, for any number of machines.
+/// Bundles under a bucket prefix, for any number of machines.
 ///
-/// A bundle's objects begin with its identifier. What is large is written under names of its own; what says that it counts is the
-/// records, or a small object that is written once, last. On this machine there are copies, as many as there is room for.
+/// Keys start with the bundle's identifier. Large objects have unique names; the records, or a small object written
+/// once and last, refer to them. Local copies stay as room allows.
 package final class ObjectBundleStorage: BundleStorage {
-  /// Where it is.
   package let address: S3Address
 
   let client: S3Client
@@ -18,15 +17,15 @@ package final class ObjectBundleStorage: BundleStorage {
   let copies: LocalCopies
   let sweep = SweepPosition()
 
-  /// The seconds after which what no record knows counts as left over, by the server's clock.
+  /// The least age of leftovers in seconds, by the server's clock.
   let leftoverSeconds: Int64
 
-  /// The bundles under a prefix.
+  /// Creates a storage.
   ///
   /// - Parameters:
-  ///   - home: the home of this process, with the copies that it has fetched and the folder that its workers work in.
-  ///   - copyBytes: the most bytes of copies that stay; more only while they are in use.
-  ///   - copiesStay: how long a copy that was read counts as in use.
+  ///   - home: for fetched copies and workers.
+  ///   - copyBytes: the most bytes of copies not in use.
+  ///   - copiesStay: how long a read copy counts as in use.
   package init(
     _ address: S3Address, _ client: S3Client, home: FilePath, copyBytes: Int64 = 10 << 30,
     copiesStay: Duration = .seconds(60), leftoverSeconds: Int64 = 86_400, surroundings: Surroundings = .machine
@@ -51,7 +50,7 @@ package final class ObjectBundleStorage: BundleStorage {
   package func keep(_ bundle: InboxBundle, from path: FilePath) throws {
     let key = receivedKey(bundle)
     if bundle.bytes > Int64(Self.piece) {
-      // What a killed process began of the same; no other process has this bundle.
+      // Uploads of a killed process; only this one has the bundle.
       for upload in try client.uploads(key) { try client.abort(upload) }
     }
     try write(path, to: key)
@@ -112,7 +111,7 @@ package final class ObjectBundleStorage: BundleStorage {
     }
   }
 
-  /// Nothing is to be done: another worker may be about to say that it counts, and all of it goes with the bundle.
+  /// Does nothing: another worker may need the results, which go with the bundle.
   package func removeResults(of id: String) throws {}
 
   // MARK: Work
@@ -135,7 +134,7 @@ package final class ObjectBundleStorage: BundleStorage {
   static let unfinished = ".unfinished"
   private static let bundles = "bundles"
 
-  /// What the keys of a bundle begin with; of an identifier's first digits, those of many.
+  /// The key prefix of a bundle, or of several by an identifier's first digits.
   func key(of id: String) -> String { address.key("\(Self.bundles)/\(id)") }
 
   func receivedKey(_ bundle: InboxBundle) -> String {
@@ -150,10 +149,8 @@ package final class ObjectBundleStorage: BundleStorage {
     [receivedName(isEncrypted: true), receivedName(isEncrypted: false)].contains(name.string)
   }
 
-  /// The key of the object that says what was made.
   func resultKey(_ bundle: String, making: String) -> String { "\(key(of: bundle))/\(Self.results)\(making).json" }
 
-  /// The key of an archive.
   func archiveKey(_ archive: InboxBundle.Archive, of bundle: String) -> String {
     "\(key(of: bundle))/\(Self.results)\(archive.making)-\(archive.mark).tar.gz"
   }
@@ -195,12 +192,12 @@ package final class ObjectBundleStorage: BundleStorage {
   package func isEmpty() throws -> Bool { try client.list(address.key("\(Self.bundles)/")).objects.isEmpty }
 }
 
-/// What kills leave of bundles that no record knows.
+/// Objects of unknown bundles, left by kills.
 extension ObjectBundleStorage {
-  /// How many of the 256 parts of the identifiers one call looks at.
+  /// The identifier prefixes, of 256, that one call checks.
   private static let partsAtOnce = 8
 
-  /// How many bundles the records are asked about at once.
+  /// The bundles per query.
   private static let askedAtOnce = 1000
 
   package func removeLeftovers(_ records: any InboxRecords) throws {
@@ -217,12 +214,12 @@ extension ObjectBundleStorage {
       String(object.key.dropFirst(key(of: "").count).prefix(36))
     }
     for (id, objects) in ids where InboxFolders.isID(id) {
-      // An upload becomes a bundle in one step: so asked, nothing on its way is missed.
+      // In this order, since an upload becomes a bundle in one step.
       let isComing = try records.upload(id)?.state == .open
-      // Of a bundle that is known, a worker may be about to say that what was made earlier counts, however old it is.
+      // Another worker may be about to make an old result count.
       let isKnown = try records.bundle(id) != nil
       guard !isComing, !isKnown else { continue }
-      // What says that an archive counts goes before the archive.
+      // Delete the result before its archive.
       for object in objects.sorted(by: { Self.says($0) && !Self.says($1) }) { try client.delete(object.key) }
     }
     for upload in try client.uploads(prefix) {
@@ -244,11 +241,9 @@ extension ObjectBundleStorage {
   private static func says(_ object: S3ObjectFacts) -> Bool { object.key.hasSuffix(".json") }
 }
 
-/// Which part of the identifiers is looked at next.
 final class SweepPosition: Sendable {
   private let position = Mutex(0)
 
-  /// The two digits that the identifiers of the next part begin with.
   func next() -> String {
     let number = position.withLock { position in
       defer { position = (position + 1) % 256 }
@@ -259,15 +254,15 @@ final class SweepPosition: Sendable {
   }
 }
 
-/// What was made of bundles: an archive under a name of its own, and then a small object, once, that says which archive counts.
+/// Results: an archive with a unique name, then one small object that refers to it.
 extension ObjectBundleStorage {
-  /// The most bytes of an object that says what was made.
+  /// The most bytes of a result object.
   private static let limit = 16 << 20
 
   package func result(of making: BundleMaking) throws -> StoredResult? {
     guard let result = try stored(making), let archive = result.archive else { return nil }
     if try client.head(archiveKey(archive, of: making.bundle))?.bytes == archive.bytes { return result }
-    // It says nothing any more, and is made anew.
+    // Its archive is missing: make it again.
     try client.delete(resultKey(making.bundle, making: making.sum))
     return nil
   }
@@ -280,7 +275,7 @@ extension ObjectBundleStorage {
       guard error.kind == .notFound else { throw error }
       return nil
     }
-    // Of another version, or of none: what is made now is another's business, and has the same names.
+    // Another version's or malformed: do not replace it.
     guard let result = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)),
       result.isPlausible(for: making)
     else {
@@ -313,27 +308,27 @@ extension ObjectBundleStorage {
     } catch {
       guard error.kind == .precondition else { throw error }
     }
-    // Another worker was first, and all take what it made.
+    // Another worker was first; use its result.
     guard let first = try self.result(of: making) else {
       throw S3Error(
         .server, operation: "keep what was made of the bundle", detail: "what another worker had made was removed")
     }
-    // What nothing names, and nothing ever will.
+    // This archive will never be referenced.
     guard first.archive != archive else { return first }
     do throws(S3Error) {
       try client.delete(key)
     } catch {
-      // It goes with its bundle.
+      // It goes with the bundle.
     }
     return first
   }
 
-  /// Sees to it that an archive that is not there any more, or is another, is made anew and not taken.
+  /// Invalidates a missing or altered archive, so that it is made again.
   func disown(_ archive: InboxBundle.Archive, of bundle: String) throws {
     let key = resultKey(bundle, making: archive.making)
     do throws(S3Error) {
       let bytes = try client.get(key, at: 0, length: Self.limit)
-      // Another one may have been made meanwhile; what cannot be read names none.
+      // Keep a newer result; an unreadable one refers to no archive.
       guard let stored = try? JSONDecoder().decode(StoredResult.self, from: Data(bytes)), stored.archive == archive
       else { return }
       try client.delete(key)

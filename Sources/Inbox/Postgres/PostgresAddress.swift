@@ -1,14 +1,13 @@
 internal import Foundation
 import Platform
 
-/// Where a database is: `postgresql://…`; it is never shown.
+/// A `postgresql://…` address, which is never shown.
 package struct PostgresAddress: Sendable {
-  /// Where an address was said.
   package enum Origin: Sendable {
-    /// On the command line, where other users of the machine can read it: it may hold no password.
+    /// Readable by other users of the machine, so it may hold no password.
     case commandLine
 
-    /// In the environment, which is this user's alone.
+    /// Readable by this user only.
     case environment
   }
 
@@ -17,9 +16,9 @@ package struct PostgresAddress: Sendable {
 
   private static let operation = "open the database of the inbox"
 
-  /// An address as it was said.
+  /// Checks an address without connecting.
   ///
-  /// - Throws: `inbox-address`, where it is none, or holds a password and may not. It opens nothing.
+  /// - Throws: `inbox-address` if malformed or with a forbidden password.
   package init(_ text: String, from origin: Origin) throws(InboxError) {
     guard ["postgresql://", "postgres://"].contains(where: text.hasPrefix), !text.utf8.contains(0) else {
       throw InboxError(
@@ -36,9 +35,9 @@ package struct PostgresAddress: Sendable {
     }
   }
 
-  /// Has libpq read it, which is who decides what it says.
+  /// Lets libpq parse it.
   ///
-  /// - Throws: `inbox-address`; never with libpq's words, which may quote the address.
+  /// - Throws: `inbox-address`, without libpq's message, which may quote the address.
   func check(by library: PostgresLibrary) throws(InboxError) {
     guard let names = library.names(in: text) else {
       throw InboxError(
@@ -48,8 +47,8 @@ package struct PostgresAddress: Sendable {
     if origin == .commandLine, names.contains("password") || names.contains("sslpassword") { throw Self.password }
   }
 
-  /// Whether what stands before the host ends where it seems to: libpq takes the rest of a password with `@` or `/` in it for a
-  /// host, and names it in its messages.
+  /// Whether the credentials end where they seem to: libpq takes the rest of a password after `@` or `/` for a host,
+  /// and names it in messages.
   private static func endsItsCredentials(_ text: String) -> Bool {
     guard let start = text.range(of: "://") else { return true }
     let rest = text[start.upperBound...].prefix { $0 != "?" }
@@ -67,13 +66,13 @@ package struct PostgresAddress: Sendable {
         """)
   }
 
-  /// Whether it has a password before its host or among its parameters.
+  /// Whether a password is before the host or among the parameters.
   private static func hasPassword(_ text: String) -> Bool {
     guard let start = text.range(of: "://") else { return false }
     let rest = text[start.upperBound...]
     let authority = rest.prefix { $0 != "/" && $0 != "?" }
     if let end = rest.firstIndex(of: "@"), rest[..<end].contains(":"), end < authority.endIndex { return true }
-    // One with a slash in it, which it should not have: libpq takes the text before it for a host.
+    // A password with a slash: libpq takes the text before it for a host.
     let path = rest[authority.endIndex...].prefix { $0 != "?" }
     if authority.contains(":"), path.contains("@") { return true }
     guard let question = rest.firstIndex(of: "?") else { return false }

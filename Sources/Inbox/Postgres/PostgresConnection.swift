@@ -1,11 +1,9 @@
 internal import Platform
 
-/// What libpq would write to standard error: notices of the server are not for users.
+/// Drops server notices, which libpq would print to standard error.
 private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
 
-/// A connection to a server, for one thread at a time; it closes itself.
-///
-/// It may go from thread to thread: the pool lends it to one, and takes it back before the next.
+/// A self-closing connection for one thread at a time, lent by the pool.
 @safe final class PostgresConnection: @unchecked Sendable {
   private let handle: OpaquePointer?
   private let library: PostgresLibrary
@@ -14,19 +12,18 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
 
   private let clock: @Sendable () -> Timestamp
 
-  /// How many seconds the server's clock was ahead of this machine's, and when that was looked at by both clocks of this machine.
+  /// The server clock's lead in seconds, and both local clocks then.
   private var measured: (offset: Int64, date: Timestamp, instant: ContinuousClock.Instant)?
 
-  /// Opens a connection, within the address's `connect_timeout` or 10 seconds for each host.
+  /// Connects within `connect_timeout`, by default 10 seconds per host.
   ///
-  /// - Parameter clock: this machine's.
-  /// - Throws: where none comes about; `0A000` where the server is older than version 12, or its database is not in UTF-8.
+  /// - Throws: `0A000` for a server before version 12 or a database not in UTF-8, and other errors.
   init(
     _ address: PostgresAddress, _ library: PostgresLibrary, clock: @escaping @Sendable () -> Timestamp
   ) throws(PostgresFailure) {
     self.library = library
     self.clock = clock
-    // What stands before the address is what it may say otherwise; a dead way to the server is noticed before a lease ends.
+    // The address overrides earlier settings; keepalives detect a dead connection before a lease ends.
     let settings: [(String, String)] = [
       ("connect_timeout", "10"), ("fallback_application_name", "lazaret"), ("keepalives_idle", "20"),
       ("keepalives_interval", "10"), ("keepalives_count", "3"), ("tcp_user_timeout", "20000"),
@@ -37,7 +34,6 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
     unsafe handle = unsafe names.withPointers { names in
       unsafe values.withPointers { values in unsafe library.connect(names, values, 1) }
     }
-    // CONNECTION_OK
     guard unsafe handle != nil, unsafe library.status(handle) == 0 else {
       throw PostgresFailure(.connecting(words))
     }
@@ -56,9 +52,9 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
 
   deinit { unsafe library.finish(handle) }
 
-  /// How many seconds the server's clock is ahead of this machine's.
+  /// The server clock's lead in seconds.
   ///
-  /// It is looked at anew where this machine's was set since, which is seen by the continuous clock.
+  /// Measured again once the continuous clock shows a change of the local one.
   func clockOffset() throws(PostgresFailure) -> Int64 {
     let (date, instant) = (clock(), ContinuousClock.now)
     if let measured {
@@ -67,7 +63,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
     }
     let now = try query("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint").integer(0, 0)
     let offset = now - date.secondsSince1970
-    // Seconds that had begun are no difference.
+    // A rounding difference.
     measured = (abs(offset) > 2 ? offset : 0, date, instant)
     return abs(offset) > 2 ? offset : 0
   }
@@ -78,7 +74,6 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
     return printable(String(line.prefix(300)))
   }
 
-  /// Whether it is connected, and in no transaction.
   var isIdle: Bool { unsafe !isBroken && library.status(handle) == 0 && library.transactionStatus(handle) == 0 }
 
   private var isLost: Bool { unsafe library.status(handle) != 0 }
@@ -86,20 +81,19 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   private func checked(_ result: consuming PostgresResult) throws(PostgresFailure) -> PostgresResult {
     if let failure = result.failure {
       if failure.isConnectionLost || isLost { isBroken = true }
-      // The state of a server that goes is told, and then the connection is gone.
+      // A stopping server sends its state before the connection ends.
       throw isLost && !failure.isConnectionLost ? PostgresFailure(.lost) : failure
     }
     return result
   }
 
-  /// Carries out statements without parameters.
   func run(_ sql: String) throws(PostgresFailure) {
     _ = try checked(unsafe PostgresResult(library.execute(handle, sql), library))
   }
 
-  /// Carries out a statement with its parameters, `$1` and so on; it is prepared the first time.
+  /// Runs a statement, prepared on first use.
   ///
-  /// - Parameter isPlannedAnew: whether it is planned for these very values.
+  /// - Parameter isPlannedAnew: plans for these values instead.
   func query(
     _ sql: String, _ values: [PostgresValue] = [], isPlannedAnew: Bool = false
   ) throws(PostgresFailure) -> PostgresResult {
@@ -120,7 +114,7 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
     return try checked(unsafe PostgresResult(result, library))
   }
 
-  /// The name of a prepared statement; the statements are constants, so there are few.
+  /// Statements are constants, so there are few.
   private func prepare(_ sql: String) throws(PostgresFailure) -> String {
     if let name = prepared[sql] { return name }
     let name = "lazaret_\(prepared.count)"
@@ -131,10 +125,10 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
 
   // MARK: Notifications
 
-  /// The descriptor of its socket; negative where it is not connected.
+  /// The socket's descriptor; negative if not connected.
   var socket: CInt { unsafe library.socket(handle) }
 
-  /// Takes in what has come on the socket, and gives the payloads of the notifications in it.
+  /// Reads the socket and returns the notifications' payloads.
   func notifications() throws(PostgresFailure) -> [String] {
     guard unsafe library.consumeInput(handle) == 1 else { throw PostgresFailure(.lost) }
     var payloads: [String] = []
@@ -149,27 +143,24 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   }
 }
 
-/// Texts as C takes them: an array of pointers, which hold as long as the call that is given them.
+/// A C array of texts, valid during the call.
 @safe struct CTexts {
   private let bytes: [UInt8]
   private let starts: [Int?]
 
-  /// Each text with its NUL, or binary; nil for a null pointer.
-  ///
-  /// The array ends with one more null pointer.
+  /// Adds a NUL to each text; nil becomes a null pointer, which also ends the array.
   init(_ texts: [[UInt8]?]) {
     var bytes: [UInt8] = []
     var starts: [Int?] = []
     for text in texts {
       starts.append(text == nil ? nil : bytes.count)
-      // An empty value needs a pointer too: a null one is NULL.
+      // An empty value needs a pointer: a null one is NULL.
       if let text { bytes += text.isEmpty ? [0] : text }
     }
     self.bytes = bytes + [0]
     self.starts = starts + [nil]
   }
 
-  /// Calls a function with the pointers, which hold until it ends.
   func withPointers<Result>(_ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result) -> Result {
     unsafe bytes.withUnsafeBytes { bytes in
       let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
@@ -179,27 +170,27 @@ private func ignoreNotice(_: UnsafeMutableRawPointer?, _: OpaquePointer?) {}
   }
 }
 
-/// A value that is bound to a statement; never a part of its text.
+/// A bound value, never part of the statement's text.
 enum PostgresValue {
   case null
 
-  /// Text that is compared or is a name; a NUL in it is an error, since PostgreSQL keeps none.
+  /// Compared; a NUL is an error, as PostgreSQL cannot store it.
   case text(String)
 
   case maybe(String?)
 
-  /// Text that is only shown or searched, as a sender or a bundle says it: a NUL in it becomes U+FFFD.
+  /// Displayed or searched hostile text: NUL becomes U+FFFD.
   case shown(String?)
 
   case integer(Int64)
   case bytes([UInt8])
 
-  /// A list of texts, for `= ANY` and `unnest`.
+  /// A list for `= ANY` and `unnest`.
   case texts([String])
 
-  /// The bytes as the server reads them, and whether that is its binary form; nil for null.
+  /// The value in text or binary form; nil for null.
   ///
-  /// - Throws: where a text has a NUL.
+  /// - Throws: for a text with NUL.
   func encoded() throws(PostgresFailure) -> (bytes: [UInt8], isBinary: Bool)? {
     switch self {
     case .null, .maybe(nil), .shown(nil): return nil

@@ -2,25 +2,21 @@ internal import Dispatch
 internal import Foundation
 package import Platform
 
-/// The database of an inbox on a PostgreSQL server: what it knows and what is to be done, for many machines.
+/// An inbox's PostgreSQL database for many machines.
 ///
-/// All calls may come from any thread. Each is one transaction. One that the server did not begin, or undid, is begun again for a
-/// few seconds, as when a server restarts; where the connection is lost while a transaction is being committed, only a
-/// call that may be made twice is made again.
+/// Calls are thread-safe, one transaction each. One that did not start or was undone is retried for a few seconds, as
+/// when a server restarts; after a connection lost during commit, only an idempotent one.
 package final class PostgresDatabase: Sendable {
   private let pool: PostgresPool
 
-  /// By what this process knows its own notifications.
+  /// Identifies this process's own notifications.
   let mark: String
 
   static let channel = "lazaret_inbox"
 
-  /// Opens the database, and brings its schema to this version where it is earlier.
+  /// Opens the database and upgrades its schema.
   ///
-  /// - Parameters:
-  ///   - connections: the most connections at a time.
-  ///   - clock: this machine's, which is held against the server's.
-  /// - Throws: `inbox-records` where there is no libpq, no server, or a schema of a later version.
+  /// - Throws: `inbox-records` without libpq or server, or for a later schema.
   package init(
     _ address: PostgresAddress, connections: Int = 8,
     clock: @escaping @Sendable () -> Timestamp = Surroundings.machine.now
@@ -35,22 +31,22 @@ package final class PostgresDatabase: Sendable {
     }
   }
 
-  /// Reads, as of one moment.
+  /// Reads in one snapshot.
   func read<Value>(_ operation: String, _ body: (PostgresConnection) throws -> Value) throws(InboxError) -> Value {
     try attempt(operation, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isRepeatable: true, body)
   }
 
-  /// Reads by one statement, which is as of one moment by itself.
+  /// Reads with one statement, which is a snapshot itself.
   func readOnce<Value>(_ operation: String, _ body: (PostgresConnection) throws -> Value) throws(InboxError) -> Value {
     try attempt(operation, nil, isRepeatable: true, body)
   }
 
-  /// Writes, wholly or not at all.
+  /// Writes in one transaction.
   ///
   /// - Parameters:
-  ///   - isRepeatable: whether doing it twice is as doing it once.
-  ///   - tells: whether those who listen are told of it.
-  ///   - isLasting: whether it is on the server's disk when the call ends; else a crash of the server may undo it.
+  ///   - isRepeatable: whether the write is idempotent.
+  ///   - tells: whether listeners are notified.
+  ///   - isLasting: whether it is durable on return; otherwise a server crash may undo it.
   func write<Value>(
     _ operation: String, isRepeatable: Bool, tells: Bool = true, isLasting: Bool = true,
     _ body: (PostgresConnection) throws -> Value
@@ -63,7 +59,7 @@ package final class PostgresDatabase: Sendable {
     }
   }
 
-  /// Tells those who listen, once the transaction is carried out.
+  /// Notifies listeners at commit.
   func tell(_ connection: PostgresConnection) throws {
     _ = try connection.query("SELECT pg_notify('\(Self.channel)', $1)", [.text(mark)])
   }
@@ -85,7 +81,7 @@ package final class PostgresDatabase: Sendable {
           do {
             value = try body(connection)
           } catch {
-            // Where it cannot be undone the connection is closed, which undoes it.
+            // If the rollback fails, closing the connection undoes the transaction.
             try? connection.run("ROLLBACK")
             throw error
           }
@@ -111,7 +107,7 @@ package final class PostgresDatabase: Sendable {
     return PostgresFailure(.badRow).told(operation)
   }
 
-  /// A connection of its own that hears of changes.
+  /// Opens a connection that receives notifications.
   func listen() throws(PostgresFailure) -> PostgresConnection {
     let connection = try pool.open()
     try connection.run("LISTEN \(Self.channel)")
@@ -119,7 +115,7 @@ package final class PostgresDatabase: Sendable {
   }
 }
 
-/// A bounded number of connections, lent to one thread each.
+/// A bounded pool of connections.
 final class PostgresPool: Sendable {
   private let address: PostgresAddress
   private let library: PostgresLibrary
@@ -127,7 +123,6 @@ final class PostgresPool: Sendable {
   private let idle = Mutex<[PostgresConnection]>([])
   private let seats: DispatchSemaphore
 
-  /// A pool that has no connection yet.
   init(_ address: PostgresAddress, connections: Int, clock: @escaping @Sendable () -> Timestamp) throws(InboxError) {
     self.address = address
     self.clock = clock
@@ -138,7 +133,7 @@ final class PostgresPool: Sendable {
 
   private static let patience = DispatchTimeInterval.seconds(15)
 
-  /// Lends a connection; one that is lost or in the middle of something afterwards is closed.
+  /// Lends a connection, and closes one that is not idle afterwards.
   func withConnection<Value>(_ body: (PostgresConnection) throws -> Value) throws -> Value {
     guard seats.wait(timeout: .now() + Self.patience) == .success else { throw PostgresFailure(.busy) }
     defer { seats.signal() }
@@ -147,12 +142,12 @@ final class PostgresPool: Sendable {
     return try body(connection)
   }
 
-  /// A connection of its own, which is not counted.
+  /// Opens a connection outside the pool.
   func open() throws(PostgresFailure) -> PostgresConnection { try PostgresConnection(address, library, clock: clock) }
 
-  /// Closes the connections that are not lent: where one is lost, the others mostly are.
+  /// Closes idle connections: if one is lost, most are.
   func closeIdle() {
-    // They close outside of the lock.
+    // Close outside the lock.
     let connections = idle.withLock { idle in
       let connections = idle
       idle = []

@@ -1,22 +1,22 @@
-/// What went wrong with a statement or a connection, without any value and without the words of the server.
+/// A failure without values and server messages.
 struct PostgresFailure: Error, Equatable {
   enum Kind: Equatable {
-    /// No connection came about; with what libpq says of it, which names the host and the user, and no secret.
+    /// No connection; libpq's message names host and user, but no secret.
     case connecting(String)
 
-    /// The connection was lost; whether the latest statement was carried out is not known.
+    /// The connection was lost; the last statement's outcome is unknown.
     case lost
 
     /// The server refused a statement, with this SQLSTATE.
     case state(String)
 
-    /// All connections were in use for too long.
+    /// All connections stayed in use.
     case busy
 
-    /// A text has a NUL, which PostgreSQL cannot keep, or one that came is no UTF-8.
+    /// A text has a NUL, which PostgreSQL cannot store, or is not UTF-8.
     case badText
 
-    /// A row is not as this software writes it.
+    /// A row not written by this software.
     case badRow
   }
 
@@ -24,22 +24,20 @@ struct PostgresFailure: Error, Equatable {
 
   init(_ kind: Kind) { self.kind = kind }
 
-  /// Whether the connection is of no more use.
   var isConnectionLost: Bool {
     switch kind {
     case .connecting, .lost: true
-    // The server ends, or is just beginning or ending; or it only reads, as one that was the primary until a moment ago, and
-    // another connection may lead to the one that is now.
+    // The server stops, starts or is read-only, like a former primary; another connection may reach the new one.
     case .state(let state):
       state.hasPrefix("08") || ["57P01", "57P02", "57P03", "57P05", "25P03", "25006"].contains(state)
     case .busy, .badText, .badRow: false
     }
   }
 
-  /// Whether the transaction was undone for the sake of another one, and can be carried out again.
+  /// Whether the transaction lost a conflict and can be retried.
   var isConflict: Bool { kind == .state("40001") || kind == .state("40P01") }
 
-  /// Whether the environment is at fault: the server, the way to it, rights, space, locks; not what was asked.
+  /// Whether the environment is at fault: server, network, permissions, space or locks.
   ///
   /// Classes of [PostgreSQL's error codes](https://www.postgresql.org/docs/15/errcodes-appendix.html).
   var isEnvironmental: Bool {
@@ -47,14 +45,13 @@ struct PostgresFailure: Error, Equatable {
     case .connecting, .lost, .busy: true
     case .badText, .badRow: false
     case .state(let state):
-      // Connections, authorization, conflicts, resources, the operator, the system; a catalogue that is not there;
-      // rights; a lock; a server that only reads.
+      // Connections, authorization, conflicts, resources, operator and system; missing catalogue; permissions; lock;
+      // read-only.
       ["08", "28", "3D", "40", "53", "57", "58"].contains(state.prefix(2))
         || ["42501", "55P03", "55006", "25006"].contains(state)
     }
   }
 
-  /// The failure as the inbox tells it.
   func told(_ operation: String) -> InboxError {
     let (detail, hint): (String, String) =
       switch kind {

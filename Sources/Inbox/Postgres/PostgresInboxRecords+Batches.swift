@@ -25,7 +25,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// How many bundles of a damage each earlier version salvaged last; nil for one that is not known.
+  /// The number of a damage's bundles by the earlier version that salvaged them last; nil if unknown.
   private static func earlier(
     _ group: String, _ version: String, _ connection: PostgresConnection
   ) throws -> [(version: String?, count: Int64)] {
@@ -106,7 +106,7 @@ extension PostgresInboxRecords {
         batch.after.add(
           recovered: try done.integer(row, 5), doubtful: try done.integer(row, 6), lost: try done.integer(row, 7))
       }
-      // One look for each; a join would read all jobs.
+      // One lookup per bundle: a join would read all jobs.
       let open = try connection.query(
         """
         SELECT job.state, count(*) FROM lazaret.batch_items LEFT JOIN LATERAL (
@@ -165,7 +165,7 @@ extension PostgresInboxRecords {
       if let known = try Self.known(upload, connection) { return .known(known) }
       var room = try Self.room(of: upload.sender, connection, isLocked: true)
       room.quota = quota
-      // Another process may have had the same file finished while this one waited for the lock.
+      // Another process may have finished the same file during the wait for the lock.
       if let known = try Self.known(upload, connection) { return .known(known) }
       let open = try connection.query(
         "SELECT count(*) FROM lazaret.uploads WHERE state = 'open' AND sender = $1", [.text(upload.sender)])
@@ -175,10 +175,10 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// The upload that became a bundle of the same content; where that was forgotten, the one that is announced takes its place.
+  /// The known bundle's upload; the new one replaces a forgotten one.
   private static func known(_ upload: InboxUpload, _ connection: PostgresConnection) throws -> InboxUpload? {
     guard let sum = upload.sha256 else { return nil }
-    // It stays until the upload is noted; that it was sent again is for retention.
+    // Locked until the upload is recorded; retention counts the resend.
     let bundles = try connection.query(
       """
       UPDATE lazaret.bundles SET received = greatest(coalesce(received, date), $4)
@@ -231,7 +231,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// An upload that no other transaction changes until this one ends.
+  /// Locks an upload for the transaction.
   private static func locked(_ id: String, _ connection: PostgresConnection) throws -> InboxUpload? {
     let result = try connection.query("SELECT content FROM lazaret.uploads WHERE id = $1 FOR UPDATE", [.text(id)])
     return result.count > 0 ? try InboxRecordText.value(InboxUpload.self, try result.text(0, 0)) : nil
@@ -275,7 +275,7 @@ extension PostgresInboxRecords {
 
   package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
     try database.readOnce("list the uploads") { connection in
-      // A limit of null is none.
+      // A null limit means unlimited.
       try connection.query(
         "SELECT content FROM lazaret.uploads WHERE state = 'open' ORDER BY ordinal LIMIT $1",
         [limit.map { .integer(Int64(max(0, $0))) } ?? .null]

@@ -1,11 +1,10 @@
 extension PostgresInboxRecords {
-  /// What pages of many bundles do not show, in a column of its own.
+  /// The fields that lists omit.
   private struct Details: Codable {
     var files: [InboxBundle.File]
     var account: BundleAccount?
   }
 
-  /// A bundle as its columns have it: what lists show, and the rest.
   private static func texts(of bundle: InboxBundle) throws -> (summary: String, details: String) {
     var summary = bundle
     summary.files = []
@@ -14,7 +13,7 @@ extension PostgresInboxRecords {
     return (try InboxRecordText.text(summary), try InboxRecordText.text(details))
   }
 
-  /// Notes a bundle; false where the same one, or one of that name, is there.
+  /// Inserts a bundle; false if its content or name exists.
   static func insert(_ bundle: InboxBundle, _ connection: PostgresConnection) throws -> Bool {
     let texts = try texts(of: bundle)
     return try connection.query(
@@ -29,14 +28,14 @@ extension PostgresInboxRecords {
     ).changed == 1
   }
 
-  /// The bundle of the same sender and content, which was sent again.
+  /// The existing bundle of a resent file.
   static func same(as bundle: InboxBundle, _ connection: PostgresConnection) throws -> InboxBundle {
     let result = try connection.query(
       """
       UPDATE lazaret.bundles SET received = greatest(coalesce(received, date), $4)
         WHERE sender = $1 AND sha256 = $2 AND bytes = $3 RETURNING summary, details
       """, [.text(bundle.sender), .text(bundle.sha256), .integer(bundle.bytes), .text(bundle.date)])
-    // It was removed meanwhile: as if it had never been, and what is done is begun again.
+    // Removed meanwhile: retry as if it had never existed.
     guard result.count > 0 else { throw PostgresFailure(.state("40001")) }
     return try Self.bundle(result, 0)
   }
@@ -77,7 +76,6 @@ extension PostgresInboxRecords {
     try database.readOnce("look for the bundle") { try Self.bundle(id, $0) }
   }
 
-  /// A bundle; nil where there is none.
   static func bundle(_ id: String, _ connection: PostgresConnection) throws -> InboxBundle? {
     let result = try connection.query("SELECT summary, details FROM lazaret.bundles WHERE id = $1", [.text(id)])
     return result.count > 0 ? try Self.bundle(result, 0) : nil
@@ -91,7 +89,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// A text as `LIKE` takes it for itself.
+  /// A text, literal in a `LIKE` pattern.
   static func escaped(_ text: String) -> String {
     text.unicodeScalars.reduce(into: "") { escaped, scalar in
       if ["\\", "%", "_"].contains(scalar) { escaped.append("\\") }
@@ -123,7 +121,7 @@ extension PostgresInboxRecords {
       ])
   }
 
-  /// Changes a bundle that is there, which no other transaction does meanwhile.
+  /// Changes a bundle under its row lock.
   static func change(
     _ id: String, _ connection: PostgresConnection, _ change: (inout InboxBundle) -> Void
   ) throws {
@@ -146,7 +144,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// Forgets a bundle, which is locked, and the uploads that became it.
+  /// Deletes a bundle and its uploads.
   static func forget(_ bundle: String, _ connection: PostgresConnection) throws {
     let uploads = try connection.query(
       "SELECT content FROM lazaret.uploads WHERE bundle = $1 ORDER BY ordinal FOR UPDATE", [.text(bundle)]
@@ -163,7 +161,7 @@ extension PostgresInboxRecords {
 extension PostgresInboxRecords {
   package func note(_ sighting: InboxSighting) throws(InboxError) {
     try database.write("note the damage", isRepeatable: true) { connection in
-      // The same store again: what was said of it first counts, with the date of then.
+      // A known store keeps its first sighting.
       _ = try connection.query(
         """
         INSERT INTO lazaret.sightings (store, damage, exact, version, date, bundle, content)
@@ -180,7 +178,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// The version of the app as it is noted; of transactions at one time each may add one more than are noted.
+  /// The app version as recorded; concurrent transactions may each exceed the limit by one.
   private static func noted(_ sighting: InboxSighting, _ connection: PostgresConnection) throws -> String? {
     guard let version = sighting.appVersion else { return nil }
     let known = try connection.query(
@@ -208,7 +206,7 @@ extension PostgresInboxRecords {
       """, [.texts(marks.map { String($0.0) }), .texts(marks.map { $0.1 })])
   }
 
-  /// Notes the marks of every damage that was seen before there were any.
+  /// Records marks for damage from before marks existed.
   @Sendable static func noteBandsOfAll(_ connection: PostgresConnection) throws {
     var last = ""
     while true {
@@ -252,7 +250,7 @@ extension PostgresInboxRecords {
     let most = PostgresValue.integer(Int64(max(0, limit)) + 1)
     let groups =
       if let key {
-        // The first comparison is one that the index knows.
+        // Only the first comparison can use the index.
         try groups(
           "damages WHERE latest <= $1 AND (latest < $1 OR damage > $2) ORDER BY latest DESC, damage LIMIT $3",
           [.text(key.date), .text(key.id), most])
@@ -263,7 +261,7 @@ extension PostgresInboxRecords {
   }
 
   package func groups(_ ids: [String]) throws(InboxError) -> [InboxGroup] {
-    // One with a NUL, which PostgreSQL cannot keep, was never seen.
+    // PostgreSQL cannot store a NUL, so no such damage was seen.
     let possible = PostgresValue.texts(ids.filter { !$0.utf8.contains(0) })
     let found = Dictionary(try groups("damages WHERE damage = ANY($1::text[])", [possible]).map { ($0.id, $0) }) {
       first, _ in first

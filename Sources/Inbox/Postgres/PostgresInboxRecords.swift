@@ -1,12 +1,11 @@
 package import Platform
 
-/// The records of an inbox in a database on a PostgreSQL server.
+/// An inbox's records on a PostgreSQL server.
 ///
-/// Locks are taken in one order, so that no two writers wait for each other: the room of the inbox, a bundle, an upload, its sender.
+/// The lock order prevents deadlocks: the inbox's room, a bundle, an upload, its sender.
 package struct PostgresInboxRecords: InboxRecords {
   let database: PostgresDatabase
 
-  /// The records in a database.
   package init(_ database: PostgresDatabase) { self.database = database }
 
   // MARK: Senders
@@ -68,7 +67,7 @@ package struct PostgresInboxRecords: InboxRecords {
 
   package func usage() throws(InboxError) -> [String: Int64] {
     try database.readOnce("add up what is kept") { connection in
-      // Names that differ in the database may be equal here: é is one character or two.
+      // Names that differ in the database may be equal in Swift: é is one code point or two.
       Dictionary(
         try connection.query("SELECT name, used FROM lazaret.senders WHERE used <> 0")
           .map { (try $0.text($1, 0), try $0.integer($1, 1)) }, uniquingKeysWith: +)
@@ -81,7 +80,7 @@ package struct PostgresInboxRecords: InboxRecords {
 
   // MARK: Room
 
-  /// The room of a sender; locked until the transaction ends where something is to be taken of it.
+  /// A sender's room, locked for the transaction if some is to be taken.
   static func room(
     of sender: String, _ connection: PostgresConnection, isLocked: Bool
   ) throws -> InboxRoom {
@@ -107,7 +106,7 @@ package struct PostgresInboxRecords: InboxRecords {
 
   package func place(_ bytes: Int64, of bundle: String, totalBytes: Int64?) throws(InboxError) -> Bool {
     try database.write("note what is placed", isRepeatable: true, tells: false) { connection in
-      // Before the bundle, as everywhere.
+      // Before the bundle, by the lock order.
       if totalBytes != nil { try PostgresSchema.lockRoom(connection) }
       let result = try connection.query(
         "SELECT sender, coalesce(placed, 0) FROM lazaret.bundles WHERE id = $1 FOR UPDATE", [.text(bundle)])
@@ -133,20 +132,20 @@ package struct PostgresInboxRecords: InboxRecords {
 }
 
 extension PostgresInboxRecords {
-  /// In how many bundles words are looked for at a time that no index finds.
+  /// The most bundles searched at a time without index.
   package static let maximumLooked = 2000
 
   package func entries(
     _ filter: InboxFilter, after key: InboxKey?, limit: Int
   ) throws(InboxError) -> InboxList<InboxEntry> {
-    // Only what is asked for is in the statement, and it is planned for these values, so that an index can serve it.
+    // Only requested conditions, planned for these values, so that an index can serve.
     var (conditions, values) = (["true"], [PostgresValue]())
     func place(_ value: PostgresValue) -> String {
       values.append(value)
       return "$\(values.count)"
     }
     if let key { conditions.append("(date, id) < (\(place(.text(key.date))), \(place(.text(key.id))))") }
-    // A name that PostgreSQL cannot keep is one that no row has.
+    // PostgreSQL cannot store it, so no row matches.
     if let group = filter.group { conditions.append("damage = \(place(.shown(group)))") }
     if let state = filter.state { conditions.append("state = \(place(.text(state.rawValue)))") }
     if let sender = filter.sender { conditions.append("sender = \(place(.shown(sender)))") }
@@ -186,7 +185,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// The entries of rows with a job, a bundle and the last bundle that was looked at.
+  /// Decodes rows with a job, a bundle and the last bundle visited.
   private static func entries(_ result: borrowing PostgresResult, limit: Int) throws -> InboxList<InboxEntry> {
     let count = PostgresJobQueue.columnCount
     var entries: [InboxEntry] = []
@@ -207,7 +206,7 @@ extension PostgresInboxRecords {
     return list
   }
 
-  /// Whether words are found by their groups of three letters.
+  /// Whether a trigram index serves the search.
   private static func hasIndexOfWords(_ connection: PostgresConnection) throws -> Bool {
     try connection.query("SELECT to_regclass('lazaret.bundles_by_words') IS NOT NULL").text(0, 0) == "t"
   }
@@ -228,7 +227,7 @@ extension PostgresInboxRecords {
     }
   }
 
-  /// Bundles as the rules of retention see them, with `$1` as the most newer ones that are counted; a condition follows.
+  /// Bundles for the retention rules; `$1` is the most newer ones to count, and a condition follows.
   private static let candidates = """
     SELECT id, sender, date, sha256, damage, bytes + coalesce(placed, 0), (
         SELECT count(*) FROM (
@@ -243,7 +242,6 @@ extension PostgresInboxRecords {
       FROM lazaret.bundles AS found WHERE
     """
 
-  /// A bundle of a row of ``candidates``.
   private static func candidate(_ result: borrowing PostgresResult, _ row: Int) throws -> RetentionCandidate {
     RetentionCandidate(
       id: try result.text(row, 0), sender: try result.text(row, 1), date: try result.text(row, 2),
@@ -256,13 +254,13 @@ extension PostgresInboxRecords {
     _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
   ) throws(InboxError) -> InboxRemoval? {
     try database.write("remove the bundle", isRepeatable: false) { connection -> InboxRemoval? in
-      // One removal at a time: what is newer stays until this one is done. Batches take the lock of the damage.
+      // One removal at a time, so that newer bundles stay meanwhile. Batches lock the damage.
       try PostgresSchema.lockRemovals(connection)
       _ = try connection.query(
         """
         SELECT 1 FROM lazaret.damages WHERE damage = (SELECT damage FROM lazaret.bundles WHERE id = $1) FOR UPDATE
         """, [.text(removal.bundle)])
-      // Jobs before the bundle, as where a job ends. What is begun anew meanwhile waits, and finds no bundle.
+      // Jobs first, as at a job's end. A concurrent restart waits and finds no bundle.
       let jobs = try connection.query(
         "SELECT state FROM lazaret.jobs WHERE bundle = $1 ORDER BY id FOR UPDATE", [.text(removal.bundle)]
       ).map { try $0.text($1, 0) }
@@ -314,7 +312,7 @@ extension PostgresInboxRecords {
           WHERE number < $1 ORDER BY number DESC LIMIT $2
         """, [.integer(number ?? .max), .integer(Int64(max(0, limit)))]
       ).map { result, row -> InboxRemoval? in
-        // A later version of this software may know more rules.
+        // A later software version may have more rules.
         guard let rule = InboxRemoval.Rule(rawValue: try result.text(row, 3)) else { return nil }
         return InboxRemoval(
           number: try result.integer(row, 0), bundle: try result.text(row, 1), date: try result.text(row, 2),
@@ -326,30 +324,29 @@ extension PostgresInboxRecords {
   }
 }
 
-/// How much of its room a sender and the inbox have taken.
+/// The used room of a sender and the inbox.
 package struct InboxRoom: Sendable, Hashable {
-  /// The most bytes of the sender; 0 where it is not known.
+  /// The sender's limit in bytes; 0 if unknown.
   package var quota: Int64
 
-  /// How many bytes count against that.
+  /// In bytes.
   package var used: Int64
 
-  /// How many bytes count in the whole inbox.
+  /// In bytes.
   package var totalUsed: Int64
 
-  /// What is taken.
   package init(quota: Int64, used: Int64, totalUsed: Int64) {
     self.quota = quota
     self.used = used
     self.totalUsed = totalUsed
   }
 
-  /// How many more bytes there may be, where the inbox has so many in all; 0 or less where it is full.
+  /// The bytes left, given the inbox's limit; 0 or less if full.
   package func left(of totalBytes: Int64) -> Int64 { min(quota - used, totalBytes - totalUsed) }
 
-  /// Whether an upload may begin that is not known yet.
+  /// Decides whether a new upload may begin.
   ///
-  /// - Parameter open: how many uploads of its sender are not over.
+  /// - Parameter open: the sender's unfinished uploads.
   package func admission(of upload: InboxUpload, open: Int, _ limits: InboxLimits) -> InboxAdmission {
     guard open < limits.openUploads else { return .tooMany }
     guard upload.length <= quota - used else { return .senderFull }

@@ -1,29 +1,27 @@
 package import Platform
 
-/// The queue of an inbox in a database on a PostgreSQL server.
+/// A job queue on a PostgreSQL server.
 ///
-/// Workers skip the jobs that others are just taking, so that none waits for another; see
-/// [SKIP LOCKED](https://www.postgresql.org/docs/15/sql-select.html#SQL-FOR-UPDATE-SHARE).
+/// Workers skip locked jobs; see [SKIP
+/// LOCKED](https://www.postgresql.org/docs/15/sql-select.html#SQL-FOR-UPDATE-SHARE).
 package struct PostgresJobQueue: JobQueue {
-  /// How often a job is begun, and how long it waits in between.
   package var rules: JobRules
 
   let database: PostgresDatabase
 
-  /// The queue in a database.
   package init(_ database: PostgresDatabase, rules: JobRules = JobRules()) {
     self.database = database
     self.rules = rules
   }
 
-  /// What ``job(_:_:)`` reads, in this order.
+  /// The columns of ``job(_:_:)``, in order.
   static let columns = """
     jobs.id, jobs.kind, jobs.bundle, jobs.state, jobs.attempts, jobs.excused, jobs.interrupted, jobs.not_before,
     jobs.lease_ends, jobs.owner, jobs.code, jobs.words, jobs.date, jobs.hindered
     """
   static let columnCount = 14
 
-  /// A job of a row; nil where the row has none, or a later version of this software wrote it.
+  /// Decodes a row; nil without a job, or if a later software version wrote it.
   static func job(_ result: borrowing PostgresResult, _ row: Int) throws -> InboxJob? {
     guard let id = try result.maybeInteger(row, 0) else { return nil }
     guard let kind = InboxJob.Kind(rawValue: try result.text(row, 1)),
@@ -61,7 +59,7 @@ package struct PostgresJobQueue: JobQueue {
   package func add(_ kind: InboxJob.Kind, forEach bundles: [String], at date: Timestamp) throws(InboxError) {
     guard !bundles.isEmpty else { return }
     try database.write("add a job", isRepeatable: true) { connection in
-      // A list is bounded, and in its order the jobs are done.
+      // Bounded lists, in the jobs' order.
       for start in stride(from: 0, to: bundles.count, by: 10_000) {
         _ = try connection.query(
           """
@@ -81,10 +79,10 @@ package struct PostgresJobQueue: JobQueue {
     repeat { key = try add(kind, forNext: state, behind: key, at: date) } while key != nil
   }
 
-  /// Adds a job for each of some bundles in a state that has none of that kind, in one step: a statement has its time.
+  /// Queues a page of bundles without such a job, as a statement's time is limited.
   ///
-  /// - Parameter key: only those that arrived behind it.
-  /// - Returns: the last of them that was looked at; nil where there are no more.
+  /// - Parameter key: the bundle to continue after.
+  /// - Returns: the last bundle visited; nil at the end.
   private func add(
     _ kind: InboxJob.Kind, forNext state: InboxBundle.State, behind key: InboxKey?, at date: Timestamp
   ) throws(InboxError) -> InboxKey? {
@@ -105,7 +103,7 @@ package struct PostgresJobQueue: JobQueue {
           .text(kind.rawValue), .text(date.rfc3339), .text(state.rawValue), .text(key?.date ?? ""),
           .text(key?.id ?? ""), .integer(Int64(rules.addedAtOnce)),
         ])
-      // Every machine asks now and then; where nothing was added there is nothing to look for.
+      // Every machine polls; notify only of a new job.
       if try looked.integer(0, 1) > 0 { try database.tell(connection) }
       guard try looked.integer(0, 0) == rules.addedAtOnce else { return nil }
       return InboxKey(date: try looked.text(0, 2), id: try looked.text(0, 3))
@@ -113,7 +111,7 @@ package struct PostgresJobQueue: JobQueue {
   }
 
   package func lease(by owner: String, for seconds: Int64, at date: Timestamp) throws(InboxError) -> InboxJob? {
-    // A lease that a crash of the server undoes is one that is lost: the worker learns it when it goes on with it.
+    // A server crash may undo a lease; the worker learns so on extending it.
     return try database.write("take a job", isRepeatable: false, tells: false, isLasting: false) { connection in
       let date = try Self.serverDate(date, connection)
       let now = date.secondsSince1970
@@ -124,7 +122,7 @@ package struct PostgresJobQueue: JobQueue {
             ORDER BY id LIMIT 100 FOR UPDATE SKIP LOCKED
           """, [.integer(now), .integer(Int64(rules.maximumInterruptions - 1))]))
       for job in often where rules.isPostponed(job) { try note(rules.postponed(job, at: date), connection) }
-      // The first of those whose lease has ended and of those that wait, whichever has waited longer.
+      // Expired or waiting, whichever waited longest.
       let result = try connection.query(
         """
         WITH lost AS MATERIALIZED (
@@ -145,19 +143,19 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
-  /// A moment by the server's clock: leases are of many machines, whose own clocks may differ.
+  /// The server's time: leases span machines with differing clocks.
   private static func serverDate(_ date: Timestamp, _ connection: PostgresConnection) throws -> Timestamp {
     Timestamp(secondsSince1970: date.secondsSince1970 + (try connection.clockOffset()))
   }
 
-  /// Notes how far a job is now, and refuses its bundle where that follows.
+  /// Stores a job's state; may refuse the bundle by the rules.
   private func note(_ job: InboxJob, _ connection: PostgresConnection) throws {
     try Self.save(job, connection)
     guard let failure = rules.refusal(by: job) else { return }
     try PostgresInboxRecords.change(job.bundle, connection) { $0.refuse(failure) }
   }
 
-  /// The job as it is, locked, where it is still of that attempt.
+  /// Locks and returns the job; nil if no longer this attempt's.
   private static func ours(_ job: InboxJob, _ connection: PostgresConnection) throws -> InboxJob? {
     let result = try connection.query(
       """
@@ -214,7 +212,7 @@ package struct PostgresJobQueue: JobQueue {
     }
   }
 
-  /// Begins the salvages of a list of bundles anew; those that run are left alone.
+  /// Restarts salvages unless they run.
   static func restartSalvages(
     of bundles: PostgresValue, at date: Timestamp, _ connection: PostgresConnection
   ) throws {
@@ -255,7 +253,7 @@ package struct PostgresJobQueue: JobQueue {
   package func jobs(
     in state: InboxJob.State, after id: Int64?, limit: Int
   ) throws(InboxError) -> [InboxJob] {
-    // Some states are rare: a plan for any of them would look through all jobs for these.
+    // A generic plan would scan all jobs for a rare state.
     try database.readOnce("list the jobs") { connection in
       try Self.jobs(
         connection.query(
@@ -288,9 +286,8 @@ package struct PostgresJobQueue: JobQueue {
   }
 }
 
-/// Counts that pages show, which triggers keep in a few rows each; see ``PostgresSchema``.
+/// Counts for pages, kept by triggers; see ``PostgresSchema``.
 enum PostgresTallies {
-  /// The counts of a kind, by name.
   static func counts(_ kind: String, in database: PostgresDatabase) throws(InboxError) -> [String: Int64] {
     try database.readOnce("count what there is") { connection in
       Dictionary(

@@ -8,11 +8,11 @@ internal import Foundation
   internal import Darwin
 #endif
 
-/// The functions of libpq, PostgreSQL's client library, loaded when a database is opened first.
+/// libpq, PostgreSQL's client library, loaded at first use.
 ///
-/// It is loaded and not linked: libpq brings TLS, Kerberos and LDAP with it, which every start of every command would pay for, and
-/// a machine without PostgreSQL would need it too. Version 5 of its binary interface has been stable since 2005; the prototypes
-/// are those of `libpq-fe.h` of PostgreSQL 10 and later, and nothing of a header is needed to build.
+/// If linked, every command would load TLS, Kerberos and LDAP, and every machine need PostgreSQL. ABI version 5 has
+/// been stable since 2005; the prototypes are those of PostgreSQL 10's `libpq-fe.h` and later. The build needs no
+/// header.
 @safe struct PostgresLibrary: Sendable {
   typealias Text = UnsafePointer<CChar>
   typealias Texts = UnsafePointer<UnsafePointer<CChar>?>
@@ -54,7 +54,7 @@ internal import Foundation
     @convention(c) @Sendable (Text?, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?) -> UnsafeMutableRawPointer?
   let freeAddress: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> Void
 
-  /// Where it is looked for: by its name where the loader looks, and where Homebrew puts it.
+  /// First the loader's name, then Homebrew's paths.
   private static let names = [
     "libpq.so.5", "libpq.5.dylib", "/opt/homebrew/opt/libpq/lib/libpq.5.dylib",
     "/usr/local/opt/libpq/lib/libpq.5.dylib",
@@ -62,9 +62,9 @@ internal import Foundation
 
   private static let loaded: PostgresLibrary? = load()
 
-  /// The library of this machine.
+  /// Returns this machine's library.
   ///
-  /// - Throws: `inbox-records`, environmental, where it is not installed.
+  /// - Throws: `inbox-records`, environmental, if not installed.
   static func shared() throws(InboxError) -> PostgresLibrary {
     guard let loaded else {
       throw InboxError(
@@ -77,9 +77,9 @@ internal import Foundation
 
   private static func load() -> PostgresLibrary? {
     for name in names {
-      // It stays for the life of the process.
+      // Loaded for the life of the process.
       guard let handle = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL) else { continue }
-      // One that lacks a function is none.
+      // Skip a library that lacks a function.
       if let library = try? unsafe PostgresLibrary(handle) { return library }
     }
     return nil
@@ -88,7 +88,7 @@ internal import Foundation
   private struct Missing: Error {}
 
   private init(_ handle: UnsafeMutableRawPointer) throws(Missing) {
-    /// The property that it is given to names its type; it has the size of any function of C.
+    /// The caller's type has a C function pointer's size.
     func function<Function>(_ name: String) throws(Missing) -> Function {
       guard let address = unsafe dlsym(handle, name) else { throw Missing() }
       return unsafe unsafeBitCast(address, to: Function.self)
@@ -121,7 +121,7 @@ internal import Foundation
     unsafe freeAddress = try unsafe function("PQconninfoFree")
   }
 
-  /// The names of the parameters that an address sets itself; nil where it is no address.
+  /// The parameters of an address; nil if malformed.
   func names(in address: String) -> [String]? {
     var message: UnsafeMutablePointer<CChar>?
     guard let options = unsafe parseAddress(address, &message) else {
@@ -129,7 +129,8 @@ internal import Foundation
       return nil
     }
     defer { unsafe freeAddress(options) }
-    // PQconninfoOption: char *keyword, *envvar, *compiled, *val, *label, *dispchar; int dispsize. The last keyword is null.
+    // PQconninfoOption: char *keyword, *envvar, *compiled, *val, *label, *dispchar; int dispsize. The last keyword is
+    // null.
     let pointer = MemoryLayout<Int>.stride
     var names: [String] = []
     for index in 0..<200 {

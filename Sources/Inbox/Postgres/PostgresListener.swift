@@ -9,22 +9,21 @@ internal import Platform
   internal import Darwin
 #endif
 
-/// Hears, on a connection and a thread of its own, what other processes change in the records, and tells the inbox's listeners.
+/// Notifies the inbox's listeners of other processes' changes, on its own connection and thread.
 ///
-/// Where the connection is lost it makes another, and tells of a change then too: it may have missed one.
+/// It also notifies after reconnecting, since it may have missed one.
 package final class PostgresListener: Sendable {
   private let isStopping = Mutex(false)
   private let database: PostgresDatabase
   private let changes: InboxChanges
 
-  /// Begins to listen.
   package init(_ database: PostgresDatabase, to changes: InboxChanges) {
     self.database = database
     self.changes = changes
     WorkThread.start(named: "lazaret.inbox.listen") { [self] in listen() }
   }
 
-  /// Ends it, within a second.
+  /// Stops within a second.
   package func stop() { isStopping.withLock { $0 = true } }
 
   private func listen() {
@@ -42,9 +41,9 @@ package final class PostgresListener: Sendable {
           changes.tell()
         }
         var descriptor = pollfd(fd: current.socket, events: Int16(POLLIN), revents: 0)
-        // An interruption by a signal is as if nothing had come.
+        // On timeout, or a signal.
         guard unsafe poll(&descriptor, 1, 1000) > 0 else { continue }
-        // What this process changed it has told itself.
+        // This process has announced its own changes already.
         if try current.notifications().contains(where: { $0 != database.mark }) { changes.tell() }
       } catch {
         connection = nil

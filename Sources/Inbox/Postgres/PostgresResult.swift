@@ -1,11 +1,11 @@
 import Platform
 
-/// The rows that a statement gave; it frees them when it goes.
+/// A statement's rows.
 @safe struct PostgresResult: ~Copyable {
   private let result: OpaquePointer?
   private let library: PostgresLibrary
 
-  /// Takes over a result of libpq's; it may be nil, which libpq gives where memory or the connection is gone.
+  /// Takes ownership of a libpq result; nil means out of memory or a lost connection.
   init(_ result: OpaquePointer?, _ library: PostgresLibrary) {
     unsafe self.result = unsafe result
     self.library = library
@@ -13,7 +13,6 @@ import Platform
 
   deinit { unsafe library.clear(result) }
 
-  /// The failure that the server or libpq tells; nil where the statement was carried out.
   var failure: PostgresFailure? {
     // PGRES_COMMAND_OK, PGRES_TUPLES_OK
     let status = unsafe result == nil ? -1 : library.resultStatus(result)
@@ -22,20 +21,18 @@ import Platform
     if let state = unsafe library.resultErrorField(result, CInt(UInt8(ascii: "C"))) {
       return PostgresFailure(.state(String(unsafe String(cString: state).prefix(5))))
     }
-    // Without a state it is libpq's own: the connection is gone, or makes no sense any more.
+    // Without SQLSTATE the error is libpq's own: the connection is unusable.
     return PostgresFailure(.lost)
   }
 
-  /// How many rows there are.
   var count: Int { Int(unsafe library.rowCount(result)) }
 
-  /// How many rows a statement changed.
   var changed: Int {
     guard let text = unsafe library.changedRows(result) else { return 0 }
     return Int(unsafe String(cString: text)) ?? 0
   }
 
-  /// The bytes of a value as the server writes them as text; nil for null.
+  /// A value in the server's text form; nil for null.
   func bytes(_ row: Int, _ column: Int) throws(PostgresFailure) -> [UInt8]? {
     guard row >= 0, row < count, column >= 0, column < Int(unsafe library.columnCount(result)) else {
       throw PostgresFailure(.badRow)
@@ -47,7 +44,6 @@ import Platform
     return unsafe Array(UnsafeBufferPointer(start: start, count: length))
   }
 
-  /// A text, or nil for null.
   func maybeText(_ row: Int, _ column: Int) throws(PostgresFailure) -> String? {
     guard let bytes = try bytes(row, column) else { return nil }
     guard let text = String(utf8: bytes) else { throw PostgresFailure(.badText) }
@@ -59,7 +55,6 @@ import Platform
     return text
   }
 
-  /// A number, or nil for null.
   func maybeInteger(_ row: Int, _ column: Int) throws(PostgresFailure) -> Int64? {
     guard let text = try maybeText(row, column) else { return nil }
     guard let number = Int64(text) else { throw PostgresFailure(.badRow) }
@@ -71,7 +66,7 @@ import Platform
     return number
   }
 
-  /// The bytes of a `bytea`, which the server writes as `\x` and hexadecimal digits.
+  /// Decodes a `bytea`: `\x` and hexadecimal digits.
   func binary(_ row: Int, _ column: Int) throws(PostgresFailure) -> [UInt8] {
     guard let text = try bytes(row, column), text.starts(with: [0x5c, 0x78]), text.count % 2 == 0 else {
       throw PostgresFailure(.badRow)
@@ -89,7 +84,6 @@ import Platform
     }
   }
 
-  /// A value of each row.
   func map<Value>(_ body: (borrowing PostgresResult, Int) throws -> Value) throws -> [Value] {
     var values: [Value] = []
     values.reserveCapacity(count)

@@ -1,5 +1,5 @@
 extension PostgresSchema {
-  // Counts by statement: one that changes a million rows changes each count once, and pages read a few rows for each.
+  // Counts per statement: changing a million rows updates each count once, and pages read a few rows per count.
   static let seventh = """
     -- Adds to a count: to one of its rows that no other transaction is adding to, so that none waits; where there is none, a new one.
     CREATE FUNCTION lazaret.tally(of_kind text, of_name text, of_part text, change bigint) RETURNS void LANGUAGE plpgsql

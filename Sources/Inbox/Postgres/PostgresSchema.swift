@@ -1,37 +1,35 @@
 import Platform
 
-/// The tables of an inbox in the schema `lazaret`, in numbered versions.
+/// The inbox's tables in the schema `lazaret`, in numbered versions.
 ///
-/// What counts is kept by triggers, so that it is right whatever statement changes a row: `senders.used` for quotas, and
-/// `tallies` for pages, where a count has a row for each of the most transactions that changed it at a time, so that no two of
-/// them wait for one counter; a statement changes each count once, however many rows it changes.
+/// Triggers keep counts right for any statement: `senders.used` for quotas, `tallies` for pages. A tally has several
+/// rows, so that concurrent transactions do not wait for one; a statement updates each count once.
 enum PostgresSchema {
-  /// A step from one version to the next.
   struct Step: Sendable {
     let statements: String
 
-    /// What follows them in the same transaction, of what no statement can make; nil for nothing.
+    /// Data that SQL cannot compute, in the same transaction.
     var fill: (@Sendable (PostgresConnection) throws -> Void)?
   }
 
-  /// The steps from each version to the next; those that were published never change.
+  /// The steps in order; published ones never change.
   static let steps = [
     Step(statements: first), Step(statements: second, fill: PostgresInboxRecords.noteBandsOfAll),
     Step(statements: third), Step(statements: fourth), Step(statements: fifth), Step(statements: sixth),
     Step(statements: seventh), Step(statements: eighth),
   ]
 
-  /// The key of the advisory locks: `laza` in ASCII.
+  /// The key of advisory locks: `laza` in ASCII.
   private static let lockKey = 0x6c61_7a61
 
   private static let operation = "bring the records of the inbox to this version"
 
-  /// Brings a database to the latest version; processes that do it at the same time do it one after another.
+  /// Upgrades to the latest version, one process at a time.
   ///
-  /// - Throws: where a later version of this software has brought it further.
+  /// - Throws: if a later software version went further.
   static func bring(_ connection: PostgresConnection) throws {
     if try version(connection) == steps.count { return }
-    // A lock of the session: it holds over all steps, and goes with the connection where this process dies.
+    // A session lock spans all steps, and ends with the process.
     try connection.run("SET statement_timeout = '15min'; SET lock_timeout = '5min'")
     _ = try connection.query("SELECT pg_advisory_lock($1::int, 1)", [.integer(Int64(lockKey))])
     let found = try version(connection)
@@ -40,10 +38,10 @@ enum PostgresSchema {
     try connection.run("SET statement_timeout = '30s'; SET lock_timeout = '10s'")
   }
 
-  /// How often a step is begun that others' transactions keep from being taken.
+  /// The most attempts at a step that conflicts with other transactions.
   private static let maximumTries = 20
 
-  /// Takes a step, wholly or not at all; again where it and transactions of processes that are at work waited for each other.
+  /// Runs a step in one transaction, again after a deadlock.
   private static func take(_ number: Int, _ connection: PostgresConnection) throws {
     for attempt in 1... {
       do {
@@ -53,14 +51,14 @@ enum PostgresSchema {
         _ = try connection.query("INSERT INTO lazaret.versions (version) VALUES ($1)", [.integer(Int64(number + 1))])
         return try connection.run("COMMIT")
       } catch {
-        // The connection is closed where that fails, which undoes it too.
+        // If the rollback fails, closing the connection undoes the step.
         try? connection.run("ROLLBACK")
         guard (error as? PostgresFailure)?.isConflict == true, attempt < maximumTries else { throw error }
       }
     }
   }
 
-  /// The version of a database; 0 where it has nothing of ours.
+  /// The database's version; 0 without our schema.
   private static func version(_ connection: PostgresConnection) throws -> Int {
     let table = try connection.query("SELECT to_regclass('lazaret.versions') IS NOT NULL")
     guard try table.text(0, 0) == "t" else { return 0 }
@@ -75,18 +73,18 @@ enum PostgresSchema {
     return version
   }
 
-  /// Lets one transaction at a time take room of the inbox; the lock ends with it.
+  /// Serializes transactions that take room.
   static func lockRoom(_ connection: PostgresConnection) throws {
     _ = try connection.query("SELECT pg_advisory_xact_lock($1::int, 2)", [.integer(Int64(lockKey))])
   }
 
-  /// Lets one transaction at a time remove a bundle; the lock ends with it.
+  /// Serializes removals.
   static func lockRemovals(_ connection: PostgresConnection) throws {
     _ = try connection.query("SELECT pg_advisory_xact_lock($1::int, 3)", [.integer(Int64(lockKey))])
   }
 
-  // Texts compare by their bytes, as SQLite's do. Functions have a search path of their own, so that no other schema's
-  // tables or operators come in.
+  // Texts compare bytewise as in SQLite. Functions set their search path to exclude other schemas' tables and
+  // operators.
   private static let first = """
     CREATE SCHEMA IF NOT EXISTS lazaret;
     CREATE TABLE lazaret.versions (version integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now());
@@ -221,7 +219,7 @@ enum PostgresSchema {
     END $$;
     """
 
-  // Lists by keys, and related damage by the marks of its fingerprint.
+  // Lists by keys, similar damage by marks.
   private static let second = """
     CREATE INDEX bundles_of_sender ON lazaret.bundles (sender, date DESC, id DESC);
     DROP INDEX lazaret.jobs_failed;
@@ -231,7 +229,6 @@ enum PostgresSchema {
     );
     """
 
-  // What was removed, and when.
   private static let third = """
     CREATE TABLE lazaret.removals (
       number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, bundle text COLLATE "C" NOT NULL, date text NOT NULL,
@@ -242,7 +239,7 @@ enum PostgresSchema {
     CREATE INDEX removals_by_bundle ON lazaret.removals (bundle);
     """
 
-  // What all senders use together, which took longer the more there are. The trigger keeps other writers out until it is filled.
+  // The total of all senders, formerly summed. The trigger blocks other writers until it is filled.
   private static let sixth = """
     CREATE FUNCTION lazaret.count_used() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
     DECLARE before bigint := 0; after bigint := 0;
@@ -257,19 +254,18 @@ enum PostgresSchema {
     INSERT INTO lazaret.tallies SELECT 'used', 'bytes', NULL, sum(used)::bigint FROM lazaret.senders HAVING sum(used) <> 0;
     """
 
-  // When a bundle was last sent.
   private static let fifth = """
     ALTER TABLE lazaret.bundles ADD COLUMN received text COLLATE "C";
     """
 
-  // Which jobs wait for their surroundings; uploads that are not over, page by page.
+  // Jobs waiting for their environment; paged open uploads.
   private static let eighth = """
     ALTER TABLE lazaret.jobs ADD COLUMN hindered boolean NOT NULL DEFAULT false;
     CREATE INDEX jobs_hindered ON lazaret.jobs (code) WHERE hindered;
     CREATE INDEX uploads_open_by_id ON lazaret.uploads (id) WHERE state = 'open';
     """
 
-  // Which version salvaged a bundle, and bundles that are salvaged again together.
+  // The version that salvaged a bundle, and batches of salvages.
   private static let fourth = """
     ALTER TABLE lazaret.bundles ADD COLUMN salvaged_by text COLLATE "C";
     CREATE TABLE lazaret.batches (

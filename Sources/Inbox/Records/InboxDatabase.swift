@@ -3,15 +3,14 @@ internal import PersistentStore
 internal import Platform
 package import SystemPackage
 
-/// The database file of an inbox, `records.sqlite`: what it knows and what is to be done, for one machine.
+/// An inbox's `records.sqlite`: records and job queue for one machine.
 ///
-/// Several processes may have it open: the one that serves, and the verbs that manage tokens.
+/// Several processes may open it: the server, and the commands for tokens.
 package final class InboxDatabase: Sendable {
   let queue: DatabaseQueue
 
   private static let operation = "open the records of the inbox"
 
-  /// Opens the file, or makes it.
   package init(_ path: FilePath) throws(InboxError) {
     var configuration = Configuration()
     configuration.label = "Lazaret.Inbox"
@@ -22,11 +21,11 @@ package final class InboxDatabase: Sendable {
     }
     do {
       let fileSystem = FileSystem()
-      // What was done already is looked up before the transaction that does the rest: one process at a time.
+      // The migrator reads the applied migrations before its transaction: one process at a time.
       let folder = FilePath(path.string + ".lock")
       try fileSystem.makeDirectory(folder)
       let lock = try FolderLock(folder, patience: 300_000, in: fileSystem)
-      // SQLite would make it readable by other users, and its log like it.
+      // SQLite would make file and log readable by others.
       if try fileSystem.status(of: path) == nil { try fileSystem.create(path).commit() }
       let queue = try DatabaseQueue(path: path.string, configuration: configuration)
       let migrator = Self.migrator
@@ -42,7 +41,7 @@ package final class InboxDatabase: Sendable {
     }
   }
 
-  /// A later version of this software has changed the tables.
+  /// A later software version has changed the tables.
   private static let isOfLaterVersion = InboxError(
     .records, operation: operation, detail: "its records were written by a later version of Lazaret",
     hint: "Use the version of Lazaret that wrote them, or a later one.")
@@ -83,7 +82,7 @@ package final class InboxDatabase: Sendable {
           CREATE INDEX jobs_by_state ON jobs (state, not_before);
           """)
     }
-    // What a bundle unpacked to and what was salvaged of it; how often a job was begun to no fault of its own.
+    // The size of a bundle's results; attempts that do not count.
     migrator.registerMigration("2") { database in
       try database.execute(
         sql: """
@@ -94,7 +93,7 @@ package final class InboxDatabase: Sendable {
           ALTER TABLE jobs ADD COLUMN interrupted INTEGER NOT NULL DEFAULT 0;
           """)
     }
-    // Lists by keys, and related damage by the marks of its fingerprint.
+    // Lists by keys, similar damage by marks.
     migrator.registerMigration("3") { database in
       try database.execute(
         sql: """
@@ -113,7 +112,6 @@ package final class InboxDatabase: Sendable {
         try SQLiteInboxRecords.noteBands(of: fingerprint, database)
       }
     }
-    // What was removed, and when.
     migrator.registerMigration("4") { database in
       try database.execute(
         sql: """
@@ -126,7 +124,7 @@ package final class InboxDatabase: Sendable {
           CREATE INDEX removals_by_bundle ON removals (bundle);
           """)
     }
-    // Which version salvaged a bundle, and bundles that are salvaged again together.
+    // The version that salvaged a bundle, and batches of salvages.
     migrator.registerMigration("5") { database in
       try database.execute(
         sql: """
@@ -144,16 +142,15 @@ package final class InboxDatabase: Sendable {
           CREATE INDEX batch_items_open ON batch_items (bundle, batch) WHERE change IS NULL;
           """)
     }
-    // When a bundle was last sent.
     migrator.registerMigration("6") { database in
       try database.execute(sql: "ALTER TABLE bundles ADD COLUMN received TEXT")
     }
-    // What pages and quotas count.
+    // Counts for pages and quotas.
     migrator.registerMigration("7") { database in
       try makeCounts(database)
       try database.execute(sql: "DROP INDEX bundles_by_sender")
     }
-    // Which jobs wait for their surroundings; uploads that are not over, page by page.
+    // Jobs waiting for their environment; paged open uploads.
     migrator.registerMigration("8") { database in
       try database.execute(
         sql: """
@@ -165,7 +162,7 @@ package final class InboxDatabase: Sendable {
     return migrator
   }
 
-  /// Reads, as of one moment.
+  /// Reads in one snapshot.
   func read<Value>(_ operation: String, _ body: (Database) throws -> Value) throws(InboxError) -> Value {
     do {
       return try queue.read(body)
@@ -174,10 +171,10 @@ package final class InboxDatabase: Sendable {
     }
   }
 
-  /// Writes, wholly or not at all.
+  /// Writes in one transaction.
   func write<Value>(_ operation: String, _ body: (Database) throws -> Value) throws(InboxError) -> Value {
     do {
-      // The lock is taken at once, so that what is read within holds until the end.
+      // Lock at once, so that values read inside stay valid.
       return try queue.writeWithoutTransaction { database in
         var value: Value?
         try database.inTransaction(.immediate) {
@@ -212,11 +209,11 @@ package final class InboxDatabase: Sendable {
   }
 }
 
-/// Counts that pages show and quotas need, kept by triggers in one row each, so that no page counts rows.
+/// Counts for pages and quotas, kept by triggers in one row each.
 ///
-/// A part that is known begins with `=`; the empty one is none.
+/// A known part begins with `=`; an empty one is unknown.
 extension InboxDatabase {
-  /// Makes the counts, their triggers, and what they are of the rows that are there.
+  /// Creates and fills counts and triggers.
   static func makeCounts(_ database: Database) throws {
     try database.execute(
       sql: """
@@ -243,7 +240,7 @@ extension InboxDatabase {
     }
   }
 
-  /// Which count a row of a table is in, each as an expression in SQL; none where the name is null.
+  /// The count of a row as SQL; a null name counts nowhere.
   private struct Note {
     var kind: String
     var name: String
@@ -251,7 +248,7 @@ extension InboxDatabase {
     var n = "1"
   }
 
-  /// The tables whose rows count, the columns that say what they count as, and the counts of a row.
+  /// Counted tables, the deciding columns and a row's counts.
   private static let counted: [(table: String, columns: [String], notes: @Sendable (String) -> [Note])] = [
     ("jobs", ["state"], { row in [Note(kind: "'jobs'", name: "\(row).state")] }),
     (
@@ -285,7 +282,7 @@ extension InboxDatabase {
     ),
   ]
 
-  /// The statement of a trigger that adds a row to its counts, or takes it from them.
+  /// The trigger statement that adds or subtracts a row.
   private static func adding(_ notes: [Note], _ sign: Int) -> String {
     let rows = notes.map { note in
       "SELECT \(note.kind) AS kind, \(note.name) AS name, \(note.part) AS part, \(sign) * (\(note.n)) AS n"
@@ -296,7 +293,6 @@ extension InboxDatabase {
       """
   }
 
-  /// The counts of a kind, by name.
   static func counts(_ kind: String, _ database: Database) throws -> [String: Int64] {
     try Row.fetchAll(database, sql: "SELECT name, n FROM tallies WHERE kind = ? AND n <> 0", arguments: [kind])
       .reduce(into: [:]) { counts, row in counts[row["name"], default: 0] += row["n"] }
@@ -307,7 +303,7 @@ extension InboxDatabase {
       database, sql: "SELECT n FROM tallies WHERE kind = ? AND name = ? AND part = ''", arguments: [kind, name]) ?? 0
   }
 
-  /// The counts of the parts of a name that are not 0; nil for the part that is none.
+  /// Nonzero counts by a name's part; nil for the unknown one.
   static func parts(
     _ kind: String, _ name: String, _ database: Database
   ) throws -> [(part: String?, count: Int64)] {

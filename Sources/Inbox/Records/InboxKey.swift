@@ -1,22 +1,20 @@
-/// The place of an item in a list: a page begins behind it, wherever new items have come since.
+/// A position in a list, after which a page begins.
 ///
-/// Lists are paged by such keys (keyset pagination) and never by an offset, so that the last page takes no longer than the first.
+/// Keyset pagination instead of offsets: the last page takes no longer than the first, and new items do not shift it.
 package struct InboxKey: Sendable, Hashable {
-  /// The date by which the list is sorted, in RFC 3339.
+  /// The sort date, in RFC 3339.
   package var date: String
 
-  /// What tells items of one date apart.
+  /// Orders items of equal date.
   package var id: String
 
   private static let maximumLength = 200
 
-  /// A key of a date and an identifier.
   package init(date: String, id: String) {
     self.date = date
     self.id = id
   }
 
-  /// Reads a page token; nil where it is none.
   package init?(_ text: String) {
     let parts = text.split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, text.utf8.count <= Self.maximumLength, !parts[0].isEmpty, !parts[1].isEmpty,
@@ -25,25 +23,19 @@ package struct InboxKey: Sendable, Hashable {
     self.init(date: String(parts[0]), id: String(parts[1]))
   }
 
-  /// The key as a page token, for links.
   package var text: String { "\(date)_\(id)" }
 }
 
-/// Which bundles a list has; all where nothing is asked for.
 package struct InboxFilter: Sendable, Hashable {
-  /// Only those that have this text in them, whatever the case of its letters; all if empty.
+  /// The searched text, ignoring case; empty for all.
   package var words: String
 
-  /// Only those with this damage.
   package var group: String?
 
-  /// Only those that are so far.
   package var state: InboxBundle.State?
 
-  /// Only those of this sender.
   package var sender: String?
 
-  /// A filter.
   package init(
     words: String = "", group: String? = nil, state: InboxBundle.State? = nil, sender: String? = nil
   ) {
@@ -53,7 +45,7 @@ package struct InboxFilter: Sendable, Hashable {
     self.sender = sender
   }
 
-  /// Whether an index of groups of three letters can find the words: they have three letters or digits in a row.
+  /// Whether a trigram index can serve: it needs three letters or digits in a row.
   package var hasThreeLetters: Bool {
     var run = 0
     for scalar in words.unicodeScalars {
@@ -64,24 +56,21 @@ package struct InboxFilter: Sendable, Hashable {
   }
 }
 
-/// A page of a list, and where the next one begins.
 package struct InboxList<Item: Sendable>: Sendable {
-  /// The items.
   package var items: [Item]
 
-  /// The key behind which the next page begins; nil where this is the last.
+  /// The next page's key; nil on the last.
   ///
-  /// A page may have few items, or none, and not be the last: words that no index finds are looked for in a bounded number of
-  /// bundles at a time.
+  /// A page may be short or empty without being the last: searches without index cover a bounded number of bundles at a
+  /// time.
   package var next: InboxKey?
 
-  /// A page.
   package init(items: [Item], next: InboxKey?) {
     self.items = items
     self.next = next
   }
 
-  /// A page of items of which one more was asked for than it has.
+  /// Creates a page from up to `limit` + 1 items.
   package init(_ items: [Item], limit: Int, key: (Item) -> InboxKey) {
     let page = Array(items.prefix(max(0, limit)))
     self.init(items: page, next: items.count > page.count ? page.last.map(key) : nil)

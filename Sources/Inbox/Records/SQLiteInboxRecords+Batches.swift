@@ -23,7 +23,7 @@ extension SQLiteInboxRecords {
     }
   }
 
-  /// How many bundles of a damage each earlier version salvaged last; nil for one that is not known.
+  /// The number of a damage's bundles by the earlier version that salvaged them last; nil if unknown.
   private static func earlier(
     _ group: String, _ version: String, _ database: Database
   ) throws -> [(version: String?, count: Int64)] {
@@ -140,16 +140,15 @@ extension SQLiteInboxRecords {
   }
 }
 
-/// Values of the records as JSON text, which databases keep.
+/// Values as JSON text.
 package enum InboxRecordText {
-  /// A value as JSON text.
+  /// Encodes a value.
   ///
   /// - Throws: `encoding-failed`.
   package static func text(_ value: some Encodable) throws -> String {
     String(decoding: try JSON.bytes(of: value, .line, to: "keep the records of the inbox"), as: UTF8.self)
   }
 
-  /// A value of JSON text.
   package static func value<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
     try JSONDecoder().decode(type, from: Data(text.utf8))
   }

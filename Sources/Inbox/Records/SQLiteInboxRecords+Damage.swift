@@ -6,7 +6,7 @@ extension SQLiteInboxRecords {
     try database.write("note the damage") { database in
       let before = try String.fetchOne(
         database, sql: "SELECT damage FROM sightings WHERE store = ?", arguments: [sighting.store])
-      // The same store again: what was said of it first counts, with the date of then.
+      // A known store keeps its first sighting.
       try database.execute(
         sql: """
           INSERT INTO sightings (store, damage, exact, version, date, bundle, content) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -25,7 +25,6 @@ extension SQLiteInboxRecords {
     }
   }
 
-  /// The version of the app as it is noted.
   private static func noted(_ sighting: InboxSighting, _ database: Database) throws -> String? {
     guard let version = sighting.appVersion else { return nil }
     let isKnown = try Int64.fetchOne(
@@ -38,8 +37,7 @@ extension SQLiteInboxRecords {
     return InboxSighting.noted(version, isKnown: isKnown != nil, count: count ?? 0)
   }
 
-  /// Notes when a damage was seen last; one that no store has any more is forgotten, and its marks lead
-  /// nowhere.
+  /// Updates the last sighting; without stores, removes damage and marks.
   private static func noteLatest(of damage: String, _ database: Database) throws {
     try database.execute(sql: "DELETE FROM damages WHERE damage = ?", arguments: [damage])
     try database.execute(
@@ -47,14 +45,13 @@ extension SQLiteInboxRecords {
       arguments: [damage])
   }
 
-  /// Notes the marks by which a fingerprint is found.
   static func noteBands(of fingerprint: DamageFingerprint, _ database: Database) throws {
     let statement = try database.makeStatement(
       sql: "INSERT OR IGNORE INTO damage_bands (band, damage) VALUES (?, ?)")
     for band in fingerprint.bands { try statement.execute(arguments: [band.mark, fingerprint.group]) }
   }
 
-  /// What a damage is, as the latest of its stores says; nil where it was never seen.
+  /// The fingerprint of a damage's latest store.
   static func fingerprint(_ damage: String, _ database: Database) throws -> DamageFingerprint? {
     try String.fetchOne(
       database, sql: "SELECT content FROM sightings WHERE damage = ? ORDER BY date DESC LIMIT 1", arguments: [damage]
@@ -130,9 +127,9 @@ extension SQLiteInboxRecords {
     }
   }
 
-  /// Bundles as the rules of retention see them.
+  /// Bundles for the retention rules.
   ///
-  /// - Parameter condition: which bundles, in which order.
+  /// - Parameter condition: selection and order in SQL.
   private static func candidates(
     _ condition: String, _ arguments: StatementArguments, _ database: Database
   ) throws -> [RetentionCandidate] {
@@ -202,7 +199,7 @@ extension SQLiteInboxRecords {
         database, sql: "SELECT * FROM removals WHERE number < ? ORDER BY number DESC LIMIT ?",
         arguments: [number ?? .max, max(0, limit)]
       ).compactMap { row -> InboxRemoval? in
-        // A later version of this software may know more rules.
+        // A later software version may have more rules.
         guard let rule = InboxRemoval.Rule(rawValue: row["rule"]) else { return nil }
         return InboxRemoval(
           number: row["number"], bundle: row["bundle"], date: row["date"], rule: rule, sender: row["sender"],
@@ -213,39 +210,35 @@ extension SQLiteInboxRecords {
   }
 }
 
-/// That a damage was seen; it stays when the bundle is discarded.
+/// A sighting of damage, which outlives its bundle.
 package struct InboxSighting: Sendable, Hashable {
-  /// The bundle that it was seen in.
   package var bundle: String
 
-  /// What tells one store from another: the same store that is sent again, at another level, is one sighting.
+  /// Identifies the store, which at another level is the same sighting.
   package var store: String
 
-  /// The mark of the damage.
   package var fingerprint: DamageFingerprint
 
-  /// The version of the app, of bounded length; nil where the bundle does not say.
+  /// The bounded app version, if known.
   package var appVersion: String?
 
-  /// When the bundle arrived.
   package var date: String
 
-  /// What is noted as the version of the app where very many versions of a damage are known; no version is this.
+  /// Stands for versions beyond the limit; no real one equals it.
   package static let furtherVersion = "\u{1}"
 
-  /// The most versions of the app that are noted of a damage by their names: senders choose them.
+  /// The most versions recorded per damage: senders choose them.
   package static let maximumVersions = 200
 
-  /// What is noted as the version.
+  /// Returns the version to record.
   ///
   /// - Parameters:
-  ///   - isKnown: whether the damage was seen with this version.
-  ///   - count: with how many it was seen.
+  ///   - isKnown: whether the damage was seen with it.
+  ///   - count: the number of versions seen.
   package static func noted(_ version: String, isKnown: Bool, count: Int) -> String {
     isKnown || count < maximumVersions ? version : furtherVersion
   }
 
-  /// A damage that was seen.
   package init(bundle: String, store: String, fingerprint: DamageFingerprint, appVersion: String?, date: String) {
     self.bundle = bundle
     self.store = store
@@ -255,26 +248,24 @@ package struct InboxSighting: Sendable, Hashable {
   }
 }
 
-/// Damage whose fingerprint differs little from another one.
 package struct RelatedDamage: Sendable, Hashable {
-  /// The damage.
   package var group: InboxGroup
 
-  /// How much the fingerprints have in common, from 0 to 1.
+  /// From 0 to 1.
   package var likeness: Double
 
-  /// The parts in which they differ, by their names.
+  /// The names of differing parts.
   package var differences: [String]
 
-  /// The most fingerprints of one mark that are looked at; of a mark that very many share, some stand for all.
+  /// The most fingerprints read per mark; a sample stands for very common ones.
   package static let maximumOfBand = 500
 
-  /// The most fingerprints that are compared in all: those whose marks in common weigh most.
+  /// The most fingerprints compared, by descending weight of common marks.
   static let maximumCompared = 100
 }
 
 extension InboxRecords {
-  /// The damage that is most like a fingerprint, its own left out; found by an index, however many stores there are.
+  /// Finds the damage most similar to a fingerprint, without its own, by an index for any number of stores.
   package func related(to fingerprint: DamageFingerprint, limit: Int) throws(InboxError) -> [RelatedDamage] {
     let found = try fingerprints(sharing: fingerprint.bands, limit: RelatedDamage.maximumCompared)
       .filter { $0.group != fingerprint.group }

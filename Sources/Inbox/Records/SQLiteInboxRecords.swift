@@ -2,11 +2,9 @@ internal import Foundation
 internal import GRDB
 package import Platform
 
-/// The records of an inbox in its database file.
 package struct SQLiteInboxRecords: InboxRecords {
   let database: InboxDatabase
 
-  /// The records in a file.
   package init(_ database: InboxDatabase) { self.database = database }
 
   // MARK: Senders
@@ -80,8 +78,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.read("add up what is kept") { try InboxDatabase.count("all", "used", $0) }
   }
 
-  /// What there is of a quota, for bundles as they arrived and what was placed of them, and the whole length of uploads that are
-  /// not over.
+  /// A quota's use: received bundles, results, and open uploads at full length.
   private static func room(of sender: String, quota: Int64, _ database: Database) throws -> InboxRoom {
     InboxRoom(
       quota: quota, used: try InboxDatabase.count("used", sender, database),
@@ -120,13 +117,13 @@ package struct SQLiteInboxRecords: InboxRecords {
     }
   }
 
-  /// Notes that a bundle was sent again, for retention.
+  /// Records a resend, for retention.
   private static func noteReceived(_ bundle: String, at date: String, _ database: Database) throws {
     try database.execute(
       sql: "UPDATE bundles SET received = max(coalesce(received, date), ?) WHERE id = ?", arguments: [date, bundle])
   }
 
-  /// The upload that became a bundle; where that was forgotten meanwhile, the one that is announced takes its place.
+  /// The known bundle's upload; the new one replaces a forgotten one.
   private static func known(_ upload: InboxUpload, _ bundle: String, _ database: Database) throws -> InboxUpload {
     if let known = try String.fetchOne(
       database,
@@ -247,7 +244,7 @@ package struct SQLiteInboxRecords: InboxRecords {
 
   package func openUploads(limit: Int?) throws(InboxError) -> [InboxUpload] {
     try database.read("list the uploads") { database in
-      // A negative limit is none.
+      // A negative limit means unlimited.
       try String.fetchAll(
         database, sql: "SELECT content FROM uploads WHERE state = 'open' ORDER BY rowid LIMIT ?",
         arguments: [limit.map { max(0, $0) } ?? -1]
@@ -359,7 +356,6 @@ package struct SQLiteInboxRecords: InboxRecords {
       ])
   }
 
-  /// Changes a bundle that is there.
   static func change(_ id: String, _ database: Database, _ change: (inout InboxBundle) -> Void) throws {
     guard var bundle = try bundle(id, database) else { return }
     change(&bundle)
@@ -374,7 +370,7 @@ package struct SQLiteInboxRecords: InboxRecords {
     try database.write("forget the bundle") { try Self.forget(bundle, $0) }
   }
 
-  /// Forgets a bundle, and the uploads that became it.
+  /// Deletes a bundle and its uploads.
   static func forget(_ bundle: String, _ database: Database) throws {
     for var upload in try String.fetchAll(
       database, sql: "SELECT content FROM uploads WHERE bundle = ?", arguments: [bundle]
@@ -388,17 +384,17 @@ package struct SQLiteInboxRecords: InboxRecords {
 }
 
 extension SQLiteInboxRecords {
-  /// In how many bundles words are looked for at a time: no index finds them.
+  /// The most bundles searched at a time: words have no index.
   package static let maximumLooked = 10_000
 
   package func entries(
     _ filter: InboxFilter, after key: InboxKey?, limit: Int
   ) throws(InboxError) -> InboxList<InboxEntry> {
-    // A text is bound up to its first NUL, which no name has: it would be another's name.
+    // SQLite binds up to the first NUL, which no name has: it would match another name.
     guard ![filter.group, filter.sender].contains(where: { $0?.utf8.contains(0) == true }) else {
       return InboxList([InboxEntry](), limit: limit) { InboxKey(date: $0.bundle.date, id: $0.bundle.id) }
     }
-    // Only what is asked for is in the statement, so that an index can serve it.
+    // Only requested conditions, so that an index can serve.
     var (conditions, arguments) = (["true"], [(any DatabaseValueConvertible)?]())
     func add(_ condition: String, _ values: any DatabaseValueConvertible...) {
       conditions.append(condition)
@@ -438,6 +434,6 @@ extension SQLiteInboxRecords {
     }
   }
 
-  /// A bundle without its files and without the account of its salvage.
+  /// A bundle without files and salvage account.
   private static let summary = "json_set(json_remove(content, '$.account'), '$.files', json('[]'))"
 }

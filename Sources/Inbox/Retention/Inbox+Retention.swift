@@ -2,20 +2,18 @@ internal import Lazaret
 internal import Platform
 internal import SystemPackage
 
-/// What became of the bundles of an inbox by its rules, or would.
+/// The retention rules' effects, done or planned.
 package struct InboxPruning: Sendable {
-  /// That the files of a bundle could not be removed, or not all of them.
+  /// A bundle with files that could not be removed.
   package struct Failure: Sendable, Hashable, Encodable {
-    /// The bundle's identifier.
     package var bundle: String
 
-    /// The stable word of the error.
     package var code: String
 
-    /// What went wrong, as a sentence.
+    /// The message as a sentence.
     package var words: String
 
-    /// Whether it lies at where the files are, and not at the bundle.
+    /// Whether storage is at fault, not the bundle.
     var isEnvironmental: Bool
 
     private enum CodingKeys: CodingKey {
@@ -24,7 +22,6 @@ package struct InboxPruning: Sendable {
       case words
     }
 
-    /// What kept the files of a bundle.
     init(_ bundle: String, _ error: any ReportableError) {
       self.bundle = bundle
       code = error.code
@@ -33,33 +30,32 @@ package struct InboxPruning: Sendable {
     }
   }
 
-  /// The bundles that were removed, or would be, oldest first.
+  /// Bundles removed or to remove, oldest first.
   package var removed: [InboxRemoval] = []
 
-  /// How many bundles stay, for each reason.
   package var kept: [InboxKeepingReason: Int] = [:]
 
-  /// Those that the rules would have removed and that were taken up meanwhile: something is being done to them.
+  /// Bundles spared because they were in use by then.
   package var spared: [String] = []
 
-  /// Those whose files could not be removed, also of earlier removals; it is tried again the next time.
+  /// Also from earlier removals; retried the next time.
   package var failures: [Failure] = []
 
-  /// What the rules saw of the bundles that they remove, by identifier.
+  /// The bundles to remove, as the rules saw them.
   var seen: [String: RetentionCandidate] = [:]
 
-  /// How many bytes were kept of them; see ``InboxRemoval/bytes``.
+  /// The bytes removed; see ``InboxRemoval/bytes``.
   package var bytes: Int64 { removed.reduce(0) { $0 + $1.bytes } }
 }
 
 extension Inbox {
   private static let batch = 500
 
-  /// What the rules would remove now; nothing is changed.
+  /// Returns the removals due, without doing them.
   ///
   /// - Parameters:
-  ///   - limit: the most bundles that are found; where there are as many, not all that stay were counted.
-  ///   - isCancelled: whether it is to end at once.
+  ///   - limit: if reached, kept bundles are not all counted.
+  ///   - isCancelled: polled to stop early.
   package func retentionPlan(
     _ retention: InboxRetention, limit: Int = .max, isCancelled: () -> Bool = { false }
   ) throws(InboxError) -> InboxPruning {
@@ -88,7 +84,7 @@ extension Inbox {
         goes[bundle.id] = rule
         removed.append(bundle)
       }
-      // How much stays is known only of all.
+      // The total size needs all bundles.
       return removed.count < limit || retention.bytes != nil
     }
     if let bytes = retention.bytes, stays > bytes {
@@ -109,14 +105,13 @@ extension Inbox {
     return plan
   }
 
-  /// Removes what the rules no longer keep; each bundle wholly or not at all, whenever it is ended.
+  /// Removes bundles by the rules, each wholly or not at all, even if interrupted.
   ///
-  /// A bundle that is being worked on is left alone, also where that began after the rules were looked at, and so is one of
-  /// which the rules say something else by then.
+  /// Spares bundles in use, also since the check, and those that the rules meanwhile keep.
   ///
   /// - Parameters:
-  ///   - limit: the most bundles that are removed, the oldest first; the others the next time.
-  ///   - isCancelled: whether it is to end at once; what was removed until then stays removed.
+  ///   - limit: oldest first.
+  ///   - isCancelled: polled; finished removals stay.
   package func prune(
     _ retention: InboxRetention, limit: Int = .max, isCancelled: () -> Bool = { false }
   ) throws -> InboxPruning {
@@ -127,7 +122,7 @@ extension Inbox {
     pruning.removed = []
     pruning.failures = failures
     for removal in planned {
-      // Where the storage cannot be used, the rest has time too.
+      // Storage is unavailable: continue later.
       if isCancelled() || pruning.removed.count >= limit || pruning.failures.contains(where: \.isEnvironmental) {
         break
       }
@@ -143,7 +138,7 @@ extension Inbox {
           pruning.spared.append(removal.bundle)
         }
       } catch let error as FileError {
-        // One bundle does not keep the others.
+        // One failure must not stop the others.
         pruning.failures.append(.init(removal.bundle, error))
       }
     }
@@ -151,20 +146,19 @@ extension Inbox {
     return pruning
   }
 
-  /// Removes a bundle with a record of it.
+  /// Removes a bundle and records the removal.
   ///
   /// - Parameters:
-  ///   - newer: up to how many newer bundles of the same damage are counted.
-  ///   - mayGo: whether the bundle as it is then is still to be removed.
-  /// - Returns: what was recorded, and what kept its files, which go at the next chance; nil where it is gone already, is to
-  ///   stay, or something is being done to it.
+  ///   - newer: the most newer bundles of the same damage to count.
+  ///   - mayGo: checks the current bundle.
+  /// - Returns: the removal and any error on files, which are retried; nil if missing, in use or to be kept.
   func remove(
     _ removal: InboxRemoval, sparing states: Set<InboxJob.State>, newer: Int, where mayGo: (RetentionCandidate) -> Bool
   ) throws -> (removal: InboxRemoval, failure: (any ReportableError)?)? {
     if storage.uses.isBeingUsed(removal.bundle) { return nil }
     let quarantine = QuarantineFolder(
       folders.bundle(removal.bundle).appending(QuarantineFolder.name), surroundings: surroundings)
-    // A salvage that was begun on the pages holds this lock; it is no job of the inbox.
+    // A salvage started on the pages holds this lock; it is not a job.
     var lock: FolderLock?
     if try fileSystem.status(of: quarantine.path, followingLinks: false)?.kind == .directory {
       do {
@@ -174,19 +168,17 @@ extension Inbox {
         return nil
       }
     }
-    // First the records know it no more, and know that its files are to go: a kill leaves files that are removed later.
+    // Records first: after a kill they know the files to remove.
     guard let removed = try records.remove(removal, sparing: states, newer: newer, where: mayGo) else { return nil }
     let failure = try clear(removal.bundle)
     _ = consume lock
     return (removed, failure)
   }
 
-  /// Removes the files of bundles that are known to be removed, which a kill left.
+  /// Removes files left by a kill.
   ///
-  /// - Parameters:
-  ///   - limit: the most bundles.
-  ///   - isCancelled: whether it is to end at once.
-  /// - Returns: those whose files could not be removed, or not all of them.
+  /// - Parameter isCancelled: polled to stop early.
+  /// - Returns: the bundles with remaining files.
   @discardableResult
   package func clearRemoved(
     limit: Int = .max, isCancelled: () -> Bool = { false }
@@ -196,15 +188,13 @@ extension Inbox {
       guard let error = try clear(bundle) else { continue }
       let failure = InboxPruning.Failure(bundle, error)
       failures.append(failure)
-      // Where the storage cannot be used, the others would fare no better.
+      // With unavailable storage the others would fail too.
       if failure.isEnvironmental { break }
     }
     return failures
   }
 
-  /// Removes the files of a bundle that is known to be removed.
-  ///
-  /// - Returns: what kept them; nil where they are gone.
+  /// Removes a removed bundle's files; returns the error, if any.
   private func clear(_ bundle: String) throws(InboxError) -> (any ReportableError)? {
     if InboxFolders.isID(bundle) {
       do {
@@ -220,7 +210,7 @@ extension Inbox {
     return nil
   }
 
-  /// Removes a folder, which another process may be removing too.
+  /// Removes a folder, also if another process is removing it.
   private func removeAll(of folder: FilePath) throws(FileError) {
     for _ in 0..<100 {
       do {

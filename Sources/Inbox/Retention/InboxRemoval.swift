@@ -1,52 +1,45 @@
 internal import Platform
 
-/// That a bundle was removed: which, when, and by which rule.
 package struct InboxRemoval: Sendable, Hashable {
-  /// Why a bundle is removed.
   package enum Rule: String, Sendable, Hashable, Codable, CaseIterable {
-    /// It is older than what is kept.
+    /// It was too old.
     case days
 
-    /// There are enough newer ones of its damage.
+    /// Enough newer bundles had its damage.
     case last
 
-    /// All bundles together are larger than they may be, and it is among the oldest.
+    /// All bundles were too large, and it was among the oldest.
     case bytes
 
     case discarded
   }
 
-  /// Its number, in the order of removals; 0 where it has none yet.
+  /// In order of removal; 0 until recorded.
   package var number: Int64
 
-  /// The bundle's identifier.
   package var bundle: String
 
-  /// When it was removed, in RFC 3339.
+  /// The removal, in RFC 3339.
   package var date: String
 
-  /// Why.
   package var rule: Rule
 
-  /// The sender.
   package var sender: String
 
-  /// When it had arrived, in RFC 3339.
+  /// The bundle's arrival, in RFC 3339.
   package var arrived: String
 
-  /// Its SHA-256 as it arrived.
+  /// The received file's SHA-256.
   package var sha256: String
 
-  /// The mark of its damage; nil for none.
   package var group: String?
 
-  /// How many bytes were kept of it; a bucket that keeps versions, or locks objects, has them still.
+  /// The bundle's bytes; a bucket with versions or object lock still has them.
   package var bytes: Int64
 
-  /// Whether its files were removed too, as far as their storage lets them go; else that is done at the next chance.
+  /// Whether the files were removed as far as storage allows; otherwise retried.
   package var isCleared: Bool
 
-  /// A removal as records keep it.
   package init(
     number: Int64, bundle: String, date: String, rule: Rule, sender: String, arrived: String, sha256: String,
     group: String?, bytes: Int64, isCleared: Bool
@@ -63,23 +56,21 @@ package struct InboxRemoval: Sendable, Hashable {
     self.isCleared = isCleared
   }
 
-  /// The removal of a bundle now.
+  /// Creates a bundle's removal.
   ///
-  /// - Parameter placed: how many bytes were placed of it.
+  /// - Parameter placed: the size of its results.
   init(of bundle: InboxBundle, placed: Int64, by rule: Rule, at date: Timestamp) {
     self.init(
       number: 0, bundle: bundle.id, date: date.rfc3339, rule: rule, sender: bundle.sender, arrived: bundle.date,
       sha256: bundle.sha256, group: bundle.fingerprint?.group, bytes: bundle.bytes + placed, isCleared: false)
   }
 
-  /// The removal of a bundle now.
   init(of bundle: RetentionCandidate, by rule: Rule, at date: Timestamp) {
     self.init(
       number: 0, bundle: bundle.id, date: date.rfc3339, rule: rule, sender: bundle.sender, arrived: bundle.date,
       sha256: bundle.sha256, group: bundle.group, bytes: bundle.bytes, isCleared: false)
   }
 
-  /// The same removal, with what the bundle is now.
   package func telling(of bundle: RetentionCandidate) -> InboxRemoval {
     var removal = self
     removal.sender = bundle.sender
@@ -92,7 +83,6 @@ package struct InboxRemoval: Sendable, Hashable {
 }
 
 extension InboxRemoval: Encodable {
-  /// Writes the removal for programs.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "bundle": bundle, "date": date, "rule": rule, "sender": sender, "arrived": arrived, "sha256": sha256,

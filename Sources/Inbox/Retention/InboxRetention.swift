@@ -1,20 +1,19 @@
 internal import Platform
 
-/// Which bundles are kept: those that a rule keeps, and those that no rule is about.
+/// The retention rules; bundles outside every rule stay.
 package struct InboxRetention: Sendable, Hashable {
-  /// Keep what arrived within so many days; nil for no such rule.
+  /// The days to keep bundles after arrival.
   package var days: Int?
 
-  /// Keep the newest so many of each damage; nil for no such rule.
+  /// The newest bundles to keep per damage.
   package var last: Int?
 
-  /// Keep no more than so many bytes, bundles with what was made of them: the oldest go first; nil for no such rule.
+  /// The most bytes of bundles and results; the oldest go first.
   package var bytes: Int64?
 
-  /// Whether the newest bundle of each damage stays, whatever the rules say.
+  /// Whether to keep the newest bundle of each damage in any case.
   package var keepsOneOfEach: Bool
 
-  /// Rules.
   package init(days: Int? = nil, last: Int? = nil, bytes: Int64? = nil, keepsOneOfEach: Bool = true) {
     self.days = days
     self.last = last
@@ -22,72 +21,62 @@ package struct InboxRetention: Sendable, Hashable {
     self.keepsOneOfEach = keepsOneOfEach
   }
 
-  /// Whether there is any rule.
   package var hasRules: Bool { days != nil || last != nil || bytes != nil }
 
-  /// How many newer bundles of the same damage have to be known of a bundle.
+  /// The newer bundles of the same damage to count.
   var newerKnown: Int { max(1, last ?? 1) }
 }
 
-/// What the rules of retention say of a bundle that is there.
 package enum RetentionVerdict: Sendable, Hashable {
-  /// It stays, for this reason.
   case kept(InboxKeepingReason)
 
-  /// It goes, by this rule.
   case removed(InboxRemoval.Rule)
 }
 
-/// Why a bundle stays.
 package enum InboxKeepingReason: String, Sendable, Hashable, Codable, CaseIterable {
-  /// It is being worked on, or waits for that.
+  /// It is in use, or waits for a job.
   case work
 
   /// It is the newest of its damage.
   case newest
 
-  /// It arrived within the days that are kept.
+  /// It arrived within the kept days.
   case days
 
-  /// It is among the last of its damage that are kept.
+  /// It is among the newest kept of its damage.
   case last
 
-  /// No rule is about it.
+  /// It is outside every rule.
   case none
 }
 
-/// What the rules need to know of a bundle.
 package struct RetentionCandidate: Sendable, Hashable {
-  /// The bundle's identifier.
   package var id: String
 
-  /// The sender.
   package var sender: String
 
-  /// When it arrived, in RFC 3339.
+  /// The arrival, in RFC 3339.
   package var date: String
 
-  /// Its SHA-256 as it arrived.
+  /// The received file's SHA-256.
   package var sha256: String
 
-  /// The mark of its damage; nil for none.
   package var group: String?
 
-  /// Its size as it arrived and what was placed of it, in bytes.
+  /// The size of the received file and results.
   package var bytes: Int64
 
-  /// How many newer bundles of the same damage there are, as far as they were counted; 0 where it has none.
+  /// The counted newer bundles of the same damage; 0 without damage.
   ///
-  /// Where its store is in quarantine, only those whose stores are there too.
+  /// For a store in quarantine, only those with quarantined stores.
   package var newer: Int
 
-  /// Whether a job of it waits or runs, or it waits to be opened.
+  /// Whether it has a waiting or running job, or waits to be opened.
   package var isAtWork: Bool
 
-  /// When it was sent last, in RFC 3339: later than it arrived where its sender sent it again.
+  /// The last time it was sent, in RFC 3339.
   package var received: String
 
-  /// A bundle as the rules see it.
   package init(
     id: String, sender: String, date: String, sha256: String, group: String?, bytes: Int64, newer: Int, isAtWork: Bool,
     received: String
@@ -103,14 +92,13 @@ package struct RetentionCandidate: Sendable, Hashable {
     self.received = received
   }
 
-  /// Its place in the list of bundles.
   package var key: InboxKey { InboxKey(date: date, id: id) }
 }
 
 extension InboxRetention {
-  /// What the rules on days and on damage say; that on bytes is about all bundles together.
+  /// Applies the rules on days and damage; that on bytes concerns all bundles together.
   ///
-  /// - Parameter oldest: when what is kept by days arrived at the earliest, in RFC 3339.
+  /// - Parameter oldest: see ``oldest(at:)``.
   func verdict(on bundle: RetentionCandidate, oldest: String?) -> RetentionVerdict {
     if let reason = reasonToStay(bundle) { return .kept(reason) }
     if let oldest, bundle.received >= oldest { return .kept(.days) }
@@ -121,17 +109,16 @@ extension InboxRetention {
     return oldest == nil ? .kept(.none) : .removed(.days)
   }
 
-  /// When what is kept by days arrived at the earliest, in RFC 3339; nil where there is no such rule.
+  /// The earliest arrival kept by days, in RFC 3339.
   func oldest(at now: Timestamp) -> String? {
     days.map { Timestamp(secondsSince1970: now.secondsSince1970 - Int64($0) * 86_400).rfc3339 }
   }
 
-  /// Whether a bundle that a rule was to remove is still to be removed as it is now.
+  /// Whether a rule still removes a bundle.
   ///
   /// - Parameters:
-  ///   - rule: the rule.
   ///   - seen: the bundle as the rules saw it.
-  ///   - oldest: when what is kept by days arrived at the earliest, in RFC 3339.
+  ///   - oldest: see ``oldest(at:)``.
   func stillRemoves(
     _ bundle: RetentionCandidate, by rule: InboxRemoval.Rule, seen: RetentionCandidate?, oldest: String?
   ) -> Bool {
@@ -140,7 +127,7 @@ extension InboxRetention {
     return rule == .bytes && reasonToStay(bundle) == nil
   }
 
-  /// Why a bundle stays whatever the rules say; nil where it need not.
+  /// The reason to keep a bundle regardless of the rules.
   func reasonToStay(_ bundle: RetentionCandidate) -> InboxKeepingReason? {
     if bundle.isAtWork { return .work }
     return keepsOneOfEach && bundle.group != nil && bundle.newer == 0 ? .newest : nil

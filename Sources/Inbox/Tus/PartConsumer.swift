@@ -1,11 +1,11 @@
 internal import HTTPServer
 internal import Platform
 
-/// Takes one part of an upload, and writes it to its file as it comes.
+/// Writes a part of an upload as it arrives.
 ///
-/// What came before a connection broke is kept: an offset is only told once the bytes before it are on the disk.
+/// Bytes before a broken connection stay: an offset is reported only once they are on disk.
 final class PartConsumer: BodyConsumer {
-  /// How many bytes may come before what is there is pushed to the disk and noted.
+  /// The bytes between two synchronizations.
   private static let step: Int64 = 16 << 20
 
   private let inbox: Inbox
@@ -22,11 +22,10 @@ final class PartConsumer: BodyConsumer {
   private var isOver = false
 
   /// - Parameters:
-  ///   - upload: the upload as it is; the part begins at its offset.
-  ///   - checksum: what the part's sum must be.
-  ///   - answer: the answer once all of the part is there and kept.
-  ///   - release: called once, when the part is over.
-  /// - Throws: what the file system says.
+  ///   - upload: its offset is the part's start.
+  ///   - answer: called once the part is on disk.
+  ///   - release: called once at the end.
+  /// - Throws: file system errors.
   init(
     _ upload: InboxUpload, in inbox: Inbox, checksum: PartChecksum?, answer: @escaping (InboxUpload) -> Response,
     release: @escaping () -> Void
@@ -40,7 +39,7 @@ final class PartConsumer: BodyConsumer {
     noted = upload.offset
     sum = checksum?.running
     let file = try inbox.fileSystem.update(inbox.folders.upload(upload.id))
-    // Bytes that a kill left behind what was noted are not counted, and come again.
+    // A kill left bytes past the offset; they are sent again.
     try file.truncate(to: upload.offset)
     self.file = consume file
   }
@@ -56,13 +55,13 @@ final class PartConsumer: BodyConsumer {
       position += Int64(bytes.count)
       if position - noted >= Self.step { try note() }
     } catch {
-      // The consumer's words reach the client as those of a refusal.
+      // The server answers a consumer's refusal.
       let refusal = TusRefusal(error)
       throw Refusal(refusal.status, refusal.words, headers: refusal.headers)
     }
   }
 
-  /// Pushes what came to the disk, and notes how much it is.
+  /// Synchronizes and records the offset.
   private func note() throws {
     try file?.synchronize()
     try inbox.records.advance(upload.id, to: position, expires: inbox.expiry())
@@ -102,7 +101,7 @@ final class PartConsumer: BodyConsumer {
       current.offset = position
       _ = try inbox.complete(current)
     } catch {
-      // No client is there to be told. What was noted before counts; the rest comes again.
+      // The client is gone, and continues from the recorded offset.
     }
   }
 
@@ -121,14 +120,12 @@ final class PartConsumer: BodyConsumer {
   }
 }
 
-/// What the sum of a part must be, by an algorithm that is known here.
 struct PartChecksum: Sendable {
-  /// The algorithms, as `Tus-Checksum-Algorithm` lists them.
+  /// The value of `Tus-Checksum-Algorithm`.
   static let algorithms = ["sha1", "sha256"]
 
   private let expected: UploadChecksum
 
-  /// A sum that is on its way.
   enum Running {
     case sha1(Insecure.SHA1)
     case sha256(SHA256)
@@ -145,9 +142,9 @@ struct PartChecksum: Sendable {
     }
   }
 
-  /// What a field asks for.
+  /// Parses the header field.
   ///
-  /// - Throws: ``TusRefusal`` 400 where it is malformed, or of an algorithm that is not known.
+  /// - Throws: ``TusRefusal`` 400 if malformed or of an unknown algorithm.
   init(_ field: String) throws(TusRefusal) {
     guard let sum = UploadChecksum(field) else {
       throw TusRefusal(.badRequest, "checksum-malformed", "Upload-Checksum is malformed.")
@@ -162,10 +159,8 @@ struct PartChecksum: Sendable {
     expected = sum
   }
 
-  /// A sum of nothing yet.
   var running: Running { expected.algorithm == "sha1" ? .sha1(Insecure.SHA1()) : .sha256(SHA256()) }
 
-  /// Whether a sum is the one that is expected.
   func matches(_ running: Running) -> Bool {
     switch running {
     case .sha1(let hash): Array(hash.finalize()) == expected.sum

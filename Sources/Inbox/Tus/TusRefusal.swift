@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import Platform
 
-/// A request of an upload that is not done as it wishes, as a problem in JSON (RFC 9457).
+/// A refusal as a JSON problem (RFC 9457).
 struct TusRefusal: Error {
   var status: Status
   var code: String
@@ -15,7 +15,7 @@ struct TusRefusal: Error {
     self.headers = headers
   }
 
-  /// Any error; what the surroundings say is told without any path.
+  /// Converts any error; environmental ones without paths.
   init(_ error: any Error) {
     switch error {
     case let error as TusRefusal: self = error
@@ -32,7 +32,6 @@ struct TusRefusal: Error {
     }
   }
 
-  /// The response that says so.
   var response: Response {
     let problem: JSON.Value = [
       "status": .integer(Int64(status.rawValue)), "code": .string(code), "title": .string(status.reason),

@@ -1,15 +1,14 @@
 package import HTTPServer
 internal import Platform
 
-/// The receiving side of tus 1.0: creation, also with the first bytes, expiration, termination and checksums.
+/// A tus 1.0 server: creation (with upload), expiration, termination and checksums.
 ///
-/// Every request but OPTIONS needs the token of a sender, who sees no uploads but its own. A body is only read once
-/// its header was found good.
+/// Every request but OPTIONS needs a token; a sender sees only its own uploads. Bodies are read only after their header
+/// passed.
 package final class TusServer: Sendable {
-  /// The address of uploads; one of them is below it.
   package static let path = "/inbox/uploads"
 
-  /// The shorter address at which an upload is announced too; what is asked for there by GET is a page.
+  /// A shorter address for creation; GET there is a page.
   package static let shortPath = "/inbox"
 
   private static let extensions = "creation,creation-with-upload,expiration,termination,checksum"
@@ -17,7 +16,6 @@ package final class TusServer: Sendable {
   private let uploads: TusUploads
   private let router: Router
 
-  /// A server for an inbox.
   package init(_ inbox: Inbox) {
     let uploads = TusUploads(inbox)
     self.uploads = uploads
@@ -37,21 +35,19 @@ package final class TusServer: Sendable {
     self.router = router
   }
 
-  /// Whether a request is about uploads.
   package func isAsked(_ request: Request) -> Bool {
     let segments = request.target.segments
     if segments == ["inbox"] { return request.method == .post || request.method == .options }
     return segments.starts(with: ["inbox", "uploads"])
   }
 
-  /// Who takes the body of a request; nil where it has none that is taken as it comes.
+  /// Chooses a body's consumer; nil to collect it.
   package func intake(of request: Request, length: Int64?) -> BodyIntake? {
     guard isAsked(request) else { return nil }
-    // A body at no address of an upload is not waited for.
+    // Do not wait for a body at an address that is not an upload's.
     return router.intake(of: request, length: length) ?? (length == 0 ? nil : .refused(respond(to: request)))
   }
 
-  /// The answer to a request.
   package func respond(to request: Request) -> Response { Self.answer { try router.answer(to: request) } }
 
   private static func answer(_ make: () throws -> Response) -> Response {
@@ -70,7 +66,7 @@ package final class TusServer: Sendable {
     }
   }
 
-  /// The response with the version of the protocol, which every one has.
+  /// Adds the protocol version, which every response has.
   static func stamped(_ response: Response) -> Response {
     var copy = response
     copy.headers.set(TusField.resumable, TusVersion.current)
@@ -88,6 +84,6 @@ package final class TusServer: Sendable {
 }
 
 extension PathParameter where Value == String {
-  /// The identifier of an upload, or of a bundle.
+  /// The identifier of an upload or bundle.
   package static var upload: PathParameter { PathParameter { InboxFolders.isID($0) ? $0 : nil } }
 }

@@ -2,7 +2,6 @@ internal import HTTPServer
 internal import Platform
 internal import SystemPackage
 
-/// What is done to uploads.
 final class TusUploads: Sendable {
   private let inbox: Inbox
 
@@ -12,9 +11,9 @@ final class TusUploads: Sendable {
 
   // MARK: Who asks
 
-  /// The sender of a request.
+  /// Authenticates the sender.
   ///
-  /// - Throws: 401 without a token that is good.
+  /// - Throws: 401 without a valid token.
   private func sender(of request: Request) throws -> InboxSender {
     let parts = (request.headers["Authorization"] ?? "").split(separator: " ")
     guard parts.count == 2, parts[0].lowercased() == "bearer", let sender = try inbox.sender(of: String(parts[1]))
@@ -33,9 +32,9 @@ final class TusUploads: Sendable {
     }
   }
 
-  /// The upload of an identifier, of that sender.
+  /// Returns an upload of the sender.
   ///
-  /// - Throws: 404 for none, and for another sender's; 410 where it is over.
+  /// - Throws: 404 if unknown or another sender's; 410 if it ended.
   private func upload(_ id: String, of sender: InboxSender) throws -> InboxUpload {
     guard let upload = try records.upload(id), upload.sender == sender.name else {
       throw TusRefusal(.notFound, "no-such-upload", "There is no such upload.")
@@ -48,12 +47,12 @@ final class TusUploads: Sendable {
     return upload
   }
 
-  /// For how many seconds an upload is waited for at the process that has its bytes, before it is begun anew at another one.
+  /// The seconds to wait for the process with the bytes, before the upload starts over at another.
   private static let patience: Int64 = 600
 
-  /// Refuses an upload whose bytes another process has.
+  /// Refuses another process's upload.
   ///
-  /// - Throws: 503 while that process may come back; then 410, and it is dropped, so that its sender begins anew here.
+  /// - Throws: 503 while that process may return; then drops it with 410, so that the sender starts over here.
   private func refuse(_ upload: InboxUpload, at now: Int64) throws {
     guard upload.expires - inbox.limits.uploadSeconds + Self.patience <= now else {
       throw TusRefusal(
@@ -61,7 +60,7 @@ final class TusUploads: Sendable {
         headers: ["Retry-After": "10"])
     }
     guard try records.drop(upload.id) else {
-      // It became a bundle meanwhile, or is over in another way: its sender asks again, and learns it.
+      // It ended meanwhile: the sender learns so when it asks again.
       throw TusRefusal(
         .serviceUnavailable, "upload-elsewhere", "The upload ended at the server that it began at.",
         headers: ["Retry-After": "1"])
@@ -69,12 +68,11 @@ final class TusUploads: Sendable {
     throw TusRefusal(.gone, "upload-gone", "The server that had the upload is not there any more.")
   }
 
-  /// The upload once it is a bundle, where all of it came and it could not be kept before.
+  /// Completes a whole upload that could not be stored before.
   private func completed(_ upload: InboxUpload) throws -> InboxUpload {
     guard inbox.storage.isShared, upload.state == .open, upload.offset == upload.length else { return upload }
     try take(upload.id)
     defer { release(upload.id) }
-    // Another thread may have been faster.
     guard let current = try records.upload(upload.id), current.state == .open else {
       return try records.upload(upload.id) ?? upload
     }
@@ -150,7 +148,7 @@ final class TusUploads: Sendable {
         throw error
       }
     } catch {
-      // The error is the answer; what is left of the upload counts for nothing.
+      // The error is the answer; the upload no longer counts.
       _ = try? records.drop(upload.id)
       throw error
     }
@@ -220,7 +218,7 @@ final class TusUploads: Sendable {
     }
     try take(id)
     do {
-      // As it is now that no other process writes.
+      // Read again, since no other thread writes it now.
       let upload = try upload(id, of: sender)
       guard upload.state == .open, offset == upload.offset else {
         throw TusRefusal(
@@ -264,7 +262,7 @@ final class TusUploads: Sendable {
     return response
   }
 
-  /// The receipt: the same for the same bundle, however often it is sent.
+  /// Returns the receipt, the same each time the bundle is sent.
   func receipt(_ request: Request, _ id: String) throws -> Response {
     let sender = try sender(of: request)
     let upload = try completed(upload(id, of: sender))
@@ -297,7 +295,7 @@ final class TusUploads: Sendable {
   }
 }
 
-/// Takes a body of no bytes, and answers.
+/// The consumer of an empty body.
 final class AnswerConsumer: BodyConsumer {
   private let response: Response
 

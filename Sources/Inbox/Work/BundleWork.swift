@@ -7,12 +7,11 @@ internal import Salvage
 internal import SupportBundle
 internal import SystemPackage
 
-/// What a worker does with one bundle: hostile bytes are only ever read here.
+/// A worker's job: the only code that reads hostile bytes.
 package struct BundleWork: Sendable {
   private let order: WorkOrder
   private let surroundings: Surroundings
 
-  /// The work of an order.
   package init(_ order: WorkOrder, surroundings: Surroundings = .machine) {
     self.order = order
     self.surroundings = surroundings
@@ -21,14 +20,14 @@ package struct BundleWork: Sendable {
   private var fileSystem: FileSystem { surroundings.fileSystem }
   private static let operation = "open the bundle"
 
-  /// Does it, and tells what came of it; an error is a result too.
+  /// Runs the job; an error is a result too.
   package func run() -> WorkResult {
     do {
       guard let home = order.home.path, InboxFolders.isID(order.bundle) else {
         throw InboxError(.worker, operation: Self.operation, detail: "the order makes no sense")
       }
       let folder = InboxFolders(home: home).bundle(order.bundle)
-      // One worker at a time: one that is given up may not be dead yet. The folder's own lock is taken by the quarantine.
+      // An abandoned worker may still run. Quarantining takes the folder's own lock.
       let guarded = InboxFolders(home: home).work(order.bundle)
       try fileSystem.makeDirectory(guarded, permissions: .ownerReadWriteExecute)
       let lock = try FolderLock(guarded, in: fileSystem)
@@ -55,7 +54,7 @@ package struct BundleWork: Sendable {
     let folder = folders.bundle(order.bundle)
     let (bag, unpacking) = (folders.bag(order.bundle), folder.appending(".unpacking"))
     let received = folders.received(order.bundle, encrypted: order.isEncrypted)
-    // What an earlier attempt left: the bundle as it was received is the only thing that counts.
+    // Remove an earlier attempt's files; only the received file counts.
     for name in try fileSystem.entries(of: folder) where folder.appending(name) != received {
       try fileSystem.removeTree(folder.appending(name))
     }
@@ -82,7 +81,7 @@ package struct BundleWork: Sendable {
     return try AgeIdentity.identities(in: String(decoding: bytes, as: UTF8.self))
   }
 
-  /// Reads what the server gave besides the bundle; that it is not there is no fault of the bundle.
+  /// Reads input from the server; its absence is not the bundle's fault.
   private static func given<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()
@@ -94,10 +93,9 @@ package struct BundleWork: Sendable {
 
   private func bounded(_ text: String?) -> String? { text.map { String(printable($0).prefix(200)) } }
 
-  /// What the bundle says of its store; nil where it says nothing that can be read.
   private func facts(in data: FilePath) throws -> BundleFacts? {
     guard let bytes = try contents("facts.json", upTo: 1 << 20, in: data) else { return nil }
-    // A bundle whose facts cannot be read is shown without them.
+    // Omit unreadable facts.
     guard var facts = try? JSONDecoder().decode(BundleFacts.self, from: Data(bytes)) else { return nil }
     facts.app = bounded(facts.app)
     facts.store = bounded(facts.store) ?? ""
@@ -120,10 +118,9 @@ package struct BundleWork: Sendable {
     return facts
   }
 
-  /// What the salvage report in the bundle says; nil where there is none that can be read.
   private func account(in data: FilePath) throws -> BundleAccount? {
     guard let bytes = try contents("salvage.json", upTo: 32 << 20, in: data) else { return nil }
-    // A report of another version, or of none, is left to the reader of the bag.
+    // The bag's reader handles malformed reports and other versions'.
     guard let report = try? JSONDecoder().decode(SalvageReport.self, from: Data(bytes)) else { return nil }
     return BundleAccount(report)
   }
@@ -136,7 +133,6 @@ package struct BundleWork: Sendable {
     return try fileSystem.contents(of: path, limit: limit)
   }
 
-  /// The main file of the store, one of those that were unpacked.
   private func storePath(_ bundle: ReceivedBundle, _ facts: BundleFacts?, _ data: FilePath) -> FilePath? {
     if let name = facts?.storePath, name.hasPrefix("store/"), bundle.files.contains(where: { $0.name == name }) {
       return data.pushing(FilePath(name))
@@ -145,7 +141,7 @@ package struct BundleWork: Sendable {
     return name.map { data.pushing(FilePath($0)) }
   }
 
-  /// Moves the store of the bag into quarantine beside it, with a receipt of our own.
+  /// Moves the store into the bundle's own quarantine, with a new receipt.
   private func place(_ main: FilePath, _ facts: BundleFacts?, _ folder: FilePath) throws -> String {
     let store = StoreFileSet(main: main)
     let place = StoreFileSet(main: folder.appending(plainName(main)))
@@ -155,7 +151,7 @@ package struct BundleWork: Sendable {
     try fileSystem.synchronizeDirectory(folder)
     let words =
       facts.map { "The sender's app found it \($0.verdict) (\($0.reason))." } ?? "It was sent without a verdict."
-    // The home's own catalogue is out of a worker's reach: the server adds to it.
+    // The home's catalogue is out of reach; the server adds the store.
     let quarantines = Quarantines(home: folder, surroundings: surroundings)
     let stored = try quarantines.add(
       place.main, reason: printable(words), appVersion: facts?.versions.app)
@@ -171,7 +167,7 @@ package struct BundleWork: Sendable {
     return stored.id
   }
 
-  /// The name of the store's file, safe in every way, with an extension by which it is a store.
+  /// A safe name for the store's file, with a store's extension.
   private func plainName(_ main: FilePath) -> String {
     let stem = (main.stem ?? "Store").unicodeScalars.prefix(60).map { scalar -> Character in
       switch scalar {
@@ -192,12 +188,12 @@ package struct BundleWork: Sendable {
     let models = try Self.given {
       try order.models.compactMap(\.path).map { try AppModel.load($0, order: order.versionOrder) }
     }
-    // Of a damaged store too its metadata tells which model it is of, where that can be read.
+    // Even a damaged store's metadata may name its model.
     let model = AppModel.fitting(models, path, in: fileSystem)
-    // No kit and no backup of the home is taken for one of a store that was sent.
+    // The home's kits and backups are of other stores.
     let result = try Quarantines(home: folder, surroundings: surroundings).salvage(path, model: model)
     let known = result.stored.receipt?.salvage
-    // Of another version: that of an attempt of this one which was killed is none to compare it with.
+    // A killed attempt of this version is not an earlier result.
     let before = ([known?.result].compactMap(\.self) + (known?.others ?? []).reversed())
       .first { $0.evidence?.library != LibraryVersion.current }
     return WorkResult.Salvaged(before: before.map { SalvageCount($0) }, after: SalvageCount(result.result))

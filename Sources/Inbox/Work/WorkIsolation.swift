@@ -10,41 +10,38 @@ package import SystemPackage
   internal import Darwin
 #endif
 
-/// What keeps a worker from everything but its job, as far as the kernel has it.
+/// A worker's isolation, as far as the kernel supports it.
 package struct WorkIsolation: Sendable, Hashable, Codable {
-  /// One thing that a worker cannot do any more.
   package enum Measure: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Get more rights than it was started with.
+    /// No further privileges.
     case privileges
 
-    /// Reach a network: it has one of its own that leads nowhere.
+    /// No network but an empty one of its own.
     case network
 
-    /// Read or write files but those of its job and those of the system.
+    /// No files but its job's and the system's.
     case files
 
-    /// Make sockets, start programs or processes, trace others, mount.
+    /// No sockets, programs, processes, tracing or mounts.
     case calls
   }
 
-  /// What the kernel gave.
   package var reached: Set<Measure>
 
-  /// What it did not give, in the order of the cases.
   package var missing: [Measure] { Measure.allCases.filter { !reached.contains($0) } }
 
-  /// What belongs to the system and every worker may read: its libraries, the time zone, what a process knows of itself.
+  /// Readable by every worker: libraries, time zone, its own process information.
   private static let system: [FilePath] = [
     "/usr", "/lib", "/lib64", "/etc/localtime", "/proc/self", "/dev/null", "/dev/zero", "/dev/urandom",
   ]
 
-  /// Puts on this process, for good, what the kernel has.
+  /// Isolates this process permanently, as far as supported.
   ///
-  /// Called before any other thread begins: some of it is for the calling thread and for those that it starts.
+  /// Call before other threads start: some restrictions apply only to the calling thread and its descendants.
   ///
   /// - Parameters:
-  ///   - readable: the files and folders that may be read; those that are missing are left out.
-  ///   - writable: the folders in which everything may be done.
+  ///   - readable: readable paths; missing ones are skipped.
+  ///   - writable: fully accessible folders.
   package static func apply(readable: [FilePath], writable: [FilePath]) -> WorkIsolation {
     var isolation = WorkIsolation(reached: [])
     #if os(Linux)
@@ -58,17 +55,17 @@ package struct WorkIsolation: Sendable, Hashable, Codable {
   }
 
   #if os(Linux)
-    /// Leaves nothing of the file system but some paths; false where the kernel cannot, and then everything stays as it was.
+    /// Restricts the file system to some paths; false, without effect, if unsupported.
     private static func confine(readable: [FilePath], writable: [FilePath]) -> Bool {
       let version = lazaret_landlock_version()
-      // The first version cannot move a file from one folder to another.
+      // Version 1 of the interface cannot move files between folders.
       guard version >= 2 else { return false }
       let rules = lazaret_landlock_begin(version)
       guard rules >= 0 else { return false }
       for (paths, writes) in [(readable, CInt(0)), (writable, 1)] {
         for path in paths {
           let failure = unsafe path.withPlatformString { unsafe lazaret_landlock_allow(rules, version, $0, writes) }
-          // What is not there is nothing to allow; what the job needs of it fails with its own error.
+          // A missing path needs no permission; the job fails with its own error.
           guard failure == 0 || failure == ENOENT || failure == ENOTDIR || failure == EACCES else {
             _ = close(rules)
             return false
@@ -79,9 +76,9 @@ package struct WorkIsolation: Sendable, Hashable, Codable {
     }
   #endif
 
-  /// What a worker still can do that it should not be able to, found by trying.
+  /// Tests which forbidden actions succeed.
   ///
-  /// - Parameter folder: a folder that the process has not been given.
+  /// - Parameter folder: a forbidden one.
   package static func trials(outside folder: FilePath) -> [String: Bool] {
     var done: [String: Bool] = [:]
     #if os(Linux)
@@ -121,7 +118,7 @@ package struct WorkIsolation: Sendable, Hashable, Codable {
     guard unsafe posix_spawn(&process, "/bin/true", nil, nil, &arguments, nil) == 0 else { return false }
     var status: CInt = 0
     _ = unsafe waitpid(process, &status, 0)
-    // What could not be executed has ended with 127.
+    // Status 127: not executed.
     return status == 0
   }
 }

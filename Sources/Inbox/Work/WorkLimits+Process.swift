@@ -7,12 +7,11 @@ internal import SystemPackage
 #endif
 
 extension WorkLimits {
-  /// Puts the limits on this process, for good.
+  /// Limits this process permanently.
   ///
-  /// - Throws: `worker-failed` where the system refuses one; a worker without its limits does nothing.
+  /// - Throws: `worker-failed` if the system refuses a limit; no worker runs without.
   package func apply() throws(InboxError) {
-    // The process that started the server may have these ignored, and the thread that started this process may have them blocked; a child
-    // inherits both.
+    // A child inherits signals ignored by the server's parent or blocked by the starting thread.
     var wanted = sigset_t()
     unsafe sigemptyset(&wanted)
     for number in [SIGXCPU, SIGXFSZ] {
@@ -21,7 +20,7 @@ extension WorkLimits {
     }
     unsafe pthread_sigmask(SIG_UNBLOCK, &wanted, nil)
     try Self.limit(Self.addressSpace, memory)
-    // The signal first, which tells what the matter is; the kill a little later.
+    // The signal names the cause; the kill follows.
     try Self.limit(Self.processorTime, processorSeconds, most: processorSeconds + 5)
     try Self.limit(Self.fileSize, fileBytes)
     try Self.limit(Self.files, openFiles)
@@ -47,7 +46,7 @@ extension WorkLimits {
   private static func limit(_ resource: Resource, _ value: UInt64, most hard: UInt64? = nil) throws(InboxError) {
     var limit = rlimit()
     let known = unsafe getrlimit(resource, &limit)
-    // Never more than this process was allowed already.
+    // Never exceed the process's own limits.
     let most = known == 0 ? min(rlim_t(hard ?? value), limit.rlim_max) : rlim_t(hard ?? value)
     limit.rlim_cur = min(rlim_t(value), most)
     limit.rlim_max = most

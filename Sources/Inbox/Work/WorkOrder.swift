@@ -1,56 +1,48 @@
 package import Platform
 package import SystemPackage
 
-/// What a worker is told: one job, and where everything is.
+/// A worker's job and paths.
 ///
-/// Written to a file that only this user can read. The secret key is never in it, only the path of its file.
+/// Its file is readable by this user only, and names the secret key's file, never the key.
 package struct WorkOrder: Sendable, Hashable, Codable {
-  /// What is to be done.
   package var kind: InboxJob.Kind
 
-  /// The home.
   package var home: PathText
 
-  /// The identifier of the bundle.
   package var bundle: String
 
-  /// The sender's name, for the receipt of the store.
+  /// The sender's name, for the store's receipt.
   package var sender: String
 
-  /// When the bundle arrived, in RFC 3339.
+  /// The bundle's arrival, in RFC 3339.
   package var date: String
 
-  /// Whether it is encrypted.
   package var isEncrypted: Bool
 
-  /// The file with the secret keys; nil for none.
+  /// The file of secret keys.
   package var identity: PathText?
 
-  /// The files of the app's models.
   package var models: [PathText]
 
-  /// The names of a model's versions, oldest first; nil for their natural order.
+  /// The model versions, oldest first; nil for natural order.
   package var versionOrder: [String]?
 
-  /// The name of the store in quarantine, for its salvage.
+  /// The quarantined store's name, for a salvage.
   package var quarantineID: String?
 
-  /// The most bytes that are unpacked.
+  /// The most unpacked bytes.
   package var unpackedBytes: Int64
 
-  /// The most bytes for each packed one.
+  /// The most unpacked bytes per packed byte.
   package var unpackedRatio: Int64
 
   /// The most files.
   package var unpackedEntries: Int
 
-  /// What the process may use.
   package var resources: WorkLimits
 
-  /// Where the result goes.
   package var result: PathText
 
-  /// An order.
   package init(
     kind: InboxJob.Kind, home: PathText, bundle: String, sender: String, date: String, isEncrypted: Bool,
     identity: PathText? = nil, models: [PathText] = [], versionOrder: [String]? = nil, quarantineID: String? = nil,
@@ -73,18 +65,16 @@ package struct WorkOrder: Sendable, Hashable, Codable {
     self.result = result
   }
 
-  /// What a worker of this order may read: the models, and the key where the bundle is encrypted.
+  /// Readable files: models, and the key of an encrypted bundle.
   package var readable: [FilePath] { (models + [identity].compactMap(\.self)).compactMap(\.path) }
 
-  /// The folders in which a worker of this order may do everything: the bundle's, and the one that it works in; nil
-  /// where the order makes no sense.
+  /// Fully accessible folders: the bundle's and the work folder; nil for an invalid order.
   package var writable: [FilePath]? {
     guard let home = home.path, InboxFolders.isID(bundle) else { return nil }
     let folders = InboxFolders(home: home)
     return [folders.bundle(bundle), folders.work(bundle)]
   }
 
-  /// Where a worker of this order keeps what is for a while only.
   package var temporary: FilePath? { writable?.last?.appending("tmp") }
 
   var unpacking: UnpackingLimits {
@@ -92,24 +82,20 @@ package struct WorkOrder: Sendable, Hashable, Codable {
   }
 }
 
-/// What a worker process may use.
 package struct WorkLimits: Sendable, Hashable, Codable {
-  /// The most bytes of its address space.
+  /// The bytes of address space.
   package var memory: UInt64
 
-  /// The most seconds of processor time.
   package var processorSeconds: UInt64
 
-  /// The most bytes of a file that it writes.
+  /// The bytes of one written file.
   package var fileBytes: UInt64
 
-  /// The most files that it has open.
   package var openFiles: UInt64
 
-  /// The most seconds in all, after which it is killed.
+  /// The seconds until it is killed.
   package var seconds: Int
 
-  /// Limits.
   package init(
     memory: UInt64 = 1 << 30, processorSeconds: UInt64 = 900, fileBytes: UInt64 = 16 << 30, openFiles: UInt64 = 256,
     seconds: Int = 1800

@@ -9,20 +9,15 @@ package import SystemPackage
   internal import Darwin
 #endif
 
-/// Does the work in a process of its own, which limits itself before it reads anything.
+/// Runs work in its own process, limited before it reads anything.
 ///
-/// The worker gets its order by the path of a file, and writes its result to another. It ends when its input does, so that none
-/// outlives this process.
+/// Order and result are files. The worker ends with its input, so that it cannot outlive this process.
 package struct WorkProcess: WorkRunner {
   private let executable: FilePath
   private let arguments: [String]
   private let surroundings: Surroundings
 
-  /// A runner.
-  ///
-  /// - Parameters:
-  ///   - executable: the program.
-  ///   - arguments: its verb; the path of the order comes behind it.
+  /// - Parameter arguments: the command; the order's path follows.
   package init(_ executable: FilePath, _ arguments: [String], surroundings: Surroundings = .machine) {
     self.executable = executable
     self.arguments = arguments
@@ -58,7 +53,7 @@ package struct WorkProcess: WorkRunner {
     let orderPath = resultPath.sibling(suffix: ".order")
     let errorPath = resultPath.sibling(suffix: ".errors")
     defer {
-      // What stays is removed at the next start.
+      // The next start removes the rest.
       for path in [orderPath, errorPath, resultPath] { try? fileSystem.unlink(path) }
     }
     try fileSystem.unlink(resultPath)
@@ -69,7 +64,7 @@ package struct WorkProcess: WorkRunner {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: executable.string)
     process.arguments = arguments + [orderPath.string]
-    // The crash of a worker is expected, and its trace would be of hostile bytes.
+    // Crashes are expected; a backtrace would have hostile bytes.
     process.environment = ["SWIFT_BACKTRACE": "enable=no", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"].merging(
       ProcessInfo.processInfo.environment.filter { ["LD_LIBRARY_PATH", "TMPDIR"].contains($0.key) }
     ) { $1 }
@@ -88,7 +83,7 @@ package struct WorkProcess: WorkRunner {
       if start.duration(to: .now) > .seconds(order.resources.seconds) { isLate = true }
       if isStopped || isLate {
         _ = kill(process.processIdentifier, SIGKILL)
-        // Whatever it may have started is not waited for.
+        // Do not wait for its children.
         _ = ended.wait(timeout: .now() + .seconds(5))
         break
       }
@@ -104,7 +99,7 @@ package struct WorkProcess: WorkRunner {
     throw try cause(of: process, errorPath)
   }
 
-  /// Whether a process was ended by a signal that asks for it, as a service's processes are when it stops.
+  /// Whether a termination signal ended it, as when a service stops.
   private static func wasAskedToEnd(_ process: Process) -> Bool {
     process.terminationReason == .uncaughtSignal
       && [SIGTERM, SIGINT, SIGHUP].contains(process.terminationStatus & 0x7F)
@@ -119,18 +114,18 @@ package struct WorkProcess: WorkRunner {
     }
   }
 
-  /// How a worker ends that its surroundings kept from its work, and how a program ends that cannot be carried out.
+  /// Exit statuses of a worker prevented by its environment, or of a program not executable.
   private static let statusesWithoutWork: Set<Int32> = [3, 126, 127]
 
   private static let tooLong = InboxError(.time, operation: operation, detail: "it took longer than it may")
 
   private func cause(of process: Process, _ errors: FilePath) throws -> InboxError {
-    // Some systems add a mark that there is a dump.
+    // Some systems add a core dump flag.
     let status =
       process.terminationReason == .uncaughtSignal ? process.terminationStatus & 0x7F : process.terminationStatus
     let said = String(
       decoding: try surroundings.fileSystem.open(errors).bytes(at: 0, length: 64 << 10), as: UTF8.self)
-    // A runtime without memory ends by one of several signals, as any crash does; only what it wrote tells them apart.
+    // Out of memory ends the runtime like any crash; only its output distinguishes it.
     let isOutOfMemory =
       ["allocate memory", "failed to allocate", "out of memory", "out-of-memory", "bad_alloc"].contains {
         said.lowercased().contains($0)
@@ -146,7 +141,7 @@ package struct WorkProcess: WorkRunner {
     if isOutOfMemory {
       return InboxError(.memory, operation: Self.operation, detail: "it needed more memory than it may have")
     }
-    // None of its own limits ends a worker so: a person does, or the system where its memory is short.
+    // A worker's own limits never send this: a person did, or the system short of memory.
     if process.terminationReason == .uncaughtSignal, status == SIGKILL {
       return InboxError(
         .killed, operation: Self.operation,

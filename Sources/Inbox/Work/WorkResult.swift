@@ -3,37 +3,29 @@ package import Platform
 package import SupportBundle
 internal import SystemPackage
 
-/// What a worker answers.
-///
-/// A worker has read hostile bytes: its answer is bounded, and taken as data.
+/// A worker's answer: bounded data, since it has read hostile bytes.
 package struct WorkResult: Sendable, Hashable, Codable {
-  /// What a bundle holds.
   package struct Opened: Sendable, Hashable, Codable {
-    /// How much of a store is in it.
+    /// The share of a store in it.
     package var level: String
 
-    /// The app.
     package var app: String?
 
-    /// The store's name.
     package var store: String
 
-    /// What is below `data/`, the first of very many.
+    /// The files below `data/`, limited.
     package var files: [InboxBundle.File]
 
-    /// How many files there are in all.
+    /// The number of all files.
     package var fileCount: Int
 
-    /// What it says of its store.
     package var facts: BundleFacts?
 
-    /// What the salvage report in it says.
     package var account: BundleAccount?
 
-    /// The name of its store in quarantine; nil where it has none.
     package var quarantineID: String?
 
-    /// Whether it keeps to the limits that a worker keeps to which nothing has taken over: no long texts, no path for a name.
+    /// Whether it obeys the limits of an uncompromised worker.
     var isPlausible: Bool {
       let texts = [level, app, store, quarantineID].compactMap(\.self)
       let isName = quarantineID.map { name in
@@ -46,21 +38,18 @@ package struct WorkResult: Sendable, Hashable, Codable {
     }
   }
 
-  /// Why it failed.
   package struct Failure: Sendable, Hashable, Codable {
-    /// The stable word.
     package var code: String
 
-    /// What went wrong, as a sentence.
+    /// The message as a sentence.
     package var words: String
 
-    /// Whether it may go better later.
+    /// Whether a retry may succeed.
     package var isEnvironmental: Bool
 
-    /// An error.
     package init(_ error: any Error) {
       switch error {
-      // The limits of a worker are our own: what exceeds them is the bundle's fault, and would do so again.
+      // A worker's limits are ours: exceeding them is the bundle's fault and would recur.
       case let error as any ReportableError where error.code == FileError.Kind.outOfMemory.rawValue:
         code = InboxError.Kind.memory.rawValue
         words = "It needed more memory than it may have."
@@ -82,52 +71,46 @@ package struct WorkResult: Sendable, Hashable, Codable {
     }
   }
 
-  /// What a salvage gave.
   package struct Salvaged: Sendable, Hashable, Codable {
-    /// The latest result of another version of this software; nil where there is none.
+    /// Another version's result, if any.
     package var before: SalvageCount?
 
-    /// The result.
     package var after: SalvageCount
 
-    /// Whether it keeps to the limits that a worker keeps to which nothing has taken over.
+    /// Whether it obeys the limits of an uncompromised worker.
     var isPlausible: Bool { before?.isPlausible != false && after.isPlausible }
   }
 
-  /// What the salvage gave, of a job that salvages a store.
+  /// The result of a `salvage` job.
   package var salvaged: Salvaged?
 
-  /// What was found in the bundle, of a job that opens one.
+  /// The result of an `open` job.
   package var opened: Opened?
 
-  /// Why it failed; nil where it did not.
   package var failure: Failure?
 
-  /// What the worker could not do besides its job; nil where it does not tell.
   package var isolation: WorkIsolation?
 
-  /// The most bytes of an answer that are read.
   static let lengthLimit = 8 << 20
 }
 
-/// Who does the work of an order, somewhere apart.
+/// A runner of orders in isolation.
 package protocol WorkRunner: Sendable {
-  /// Does it, and waits for its end.
+  /// Runs an order and waits for its end.
   ///
   /// - Parameters:
-  ///   - beat: called now and then while it goes on.
-  ///   - isCancelled: whether it is to end at once.
-  /// - Returns: nil where it was cancelled.
+  ///   - beat: called regularly meanwhile.
+  ///   - isCancelled: polled to stop early.
+  /// - Returns: nil if cancelled.
   func run(
     _ order: WorkOrder, beat: () -> Void, isCancelled: @Sendable () -> Bool
   ) throws(InboxError) -> WorkResult?
 }
 
-/// Does the work in this very process: for tests alone.
+/// Runs the work in this process, without protection: for tests only.
 package struct WorkInProcess: WorkRunner {
   private let surroundings: Surroundings
 
-  /// A runner that protects nothing.
   package init(surroundings: Surroundings) { self.surroundings = surroundings }
 
   package func run(

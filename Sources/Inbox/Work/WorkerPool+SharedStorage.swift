@@ -3,14 +3,16 @@ internal import Foundation
 internal import Platform
 internal import SystemPackage
 
-/// Jobs whose bundles lie apart from this machine.
+/// Jobs on bundles in shared storage.
 extension WorkerPool {
-  /// Has a job done once whose bundle lies apart from this machine: what was made before is taken, else the bundle is fetched,
-  /// worked at in folders of the attempt's own, and what was made is kept before the records say so.
+  /// Attempts a job on a shared bundle.
+  ///
+  /// It uses an earlier result, or fetches the bundle, works in its own folders, and stores the result before the
+  /// records refer to it.
   func attemptShared(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome? {
     let home = inbox.storage.workHome.appending("\(job.id)-\(job.attempts)")
     defer {
-      // What cannot be removed now is removed when the process begins anew.
+      // The next start removes the rest.
       try? inbox.surroundings.fileSystem.removeTree(home)
     }
     do {
@@ -36,12 +38,12 @@ extension WorkerPool {
       where !(error is InboxError) && (error.isEnvironmental || error.code.hasPrefix("s3-"))
     {
       let failure = InboxBundle.Failure(code: error.code, words: Self.sentence(error))
-      // The files of this machine are another matter: a bundle may be what is too large for it.
+      // Local files differ: the bundle may be too large for this machine.
       if error is FileError { return .hindered(failure) }
-      // The bundle is not at fault where its storage cannot be used, and its tries are not either.
+      // Storage failures are not the bundle's fault, and the attempt does not count.
       return .outage(failure)
     } catch let error as InboxError where error.kind == .missing || error.kind == .altered {
-      // A first try may have read amiss. A store that is to be salvaged is unpacked anew, after which this job begins again.
+      // The first attempt may have misread. Unpacking the store again restarts this job.
       if job.kind == .salvage, job.counted > 1 { try inbox.makeAnew(bundle) }
       return .tryAgain(InboxBundle.Failure(code: error.code, words: Self.sentence(error)))
     }
@@ -52,7 +54,7 @@ extension WorkerPool {
     return text.prefix(1).uppercased() + text.dropFirst() + "."
   }
 
-  /// What came of a job of which the same was made before.
+  /// Uses an earlier result of the same input.
   private func take(
     _ known: StoredResult, for job: InboxJob, _ bundle: InboxBundle, _ lease: JobLease
   ) throws -> InboxJobOutcome? {
@@ -64,7 +66,7 @@ extension WorkerPool {
     return try outcome(known.opened, known.salvaged, of: job, bundle, archive: known.archive)
   }
 
-  /// Does something that may take long and tells nothing of itself, while the lease of a job is gone on with.
+  /// Extends the lease during slow work.
   func holding<Value>(_ job: InboxJob, _ lease: JobLease, _ body: () throws -> Value) rethrows -> Value {
     let isOver = Mutex(false)
     let ended = DispatchSemaphore(value: 0)
@@ -86,7 +88,6 @@ extension WorkerPool {
   }
 }
 
-/// How long a worker may believe that a job is its own.
 final class JobLease: Sendable {
   private struct State {
     var ends: Int64
@@ -98,15 +99,13 @@ final class JobLease: Sendable {
   /// - Parameter ends: in seconds since 1970.
   init(until ends: Int64) { state = Mutex(State(ends: ends)) }
 
-  /// Until when it holds, in seconds since 1970.
+  /// The lease's end, in seconds since 1970.
   var ends: Int64 { state.withLock { $0.ends } }
 
-  /// Whether another may have the job.
   var isLost: Bool { state.withLock { $0.isLost } }
 
-  /// It was gone on with.
   func extend(until ends: Int64) { state.withLock { $0.ends = ends } }
 
-  /// Another may have the job; it never comes back.
+  /// Ends the lease permanently.
   func lose() { state.withLock { $0.isLost = true } }
 }

@@ -5,64 +5,59 @@ internal import Platform
 import SupportBundle
 package import SystemPackage
 
-/// The workers of an inbox: a few at a time, each a process of its own, one job each.
+/// An inbox's parallel worker processes, with one job each.
 package final class WorkerPool: Sendable {
-  /// What workers are told besides their job.
   package struct Options: Sendable {
-    /// How many work at a time; 0 where others do all the work.
+    /// The parallel workers; 0 leaves all work to other processes.
     package var count: Int
 
-    /// The file with the secret keys; nil for none.
+    /// The file of secret keys.
     package var identity: FilePath?
 
-    /// The files of the app's models.
     package var models: [FilePath]
 
-    /// The names of a model's versions, oldest first.
+    /// The model versions, oldest first.
     package var versionOrder: [String]?
 
-    /// What each may use.
+    /// The limits per worker.
     package var resources: WorkLimits
 
-    /// The most bytes that one bundle unpacks to.
+    /// The most unpacked bytes per bundle.
     package var unpackedBytes: Int64
 
-    /// The most bytes for each packed one.
+    /// The most unpacked bytes per packed byte.
     package var unpackedRatio: Int64
 
-    /// The most files of a bundle.
+    /// The most files per bundle.
     package var unpackedEntries: Int
 
-    /// How many seconds a job is kept for its worker without a sign of life.
+    /// The seconds of a lease without renewal.
     package var leaseSeconds: Int64
 
-    /// Whether this is the process that receives, which holds the lock of the inbox; others only work.
+    /// Whether this process receives and holds the lock; others only work.
     package var receives: Bool
 
-    /// How long passes between two looks at what has arrived, and at what is to go.
+    /// The interval of checks for arrivals and removals.
     package var pause: Duration
 
-    /// Which bundles are kept, which the process that receives sees to; nil for all.
+    /// The retention rules, applied by the receiving process; nil keeps all.
     package var retention: InboxRetention?
 
-    /// Told what became of the bundles by these rules, each time; nil for no one.
     package var onPruning: (@Sendable (InboxPruning) -> Void)?
 
-    /// Told what a part of the work cannot be done for, once, and with nil when it can be done again.
+    /// Called with an error that prevents a part of the work, and with nil once it recovers.
     package var onTrouble: (@Sendable (Part, (any Error)?) -> Void)?
 
-    /// A part of the work.
     package enum Part: String, Sendable, CaseIterable {
       case jobs
 
-      /// Making bundles of what has arrived, and the storage that they are kept in.
+      /// Turning uploads into stored bundles.
       case receiving
 
-      /// Removing what is over, left over, or no longer kept by the rules.
+      /// Removing expired, leftover and no longer kept files.
       case removing
     }
 
-    /// Options.
     package init(
       count: Int = 1, identity: FilePath? = nil, models: [FilePath] = [], versionOrder: [String]? = nil,
       resources: WorkLimits = WorkLimits(), unpackedBytes: Int64 = 8 << 30, unpackedRatio: Int64 = 400,
@@ -95,22 +90,19 @@ package final class WorkerPool: Sendable {
   private let threads = DispatchGroup()
   private let wake: WorkerWake
 
-  /// The words of what keeps a part of the work from being done now.
+  /// The error code that prevents each part of the work.
   private let troubles = Mutex<[Options.Part: String]>([:])
 
-  /// How many jobs in succession could not be done in an outage.
+  /// Consecutive jobs that ended in an outage.
   private let outages = Mutex(0)
 
-  /// A pool that does nothing yet.
-  ///
-  /// - Parameter runner: does the work.
   package init(_ inbox: Inbox, options: Options, runner: any WorkRunner) {
     self.inbox = inbox
     self.options = options
     self.runner = runner
     wake = WorkerWake(count: max(1, options.count))
-    // By the lock there is one that receives: what has its name at the start was left by one that is no more. Of the
-    // others no two have the same name, not even one after another.
+    // Only one process receives, so leases under its name at start are a dead one's. Others' names are unique over
+    // time.
     let host = ProcessInfo.processInfo.hostName
     owner =
       options.receives
@@ -121,9 +113,9 @@ package final class WorkerPool: Sendable {
   private var queue: any JobQueue { inbox.queue }
   var now: Timestamp { inbox.surroundings.now() }
 
-  /// Begins to work: what a process that died had begun comes first.
+  /// Starts working, first on jobs of a process that died.
   ///
-  /// Where it receives too, the caller holds the lock of the inbox.
+  /// A receiving caller holds the inbox's lock.
   package func start() throws {
     try queue.release(owner: owner, at: now)
     inbox.changes.listen { [wake] in wake.signal() }
@@ -139,7 +131,7 @@ package final class WorkerPool: Sendable {
     repeatedly(.removing, removal())
   }
 
-  /// Does a part of the work now and then, on a thread of its own: it waits for no job, and no job for it.
+  /// Repeats a part of the work on its own thread, independent of jobs.
   private func repeatedly(_ part: Options.Part, _ body: @escaping @Sendable () throws -> Void) {
     threads.enter()
     WorkThread.start(named: "lazaret.inbox.\(part.rawValue)") { [self] in
@@ -152,10 +144,10 @@ package final class WorkerPool: Sendable {
     }
   }
 
-  /// How many bundles are removed by the rules in one round.
+  /// The most bundles removed per round.
   private static let mostPruned = 1000
 
-  /// What removes what is over, left over, or no longer kept by the rules; each in its time.
+  /// The periodic removal of expired, leftover and no longer kept files.
   private func removal() -> @Sendable () throws -> Void {
     let next = Mutex((cleaning: ContinuousClock.now, pruning: ContinuousClock.now))
     return { [self] in
@@ -166,7 +158,7 @@ package final class WorkerPool: Sendable {
       }
       if let retention = options.retention, next.withLock({ $0.pruning <= .now }) {
         let pruning = try inbox.prune(retention, limit: Self.mostPruned) { [self] in isEnding }
-        // The others have their turn soon, unless something is in the way.
+        // Continue soon unless there were failures.
         let isWhole = pruning.removed.count < Self.mostPruned || !pruning.failures.isEmpty
         next.withLock { $0.pruning = .now + .seconds(isWhole ? 3600 : 0) }
         options.onPruning?(pruning)
@@ -176,7 +168,7 @@ package final class WorkerPool: Sendable {
 
   private var isEnding: Bool { isStopping.withLock { $0 } }
 
-  /// Does something that is tried again later where it cannot be done now, which is told once.
+  /// Runs `body`; reports each new error once, then the loop retries.
   private func trying(_ part: Options.Part, _ body: () throws -> Void) {
     do {
       try body()
@@ -188,7 +180,7 @@ package final class WorkerPool: Sendable {
     }
   }
 
-  /// Ends the workers, and waits for that; what they were at is begun anew at the next start.
+  /// Stops the workers and waits for them; the next start repeats their jobs.
   package func stop() {
     isStopping.withLock { $0 = true }
     for _ in 0..<max(1, options.count) { wake.signal() }
@@ -198,7 +190,7 @@ package final class WorkerPool: Sendable {
   private func work() {
     while !isEnding {
       var hasWorked = false
-      // Whatever is the matter, a job that was begun comes back when its lease ends.
+      // On any error, a started job returns when its lease ends.
       trying(.jobs) {
         guard options.count > 0, let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) else {
           return
@@ -214,7 +206,7 @@ package final class WorkerPool: Sendable {
     }
   }
 
-  /// Waits in an outage, longer each time and at most a minute: the other jobs would fare no better.
+  /// Waits up to a minute, growing: other jobs would fail too.
   private func waitInOutage() {
     let faults = outages.withLock { $0 }
     guard faults > 0 else { return }
@@ -223,9 +215,7 @@ package final class WorkerPool: Sendable {
     while ContinuousClock.now < end, !isStopping.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.2) }
   }
 
-  /// Does one job, if there is one that can be done now; for tests.
-  ///
-  /// - Returns: whether there was one.
+  /// Runs one job if any is due, and returns whether; for tests.
   package func workOnce() throws -> Bool {
     guard let job = try queue.lease(by: owner, for: options.leaseSeconds, at: now) else { return false }
     try work(at: job)
@@ -246,7 +236,7 @@ package final class WorkerPool: Sendable {
     }
     guard let state = try queue.end(job, outcome, at: now) else { return }
     if !inbox.storage.isShared {
-      // The lock of this job is not held any more; where that cannot be removed, the next start does it.
+      // The job's lock is released; the next start removes the rest.
       try? inbox.surroundings.fileSystem.removeTree(inbox.folders.work(job.bundle))
     }
     if state == .failed, try inbox.records.bundle(job.bundle)?.state == .refused {
@@ -255,30 +245,29 @@ package final class WorkerPool: Sendable {
     inbox.changes.tell()
   }
 
-  /// Has a job done once; an error is an outcome too.
+  /// Attempts a job; an error is an outcome too.
   private func ended(_ job: InboxJob, _ bundle: InboxBundle) throws -> InboxJobOutcome? {
     do {
       return inbox.storage.isShared ? try attemptShared(job, bundle) : try attempt(job, bundle, in: inbox.folders)
     } catch let error as any ReportableError {
       let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
-      // The bundle is not at fault where the records or the files of this process could not be used: here nothing reads into it.
+      // Errors of this process's records or files are not the bundle's fault: it is not read here.
       let isOurs = error is FileError || (error as? InboxError)?.kind == .records
       return error.isEnvironmental || isOurs ? .outage(failure) : worth(job, failure)
     }
   }
 
-  /// Has a job done once, and says what came of it; nil where its lease was lost meanwhile.
+  /// Attempts a job once; nil if the lease was lost meanwhile.
   ///
   /// - Parameters:
-  ///   - folders: where it is worked at.
-  ///   - making: what is made; nil where what was made stays where it was made.
-  ///   - before: the files that were there before, with their SHA-256.
+  ///   - making: the input of a result to store; nil if the files stay in place.
+  ///   - before: the SHA-256 of earlier files.
   func attempt(
     _ job: InboxJob, _ bundle: InboxBundle, in folders: InboxFolders, making: BundleMaking? = nil,
     before: [String: String] = [:]
   ) throws -> InboxJobOutcome? {
     let placed = try inbox.records.placed(of: bundle.id) ?? 0
-    // What opening it placed before is placed anew.
+    // Opening replaces the earlier results.
     let room =
       try inbox.records.room(of: bundle.sender, totalBytes: inbox.limits.totalBytes)
       + (job.kind == .open ? placed : 0)
@@ -295,13 +284,13 @@ package final class WorkerPool: Sendable {
       guard try isOurs(job, lease) else { return nil }
       return try settled(of: bundle, in: folders) ? failed(error, job, order) : .failed(Self.noRoom)
     }
-    // One whose lease is lost changes nothing any more: another may be at the bundle.
+    // The lease is lost: another worker may have the bundle.
     guard try isOurs(job, lease) else { return nil }
     guard try settled(of: bundle, in: folders), !watch.isOver else { return .failed(Self.noRoom) }
     guard let result else { return Self.cancelled }
     if let failed = failure(result, order) { return failed }
     guard let making else { return try outcome(result.opened, result.salvaged, of: job, bundle, archive: nil) }
-    // What was made while a model was changed is not what its sum says.
+    // A model has changed meanwhile, so the digest does not match the result.
     guard try self.making(job, of: bundle) == making else { return Self.modelsChanged }
     let made = MadeResult(
       folders: folders, opened: result.opened, salvaged: result.salvaged,
@@ -334,22 +323,21 @@ package final class WorkerPool: Sendable {
     }
   }
 
-  /// What a job makes of a bundle as it and the models are now.
+  /// The input of a job, with the current models.
   func making(_ job: InboxJob, of bundle: InboxBundle) throws -> BundleMaking {
-    // Nothing that is opened depends on a model.
+    // Only salvaging depends on models.
     let models =
       job.kind == .salvage
       ? try BundleMaking.mark(of: options.models, order: options.versionOrder, in: inbox.surroundings.fileSystem) : ""
     return try BundleMaking(job.kind, of: bundle, models: models)
   }
 
-  /// Whether a job is still leased, which it is for a while then.
+  /// Extends the lease; false if it is lost.
   func isOurs(_ job: InboxJob, _ lease: JobLease) throws(InboxError) -> Bool {
     if lease.isLost { return false }
     return try queue.extend(job, for: options.leaseSeconds, at: now)
   }
 
-  /// Goes on with a lease.
   func goOn(with job: InboxJob, _ lease: JobLease) {
     let start = now.secondsSince1970
     do {
@@ -359,19 +347,18 @@ package final class WorkerPool: Sendable {
         lease.lose()
       }
     } catch {
-      // The records cannot be reached now: another may take the job once the lease has ended.
+      // The records are unavailable: another worker may take the job after the lease's end.
       if lease.ends < now.secondsSince1970 { lease.lose() }
     }
   }
 
-  /// What an error of the runner's means for a job.
   private func failed(_ error: InboxError, _ job: InboxJob, _ order: WorkOrder) -> InboxJobOutcome {
     if error.kind == .fileSize, order.resources.fileBytes < options.resources.fileBytes { return .failed(Self.noRoom) }
     let failure = InboxBundle.Failure(code: error.code, words: printable(error.detail) + ".")
     return error.isEnvironmental ? .hindered(failure) : worth(job, failure)
   }
 
-  /// Counts what is placed of a bundle now; false where quota or inbox do not leave it, and then all of it is gone.
+  /// Records the size of results; without room removes them and returns false.
   private func settled(of bundle: InboxBundle, in folders: InboxFolders) throws -> Bool {
     let placed = try inbox.placedBytes(of: bundle.id, in: folders)
     if try inbox.records.place(placed, of: bundle.id, totalBytes: inbox.limits.totalBytes) { return true }
@@ -379,14 +366,14 @@ package final class WorkerPool: Sendable {
     return false
   }
 
-  /// Less room than this is none: no bundle unpacks to less.
+  /// The least room to start with: every bundle unpacks to more.
   private static let leastRoom: Int64 = 64 << 10
 
   static let noRoom = InboxBundle.Failure(
     code: InboxError.Kind.room.rawValue,
     words: "What it unpacks to, or what is salvaged of it, is more than the sender's quota or the inbox leaves.")
 
-  /// What kills a worker does so again, mostly: one more try, in case it was the machine.
+  /// Allows one retry, in case of a machine fault: a bundle that kills a worker mostly does so again.
   private func worth(_ job: InboxJob, _ failure: InboxBundle.Failure) -> InboxJobOutcome {
     job.counted < 2 ? .tryAgain(failure) : .failed(failure)
   }
@@ -406,23 +393,22 @@ package final class WorkerPool: Sendable {
       result: PathText(folders.work(bundle.id).appending("\(job.id).json")))
   }
 
-  /// Whether a bundle was refused because less is left than every bundle may unpack to.
+  /// Whether the room, not the general limit, was exceeded.
   private func isForLackOfRoom(_ failure: WorkResult.Failure, _ order: WorkOrder) -> Bool {
     guard failure.code == "archive-too-large" else { return false }
     return order.unpackedBytes < options.unpackedBytes && failure.words.contains("\(order.unpackedBytes) bytes")
       || order.unpackedEntries < options.unpackedEntries && failure.words.contains("\(order.unpackedEntries) files")
   }
 
-  /// How many files and folders fit into so much room, each with what a file system takes for one.
+  /// The files that fit into the room, at a file system block each.
   private func entries(_ room: Int64) -> Int { Int(min(Int64(options.unpackedEntries), room / Inbox.leastBytes)) }
 
-  /// What a failure that a worker tells means for its job; nil where it tells of none.
   private func failure(_ result: WorkResult, _ order: WorkOrder) -> InboxJobOutcome? {
     guard let failure = result.failure else { return nil }
     if isForLackOfRoom(failure, order) { return .failed(Self.noRoom) }
     let told = InboxBundle.Failure(
       code: String(failure.code.prefix(100)), words: String(printable(failure.words).prefix(600)))
-    // Another worker, one of a server that was killed, is at it still.
+    // A worker of a killed server still has it.
     if failure.code == FileError.Kind.locked.rawValue { return .putBack(told) }
     guard failure.isEnvironmental else { return .failed(told) }
     return ContentFault.has(failure.code) ? .tryAgain(told) : .hindered(told)
@@ -431,9 +417,9 @@ package final class WorkerPool: Sendable {
   private static let senseless = InboxJobOutcome.failed(
     .init(code: InboxError.Kind.worker.rawValue, words: "The worker's result makes no sense."))
 
-  /// Notes what was made.
+  /// Records a job's results.
   ///
-  /// - Parameter archive: where the files are kept; nil where they lie in the home.
+  /// - Parameter archive: nil in the home.
   func outcome(
     _ opened: WorkResult.Opened?, _ salvaged: WorkResult.Salvaged?, of job: InboxJob, _ bundle: InboxBundle,
     archive: InboxBundle.Archive?
@@ -441,7 +427,7 @@ package final class WorkerPool: Sendable {
     guard job.kind == .open else {
       guard let salvaged, salvaged.isPlausible else { return Self.senseless }
       if let archive {
-        // Of another content than it was made of it is none.
+        // A salvage of other contents does not count.
         try inbox.records.change(bundle.id) { if $0.opened == bundle.opened { $0.salvaged = archive } }
       }
       try inbox.records.noteSalvage(of: bundle.id, before: salvaged.before, after: salvaged.after)
@@ -468,13 +454,13 @@ package final class WorkerPool: Sendable {
     }
     if bundle.quarantineID != nil {
       if archive == nil { try inbox.catalogueStores() }
-      // It is another store than the one that may have been salvaged of it before.
+      // It may differ from the store salvaged before.
       try queue.restart(.salvage, of: bundle.id, at: now)
     }
     return .done
   }
 
-  /// What tells the store of a bundle from others: its name in its owner's quarantine, and its size, as far as they are known.
+  /// Identifies a bundle's store by its name in the owner's quarantine and its size, if known.
   private static func mark(of bundle: InboxBundle) -> String {
     guard let facts = bundle.facts, let id = facts.quarantineID else { return bundle.id }
     let parts = [bundle.sender, facts.app ?? "", facts.store, id, String(facts.bytes)]

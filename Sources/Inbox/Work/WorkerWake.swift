@@ -1,16 +1,16 @@
 package import Dispatch
 internal import Platform
 
-/// Wakes the threads of a pool that wait for jobs, each once however many changes came meanwhile.
+/// Wakes a pool's waiting threads, each once for any number of changes.
 package final class WorkerWake: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
   private let pending = Mutex(0)
   private let count: Int
 
-  /// - Parameter count: how many threads wait.
+  /// - Parameter count: the number of waiting threads.
   package init(count: Int) { self.count = count }
 
-  /// Wakes a thread; where as many have been woken as there are, nothing is done.
+  /// Wakes a thread unless all are signalled already.
   package func signal() {
     let isNew = pending.withLock { pending in
       guard pending < count else { return false }
@@ -20,9 +20,7 @@ package final class WorkerWake: Sendable {
     if isNew { semaphore.signal() }
   }
 
-  /// Waits until it is woken, at most for a time.
-  ///
-  /// - Returns: whether it was woken.
+  /// Waits for a signal or the timeout; returns whether it was signalled.
   @discardableResult
   package func wait(atMost time: DispatchTimeInterval) -> Bool {
     guard semaphore.wait(timeout: .now() + time) == .success else { return false }
