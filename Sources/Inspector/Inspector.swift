@@ -9,42 +9,32 @@ package import Platform
 package import SupportBundle
 package import SystemPackage
 
-/// The inspector: quarantined stores, their damage and their records, as pages and as JSON.
+/// The inspector: stores, damage and records, as HTML and JSON.
 ///
-/// It works on values: a test gives it requests and gets responses, without any socket. Looking changes no byte of any store.
+/// It maps request values to responses, so tests need no socket. Viewing changes no byte of any store.
 package final class Inspector: Sendable {
-  /// The folder with the catalogue of quarantined stores and with `Backups/`.
+  /// The folder of the quarantine catalogue and `Backups/`.
   package let home: FilePath
 
-  /// The file system, the clock and the source of identifiers.
   package let surroundings: Surroundings
 
-  /// Who may look.
   package let sessions: Sessions
 
-  /// The models that were given, by which stores are salvaged, browsed and planned.
+  /// The models for salvage, browsing and planning.
   package let models: [InspectorModel]
 
-  /// Whether actions are offered; a read-only inspector shows and exports.
+  /// Whether actions are offered; a read-only inspector only shows and exports.
   package let allowsActions: Bool
 
-  /// What is running, and what has ended lately.
   package let work: RunningWork
 
-  /// The stores of the home.
   package let catalogue: StoreCatalogue
 
-  /// The stylesheet, the scripts and the icon.
   let files: StaticFiles
 
   private let routes: InspectorRoutes
 
-  /// An inspector.
-  ///
-  /// - Parameters:
-  ///   - options: the home and what else it is about.
-  ///   - sessions: who may look.
-  /// - Throws: `FileError` where the folder with the page's own files cannot be read.
+  /// - Throws: `FileError` if the public folder can't be read.
   package init(
     _ options: InspectorOptions, sessions: Sessions, surroundings: Surroundings = .machine
   ) throws {
@@ -85,31 +75,29 @@ package final class Inspector: Sendable {
     self.routes = routes
   }
 
-  /// The records of the home's stores, by the models that were given.
   private static func sides(_ options: InspectorOptions, _ surroundings: Surroundings) -> StoreSides {
     let models = options.models.compactMap { model -> ModelBundle? in
       guard case .coreData(let bundle) = model.model else { return nil }
       return bundle
     }
     let sides = StoreSides(home: options.home, models: models, surroundings: surroundings)
-    // What cannot be removed now is removed at another start; nothing depends on it.
+    // A later start removes the rest.
     try? sides.cleanCache()
     return sides
   }
 
-  /// Everything that is answered, as it is documented.
   package var documentedRoutes: [DocumentedRoute] { routes.documented }
 
-  /// The answer to a request with a body that its header decides: without a session, or at no address.
+  /// Answers a request whose header alone decides.
   package func respondEarly(to request: Request) -> Response? { routes.respondEarly(to: request) }
 
-  /// The answer to a request; every error is a page, or a problem in JSON.
+  /// Answers a request; errors become a page or a JSON problem.
   package func respond(to request: Request) -> Response { routes.respond(to: request) }
 }
 
-/// The stylesheet, the scripts and the icon, read once when the inspector begins.
+/// The stylesheet, scripts and icon.
 ///
-/// No name of a request is ever a path: each file has a route of its own.
+/// Each has its own route, so no requested name is used as a path.
 struct StaticFiles: Sendable {
   struct File: Sendable {
     let name: String
@@ -120,9 +108,9 @@ struct StaticFiles: Sendable {
 
   let files: [File]
 
-  /// Reads a folder; what is no stylesheet, script or picture, or is larger than a megabyte, is left out.
+  /// Reads a folder, except other types and files above 1 MB.
   ///
-  /// - Throws: `FileError` where the folder, or a file in it, cannot be read.
+  /// - Throws: `FileError` if the folder or a file can't be read.
   init(in folder: FilePath, _ fileSystem: FileSystem) throws {
     var files: [File] = []
     for name in try fileSystem.entries(of: folder).sorted(by: { $0.string < $1.string }) {
@@ -148,7 +136,7 @@ struct StaticFiles: Sendable {
 }
 
 extension InspectorRoutes {
-  /// The page's own files; they tell nothing, so they need no session.
+  /// Adds the static files, which hold no secrets and need no session.
   mutating func addFiles(_ files: StaticFiles) {
     for file in files.files {
       open("/public/\(file.name)", about: "A file of the pages.", type: file.type) { request in
@@ -158,39 +146,33 @@ extension InspectorRoutes {
   }
 }
 
-/// What an inspector is about.
 package struct InspectorOptions: Sendable {
-  /// The folder with the catalogue of quarantined stores and with `Backups/`.
+  /// The folder of the quarantine catalogue and `Backups/`.
   package var home: FilePath
 
-  /// The folder with the stylesheet and the scripts, `Public/`.
+  /// The folder of the stylesheet and scripts, `Public/`.
   package var publicFolder: FilePath
 
-  /// The models by which stores are salvaged, browsed and planned; the first is the one that is proposed.
+  /// The models; the first is the default.
   package var models: [InspectorModel] = []
 
-  /// Whether actions are offered.
   package var allowsActions = true
 
-  /// Who receives bundles that are sent from here; none if nil.
   package var receiver: InspectorReceiver?
 
-  /// Over what they are sent.
   package var transport: any UploadTransport = CurlTransport()
 
-  /// The inbox that bundles arrive in; nil where none is received.
   package var inbox: Inbox?
 
-  /// What counts the requests, for `/metrics`; nil where none are counted.
+  /// The request counters for `/metrics`; nil if not counted.
   package var meter: RequestMeter?
 
-  /// The addresses besides those of this machine that may read `/metrics`.
+  /// The remote addresses that may read `/metrics`.
   package var metricsReaders: Set<ClientAddress> = []
 
-  /// What is told of repairs as they go on, as `lazaret repair` tells it; nothing unless given.
+  /// The log of repairs; silent by default.
   package var logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
 
-  /// An inspector of a home.
   package init(home: FilePath, publicFolder: FilePath) {
     self.home = home
     self.publicFolder = publicFolder

@@ -1,48 +1,41 @@
 package import HTTPServer
 import Platform
 
-/// The page on which an action is asked for: what it will do, what can be chosen, and a button.
+/// The page that explains an action and asks for confirmation.
 ///
-/// Nothing is done by looking at it.
+/// Viewing it changes no store.
 package struct ActionForm: InspectorPage {
-  /// Something that can be chosen.
   package enum Choice: Sendable {
     case pick(name: String, label: String, options: [(value: String, label: String)])
 
-    /// Yes or no; one that is required has to be ticked before anything is done.
+    /// A checkbox; a required one must be ticked.
     case flag(name: String, label: String, about: String, isRequired: Bool, isTicked: Bool = false)
 
-    /// A line of text, which may stay empty.
+    /// An optional line of text.
     case text(name: String, label: String, about: String)
   }
 
   package let title: String
 
-  /// The store that it is done to.
   package let store: ListedStore
 
-  /// Where the form goes.
   package let target: RequestTarget
 
-  /// What it will do, a sentence each.
+  /// The effects of the action, one sentence each.
   package let does: [String]
 
-  /// What the button says.
   package let button: String
 
-  /// Whether it cannot be taken back.
   package var isFinal = false
 
-  /// Why it cannot be done now; nil where it can.
   package var obstacle: Problem?
 
-  /// What helps in its stead where it cannot be done: what a link says, and where it leads; nil where nothing is known.
+  /// A link to an alternative if unavailable.
   package var instead: (words: String, target: RequestTarget)?
 
-  /// What can be chosen.
   package var choices: [Choice] = []
 
-  /// What is shown between the sentences and the choices, and what programs are told of it.
+  /// The preview, as HTML and JSON.
   package var preview: (html: HTML, json: any Encodable & Sendable)?
 
   package init(_ title: String, of store: ListedStore, _ action: String, does: [String], button: String) {
@@ -55,7 +48,6 @@ package struct ActionForm: InspectorPage {
 
   package var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  /// Writes what it will do, what can be chosen, and where the form goes.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "title": title, "store": store.id.text, "does": does, "final": isFinal, "obstacle": obstacle, "choices": choices,
@@ -87,7 +79,6 @@ package struct ActionForm: InspectorPage {
       """
   }
 
-  /// A choice as a field of a form.
   static func field(_ choice: Choice) -> HTML {
     switch choice {
     case .pick(let name, let label, let options):
@@ -110,7 +101,6 @@ package struct ActionForm: InspectorPage {
 }
 
 extension ActionForm.Choice: Encodable {
-  /// Writes what can be chosen, with the values of its field.
   package func encode(to encoder: any Encoder) throws {
     switch self {
     case .pick(let name, let label, let options):

@@ -6,7 +6,6 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// What can be done with live stores and with backups.
 struct BackupActions: Sendable {
   private let parts: InspectorParts
 
@@ -158,14 +157,14 @@ struct BackupActions: Sendable {
 
   // MARK: Restore
 
-  /// The most bytes of a store for which the page compares both; of larger ones the command line gives a preview.
+  /// The largest store in bytes to compare; the command line previews larger ones.
   private static let maximumPreview: Int64 = 256 << 20
 
-  /// Where a backup is restored to: the place of the store that it was taken of.
+  /// Returns the original path of the backed-up store.
   ///
-  /// What a migration kept does not say where it was; the one store of the home that has its name is it.
+  /// A migration's backup doesn't record it; the home's only store of its name is assumed.
   private func destination(_ backup: StoredBackup, _ place: FolderPlace) throws -> FilePath {
-    // Where the store of the place is now, which a home that was moved has taken along.
+    // A moved home took the store along.
     if let path = place.owner?.present, Self.isNamed(place, path) { return path }
     if backup.manifest?.kind == .original {
       let places = try parts.catalogue.live().compactMap(\.files?.main).filter {
@@ -179,7 +178,7 @@ struct BackupActions: Sendable {
     return path
   }
 
-  /// Whether a folder of backups has the name of a store, with or without a number behind it.
+  /// Whether the folder is named after the store, perhaps with a numeric suffix.
   private static func isNamed(_ place: FolderPlace, _ path: FilePath) -> Bool {
     guard let name = place.path.lastComponent?.string else { return false }
     let own = BackupPlaces.folderName(path.stem ?? "Store").string
@@ -241,7 +240,6 @@ struct BackupActions: Sendable {
   }
 }
 
-/// What restoring a backup would change, as a table.
 struct RestorePreviewTable {
   private let preview: RestorePreview
 
@@ -275,7 +273,6 @@ struct RestorePreviewTable {
       """
   }
 
-  /// What becomes of the present store, as far as it could be compared.
   private var verdict: HTML {
     if preview.isHarmless {
       return .note(.good, "<p>Restoring loses and changes nothing that is in the present store.</p>")

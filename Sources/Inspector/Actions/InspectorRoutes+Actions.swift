@@ -2,7 +2,7 @@ import HTTPServer
 import Lazaret
 
 extension InspectorRoutes {
-  /// What can be done: each with a page that says what it will do, and a POST that does it.
+  /// Adds actions, each with a form page and a POST.
   mutating func addActions(_ parts: InspectorParts) {
     let quarantined = QuarantineActions(parts)
     add(
@@ -59,7 +59,7 @@ extension InspectorRoutes {
     }
   }
 
-  /// The repair of live stores: what they lack of their own model, and what their records contradict of it.
+  /// Adds the repair of live stores.
   private mutating func addRepair(_ parts: InspectorParts) {
     let repair = RepairActions(parts)
     add(
@@ -77,7 +77,6 @@ extension InspectorRoutes {
     ) { _, id in try RepairedPage(parts.catalogue.store(id), parts) }
   }
 
-  /// Adds an action on a store, and the page that asks for it.
   mutating func add(
     _ name: String, _ about: String, _ catalogue: StoreCatalogue,
     _ form: @escaping @Sendable (ListedStore, Bool) throws -> ActionForm, _ fields: [DocumentedRoute.Field],
@@ -91,7 +90,7 @@ extension InspectorRoutes {
     }
     action("/stores/{id}/\(name)", about: about, .store, fields: fields) { _, data, id in
       let store = try catalogue.store(id)
-      // What the page would refuse to offer is not done either.
+      // The POST refuses copies as the page does.
       if catalogue.isCopy(store) { throw Problem.copy.refusal }
       if let obstacle = try form(store, false).obstacle { throw obstacle.refusal }
       return try perform(store, data)
@@ -100,17 +99,14 @@ extension InspectorRoutes {
 }
 
 extension Problem {
-  /// That a store is a copy, where anything that is done to it would be lost.
   fileprivate static let copy = Problem(
     .conflict, code: "bundle-copy", title: "Not here.",
     detail: "The bundle lies in object storage, and what is here is a copy of its store.",
     hint: "Download the bundle, and work on its store where it is yours.")
 
-  /// The problem as what is thrown in answer to an action that cannot be done now.
   var refusal: Refusal { Refusal(.conflict, detail.hasSuffix(".") ? String(detail.dropLast()) : detail) }
 }
 
-/// One job: how far it is, or what came of it.
 struct JobPage: InspectorPage {
   let job: RunningWork.Job
 

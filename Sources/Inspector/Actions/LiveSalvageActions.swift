@@ -5,7 +5,7 @@ import PersistentStore
 import Platform
 import SystemPackage
 
-/// The salvage of a store that is still in its place: quarantine, salvage and installation, one after the other.
+/// Salvages a live store: quarantine, salvage, installation.
 struct LiveSalvageActions: Sendable {
   private let parts: InspectorParts
 
@@ -46,7 +46,6 @@ struct LiveSalvageActions: Sendable {
     return form
   }
 
-  /// Whether there is a backup of the place from which records could be taken.
   private func hasBackup(_ files: StoreFileSet) throws -> Bool {
     try parts.catalogue.backups(of: files.main).contains { listed in
       listed.backup.map { $0.backup.isWhole && !$0.backup.isApart } ?? false
@@ -84,7 +83,6 @@ struct LiveSalvageActions: Sendable {
     return .running(job)
   }
 
-  /// Salvages a store that was just quarantined, and says what came of it.
   private func salvage(
     _ stored: QuarantinedStore, _ model: AppModel?, _ options: QuarantineSalvageOptions, installs: Bool,
     _ observer: JobObserver
@@ -96,7 +94,7 @@ struct LiveSalvageActions: Sendable {
     guard salvaged.stored.receipt?.salvage?.result?.isUsable == true else { return words + " It was not installed." }
     let (place, replaced) = try parts.quarantines.install(stored.files.main, model: model)
     words += " The salvaged store is at \(printable(place.main.string))."
-    // The app was started meanwhile, and made a store of its own.
+    // The app started meanwhile and made its own store.
     if let replaced { words += " What was there is in quarantine as \(replaced.id)." }
     return words
   }

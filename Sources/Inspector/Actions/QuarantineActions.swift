@@ -4,15 +4,12 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// What can be done with a quarantined store.
 struct QuarantineActions: Sendable {
   private let parts: InspectorParts
 
   init(_ parts: InspectorParts) { self.parts = parts }
 
-  /// The quarantined store that something is done to.
-  ///
-  /// - Parameter includingMissing: whether that can be done where only its receipt is left.
+  /// - Parameter includingMissing: whether a bare receipt suffices.
   private func stored(_ store: ListedStore, includingMissing: Bool = false) throws -> QuarantinedStore {
     guard let stored = store.quarantined else { throw Refusal(.notFound, "this is no quarantined store") }
     if !includingMissing { try store.requireFiles() }
@@ -63,7 +60,7 @@ struct QuarantineActions: Sendable {
     return form
   }
 
-  /// The backups of the same store from which records could be taken.
+  /// The store's backups that can supply records.
   private func backups(of stored: QuarantinedStore) throws -> [ListedStore] {
     guard let stem = stored.receipt?.originalPath.path?.stem else { return [] }
     return try parts.catalogue.backups().filter { listed in
@@ -101,7 +98,7 @@ struct QuarantineActions: Sendable {
     .init("again", "\"yes\" to install it once more, though it was installed and there is a live store.")
   ]
 
-  /// When what was salvaged was installed, where a store is in the place since.
+  /// When the salvaged store was installed, if the path has held a store since.
   private func installation(of stored: QuarantinedStore) throws -> Receipt.Release? {
     guard let salvage = stored.receipt?.salvage, salvage.state == .installed,
       let place = stored.receipt?.originalPath.path,
@@ -159,7 +156,7 @@ struct QuarantineActions: Sendable {
     let job = try parts.work.start(
       .install, "Installation of what was salvaged of \(store.name)", store: id, target: .store(id)
     ) { _ in
-      // By the model that fits what was salvaged; an installation by any other is refused.
+      // Installation with any model but the salvage's is refused.
       let fitting = salvaged.flatMap { parts.fittingModel(of: $0.store) } ?? parts.models.first
       let (place, replaced) = try parts.quarantines.install(path, model: fitting?.model)
       let before = replaced.map { " What was there is in quarantine as \($0.id)." } ?? ""
@@ -246,26 +243,21 @@ struct QuarantineActions: Sendable {
   }
 }
 
-/// What an action has done, and where the browser goes next.
+/// The result of an action and the browser's next page.
 package struct ActionAnswer: Sendable {
-  /// The page that shows what came of it.
   package var target: RequestTarget
 
-  /// Whether it is done; else it goes on in the background.
   package var isDone: Bool
 
-  /// The job that goes on with it.
   package var job: String?
 
-  /// An action that is done.
   package static func done(_ target: RequestTarget) -> ActionAnswer { ActionAnswer(target: target, isDone: true) }
 
-  /// An action that goes on as a job.
   package static func running(_ job: RunningWork.Job) -> ActionAnswer {
     ActionAnswer(target: .to("work", job.id), isDone: false, job: job.id)
   }
 
-  /// An action that goes on as a job, shown on a page of its own subject, which the job's name is given to.
+  /// A job shown on the given page, which receives its name.
   package static func running(_ job: RunningWork.Job, on page: RequestTarget) -> ActionAnswer {
     var page = page
     page.query = Query([.init("job", job.id)])

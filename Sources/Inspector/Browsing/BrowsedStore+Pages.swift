@@ -2,15 +2,13 @@ internal import GRDB
 import PersistentStore
 
 extension BrowsedStore {
-  /// The most characters of a value on a page.
   private static let textLimit = 200
 
   private static let facetLimit = 30
 
-  /// A page of records.
+  /// Returns a page of records.
   ///
-  /// Pages are found by the key and the sort value of the last record before them, so that the ten thousandth is as fast
-  /// as the first.
+  /// Keyset pagination by key and sort value keeps every page as fast as the first.
   ///
   /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
   package func page(of collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RecordPage {
@@ -50,7 +48,6 @@ extension BrowsedStore {
     return result
   }
 
-  /// The row that the cursor of a page statement stands at, as a record.
   func row(
     _ row: Row, _ statement: PageStatement, _ columns: [RecordColumn], _ collection: RecordCollection, limit: Int
   ) -> RecordPage.Row {
@@ -62,7 +59,7 @@ extension BrowsedStore {
       if value.form == .bytes, let position = statement.lengthColumns[index], let read = value.byteCount,
         let length = Int.fromDatabaseValue(row[position])
       {
-        // Of long values only the beginning is read; the marker before bytes is not one of them.
+        // Long values are cut; the marker before bytes doesn't count.
         value.byteCount = length - (min(length, PageStatement.bytesRead) - read)
       }
       if value.form == .reference, let position = statement.entityColumns[index],
@@ -77,7 +74,7 @@ extension BrowsedStore {
       key: RecordKey(statement.key(row)), entity: number.flatMap { entityNames[$0] } ?? collection.name, values: values)
   }
 
-  /// Counts the records that fit a query, up to a limit unless all are wanted.
+  /// Counts matching records, up to a limit unless all are wanted.
   private func countMatching(
     _ collection: RecordCollection, _ query: RecordQuery, _ page: inout RecordPage
   ) throws(RecordBrowsingError) {
@@ -126,39 +123,38 @@ extension BrowsedStore {
   }
 }
 
-/// The statement that reads a page, and what each of its result's columns is.
+/// The statement that reads a page, with its result columns.
 struct PageStatement {
   let sql: String
 
-  /// What it selects, for statements that find a record in another way.
+  /// The SELECT list, also used to find single records.
   let selection: String
 
   let arguments: [DatabaseValue]
 
-  /// The place of the first shown column.
   let firstColumn: Int
 
-  /// The places of the entity numbers of to-one relationships, by the number of the shown column.
+  /// The positions of to-one entity numbers, by shown column.
   let entityColumns: [Int: Int]
 
-  /// The places of the lengths of columns that may hold bytes, by the number of the shown column.
+  /// The positions of the lengths of possible bytes, by shown column.
   let lengthColumns: [Int: Int]
 
-  /// How many bytes of a value are read: enough to tell what they are.
+  /// The bytes read of a value, enough to recognize its type.
   static let bytesRead = 1100
 
-  /// The place of the record's own entity number.
+  /// The position of the entity number.
   let entityPosition: Int?
 
   private let keyCount: Int
 
-  /// The place of what the records are sorted by, besides their key.
+  /// The position of the sort value, unless sorted by key.
   private let sortPosition: Int?
 
-  /// The most columns that a result of SQLite has, as many as a table (https://sqlite.org/limits.html).
+  /// SQLite's limit of columns in a result, the same as in a table (https://sqlite.org/limits.html).
   static let mostColumns = 2000
 
-  /// - Parameter isLimited: whether only a page is read; else all records behind the token.
+  /// - Parameter isLimited: whether to read one page instead of all records after the token.
   init(
     _ collection: RecordCollection, _ query: RecordQuery, columns: [RecordColumn], isLimited: Bool = true
   ) throws(RecordBrowsingError) {
@@ -166,7 +162,7 @@ struct PageStatement {
     var sort: String?
     if let name = query.sort {
       guard let column = collection.column(name) else { throw .unknownColumn(name, in: collection) }
-      // Sorting by the key is what a page does anyway.
+      // Pages are sorted by key anyway.
       if key != [column.sql] || query.isDescending { sort = column.sql }
     }
     keyCount = key.count
@@ -181,7 +177,7 @@ struct PageStatement {
     }
     let needed =
       key.count + 2 + columns.count { $0.mayHoldBytes } + columns.count { $0.entitySQL != nil } + columns.count
-    // Of a table so wide, values are read whole, which tells their lengths, and nothing is read twice.
+    // Very wide tables are read with whole values, without length columns.
     let isWide = needed > Self.mostColumns
     let shownSort = isWide ? columns.firstIndex { $0.sql == sort } : nil
     var selected = key
@@ -226,7 +222,7 @@ struct PageStatement {
     parts.isEmpty ? "" : " WHERE \(parts.joined(separator: " AND "))"
   }
 
-  /// The condition of being behind a record; NULL sorts before everything else.
+  /// The condition that a row follows a record; NULL sorts first.
   private static func behind(
     _ values: [DatabaseValue], key: [String], sort: String?, isDescending: Bool
   ) -> (text: String, arguments: [DatabaseValue]) {
@@ -247,7 +243,7 @@ struct PageStatement {
 
   func key(_ row: Row) -> [DatabaseValue] { (0..<keyCount).map { row.whole($0) } }
 
-  /// What the token of the page behind this row holds.
+  /// The token values after this row.
   func position(_ row: Row) -> [DatabaseValue] {
     (sortPosition.map { [row.whole($0)] } ?? []) + key(row)
   }

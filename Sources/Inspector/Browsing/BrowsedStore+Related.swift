@@ -3,18 +3,16 @@ import PersistentStore
 import Platform
 
 extension BrowsedStore {
-  /// The most destinations of a relationship that are listed with a record.
   private static let listedDestinations = 20
 
-  /// One page of the records that a to-many relationship of a record leads to.
+  /// Returns a page of a record's to-many destinations.
   ///
-  /// Pages follow the order of the relationship and then the keys, so that a later one costs no more than the first.
+  /// Keyset pagination by order and key keeps every page as fast as the first.
   ///
   /// - Parameters:
-  ///   - index: the place of the relationship among the collection's.
-  ///   - key: the record.
-  ///   - next: the token of the page, as the page before gave it; nil for the first.
-  ///   - size: how many records, 1 to 1000.
+  ///   - index: the relationship's index in the collection.
+  ///   - next: the page token; nil for the first page.
+  ///   - size: 1 to 1000 records.
   /// - Throws: `unknown-property`, `bad-query`, `time-limit`, `store-unreadable`.
   package func related(
     at index: Int, of key: RecordKey, in collection: RecordCollection, after next: String? = nil, size: Int = 100
@@ -36,7 +34,6 @@ extension BrowsedStore {
       next: last.map { PageToken([$0.order, $0.key.databaseValue]).text })
   }
 
-  /// The first records of a relationship.
   func related(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
   ) throws(RecordBrowsingError) -> RecordDetail.Related {
@@ -50,7 +47,6 @@ extension BrowsedStore {
       inverse: inverse(of: relationship), first: first)
   }
 
-  /// A record that something leads to.
   func reference(_ key: RecordKey, named name: String) throws(RecordBrowsingError) -> RecordDetail.Reference {
     guard let collection = collections.first(where: { $0.name == name && $0.isEntity }) else {
       return RecordDetail.Reference(collection: name, key: key, label: nil, exists: false)
@@ -70,7 +66,7 @@ extension BrowsedStore {
     var key: Int64
   }
 
-  /// How many records a relationship leads to; nil where counting takes too long.
+  /// Counts destinations; nil on timeout.
   private func count(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue
   ) throws(RecordBrowsingError) -> Int64? {
@@ -81,7 +77,7 @@ extension BrowsedStore {
     }
   }
 
-  /// The destinations of a relationship, in its order; none where it takes too long.
+  /// The ordered destinations; empty on timeout.
   private func places(
     _ relationship: RecordCollection.ToMany, _ key: DatabaseValue, after token: PageToken?, limit: Int
   ) throws(RecordBrowsingError) -> [Place] {
@@ -90,7 +86,7 @@ extension BrowsedStore {
     var conditions = ["\(relationship.ownSQL) = ?", "typeof(\(destination)) = 'integer'"]
     var arguments = [key]
     if let token {
-      // NULL comes before everything in SQLite's order, and is greater than nothing.
+      // NULL sorts first in SQLite, but compares greater than no value.
       let isLater = token.values[0].isNull ? "\(order) IS NOT NULL" : "\(order) > ?"
       conditions.append("(\(isLater) OR \(order) IS ? AND \(destination) > ?)")
       if !token.values[0].isNull { arguments.append(token.values[0]) }
@@ -107,7 +103,7 @@ extension BrowsedStore {
     } ?? []
   }
 
-  /// The to-one property of the destination whose column the relationship is followed by.
+  /// The destination's to-one property that stores the relationship.
   private func inverse(of relationship: RecordCollection.ToMany) -> String? {
     guard let destination = collections.first(where: { $0.name == relationship.destination && $0.isEntity }),
       destination.tableSQL == relationship.table
@@ -120,14 +116,14 @@ extension BrowsedStore {
 }
 
 extension BrowsedStore {
-  /// Looks for text in every text property of every record.
+  /// Searches every text property of every record.
   ///
-  /// Entities are searched from the top of each hierarchy, so that a record is found once. Each collection has a time of
-  /// its own, and what was found until then is told.
+  /// Root entities are searched, so each record is found once. Each collection has its own time limit and returns its
+  /// finds so far.
   ///
   /// - Parameters:
-  ///   - text: what is looked for; letters of ASCII match in either case.
-  ///   - perCollection: the most finds of one collection.
+  ///   - text: the needle; ASCII letters match in either case.
+  ///   - perCollection: the most finds per collection.
   package func search(_ text: String, perCollection: Int = 20) throws(RecordBrowsingError) -> StoreSearch {
     guard !text.isEmpty else { throw .badQuery("there is nothing to look for", hint: "Type a word.") }
     let sought = SoughtText(text)
@@ -157,7 +153,7 @@ extension BrowsedStore {
     var result = StoreSearch.Finds(collection: collection.name, records: [], hasMore: false, isCut: false)
     let keys = collection.keySQL.count
     do throws(RecordBrowsingError) {
-      // What was found before the time ran out is kept, so it is gathered outside of the reading.
+      // Keeps the finds on timeout.
       let gathered = Gathered()
       defer { result.records = gathered.finds }
       try read(limits.search) { database in
@@ -189,7 +185,6 @@ extension BrowsedStore {
     var hasMore = false
   }
 
-  /// The text around a find.
   static func excerpt(of needle: String, in text: String) -> String {
     let around = 60
     let folded = Array(text.unicodeScalars)
@@ -216,7 +211,7 @@ extension BrowsedStore {
 }
 
 extension BrowsedStore {
-  /// Where the bytes of a row are, and how far it is to be believed; nil in stores that are not of found rows.
+  /// Returns a row's provenance; nil outside stores of found rows.
   package func provenance(
     of key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> RowProvenance? {
@@ -228,7 +223,7 @@ extension BrowsedStore {
         database,
         sql: "SELECT state, key, page, cell, source, reason FROM \(TableProvenance.rows) "
           + "WHERE tbl IN (\(table.ids)) AND k = ?", arguments: [number])
-      // Of pages whose keys overlap the one that begins last is the likeliest.
+      // Among pages with overlapping key ranges, the last-starting one is likeliest.
       let place = try Row.fetchOne(
         database,
         sql: """
@@ -247,7 +242,7 @@ extension BrowsedStore {
     }
   }
 
-  /// The keys of all rows that have, or had, the key of a record, that of the record itself included, live ones first.
+  /// The keys of all versions of a record, live ones first.
   package func versions(
     of storedKey: Int64, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> [RecordKey] {
@@ -265,7 +260,7 @@ extension BrowsedStore {
     return keys.map { RecordKey($0) }
   }
 
-  /// How many rows of a collection are in each state; nil where counting took too long, or rows have none.
+  /// Counts rows by state; nil on timeout or without states.
   package func states(of collection: RecordCollection) throws(RecordBrowsingError) -> [RowState: Int64]? {
     guard let table = collection.provenance, let key = collection.keySQL.first else { return nil }
     if let known = stateCounts.withLock({ $0[collection.name] }) { return known }
@@ -287,7 +282,7 @@ extension BrowsedStore {
     return found
   }
 
-  /// The statements that count the rows with notes by their states.
+  /// The counts of annotated rows by state.
   private static func stateCounts(
     _ collection: RecordCollection, _ table: TableProvenance, key: String
   ) -> [String] {
@@ -304,7 +299,7 @@ extension BrowsedStore {
       }
   }
 
-  /// Says of each row in which state it is, and gives rows the keys that they have in the store.
+  /// Adds each row's state and original key.
   func annotate(
     _ rows: inout [RecordPage.Row], _ columns: [RecordColumn], _ collection: RecordCollection
   ) throws(RecordBrowsingError) {
@@ -334,41 +329,36 @@ extension BrowsedStore {
   private static func cell(_ number: Int64?) -> Int? { number.flatMap { Int(exactly: $0) } }
 }
 
-/// One page of the records that a to-many relationship leads to.
 package struct RelatedPage: Sendable {
-  /// The relationship.
   package var relationship: RecordCollection.ToMany
 
-  /// How many records it leads to in all; nil where counting took too long.
+  /// The number of all destinations; nil on timeout.
   package var count: Int64?
 
-  /// The records of this page, in the order of the relationship.
   package var references: [RecordDetail.Reference]
 
-  /// The token of the next page; nil on the last.
   package var next: String?
 }
 
-/// Where the bytes of a row are, and how far the row is to be believed.
+/// The location and reliability of a row's bytes.
 package struct RowProvenance: Sendable, Hashable {
-  /// How far it is to be believed.
   package var state: RowState
 
-  /// The key that the row has, or had, in the store; nil where that is lost.
+  /// The key in the store; nil if lost.
   package var storedKey: Int64?
 
-  /// The page its cell is on; nil where that is not known.
+  /// The cell's page; nil if unknown.
   package var page: UInt32?
 
-  /// The number of the cell on the page, from 0; nil where it has to be looked for, or is no cell any more.
+  /// The cell's number from 0; nil if it must be searched for or isn't a cell any more.
   package var cell: Int?
 
-  /// Where the bytes were: `main`, `wal`, `journal`, `freespace`, `index`, `backup`.
+  /// The source of the bytes: `main`, `wal`, `journal`, `freespace`, `index`, `backup`.
   package var source: String
 
-  /// How its page was found: `tree`, `content`, `carving`; nil where the row was found by itself.
+  /// How the page was found: `tree`, `content`, `carving`; nil if the row was found by itself.
   package var foundBy: String?
 
-  /// Why it is not certain, as half a sentence; nil where it is.
+  /// Why the row is doubtful, as half a sentence.
   package var reason: String?
 }

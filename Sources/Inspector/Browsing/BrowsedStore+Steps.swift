@@ -6,12 +6,11 @@ package import Platform
 extension BrowsedStore {
   private static let stepLimit = 24
 
-  /// The most days that are told apart on the way to months and years.
+  /// The most distinct days grouped into months or years.
   private static let dayLimit = 50_000
 
   private static let rangeCount = 8.0
 
-  /// The facets in steps that a query asks for.
   func steppedFacets(
     of collection: RecordCollection, _ query: RecordQuery
   ) throws(RecordBrowsingError) -> [SteppedFacet] {
@@ -21,7 +20,7 @@ extension BrowsedStore {
         throw .unknownColumn(steps.column, in: collection)
       }
       let (parts, arguments) = try query.conditions(in: collection)
-      // Values of other classes are in no step: SQLite would take text for a number.
+      // SQLite would read text as a number.
       let conditions = parts + ["typeof(\(column.sql)) IN ('integer', 'real')"]
       let rows = "\(collection.source(query.states))\(PageStatement.whereClause(conditions))"
       let facet = try facetCache.steps("\(steps.step) \(column.sql) \(rows)", arguments) {
@@ -40,15 +39,15 @@ extension BrowsedStore {
 
   // MARK: Dates
 
-  /// The days from the first of the year 1 to that of 2001, and to that of the year 10000.
+  /// Days between the years 1, 2001 and 10000.
   private static let days = (before: 730_485, after: 2_921_574)
 
-  /// The records by year or month; they are counted by days, of which every month has whole ones.
+  /// Counts by year or month via days, since months consist of whole days.
   private static func dates(
     _ database: Database, _ column: String, _ rows: String, _ arguments: [DatabaseValue], by step: FacetSteps.Step
   ) throws -> ([SteppedFacet.Count], Bool) {
     let quotient = "\(column) / 86400.0"
-    // A date before 2001 is negative, and CAST goes towards zero.
+    // Dates before 2001 are negative, and CAST truncates toward zero.
     let day = "CAST(\(quotient) AS INTEGER) - (\(quotient) < CAST(\(quotient) AS INTEGER))"
     let found = try Row.fetchAll(
       database.wholeStatement(
@@ -62,7 +61,7 @@ extension BrowsedStore {
       let text = Timestamp(secondsSince1970: day * 86400 + 978_307_200).rfc3339
       counts[String(text.prefix(step == .year ? 4 : 7)), default: 0] += row[1]
     }
-    // Where there are more days, the oldest year or month may not be whole.
+    // The oldest year or month may be incomplete.
     if found.count > dayLimit, let oldest = counts.keys.min() { counts[oldest] = nil }
     let sorted = counts.sorted { $0.key > $1.key }.map {
       SteppedFacet.Count(first: $0.key, end: nil, count: $0.value, isYearOrMonth: true)
@@ -72,7 +71,7 @@ extension BrowsedStore {
 
   // MARK: Numbers
 
-  /// The records by ranges of a number, as wide as a power of ten, twice or five times that.
+  /// Counts by range, with widths of 1, 2 or 5 times a power of ten.
   private static func ranges(
     _ database: Database, _ column: String, _ rows: String, _ arguments: [DatabaseValue]
   ) throws -> [SteppedFacet.Count] {
@@ -89,7 +88,7 @@ extension BrowsedStore {
       let count = try Int64.fetchOne(database.wholeStatement("SELECT count(*) FROM \(finite)", arguments))
       return [SteppedFacet.Count(first: nil, end: nil, count: count ?? 0, isWhole: isWhole)]
     }
-    // The bounds are compared as the conditions compare them, so that a range has what its link leads to.
+    // Bounds compare as filters do, so a range matches its link.
     let cases = bounds.indices.map { "WHEN \(column) < ? THEN \($0)" }.joined(separator: " ")
     let values = bounds.map { isWhole ? Int64($0)?.databaseValue ?? .null : Double($0)?.databaseValue ?? .null }
     let found = try Row.fetchAll(
@@ -104,10 +103,9 @@ extension BrowsedStore {
     }
   }
 
-  /// The numbers at which ranges begin and end, as texts that are read as those very numbers; none where they cannot be told
-  /// apart.
+  /// The bounds as texts that parse to exactly those numbers; empty if indistinguishable.
   static func bounds(from least: Double, to most: Double, isWhole: Bool) -> [String] {
-    // Whole numbers that are all the same have a range of that one.
+    // Equal whole numbers get a range of one.
     let width = isWhole && most == least ? 1 : most / rangeCount - least / rangeCount
     guard width > 0, width.isFinite else { return [] }
     var exponent = Int(log10(width).rounded(.down))
@@ -127,16 +125,12 @@ extension BrowsedStore {
 }
 
 extension BrowsedStore {
-  /// The most characters of a value of a single record.
   private static let detailLimit = 20_000
 
-  /// The most bytes of a single value that are given.
   private static let valueLimit: Int64 = 64 << 20
 
   private static let labelLimit = 80
 
-  /// One record with its relationships in both directions.
-  ///
   /// - Throws: `unknown-record`, `time-limit`, `store-unreadable`.
   package func detail(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> RecordDetail {
     let columns = collection.columns
@@ -167,9 +161,9 @@ extension BrowsedStore {
       row: row, columns: columns, label: try label(of: key, in: collection), toOne: toOne, toMany: toMany)
   }
 
-  /// The whole value of a column of a record, as bytes: text in UTF-8, blobs without the marker of Core Data.
+  /// Returns a whole value as bytes: UTF-8 text, or a blob without Core Data's marker.
   ///
-  /// - Throws: `unknown-record` and `unknown-property`; nil is returned for null, and for values outside the store.
+  /// - Throws: `unknown-record` and `unknown-property`; null and external values return nil.
   package func bytes(
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> [UInt8]? {
@@ -206,7 +200,6 @@ extension BrowsedStore {
     }
   }
 
-  /// The name of the file that holds a value outside of the store; nil for values within it.
   package func fileName(
     of column: String, key: RecordKey, in collection: RecordCollection
   ) throws(RecordBrowsingError) -> String? {
@@ -226,7 +219,7 @@ extension BrowsedStore {
     return name
   }
 
-  /// The name or title of a record, cut to a line.
+  /// The name or title, cut to a line.
   func label(of key: RecordKey, in collection: RecordCollection) throws(RecordBrowsingError) -> String? {
     guard let column = collection.labelColumn else { return nil }
     let text = try read(limits.page) { database in
@@ -242,45 +235,35 @@ extension BrowsedStore {
   }
 }
 
-/// A question about the records of a store that cannot be answered.
 package typealias RecordBrowsingError = Failure<RecordBrowsingErrorKind>
 
-/// Why a question about the records of a store cannot be answered.
 package enum RecordBrowsingErrorKind: String, FailureKind {
-  /// The store has no entity or table of that name.
   case unknownCollection = "unknown-entity"
 
-  /// The entity or table has no property or column of that name.
   case unknownColumn = "unknown-property"
 
-  /// There is no record with that key.
   case unknownRecord = "unknown-record"
 
-  /// A filter, a sort order, a key or a page token cannot be understood.
+  /// An invalid filter, sort order, key or page token.
   case badQuery = "bad-query"
 
-  /// SQLite does not take the query that was typed, or it may not do what it would; the words are SQLite's own.
+  /// SQLite rejected the query, or it isn't allowed; in SQLite's own words.
   case sql = "sql-error"
 
-  /// The answer took longer than allowed.
   case timeLimit = "time-limit"
 
-  /// A value is larger than what is shown.
+  /// A value exceeds the display limit.
   case tooLarge = "value-too-large"
 
-  /// Too much is being asked at once.
   case busy
 
-  /// SQLite cannot open or read the file.
   case store = "store-unreadable"
 
-  /// The environment is at fault, and not the store; the code is that of its error.
+  /// An environmental error, with its cause's code.
   case unavailable = "store-unavailable"
 
-  /// What was being done, where a failure does not say.
   package static let usualOperation = "browse the records"
 
-  /// What the reader can do next, where a failure does not say.
   package var usualHint: String {
     switch self {
     case .unknownCollection: "Choose one that the store's page lists."
@@ -296,7 +279,6 @@ package enum RecordBrowsingErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the code is that of the cause.
   package var standsForCause: Bool { self == .unavailable }
 }
 

@@ -5,66 +5,58 @@ internal import PersistentStore
 internal import Platform
 package import SystemPackage
 
-/// A store whose records are looked at: entities by the names of the model, or the tables of a plain database.
+/// A store opened for browsing: entities by the model's names, or plain tables.
 ///
-/// The file must not change while it is browsed: a salvaged store, a restored backup, a private copy. It is opened
-/// read-only and as unchangeable, so that nothing is made beside it, and every question has a time limit.
+/// The file must not change meanwhile: a salvaged store, a restored backup, a private copy. It is opened read-only and
+/// immutable, so no file is created next to it; every query has a time limit.
 package final class BrowsedStore: Sendable {
-  /// The limits of what is asked.
   package struct Limits: Sendable {
-    /// How long reading the lists of tables and columns may take.
     package var opening: Duration = .seconds(30)
 
-    /// How long a page of records may take.
     package var page: Duration = .seconds(5)
 
-    /// How long a count may take; what takes longer is left out.
+    /// The time for a count; slower counts are omitted.
     package var count: Duration = .milliseconds(400)
 
-    /// How long a facet may take that was asked for; what came of it is kept, and what takes longer is left out.
+    /// The time for a requested facet; results are cached, slower ones omitted.
     package var facet: Duration = .seconds(3)
 
-    /// How long the records that fit a query are counted.
+    /// The time for counting matches.
     package var matching: Duration = .milliseconds(40)
 
-    /// How many of them are counted at most.
+    /// The most matching records counted.
     package var matchingCount = 10_000
 
-    /// How long a collection is searched for text.
     package var search: Duration = .milliseconds(1_500)
 
-    /// How long an export may take.
     package var export: Duration = .seconds(600)
 
-    /// How long a query that a person typed may take.
     package var query: Duration = .seconds(5)
 
-    /// The most bytes of the files in which such queries sort and gather rows, of all that run at a time.
+    /// The most bytes of all typed queries' temporary files.
     package var queryFiles: Int64 = 1 << 30
 
-    /// How long the export of all its rows may take.
+    /// The time for exporting a typed query.
     package var queryExport: Duration = .seconds(60)
 
     /// The most rows of such an export.
     package var queryExportRows = 1_000_000
 
-    /// The most bytes of text in it.
+    /// The most bytes of text in such an export.
     package var queryExportBytes = 256 << 20
 
-    /// The usual limits.
     package init() {}
   }
 
-  /// The store's main file.
   package let path: FilePath
 
   /// The entities by name, then the tables by name.
   package let collections: [RecordCollection]
 
-  /// The many-to-many relationships by name; none of a store without a model.
+  /// The many-to-many relationships by name; empty without a model.
   package let manyToMany: [ManyToMany]
 
-  /// Whether it is a store of found rows, each with the place of its bytes and how far it is to be believed.
+  /// Whether it holds found rows with provenance.
   package let hasProvenance: Bool
 
   let limits: Limits
@@ -79,11 +71,11 @@ package final class BrowsedStore: Sendable {
   /// Opens a store.
   ///
   /// - Parameters:
-  ///   - path: the main file; a log beside it is not read.
-  ///   - model: the model of the version the store is in; without one the tables are shown as they are.
-  ///   - connections: how many questions are answered at once.
-  ///   - hasProvenance: whether it is a file that `FoundRows` arranged.
-  /// - Throws: `RecordBrowsingError.store` where SQLite cannot open or read it.
+  ///   - path: the main file; its WAL is not read.
+  ///   - model: the store's model; without one, raw tables are shown.
+  ///   - connections: the number of concurrent queries.
+  ///   - hasProvenance: whether `FoundRows` arranged the file.
+  /// - Throws: `RecordBrowsingError.store` if SQLite can't open or read it.
   package init(
     _ path: FilePath, model: ManagedObjectModel?, limits: Limits = Limits(), connections: Int = 4,
     hasProvenance: Bool = false
@@ -107,15 +99,11 @@ package final class BrowsedStore: Sendable {
     }
   }
 
-  /// A connection that can change nothing, makes nothing beside the file, and runs nothing that its schema declares.
-  ///
-  /// - Parameter others: the files that it attaches.
+  /// Connects without changing the file, creating others, or running code of its schema.
   static func connect(_ path: FilePath, attaching others: [FilePath] = []) throws -> DatabaseQueue {
     try EvidenceConnection.open(path, .unchanging, label: "Lazaret.RecordBrowsing", attaching: others)
   }
 
-  /// The collection of that name.
-  ///
   /// - Throws: `unknown-entity`.
   package func collection(_ name: String) throws(RecordBrowsingError) -> RecordCollection {
     guard let found = collections.first(where: { $0.name == name }) else {
@@ -126,7 +114,7 @@ package final class BrowsedStore: Sendable {
     return found
   }
 
-  /// The number of records in a collection; nil where counting takes too long.
+  /// Counts the records of a collection; nil on timeout.
   package func count(of collection: RecordCollection) throws(RecordBrowsingError) -> Int64? {
     if let known = counts.withLock({ $0[collection.name] }) { return known }
     let condition = PageStatement.whereClause([collection.condition].compactMap(\.self))
@@ -137,7 +125,7 @@ package final class BrowsedStore: Sendable {
     return count
   }
 
-  /// Reads; what takes longer than the limit throws `time-limit`.
+  /// Reads; throws `time-limit` on timeout.
   func read<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value {
     do {
       return try pool.read(limit: limit, body)
@@ -146,7 +134,7 @@ package final class BrowsedStore: Sendable {
     }
   }
 
-  /// Reads; nil where it takes longer than the limit.
+  /// Reads; nil on timeout.
   func timed<Value>(_ limit: Duration, _ body: (Database) throws -> Value) throws(RecordBrowsingError) -> Value? {
     do {
       return try read(limit, body)
@@ -169,7 +157,7 @@ package final class BrowsedStore: Sendable {
         return RecordBrowsingError(.timeLimit, path: path, detail: "the answer took longer than allowed")
       }
       if error.resultCode == .SQLITE_TOOBIG {
-        // No value of the file is longer than the limit, so that this tells nothing of damage.
+        // No stored value exceeds the limit, so this is no sign of damage.
         return RecordBrowsingError(.tooLarge, path: path, detail: "a value that was computed is longer than the store")
       }
       return RecordBrowsingError(
@@ -180,25 +168,25 @@ package final class BrowsedStore: Sendable {
   }
 }
 
-/// A column of a table, in the place that it has in the records of the table.
+/// A table column at its position in stored records.
 package struct StoredColumn: Sendable, Hashable {
-  /// Its name in SQL.
+  /// The SQL name.
   package var name: String
 
-  /// What the records' entity calls it; nil where it belongs to none of its properties.
+  /// The property's name; nil if it isn't of this collection.
   package var property: String?
 
-  /// Whether records store null in it, and its value is their rowid.
+  /// Whether records store NULL and the value is the rowid.
   package var isRowid: Bool
 }
 
 extension BrowsedStore {
-  /// The columns of the table of a collection, in the order in which records store their values.
+  /// The columns of a collection's table in record order.
   package func storedColumns(of collection: RecordCollection) throws(RecordBrowsingError) -> [StoredColumn] {
     let table = Self.name(ofIdentifier: collection.tableSQL)
     let names = propertyNames(of: collection)
     return try read(limits.page) { database in
-      // Generated columns that are not stored (2) and hidden ones of virtual tables (1) are in no record.
+      // Records omit virtual generated columns (2) and hidden columns of virtual tables (1).
       try Row.fetchAll(
         database, sql: "SELECT name, type, pk FROM pragma_table_xinfo(?) WHERE hidden IN (0, 3) ORDER BY cid",
         arguments: [table]
@@ -212,7 +200,7 @@ extension BrowsedStore {
     }
   }
 
-  /// What properties are called, by their columns in capitals: the collection's own, then those of others in its table.
+  /// Property names by uppercase column, the collection's own first.
   private func propertyNames(of collection: RecordCollection) -> [String: String] {
     let others = collections.filter { $0.tableSQL == collection.tableSQL && $0.name != collection.name }
     var names: [String: String] = [:]
@@ -227,46 +215,44 @@ extension BrowsedStore {
     return names
   }
 
-  /// The name that an identifier of SQL stands for, quoted or not.
+  /// Returns the plain name of a SQL identifier.
   private static func name(ofIdentifier sql: String) -> String {
     guard sql.count >= 2, sql.hasPrefix("\""), sql.hasSuffix("\"") else { return sql }
     return String(sql.dropFirst().dropLast()).replacing("\"\"", with: "\"")
   }
 }
 
-/// How the records of a collection are spread over their keys.
+/// The distribution of a collection's records over its keys.
 package struct KeySpread: Sendable, Hashable {
-  /// Some of the keys that follow each other.
+  /// A range of keys.
   package struct Part: Sendable, Hashable {
-    /// The keys, whether there are records of them or not.
+    /// The keys, with or without records.
     package var keys: ClosedRange<Int64>
 
-    /// The records.
     package var records: Int64 = 0
 
-    /// The earliest and the latest date of the records, in seconds since 2001; nil where they have none.
+    /// The earliest and latest date, in seconds since 2001.
     package var dates: ClosedRange<Double>?
   }
 
-  /// The parts, from the lowest keys to the highest, all of one width but the last.
+  /// The parts ascending, of one width but the last.
   package var parts: [Part]
 
-  /// The lowest and the highest key of a record; nil where there is none.
+  /// The lowest and highest key; nil if empty.
   package var keys: ClosedRange<Int64>?
 
-  /// The property that the dates are of; nil where there is none.
   package var dateProperty: String?
 }
 
 extension BrowsedStore {
   private static let maximumParts = 200
 
-  /// How the live records of a collection are spread over keys, with their dates.
+  /// Returns the distribution of live records over keys, with dates.
   ///
   /// - Parameters:
-  ///   - others: keys that are covered too, such as those of records that are lost.
-  ///   - count: in how many parts at most.
-  /// - Returns: nil where its keys are no single numbers, where there are none, and where counting takes too long.
+  ///   - others: more keys to cover, such as lost ones.
+  ///   - count: the most parts.
+  /// - Returns: nil without single numeric keys, or on timeout.
   package func spread(
     of collection: RecordCollection, covering others: ClosedRange<Int64>?, parts count: Int
   ) throws(RecordBrowsingError) -> KeySpread? {
@@ -312,7 +298,7 @@ extension BrowsedStore {
     return found ?? nil
   }
 
-  /// The date that tells best when a record was made: one that is called so, else the first.
+  /// The likeliest creation date: by name, else the first date.
   private static func dateColumn(of collection: RecordCollection) -> RecordColumn? {
     let dates = collection.columns.filter { $0.kind == .attribute(.date, isMarked: false) }
     for word in ["creat", "added", "inserted", "timestamp", "date"] {
@@ -323,16 +309,15 @@ extension BrowsedStore {
 }
 
 extension BrowsedStore {
-  /// The records of a query as a query in SQL, which gives the same rows in the same order, by the names of the model where it
-  /// can.
+  /// Returns the query as SQL, with the model's names if possible.
   ///
-  /// - Returns: nil where it has more characters than a query may have.
+  /// - Returns: nil if too long for a query.
   /// - Throws: `unknown-property`, `bad-query`.
   package func selection(
     of collection: RecordCollection, _ query: RecordQuery
   ) throws(RecordBrowsingError) -> StoreQuery? {
     let hasName = try catalog().views[collection.name.caseFolded] != nil
-    // A name stands for live records alone; the notes on the others are known by the columns of the table.
+    // An entity's name covers live records only; notes on others use table columns.
     let named = hasName && (query.states == nil || !collection.hasStates) ? collection.byName : collection
     var selected = try shownColumns(of: named, query).map(\.sql)
     let isWhole =
@@ -357,7 +342,7 @@ extension BrowsedStore {
     return result
   }
 
-  /// A statement with values in place of its parameters.
+  /// Substitutes a statement's parameters.
   private static func filled(_ sql: String, _ arguments: [DatabaseValue]) -> String {
     var result = ""
     var rest = arguments[...]
@@ -388,7 +373,7 @@ extension BrowsedStore {
 }
 
 extension RecordCollection {
-  /// The same records by the names that a query has for an entity and its properties.
+  /// The collection with the names of typed queries.
   fileprivate var byName: RecordCollection {
     var named = self
     named.tableSQL = SQLText.readableIdentifier(name)
@@ -398,7 +383,7 @@ extension RecordCollection {
       column.entitySQL = nil
       return column
     }
-    // The name stands for the records of the entity alone.
+    // The name alone selects the entity's records.
     named.entityNumbers = nil
     named.provenance = nil
     return named

@@ -1,19 +1,18 @@
 internal import GRDB
 internal import Platform
 
-/// The facets that were counted: a store that is browsed does not change, so that none is counted twice.
+/// Caches counted facets, since a browsed store doesn't change.
 final class FacetCache: Sendable {
   private struct State {
     var values: [String: [RecordPage.Facet.Count]] = [:]
     var steps: [String: SteppedFacet] = [:]
   }
 
-  /// The most facets that are kept; then all go.
+  /// The most cached facets; a full cache is emptied.
   private static let capacity = 100
 
   private let state = Mutex(State())
 
-  /// The counts of values by a statement, which are made first where they are not there.
   func counts(
     _ sql: String, _ arguments: [DatabaseValue],
     make: () throws(RecordBrowsingError) -> [RecordPage.Facet.Count]?
@@ -28,14 +27,13 @@ final class FacetCache: Sendable {
     return made
   }
 
-  /// The counts in steps, by what they are of.
   func steps(
     _ sql: String, _ arguments: [DatabaseValue], make: () throws(RecordBrowsingError) -> SteppedFacet
   ) throws(RecordBrowsingError) -> SteppedFacet {
     let key = Self.key(sql, arguments)
     if let known = state.withLock({ $0.steps[key] }) { return known }
     let made = try make()
-    // What took too long may be faster another time.
+    // Timeouts aren't cached; another try may be faster.
     guard made.counts != nil else { return made }
     state.withLock { state in
       if state.steps.count >= Self.capacity { state.steps.removeAll() }

@@ -3,17 +3,15 @@ import Platform
 import SupportBundle
 import SystemPackage
 
-/// The bundles that were written here: those in `Exports/` of the home.
+/// The bundles in the home's `Exports/`.
 ///
-/// It is the only way from an address to a bundle: a name is compared with those of the files that are there.
+/// A URL leads to a bundle only by comparing names with existing files.
 final class BundleCatalogue: Sendable {
-  /// The name of the folder.
   static let folder: FilePath.Component = "Exports"
 
   private let home: FilePath
   private let surroundings: Surroundings
 
-  /// What was summed up before, by what the file was then.
   private let sums = Mutex<[ListedBundle: BundlePreview]>([:])
 
   private static let maximumSums = 200
@@ -23,10 +21,9 @@ final class BundleCatalogue: Sendable {
     self.surroundings = surroundings
   }
 
-  /// The folder, whether it is there or not.
+  /// The folder, which may not exist yet.
   var path: FilePath { home.appending(Self.folder) }
 
-  /// The folder, made where it is not there.
   func makeFolder() throws -> FilePath {
     try surroundings.fileSystem.makeDirectory(path, permissions: .ownerReadWriteExecute)
     return path
@@ -47,9 +44,7 @@ final class BundleCatalogue: Sendable {
     return bundles.sorted { ($0.date, $0.name) > ($1.date, $1.name) }
   }
 
-  /// The bundle of a name.
-  ///
-  /// - Throws: ``Refusal`` 404 where there is none.
+  /// - Throws: ``Refusal`` 404 if there is no such bundle.
   func bundle(_ name: String) throws -> ListedBundle {
     guard let bundle = try bundles().first(where: { $0.name == name }) else {
       throw Refusal(.notFound, "there is no bundle of that name")
@@ -57,7 +52,7 @@ final class BundleCatalogue: Sendable {
     return bundle
   }
 
-  /// What a bundle is, its sum included; what was summed up once is not read again.
+  /// Returns a preview with digest, computed once.
   func preview(of bundle: ListedBundle) throws -> BundlePreview {
     if let known = sums.withLock({ $0[bundle] }) { return known }
     let preview = try BundlePreview(of: bundle.path, home: home, surroundings: surroundings)
@@ -69,9 +64,8 @@ final class BundleCatalogue: Sendable {
   }
 }
 
-/// A bundle that was written by this home.
 struct ListedBundle: Sendable, Hashable, Encodable {
-  /// The name of its file, which is also what it is called in addresses.
+  /// The file name, also used in URLs.
   let name: String
 
   let path: FilePath
@@ -80,12 +74,10 @@ struct ListedBundle: Sendable, Hashable, Encodable {
 
   let date: Timestamp
 
-  /// Whether its name says that it is encrypted.
   var isEncrypted: Bool { name.hasSuffix(".age") }
 
   var target: RequestTarget { .to("bundles", name) }
 
-  /// Writes what lists tell of it.
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "name": name, "bytes": bytes, "date": date, "encrypted": isEncrypted, "location": target,

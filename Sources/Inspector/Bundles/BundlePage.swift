@@ -3,7 +3,7 @@ import Platform
 package import SupportBundle
 package import SystemPackage
 
-/// One bundle: what it is, by which sum it is known, and where it was sent.
+/// One bundle: its content, its digest, and its uploads.
 struct BundlePage: InspectorPage {
   let bundle: ListedBundle
   let preview: PagePart<BundlePreview>
@@ -76,15 +76,12 @@ struct BundlePage: InspectorPage {
   }
 }
 
-/// Who receives bundles that are sent from the inspector.
 package struct InspectorReceiver: Sendable {
-  /// Where they go.
   package var address: ReceiverAddress
 
-  /// The file with the word by which the receiver knows the sender; nil for none.
+  /// The file with the sender's token, if any.
   package var tokenFile: FilePath?
 
-  /// A receiver.
   package init(_ address: ReceiverAddress, tokenFile: FilePath? = nil) {
     self.address = address
     self.tokenFile = tokenFile

@@ -2,7 +2,7 @@ import HTTPServer
 import Platform
 import SupportBundle
 
-/// The bundles that were written here, and what lies in the outbox.
+/// The bundles written here and the outbox.
 struct BundlesPage: InspectorPage {
   let bundles: PagePart<[ListedBundle]>
   let outbox: PagePart<Outbox.Listing>
@@ -77,9 +77,7 @@ struct BundlesPage: InspectorPage {
   }
 }
 
-/// How the pages speak of an entry of the outbox.
 enum OutboxWords {
-  /// Its state, as a mark.
   static func tag(_ entry: OutboxEntry) -> HTML {
     switch entry.state {
     case .waiting: .tag("waiting", .warn)
@@ -90,7 +88,7 @@ enum OutboxWords {
     }
   }
 
-  /// The receipt, or how far it is and why not further.
+  /// The receipt, or the progress and any obstacle.
   static func outcome(_ entry: OutboxEntry, now: Timestamp) -> HTML {
     if let receipt = entry.receipt {
       return "<code>\(printable(receipt.id))</code>, \(Words.time(receipt.date, now: now))"
@@ -100,7 +98,6 @@ enum OutboxWords {
     return HTML(escaping: words)
   }
 
-  /// What can be done with it.
   static func actions(_ entry: OutboxEntry, _ frame: PageFrame) -> HTML {
     guard frame.allowsActions, !entry.isOver, entry.state != .sending else { return .empty }
     let place = RequestTarget.to("outbox", entry.id)

@@ -6,7 +6,7 @@ import Platform
 import SupportBundle
 import SystemPackage
 
-/// Making a bundle of a store: what is asked, getting it ready, and writing it when the user has agreed.
+/// Exports a store as a bundle, after the user's consent.
 struct ExportActions: Sendable {
   private let parts: InspectorParts
   private let prepared: PreparedExports
@@ -29,7 +29,6 @@ struct ExportActions: Sendable {
     .init("drop", "The attributes whose values are overwritten in a scrubbed store, in the same way."),
   ]
 
-  /// The page on which an export is chosen, shown, and agreed to.
   func page(_ store: ListedStore, _ query: Query) throws -> ExportPage {
     let files = try store.files(
       orRefuse: Refusal(.conflict, "a backup is not exported; restore it aside, and export that"))
@@ -58,7 +57,7 @@ struct ExportActions: Sendable {
       ready: prepared.latest(of: store.id))
   }
 
-  /// The options with one of them first, which is the one that is chosen.
+  /// Moves the selected option to the front.
   private static func first(
     _ value: String, _ options: [(value: String, label: String)]
   ) -> [(value: String, label: String)] {
@@ -90,7 +89,7 @@ struct ExportActions: Sendable {
       .init(
         level: level, model: form["model"], recipients: form["recipients"] ?? "", keeping: keeping, dropping: dropping),
       for: store.id)
-    // Of another level there are no values that could be chosen; the ticks wait for a scrubbed one.
+    // Only scrubbed exports choose values; the ticks are kept.
     if level != .scrubbed { (keeping, dropping) = ([], []) }
     let options = ExportOptions(level: level, model: model, keeping: keeping, dropping: dropping)
     let (parts, prepared, id, name) = (parts, prepared, store.id, store.name)
@@ -103,13 +102,12 @@ struct ExportActions: Sendable {
     return .running(job, on: .store(id, "export"))
   }
 
-  /// Writes an export that is ready.
   func write(_ id: String) throws -> ActionAnswer {
     let entry = try prepared.entry(id)
     let (parts, prepared, bundles) = (parts, prepared, bundles)
     let job = try parts.work.start(.export, "Bundle of \(entry.name)", store: entry.store, target: entry.target) {
       observer in
-      // Its files may have had to go from this machine since, and are fetched again.
+      // Fetches files that have left this machine.
       _ = try parts.catalogue.store(entry.store)
       let summary = try parts.exports.write(
         entry.prepared, to: entry.recipients, at: try bundles.makeFolder(), progress: observer.export(writes: true))
@@ -128,26 +126,23 @@ struct ExportActions: Sendable {
     return level
   }
 
-  /// The words of all fields of a name.
+  /// The words in all fields of a name.
   static func words(_ texts: [String]) -> [String] {
     texts.flatMap { $0.split { $0.isWhitespace || $0 == "," }.map(String.init) }
   }
 }
 
-/// The export of a store on one page: what is chosen, what the bundle would hold, and the button that agrees to it.
+/// The export page: choices, preview, and consent.
 struct ExportPage: InspectorPage {
   let form: ActionForm
 
-  /// What was chosen the last time.
   let chosen: PreparedExports.Choices
 
-  /// The attributes that can be chosen; nil where no model tells them.
+  /// The selectable attributes; nil without a model.
   let tree: ExportTree?
 
-  /// The job that makes the export ready or writes it, as far as it is; nil for none.
   let job: RunningWork.Job?
 
-  /// What is ready and waits for the user to agree; nil for nothing.
   let ready: PreparedExports.Entry?
 
   private var store: ListedStore { form.store }
@@ -174,10 +169,9 @@ struct ExportPage: InspectorPage {
       """
   }
 
-  /// How far the job is, or what came of it.
   private func progress(_ frame: PageFrame) -> HTML {
     guard let job else { return .empty }
-    // What is ready says so itself.
+    // A prepared export speaks for itself.
     if job.state == .done, ready?.target == job.target { return .empty }
     guard job.state == .done else { return job.html(frame, isLinked: false) }
     return """
@@ -185,7 +179,7 @@ struct ExportPage: InspectorPage {
       """
   }
 
-  /// What the bundle would hold; hidden while another one is being made ready.
+  /// The bundle's preview; hidden while another is prepared.
   private func agreement(_ frame: PageFrame) -> HTML {
     guard let ready, job?.isRunning != true else { return .empty }
     return "<h2 id=\"ready\">What the bundle would hold</h2>\(PreparedExportPage(entry: ready).preview(frame))"
@@ -211,10 +205,9 @@ struct ExportPage: InspectorPage {
     return .panel(title, "<ul class=\"plain-words\">\(sentences)</ul>\(ask)")
   }
 
-  /// A field of the form, with what was chosen the last time.
   private func field(_ choice: ActionForm.Choice) -> HTML {
     if case .pick("level", let label, let options) = choice {
-      // Each level is explained, which no line of a menu has room for.
+      // Each level needs an explanation, too long for a menu.
       let items = options.enumerated().map { place, option -> HTML in
         let isChosen: HTML = place == 0 ? " checked" : ""
         return """
@@ -232,7 +225,7 @@ struct ExportPage: InspectorPage {
       """
   }
 
-  /// The attributes as text, where no model tells them.
+  /// The attributes as text, without a model.
   private var typed: HTML {
     let keep = chosen.keeping.sorted().joined(separator: " ")
     let drop = chosen.dropping.sorted().joined(separator: " ")
@@ -246,9 +239,8 @@ struct ExportPage: InspectorPage {
   }
 }
 
-/// The entities and attributes of a store, to choose which values stay in a scrubbed one and which are overwritten.
+/// A store's entities and attributes, to select values to keep or overwrite.
 struct ExportTree: Sendable, Encodable {
-  /// An entity with the attributes that it declares itself.
   struct Branch: Sendable, Encodable {
     var entity: String
     var attributes: [Leaf]
@@ -257,19 +249,18 @@ struct ExportTree: Sendable, Encodable {
   struct Leaf: Sendable, Encodable {
     var name: String
 
-    /// The word for its type.
     var type: String
 
-    /// What a form calls it: `Entity.attribute`.
+    /// The form value: `Entity.attribute`.
     var path: String
   }
 
   let branches: [Branch]
 
-  /// The most attributes that are listed; of more the fields of text take their names.
+  /// The most listed attributes; text fields serve larger models.
   private static let maximumLeaves = 4_000
 
-  /// The tree of a model; what the store does not hold is left out of it.
+  /// Omits parts that the store doesn't hold.
   init(_ model: ManagedObjectModel) {
     var count = 0
     branches = model.entities.values.sorted { $0.name < $1.name }.compactMap { entity in
@@ -283,17 +274,17 @@ struct ExportTree: Sendable, Encodable {
     }
   }
 
-  /// What the fields of a form name: each an attribute of the tree as it is called, spaces included, or text with several.
+  /// Parses form fields: an attribute's exact name, or text with several.
   func paths(in fields: [String]) -> Set<String> {
     let known = Set(branches.flatMap { $0.attributes.map(\.path) })
     return Set(fields.flatMap { known.contains($0) ? [$0] : ExportActions.words([$0]) })
   }
 
-  /// The tree as fields of a form.
+  /// The tree as form fields.
   ///
   /// - Parameters:
-  ///   - keeping: the attributes that are ticked to stay.
-  ///   - dropping: those that are ticked to be overwritten.
+  ///   - keeping: attributes ticked to stay.
+  ///   - dropping: attributes ticked to be overwritten.
   func html(keeping: Set<String>, dropping: Set<String>) -> HTML {
     guard !branches.isEmpty else { return .empty }
     let items = branches.map { branch -> HTML in
@@ -332,7 +323,7 @@ struct ExportTree: Sendable, Encodable {
 }
 
 extension InspectorParts {
-  /// The model of a store by which its attributes are named: its own, else the current version of the one that fits it.
+  /// The model that names attributes: the store's own, else the best fit's current version.
   func attributes(of files: StoreFileSet) -> ManagedObjectModel? {
     let examined = examined(files)
     if let own = examined.examination.value?.storeModel { return own }

@@ -4,7 +4,6 @@ import Platform
 import SupportBundle
 
 extension InspectorRoutes {
-  /// Exporting stores for support, and sending what was exported.
   mutating func addBundles(_ parts: InspectorParts) {
     let catalogue = BundleCatalogue(home: parts.home, surroundings: parts.surroundings)
     let prepared = PreparedExports()
@@ -70,7 +69,6 @@ extension InspectorRoutes {
   }
 }
 
-/// The bytes of a bundle, for a download.
 struct BundleFile: RangeReadable {
   let file: ReadableFile
 
@@ -79,7 +77,7 @@ struct BundleFile: RangeReadable {
   func read(at offset: Int64, length: Int) throws -> [UInt8] { try file.bytes(at: offset, length: length) }
 }
 
-/// Asks before a bundle is removed from this machine.
+/// Confirms a bundle's removal from this machine.
 struct BundleRemovalPage: InspectorPage {
   let bundle: ListedBundle
 
@@ -110,7 +108,6 @@ struct BundleRemovalPage: InspectorPage {
   }
 }
 
-/// Sending bundles from the outbox of the home, and taking them back.
 struct SendActions: Sendable {
   private let parts: InspectorParts
   private let bundles: BundleCatalogue
@@ -129,7 +126,6 @@ struct SendActions: Sendable {
     return SendPage(bundle: bundle, preview: try bundles.preview(of: bundle), receiver: parts.receiver)
   }
 
-  /// Puts a bundle into the outbox, and sends it.
   func send(_ name: String, _ form: FormData) throws -> ActionAnswer {
     let page = try page(name)
     if let obstacle = page.obstacle { throw obstacle.refusal }
@@ -141,7 +137,6 @@ struct SendActions: Sendable {
     return try start(entry, receiver, target: page.bundle.target)
   }
 
-  /// Sends an entry of the outbox on.
   func retry(_ id: String) throws -> ActionAnswer {
     let entry = try self.entry(id)
     guard let receiver = parts.receiver, receiver.address.withoutQuery == entry.endpoint else {
@@ -150,7 +145,6 @@ struct SendActions: Sendable {
     return try start(entry, receiver, target: .to("bundles"))
   }
 
-  /// Takes an entry of the outbox back.
   func cancel(_ id: String) throws -> ActionAnswer {
     let entry = try self.entry(id)
     let (parts, receiver) = (parts, parts.receiver)
@@ -192,7 +186,7 @@ struct SendActions: Sendable {
   }
 }
 
-/// Asks before a bundle is sent: what it is, and to whom it goes.
+/// Confirms sending a bundle.
 struct SendPage: InspectorPage {
   let bundle: ListedBundle
   let preview: BundlePreview
@@ -211,7 +205,6 @@ struct SendPage: InspectorPage {
     ])
   }
 
-  /// Why it cannot be sent from here.
   var obstacle: Problem? {
     guard receiver == nil else { return nil }
     return Problem(

@@ -2,13 +2,12 @@ import HTTPServer
 import Platform
 import SupportBundle
 
-/// An export that is ready: what would leave the machine, before the user agrees to it.
+/// A prepared export, shown before consent.
 struct PreparedExportPage: InspectorPage {
   let entry: PreparedExports.Entry
 
   private var preview: ExportPreview { entry.prepared.preview }
 
-  /// The most files, and the most columns, that are listed.
   private static let maximumRows = 200
 
   var title: String { "What the bundle would hold" }
@@ -27,7 +26,6 @@ struct PreparedExportPage: InspectorPage {
     """
   }
 
-  /// What the bundle would hold, with the question whether the user agrees.
   func preview(_ frame: PageFrame) -> HTML {
     """
     <p class="soft">\(entry.name) · level <b>\(preview.level.rawValue)</b>: \(preview.level.words)</p>
@@ -35,7 +33,7 @@ struct PreparedExportPage: InspectorPage {
     """
   }
 
-  /// What stays as it is, before the user is asked.
+  /// The unchanged values.
   private var staying: HTML {
     guard let scrub = preview.scrub else { return .empty }
     let drop = scrub.staying.contains { $0.reason != .kept } ? " To overwrite one of them too, name it below." : ""

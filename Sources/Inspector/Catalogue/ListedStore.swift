@@ -3,55 +3,47 @@ import HTTPServer
 package import Lazaret
 package import Platform
 
-/// A store that the inspector knows: in quarantine, in its place, or backed up.
+/// A store known to the inspector: quarantined, live, or a backup.
 package struct ListedStore: Sendable {
-  /// What kind of store it is.
   package enum Kind: Sendable {
-    /// One in quarantine, and the folder that it lies in.
     case quarantined(QuarantinedStore, QuarantineFolder)
 
-    /// One in its place, which an app may be using.
+    /// A live store, possibly in use.
     case live(StoreFileSet)
 
-    /// A backup, and where it is.
     case backup(StoredBackup, FolderPlace)
   }
 
-  /// What it is called in addresses.
   package let id: StoreID
 
-  /// What kind of store it is.
   package let kind: Kind
 
-  /// The name of the app's file, safe to show.
+  /// The app's file name, safe to display.
   package let name: String
 
-  /// When it was quarantined, changed last, or backed up.
+  /// The time of quarantine, last change or backup.
   package let date: Timestamp?
 
-  /// The size of everything of it, in bytes.
+  /// The total size in bytes.
   package let bytes: Int64
 
-  /// Whether no file of a quarantined store is there any more, and only its receipt tells of it.
+  /// Whether a quarantined store's files are missing, leaving its receipt.
   package var isMissing = false
 
-  /// Whether nothing is there but that receipt: no salvaged store either.
+  /// Whether only the receipt exists, without a salvaged store.
   package var isOnlyReceipt = false
 
-  /// The quarantined store; nil for any other.
   package var quarantined: QuarantinedStore? {
     guard case .quarantined(let store, _) = kind else { return nil }
     return store
   }
 
-  /// The backup; nil for any other.
   package var backup: (backup: StoredBackup, place: FolderPlace)? {
     guard case .backup(let backup, let place) = kind else { return nil }
     return (backup, place)
   }
 
-  /// The files of the store itself, as evidence or live: never to be opened by SQLite; nil for a backup, which has to be unpacked,
-  /// and where they are missing.
+  /// The store's own files, which SQLite must never open; nil for backups, which need unpacking, and missing files.
   package var files: StoreFileSet? {
     switch kind {
     case .quarantined(let store, _): isMissing ? nil : store.files
@@ -60,9 +52,9 @@ package struct ListedStore: Sendable {
     }
   }
 
-  /// The salvaged store with its report; nil where there is none, and where only the receipt is left.
+  /// The salvaged store and report, if any.
   ///
-  /// Its names are those that the quarantine gives, whatever the receipt says.
+  /// The names come from the quarantine, never from the receipt.
   package var salvage: SalvageFiles? {
     guard !isOnlyReceipt, case .quarantined(let store, let folder) = kind else { return nil }
     return folder.result(of: store)
@@ -70,17 +62,13 @@ package struct ListedStore: Sendable {
 }
 
 extension ListedStore {
-  /// Refuses what needs the files of a quarantined store where they are missing.
-  ///
-  /// - Throws: `evidence-missing`, `not-in-quarantine` where not even the receipt is left, or what the file system says.
+  /// - Throws: `evidence-missing`, `not-in-quarantine` without a receipt, or file system errors.
   func requireFiles() throws {
     guard isMissing, case .quarantined(let store, let folder) = kind else { return }
     _ = try folder.store(named: store.id)
   }
 
-  /// The files of the store itself, for what needs them.
-  ///
-  /// - Parameter refusal: what is answered for a backup.
+  /// - Parameter refusal: the answer for a backup.
   /// - Throws: the refusal, or as ``requireFiles()``.
   func files(orRefuse refusal: Refusal) throws -> StoreFileSet {
     try requireFiles()

@@ -5,33 +5,29 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// The stores of a home: those in quarantine, the live ones beside them, and the backups.
+/// The quarantined stores, live stores and backups of a home.
 ///
-/// A quarantined store whose files are missing is among them as long as its receipt is there.
-/// It is the only way from an address to a file: an identifier is compared with those of the stores that are there.
+/// It includes stores with only a receipt left. A URL leads to a file only by comparing identifiers with existing
+/// stores.
 package struct StoreCatalogue: Sendable {
   private let home: FilePath
   private let surroundings: Surroundings
   private let inbox: Inbox?
 
-  /// The most live stores that are looked for in a folder.
   private static let maximumLive = 200
 
-  /// - Parameter inbox: the inbox of the home, where it is served.
   init(home: FilePath, inbox: Inbox? = nil, surroundings: Surroundings) {
     self.home = home
     self.inbox = inbox
     self.surroundings = surroundings
   }
 
-  /// Whether a store is a copy of one that lies elsewhere.
+  /// Whether a store is a copy of one stored elsewhere.
   func isCopy(_ store: ListedStore) -> Bool { store.id.bundle != nil && inbox?.storage.isShared == true }
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The store of an identifier.
-  ///
-  /// - Throws: ``Refusal`` 404 where there is none; what the file system says.
+  /// - Throws: ``Refusal`` 404 if there is no such store; file system errors.
   package func store(_ id: StoreID) throws -> ListedStore {
     let candidates: [ListedStore] =
       switch id.text.first {
@@ -47,19 +43,18 @@ package struct StoreCatalogue: Sendable {
     return store
   }
 
-  /// What is answered where no store has a name.
   static let noSuchStore = Refusal(.notFound, "no store of that name is here")
 
-  /// The most stores of an inbox, the newest, that lists have; the inbox itself shows them all.
+  /// The most inbox stores in lists, newest first; the inbox shows all.
   private static let maximumOfInbox = 200
 
-  /// The quarantined stores, newest first; of those that arrived in the inbox the newest.
+  /// The quarantined stores, newest first, with the newest of the inbox.
   package func quarantined() throws -> [ListedStore] {
     let arrived = try newestBundles().flatMap { try stores(ofBundle: $0) }
     return try Self.sorted(quarantined(in: listedFolders()) + arrived)
   }
 
-  /// The stores that arrived in a bundle, which is fetched where it is not on this machine.
+  /// Returns a bundle's stores, fetched if needed.
   func arrived(in bundle: String) throws -> [ListedStore] {
     if let inbox {
       guard let bundle = try inbox.records.bundle(bundle) else { return [] }
@@ -68,7 +63,7 @@ package struct StoreCatalogue: Sendable {
     return try stores(ofBundle: bundle)
   }
 
-  /// The bundles with quarantined stores on this machine that arrived last.
+  /// The latest bundles with quarantined stores on this machine.
   private func newestBundles() throws -> [String] {
     if let inbox, !inbox.storage.isShared {
       let newest = try inbox.records.entries(
@@ -96,7 +91,7 @@ package struct StoreCatalogue: Sendable {
     }
   }
 
-  /// The quarantine folders but those of the inbox, which a catalogue of an earlier version has too.
+  /// The folders except the inbox's, which earlier versions' catalogues list too.
   private func listedFolders() throws -> [QuarantineFolder] {
     let folders = try QuarantineCatalogue(home: home, surroundings: surroundings).listedFolders()
     let bundles = InboxFolders(home: home).bundles
@@ -121,7 +116,7 @@ package struct StoreCatalogue: Sendable {
   private func listed(_ store: QuarantinedStore, in folder: QuarantineFolder, as id: StoreID) throws -> ListedStore {
     let name =
       store.receipt?.originalPath.path?.lastComponent?.string ?? store.files.main.lastComponent?.string ?? store.id
-    // What is there counts, and not what a receipt says.
+    // Existing files count, not the receipt.
     let members = try store.files.members(in: fileSystem)
     var isOnlyReceipt = members.isEmpty
     if isOnlyReceipt, let salvaged = folder.result(of: store)?.store.main {
@@ -134,10 +129,10 @@ package struct StoreCatalogue: Sendable {
       isOnlyReceipt: isOnlyReceipt)
   }
 
-  /// The live stores: in the home, in its folder `Stores`, and beside each quarantine.
+  /// The live stores in the home, in its `Stores`, and next to each quarantine.
   package func live() throws -> [ListedStore] {
     var folders: [FilePath] = []
-    // Beside what arrived in the inbox there is no app's store.
+    // Inbox quarantines have no app's store next to them.
     let quarantines = try listedFolders().map(\.path.folder)
     for folder in [home, home.appending("Stores")] + quarantines {
       guard try fileSystem.status(of: folder)?.kind == .directory else { continue }
@@ -169,8 +164,8 @@ package struct StoreCatalogue: Sendable {
 
   /// The backups of the store at a path, newest first.
   ///
-  /// What a migration kept does not say where the store was, and the others say where it was when they were taken: where the
-  /// store of their folder is now counts besides.
+  /// A migration's backup doesn't record the path, and others record the former one, so the present path of the
+  /// folder's store counts too.
   func backups(of path: FilePath) throws -> [ListedStore] {
     try backups().filter { listed in
       guard let (backup, place) = listed.backup else { return false }
@@ -178,7 +173,7 @@ package struct StoreCatalogue: Sendable {
     }
   }
 
-  /// The backups of all stores, newest first.
+  /// All backups, newest first.
   package func backups() throws -> [ListedStore] {
     let places = try Backups(home: home, surroundings: surroundings).places()
     let backups = try places.flatMap { place in

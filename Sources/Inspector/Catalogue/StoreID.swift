@@ -4,40 +4,37 @@ import Platform
 import SQLiteFormat
 import SystemPackage
 
-/// What a store is called in addresses: its kind, its name, and a mark of the folder that it lies in.
+/// A store's identifier in URLs: kind, name and a digest of its folder.
 ///
-/// `q-2026-11-21-10-11-12-1a2b3c4d` is a quarantined store, `l-App-1a2b3c4d` a live one, `b-2026-11-21-10-11-12-1a2b3c4d` a backup, and
-/// `i-`, the identifier of a bundle and a name a store that arrived in the inbox. It is a name to look up, and never a path.
+/// `q-2026-11-21-10-11-12-1a2b3c4d` is a quarantined store, `l-App-1a2b3c4d` a live one,
+/// `b-2026-11-21-10-11-12-1a2b3c4d` a backup, `i-` with a bundle and a name one from the inbox. It is looked up, never
+/// used as a path.
 package struct StoreID: Sendable, Hashable, CustomStringConvertible {
-  /// The text, as addresses have it.
   package let text: String
 
-  /// The identifier of a text; whether there is such a store is another question.
+  /// Creates the identifier, whether or not the store exists.
   package init(_ text: String) { self.text = text }
 
-  /// The identifier of a store.
   init(kind: Character, name: String, in folder: FilePath) {
     text = "\(kind)-\(Self.plain(name))-\(FileDigest(of: Array(folder.string.utf8)).hexadecimal.prefix(8))"
   }
 
-  /// The identifier of a store that arrived in a bundle.
   init(bundle: String, name: String) { text = "i-\(bundle)-\(Self.plain(name))" }
 
-  /// The bundle that the store arrived in; nil for any other store.
   var bundle: String? {
     guard text.hasPrefix("i-") else { return nil }
     let id = String(text.dropFirst(2).prefix(36))
     return InboxFolders.isID(id) ? id : nil
   }
 
-  /// Whether it can be that of a store in a folder, whatever its name.
+  /// Whether it could be of a store in this folder.
   func isOf(_ folder: FilePath) -> Bool {
     text.hasSuffix("-\(FileDigest(of: Array(folder.string.utf8)).hexadecimal.prefix(8))")
   }
 
   package var description: String { text }
 
-  /// A name with everything replaced that an address would have to encode; at most 64 characters of it.
+  /// A name without characters that URLs encode, at most 64 long.
   static func plain(_ name: String) -> String {
     let characters = name.unicodeScalars.prefix(64).map { scalar -> Character in
       switch scalar {
@@ -50,7 +47,6 @@ package struct StoreID: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PathParameter where Value == StoreID {
-  /// The identifier of a store.
   package static var store: PathParameter {
     PathParameter { text in
       let isLegal = text.utf8.allSatisfy { byte in

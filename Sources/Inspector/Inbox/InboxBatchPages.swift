@@ -2,13 +2,13 @@ import HTTPServer
 import Inbox
 import Platform
 
-/// The page on which it is asked whether the bundles of a damage are salvaged again.
+/// Confirms salvaging bundles of similar damage again.
 ///
-/// Nothing is done by looking at it.
+/// Viewing it starts no salvage.
 struct InboxBatchFormPage: InspectorPage {
   let group: InboxGroup
 
-  /// How many bundles there are whose last result is of an earlier version.
+  /// The bundles last salvaged by an earlier version.
   let count: Int
 
   init(_ group: InboxGroup, _ inbox: Inbox) throws {
@@ -54,7 +54,7 @@ struct InboxBatchFormPage: InspectorPage {
   }
 }
 
-/// A batch of salvages: how far it is, and what got better and what worse.
+/// A batch of salvages: progress, improvements, and regressions.
 struct InboxBatchPage: InspectorPage {
   let batch: SalvageBatch
   let change: SalvageChange?
@@ -105,7 +105,7 @@ struct InboxBatchPage: InspectorPage {
     return "\(tag) \(failed) \(unknown)"
   }
 
-  /// The records before and after; an increase of what is lost is bad, and so is a decrease of what was recovered.
+  /// Records before and after; more lost or fewer recovered is bad.
   private var sums: HTML {
     func row(_ name: String, _ before: Int64, _ after: Int64, isGood: Bool) -> HTML {
       let difference = after - before
@@ -186,7 +186,6 @@ extension SalvageChange {
 }
 
 extension RequestTarget {
-  /// The page of a batch, with the bundles of one change alone or with all.
   static func batch(_ number: Int64, _ change: SalvageChange? = nil) -> RequestTarget {
     .to("inbox", "batches", String(number), query: change.map { [.init("change", $0.rawValue)] } ?? [])
   }

@@ -7,7 +7,7 @@ import SQLiteFormat
 import Salvage
 import SupportBundle
 
-/// One bundle: its damage, what is in it, who sent it, what was done with it.
+/// One bundle: its damage, content, sender and history.
 struct InboxBundlePage: InspectorPage {
   let bundle: InboxBundle
   let summary: InboxSummary
@@ -21,7 +21,7 @@ struct InboxBundlePage: InspectorPage {
     group = try bundle.fingerprint.flatMap { try inbox.records.group($0.group) }
     store = PagePart {
       guard let name = bundle.quarantineID else { return nil }
-      // None where it was released or discarded since.
+      // Nil if released or discarded since.
       return try parts.catalogue.arrived(in: bundle.id).first { $0.quarantined?.id == name }
     }
   }
@@ -51,7 +51,7 @@ struct InboxBundlePage: InspectorPage {
       """
   }
 
-  /// What is in it beside how it came; of a bundle that was not opened there is only the latter.
+  /// The content, if opened, and the upload's data.
   private func columns(_ frame: PageFrame) -> HTML {
     let content = damage + entities + files
     if content == .empty {
@@ -103,7 +103,7 @@ struct InboxBundlePage: InspectorPage {
       "Pages", "\(map)\(InboxWords.bar(counts))\(InboxWords.legend(counts))") + likely
   }
 
-  /// The map of the bundle's own report, where its store is not here; else the store's page has a better one.
+  /// The map of the bundle's report, unless its store is here.
   private var map: HTML {
     guard listed == nil, let runs = bundle.account?.runs, !runs.isEmpty else { return .empty }
     return InboxPageMap(runs: runs).html
@@ -204,11 +204,9 @@ struct InboxBundlePage: InspectorPage {
   }
 }
 
-/// The picture of a store's pages by the report in a bundle, whose store is not here.
 struct InboxPageMap: Sendable {
   let runs: [BundleAccount.Run]
 
-  /// The drawing, for browsers with and without scripts.
   var html: HTML {
     let all = runs.reduce(0.0) { $0 + Double(max(0, $1.count)) }
     guard all > 0 else { return .empty }
@@ -216,7 +214,7 @@ struct InboxPageMap: Sendable {
     var cells: [PageStates.State] = []
     for run in runs {
       let state = PageStates.State(rawValue: run.state) ?? .unplaced
-      // A short run keeps one cell, so that a single damaged page is seen.
+      // Keeps a single damaged page visible.
       let count = max(1, Int((Double(max(0, run.count)) / share).rounded()))
       cells += Array(repeating: state, count: min(count, PageMapDrawing.maximumCells))
       if cells.count > 2 * PageMapDrawing.maximumCells { break }

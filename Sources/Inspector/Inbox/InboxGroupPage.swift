@@ -3,16 +3,16 @@ import Inbox
 import Platform
 import Salvage
 
-/// Similar damage: what it is, how often it was seen and since when, and the bundles that have it.
+/// Similar damage: description, frequency, bundles.
 struct InboxGroupPage: InspectorPage {
   let group: InboxGroup
   let bundles: [InboxSummary]
   let pager: InboxPager
 
-  /// The latest batches in which its bundles were salvaged again.
+  /// The latest batches that salvaged its bundles again.
   let batches: [SalvageBatch]
 
-  /// Damage whose fingerprint differs little, the most alike first.
+  /// Similar fingerprints, closest first.
   let related: [RelatedDamage]
 
   private static let maximumBundles = 100
@@ -116,7 +116,7 @@ struct InboxGroupPage: InspectorPage {
     return .panel("Related damage", "<ul class=\"plain-words\">\(items)</ul>")
   }
 
-  /// The colour of a state; a bundle may name any.
+  /// The colour of a state, which bundles may name freely.
   private func swatch(_ state: String) -> String { PageStates.State(rawValue: state)?.rawValue ?? "free" }
 
   private func words(_ share: DamageFingerprint.Share) -> String {

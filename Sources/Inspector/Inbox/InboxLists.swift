@@ -2,24 +2,18 @@ import HTTPServer
 import Inbox
 import Platform
 
-/// A page of a list of the inbox: the addresses of the first page and of the next one keep what the list is filtered by.
+/// A pager that keeps the list's filter in its links.
 struct InboxPager: Sendable {
-  /// The name of the parameter with the page token.
   static let parameter = "_next"
 
-  /// The parameter as the description of the API has it.
   static let field = DocumentedRoute.Field(parameter, "The token of the page, as the page before gave it.")
 
-  /// The list without a token.
   let list: RequestTarget
 
-  /// The token of this page; nil for the first.
   let token: String?
 
-  /// The token of the next page; nil where this is the last.
   let next: String?
 
-  /// The next page; nil where this is the last.
   var target: RequestTarget? {
     next.map { next in
       var target = list
@@ -28,7 +22,6 @@ struct InboxPager: Sendable {
     }
   }
 
-  /// The links to the first page and the next one; nothing where there is but one page.
   var html: HTML {
     guard token != nil || next != nil else { return .empty }
     let first: HTML = token == nil ? "<span></span>" : "<a class=\"button\" href=\"\(list)\">First page</a>"
@@ -38,21 +31,18 @@ struct InboxPager: Sendable {
     return "<nav class=\"pager\" aria-label=\"Pages\">\(first)\(more)</nav>"
   }
 
-  /// What programs are told: the token of the next page, and its address.
   var members: JSON.Object { ["next": JSON.orNull(next), "nextPath": target?.twin] }
 
-  /// The key of a request.
-  ///
-  /// - Throws: 400 where its token is none.
+  /// - Throws: 400 for an invalid token.
   static func key(_ request: Request) throws(Refusal) -> InboxKey? {
     guard let text = request.query[parameter] else { return nil }
     guard let key = InboxKey(text) else { throw Refusal(.badRequest, "that is no token of a page") }
     return key
   }
 
-  /// The name or the identifier behind which a page begins; nil for the first.
+  /// Parses the last name or identifier of the page before.
   ///
-  /// - Throws: 400 where it has control characters, which no name has.
+  /// - Throws: 400 for control characters, which names never contain.
   static func name(_ request: Request) throws(Refusal) -> String? {
     guard let text = request.query[parameter] else { return nil }
     guard text.utf8.allSatisfy({ $0 >= 32 && $0 != 127 }) else {
@@ -61,9 +51,9 @@ struct InboxPager: Sendable {
     return text
   }
 
-  /// The number behind which a page begins; nil for the first.
+  /// Parses the last number of the page before.
   ///
-  /// - Throws: 400 where the token is none.
+  /// - Throws: 400 for an invalid token.
   static func number(_ request: Request) throws(Refusal) -> Int64? {
     guard let text = request.query[parameter] else { return nil }
     guard let number = Int64(text) else { throw Refusal(.badRequest, "that is no token of a page") }
@@ -72,9 +62,7 @@ struct InboxPager: Sendable {
 }
 
 extension InboxFilter {
-  /// The filter of a request.
-  ///
-  /// - Throws: 400 for a state that there is not.
+  /// - Throws: 400 for an unknown state.
   init(_ request: Request) throws(Refusal) {
     let text = request.query["state"] ?? ""
     let state = InboxBundle.State(rawValue: text)
@@ -83,7 +71,6 @@ extension InboxFilter {
     self.init(words: request.query["q"] ?? "", state: state, sender: sender.isEmpty ? nil : sender)
   }
 
-  /// The filter as parameters of a link.
   var items: [Query.Item] {
     [
       words.isEmpty ? nil : Query.Item("q", words), state.map { Query.Item("state", $0.rawValue) },
@@ -92,7 +79,7 @@ extension InboxFilter {
   }
 }
 
-/// The damage that was seen, the latest first, page by page.
+/// The list of damage seen, latest first.
 struct InboxGroupsPage: InspectorPage {
   let groups: [InboxGroupSummary]
   let pager: InboxPager
@@ -125,7 +112,7 @@ struct InboxGroupsPage: InspectorPage {
   }
 }
 
-/// Who may send, by name, page by page.
+/// The list of permitted senders by name.
 struct InboxSendersPage: InspectorPage {
   let senders: [InboxSenderUsage]
   let pager: InboxPager
@@ -181,13 +168,12 @@ struct InboxSendersTable: Sendable {
   }
 }
 
-/// The jobs of workers in one state, those of the latest bundles first, page by page.
+/// The list of worker jobs in one state, latest bundles first.
 struct InboxJobsPage: InspectorPage {
   let state: InboxJob.State
   let jobs: [InboxJob]
   let counts: [InboxJob.State: Int]
 
-  /// How many jobs wait for their surroundings, the most frequent reason first.
   let hindrances: [InboxHindrance]
   let pager: InboxPager
 
@@ -272,29 +258,24 @@ struct InboxJobsPage: InspectorPage {
 }
 
 extension RequestTarget {
-  /// The list of the bundles of a sender.
   static func bundles(of sender: String) -> RequestTarget { .to("inbox", query: [.init("sender", sender)]) }
 
-  /// The list of the jobs in a state.
   static func jobs(_ state: InboxJob.State) -> RequestTarget {
     .to("inbox", "jobs", query: [.init("state", state.rawValue)])
   }
 }
 
-/// A reason for which jobs of the inbox wait for their surroundings, and how many do.
+/// An environmental reason why jobs wait.
 struct InboxHindrance: Sendable, Hashable {
-  /// The stable word of it.
   let code: String
 
-  /// How many jobs wait for it.
   let count: Int
 
   private static let maximum = 20
 
-  /// What stands for words that are no stable ones: a worker has read hostile bytes.
+  /// Replaces invalid codes, since a worker has read hostile bytes.
   private static let other = "other"
 
-  /// The reasons, that of the most jobs first.
   static func all(of inbox: Inbox) throws(InboxError) -> [InboxHindrance] {
     let found = try inbox.queue.hindrances(limit: maximum)
     let told = Dictionary(found.map { (isWord($0.key) ? $0.key : other, $0.value) }) { $0 + $1 }

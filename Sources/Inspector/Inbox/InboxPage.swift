@@ -3,7 +3,7 @@ import Inbox
 import Platform
 import SupportBundle
 
-/// The inbox: the damage that was seen, the newest bundles, and who may send.
+/// The inbox: damage, the newest bundles, and permitted senders.
 struct InboxPage: InspectorPage {
   let filter: InboxFilter
   let groups: [InboxGroupSummary]
@@ -11,10 +11,9 @@ struct InboxPage: InspectorPage {
   let bundles: [InboxSummary]
   let pager: InboxPager
 
-  /// How many bundles there are.
   let total: Int
 
-  /// How many of them fit the filter; nil where that is not counted.
+  /// The number matching the filter; nil if not counted.
   let matching: Int?
   let senders: [InboxSenderUsage]
   let hasMoreSenders: Bool
@@ -22,7 +21,7 @@ struct InboxPage: InspectorPage {
   let uploads: [InboxUpload]
   let limits: InboxLimits
 
-  /// The most bundles, groups, senders and uploads of the page; lists of their own have the others.
+  /// The most items per kind; separate lists have the rest.
   private static let maximumBundles = 100
   private static let maximumGroups = 20
   private static let maximumSenders = 20

@@ -4,7 +4,6 @@ import Lazaret
 import Platform
 import SupportBundle
 
-/// A bundle in a few words, as lists have it.
 struct InboxSummary: Sendable, Encodable {
   let bundle: InboxBundle
   let jobs: [InboxJob]
@@ -14,7 +13,6 @@ struct InboxSummary: Sendable, Encodable {
     jobs = entry.jobs
   }
 
-  /// The bundle as an item of a list.
   func item(_ frame: PageFrame) -> HTML {
     let state = InboxWords.state(bundle)
     let version: HTML =
@@ -39,7 +37,6 @@ struct InboxSummary: Sendable, Encodable {
       """
   }
 
-  /// Writes the bundle for programs.
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "id": bundle.id, "sender": bundle.sender, "date": bundle.date, "sha256": bundle.sha256, "bytes": bundle.bytes,
@@ -58,11 +55,9 @@ struct InboxSummary: Sendable, Encodable {
   }
 }
 
-/// A damage in a few words, as lists have it.
 struct InboxGroupSummary: Sendable, Encodable {
   let group: InboxGroup
 
-  /// The damage as an item of a list.
   func item(_ frame: PageFrame) -> HTML {
     let app: HTML = group.fingerprint.app.map { "<span>\(printable($0))</span>" } ?? .empty
     let words = InboxWords.states(group.fingerprint)
@@ -74,7 +69,6 @@ struct InboxGroupSummary: Sendable, Encodable {
       """
   }
 
-  /// Writes the damage for programs.
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "id": group.id, "words": group.words, "count": group.count, "first": group.first, "last": group.last,

@@ -4,9 +4,8 @@ import Platform
 import Salvage
 import SupportBundle
 
-/// The inbox in words and marks.
+/// The wording and tags of the inbox.
 enum InboxWords {
-  /// How far a bundle is, with the tone of it.
   static func state(_ bundle: InboxBundle) -> (words: String, tone: HTML.Tone) {
     switch bundle.state {
     case .received: ("waits to be opened", .accent)
@@ -17,7 +16,6 @@ enum InboxWords {
     }
   }
 
-  /// What a state is called where one is chosen.
   static func choice(_ state: InboxBundle.State) -> String {
     switch state {
     case .received: "Waiting"
@@ -35,7 +33,6 @@ enum InboxWords {
     }
   }
 
-  /// How far a job is, with the tone of it.
   static func state(_ job: InboxJob) -> (words: String, tone: HTML.Tone) {
     switch job.state {
     case .waiting where job.isHindered: ("waits until what is in its way is gone", .warn)
@@ -46,7 +43,6 @@ enum InboxWords {
     }
   }
 
-  /// What a state of jobs is called where one is chosen.
   static func choice(_ state: InboxJob.State) -> String {
     switch state {
     case .waiting: "Waiting"
@@ -56,7 +52,7 @@ enum InboxWords {
     }
   }
 
-  /// What a bundle is called: the app and the store where it says so, else the name of its file.
+  /// A bundle's title: app and store if known, else the file name.
   static func title(_ bundle: InboxBundle) -> String {
     let parts = [bundle.app, bundle.store].compactMap { text in text.flatMap { $0.isEmpty ? nil : $0 } }
     if !parts.isEmpty { return printable(parts.joined(separator: " · ")) }
@@ -64,7 +60,7 @@ enum InboxWords {
     return name.isEmpty ? "Bundle \(bundle.id.prefix(8))" : name
   }
 
-  /// What a bundle's store suffers from, in a sentence.
+  /// The damage of a bundle's store in a sentence.
   static func about(_ bundle: InboxBundle) -> String {
     if let failure = bundle.failure { return printable(failure.words) }
     if bundle.state == .encrypted {
@@ -80,10 +76,9 @@ enum InboxWords {
     return text.prefix(1).uppercased() + text.dropFirst() + "."
   }
 
-  /// A code in words: `zeroed pages` of `zeroed-pages`.
+  /// The words of a code, such as `zeroed pages` for `zeroed-pages`.
   private static func words(ofCode code: String) -> String { printable(code).replacing("-", with: " ") }
 
-  /// What a fingerprint stands for, in a few words.
   static func about(_ fingerprint: DamageFingerprint) -> String {
     var text = printable(fingerprint.verdict)
     if text.isEmpty { text = "unknown" }
@@ -95,7 +90,7 @@ enum InboxWords {
     return text.prefix(1).uppercased() + text.dropFirst()
   }
 
-  /// The states of pages of a fingerprint, in a few words: `a few damaged, one unreadable`.
+  /// The page states: `a few damaged, one unreadable`.
   static func states(_ fingerprint: DamageFingerprint) -> String {
     fingerprint.states.sorted { $0.key < $1.key }.map { state, share in
       let words =
@@ -110,12 +105,10 @@ enum InboxWords {
     }.joined(separator: ", ")
   }
 
-  /// The states of pages as they are called, in the order of a bar.
   private static let states = PageStates.State.allCases
 
-  /// A bar with the states of pages, as a bundle says.
   static func bar(_ counts: [String: Int64]) -> HTML {
-    // Numbers of a bundle may be of any size.
+    // A bundle's numbers may have any size.
     let known = states.compactMap { state -> (PageStates.State, Double)? in
       guard let count = counts[state.rawValue], count > 0 else { return nil }
       return (state, Double(count))
@@ -135,7 +128,6 @@ enum InboxWords {
       """
   }
 
-  /// A legend of the states of pages.
   static func legend(_ counts: [String: Int64]) -> HTML {
     let items = states.compactMap { state -> HTML? in
       guard let count = counts[state.rawValue], count > 0 else { return nil }
@@ -149,12 +141,10 @@ enum InboxWords {
 }
 
 extension RequestTarget {
-  /// The page of a bundle, or one below it.
   static func bundle(_ id: String, _ below: String...) -> RequestTarget {
     RequestTarget(segments: ["inbox", "bundles", id] + below)
   }
 
-  /// The page of a damage.
   static func damage(_ id: String) -> RequestTarget { .to("inbox", "groups", id) }
 }
 

@@ -4,7 +4,6 @@ import Platform
 import SupportBundle
 
 extension InspectorRoutes {
-  /// What was received: the damage that was seen, the bundles, and what can be done with them.
   mutating func addInbox(_ inbox: Inbox, _ parts: InspectorParts) {
     page(
       "/inbox", about: "What was received: similar damage in groups, the newest bundles, and who may send.",
@@ -125,7 +124,6 @@ extension InspectorRoutes {
   }
 }
 
-/// The bytes of a file, for downloads.
 struct FileBytes: RangeReadable {
   private let file: ReadableFile
 
@@ -136,12 +134,12 @@ struct FileBytes: RangeReadable {
   func read(at offset: Int64, length: Int) throws -> [UInt8] { try file.bytes(at: offset, length: length) }
 }
 
-/// The bundles that were removed: when, and by which rule, the latest first, page by page.
+/// The removed bundles with time and rule, latest first.
 struct InboxRemovedPage: InspectorPage {
   let removals: [InboxRemoval]
   let pager: InboxPager
 
-  /// That what was removed is not gone, as a sentence; nil where it is.
+  /// A sentence that removed bundles are retained, if so.
   let keeping: String?
 
   private static let maximum = 100
@@ -202,9 +200,9 @@ struct InboxRemovedPage: InspectorPage {
   }
 }
 
-/// The page on which something is asked for that is done to a bundle.
+/// Confirms an action on a bundle.
 ///
-/// Nothing is done by looking at it.
+/// Viewing it changes no bundle.
 struct InboxActionPage: InspectorPage {
   let title: String
   let bundle: InboxBundle
@@ -216,7 +214,6 @@ struct InboxActionPage: InspectorPage {
   var section: PageSection { .inbox }
   var crumbs: [Crumb] { [.inbox, Crumb(InboxWords.title(bundle), .bundle(bundle.id))] }
 
-  /// Asks whether to begin again what failed.
   static func retry(_ bundle: InboxBundle) -> InboxActionPage {
     InboxActionPage(
       title: "Try again", bundle: bundle, target: .bundle(bundle.id, "retry"),
@@ -228,9 +225,7 @@ struct InboxActionPage: InspectorPage {
       button: "Try again", isFinal: false)
   }
 
-  /// Asks whether to remove a bundle.
-  ///
-  /// - Parameter keeping: that what is removed is not gone, as a sentence; nil where it is.
+  /// - Parameter keeping: a sentence that removed bundles are retained, if so.
   static func discard(_ bundle: InboxBundle, keeping: String?) -> InboxActionPage {
     InboxActionPage(
       title: "Discard", bundle: bundle, target: .bundle(bundle.id, "discard"),

@@ -4,18 +4,17 @@ import Migration
 import PersistentStore
 import Platform
 
-/// The versions of a model with what each changes in a word, and the entities of the current one.
+/// A model's versions and current entities.
 ///
-/// The changes themselves are on pages of their own, one for each version: a model with many versions is long.
+/// Each version's changes have their own page, because models with many versions are long.
 struct ModelPage: InspectorPage {
   let model: InspectorModel
 
-  /// Text that the entities that are shown have in their name or in that of a property.
+  /// The text to find in entity or property names.
   private let filter: String
 
   private static let newest = 15
 
-  /// What each version after the first changes, with the versions' names.
   private let changes: [ModelChange]
 
   init(model: InspectorModel, filter: String = "") {
@@ -37,7 +36,6 @@ struct ModelPage: InspectorPage {
     ])
   }
 
-  /// The page of a version.
   static func target(_ model: InspectorModel, _ version: String) -> RequestTarget {
     .to("models", model.name, "version", query: [.init("name", version)])
   }
@@ -57,7 +55,7 @@ struct ModelPage: InspectorPage {
       """
   }
 
-  /// The versions, the newest first, each with what became of the one before.
+  /// The versions, newest first.
   private func versions(_ versions: [ModelVersion]) -> HTML {
     let rows = versions.indices.reversed().map { place -> HTML in
       let version = versions[place]
@@ -85,7 +83,6 @@ struct ModelPage: InspectorPage {
   }
 }
 
-/// One version of a model: what it changes, and its entities.
 struct ModelVersionPage: InspectorPage {
   let model: InspectorModel
   let version: ModelVersion
@@ -125,14 +122,13 @@ struct ModelVersionPage: InspectorPage {
   }
 }
 
-/// The entities of a version of a model, with a search for words in their names and in those of their properties.
+/// The searchable entities of a model version.
 struct ModelEntities {
   let version: ModelVersion
 
-  /// The text that is looked for; all entities are shown for none.
+  /// The search text; all entities if empty.
   let filter: String
 
-  /// The page that it is on.
   let target: RequestTarget
 
   var html: HTML {
@@ -185,10 +181,8 @@ struct ModelEntities {
   }
 }
 
-/// What one version of a model changes against the one before.
 struct ModelChange {
-  /// The changes of models that were worked out already, by the checksums of the versions: a model does not change while
-  /// the inspector runs.
+  /// Changes by version checksums.
   private static let known = Mutex<[String: ModelChange]>([:])
 
   private static let maximumKnown = 1_000
@@ -203,7 +197,6 @@ struct ModelChange {
     self.inference = inference
   }
 
-  /// The change from one version to another.
   init(_ before: ModelVersion, _ after: ModelVersion) {
     let key = "\(before.name)\u{0}\(before.checksum)\u{0}\(after.name)\u{0}\(after.checksum)"
     if let change = Self.known.withLock({ $0[key] }) {
@@ -218,20 +211,19 @@ struct ModelChange {
     }
   }
 
-  /// What each version of a model changes after the first.
   static func all(of model: InspectorModel) -> [ModelChange] {
     let versions = model.versions
     return zip(versions, versions.dropFirst()).map { ModelChange($0, $1) }
   }
 
-  /// What changes, on one line: whether it can be migrated, and how many entities change.
+  /// Whether migration is possible, and the number of changed entities.
   var summary: HTML {
     let changed = mapping.entityMappings.count { $0.kind != .copy }
     let words = changed == 0 ? "no entity changes" : "\(Words.counted(changed, "entity changes", "entities change"))"
     return "\(verdict) <span class=\"soft\">\(words)</span>"
   }
 
-  /// The change as `model diff --json` prints it.
+  /// The change as in `model diff --json`.
   var payload: JSON.Object { inference.payload(from: from, to: to) }
 
   private var mapping: MappingModel { inference.mapping }
@@ -285,7 +277,6 @@ struct ModelChange {
     return "<tr><th scope=\"row\">\(name)</th><td>\(words)</td><td>\(shown.joined(separator: ", "))</td></tr>"
   }
 
-  /// What becomes of a property; nil where it stays as it is.
   private static func words(_ property: PropertyMapping) -> String? {
     let name = printable(property.destination.description)
     switch property.value {

@@ -3,7 +3,6 @@ import ManagedObjectModel
 import PersistentStore
 import Platform
 
-/// The models that the inspector was given.
 struct ModelsPage: InspectorPage {
   let models: [InspectorModel]
 
@@ -43,7 +42,7 @@ struct ModelsPage: InspectorPage {
 }
 
 extension InspectorModel {
-  /// The versions of a Core Data model, oldest first; none for a schema.
+  /// The versions, oldest first; empty for a schema.
   var versions: [ModelVersion] {
     guard case .coreData(let bundle) = model else { return [] }
     return bundle.versions

@@ -6,9 +6,9 @@ import PersistentStore
 import Platform
 import SQLiteFormat
 
-/// The migration of a store to the current version of a model, drawn as steps.
+/// The plan of a store's migration to a model's current version.
 ///
-/// Nothing is migrated by looking at it.
+/// Viewing it migrates no store.
 struct PlanPage: InspectorPage {
   let store: ListedStore
   let model: InspectorModel?
@@ -19,7 +19,7 @@ struct PlanPage: InspectorPage {
   init(_ store: ListedStore, _ model: InspectorModel?, _ parts: InspectorParts) {
     self.store = store
     models = parts.models
-    // What was salvaged is what an app would go on with; the evidence itself is only looked at in a copy.
+    // An app would go on with the salvaged store.
     let files = store.salvage?.store ?? store.files
     isOfSalvaged = store.salvage != nil
     let model = model ?? files.flatMap { parts.fittingModel(of: $0) } ?? parts.models.first
@@ -38,7 +38,7 @@ struct PlanPage: InspectorPage {
     }
   }
 
-  /// Why no copy of a drifted store, which its plan begins by repairing, is repaired here.
+  /// Why a drifted store isn't repaired as a copy here.
   private static func declarations(of files: StoreFileSet, _ parts: InspectorParts) throws -> Problem? {
     let found = parts.examined(files, countsRecords: true).examination.value
     guard let found, let drift = found.drift, !drift.isEmpty, let model = found.storeModel else { return nil }
@@ -56,7 +56,7 @@ struct PlanPage: InspectorPage {
     ])
   }
 
-  /// The plan without the place of the private copy that it was made of, and without the space that is free there.
+  /// The plan without the copy's path and free space.
   private static func payload(_ plan: MigrationPlan) -> JSON.Object {
     [
       "from": plan.from, "to": plan.to, "repair": plan.repair, "steps": plan.steps, "refusals": plan.refusals,
@@ -138,7 +138,7 @@ struct PlanPage: InspectorPage {
     return of + verdict + repairs(plan) + drawing(plan) + plan.steps.reduce(into: HTML.empty) { $0 += details($1) }
   }
 
-  /// What is made good of what the store lacks of its own model.
+  /// The repairs of deviations from its own model.
   private func repairs(_ plan: MigrationPlan) -> HTML {
     guard let repair = plan.repair else { return .empty }
     let link: HTML
@@ -154,7 +154,6 @@ struct PlanPage: InspectorPage {
       "<p><strong>It is repaired\(first)</strong>, because it lacks something of its own model.</p>\(list)\(link)")
   }
 
-  /// The versions on the way, with arrows between them.
   private func drawing(_ plan: MigrationPlan) -> HTML {
     var html: HTML = """
       <li><span class="soft">now</span><br><strong>\(printable(plan.from ?? "its own model"))</strong></li>

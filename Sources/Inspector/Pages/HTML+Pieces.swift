@@ -3,7 +3,6 @@ internal import Platform
 package import Salvage
 
 extension HTML {
-  /// How a tag is coloured.
   package enum Tone: String, Sendable {
     case plain = ""
     case good
@@ -12,22 +11,19 @@ extension HTML {
     case accent
   }
 
-  /// A small mark with a word in it.
   package static func tag(_ words: String, _ tone: Tone = .plain) -> HTML {
     "<span class=\"tag \(tone.rawValue)\">\(words)</span>"
   }
 
-  /// A box with something to say.
   package static func note(_ tone: Tone = .plain, _ content: HTML) -> HTML {
     "<div class=\"note \(tone.rawValue)\">\(content)</div>"
   }
 
-  /// A panel with a heading.
   package static func panel(_ heading: String, _ content: HTML) -> HTML {
     "<section class=\"panel\"><h2>\(heading)</h2>\(content)</section>"
   }
 
-  /// Facts, each with its name; those that are not known are left out.
+  /// Named facts; unknown ones are omitted.
   package static func facts(_ facts: [(String, HTML?)]) -> HTML {
     let rows = facts.compactMap { name, value in
       value.map { value -> HTML in "<dt>\(name)</dt><dd>\(value)</dd>" }
@@ -35,7 +31,7 @@ extension HTML {
     return "<dl class=\"facts\">\(rows)</dl>"
   }
 
-  /// A table that scrolls sideways where it is too wide, and that the keyboard reaches.
+  /// A table that scrolls sideways, also by keyboard.
   package static func table(_ caption: String, head: HTML, _ rows: [HTML]) -> HTML {
     """
     <div class="scroll" tabindex="0" role="region" aria-label="\(caption)"><table><caption class="visually-hidden">\
@@ -43,14 +39,14 @@ extension HTML {
     """
   }
 
-  /// A number in a table; a dash where it is not known, a faint one where it is zero.
+  /// A number in a table: a dash if unknown, faint if zero.
   package static func number(_ number: Int64?, tone: Tone = .plain) -> HTML {
     guard let number else { return "<td class=\"number soft\">–</td>" }
     guard number != 0 else { return "<td class=\"number soft\">0</td>" }
     return "<td class=\"number \(tone.rawValue)\">\(Words.number(number))</td>"
   }
 
-  /// A bar with what was recovered, what is doubtful, what was set aside and what was lost.
+  /// A bar of recovered, doubtful, set-aside and lost records.
   package static func bar(_ count: RecoveryCount, setAside: Int64 = 0) -> HTML {
     let doubtful = min(max(0, count.doubtful), count.recovered)
     let parts: [(style: HTML, count: Int64)] = [
@@ -60,7 +56,6 @@ extension HTML {
     var start = 0
     var shapes = HTML.empty
     for (place, part) in parts.enumerated() where part.count > 0 {
-      // What there is a little of is seen, however little; the last part ends where the bar does.
       let others = parts[(place + 1)...].count { $0.count > 0 }
       let most = 1000 - start - 8 * others
       let width = others == 0 ? most : min(max(8, Int(Double(part.count) / all * 1000)), max(8, most))
@@ -77,7 +72,7 @@ extension HTML {
       """
   }
 
-  /// The parts of such a bar in words, each with its colour; what there is none of is left out, but what was recovered.
+  /// The bar's parts; zero ones are omitted, except recovered.
   package static func barKey(_ count: RecoveryCount, recovered word: String, setAside: Int64 = 0) -> HTML {
     let doubtful = min(max(0, count.doubtful), count.recovered)
     var items: [HTML] = []

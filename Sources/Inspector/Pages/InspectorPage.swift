@@ -1,64 +1,51 @@
 package import HTTPServer
 package import Platform
 
-/// One page as a value: what it is called, what it shows, and the same as JSON.
+/// A page as a value: title, content, and JSON.
 ///
-/// `GET /x` renders ``content(_:)`` within the layout, `GET /x.json` gives the page as it encodes itself; keys may be added,
-/// never changed. A page holds everything that it shows, so that both come from one look at the store.
+/// `GET /x` renders ``content(_:)`` within the layout; `GET /x.json` returns the encoded page, where keys may be added
+/// but never changed. Both come from one reading of the store.
 package protocol InspectorPage: Encodable, Sendable {
-  /// The heading, and what the browser's window is called.
   var title: String { get }
 
-  /// The pages above this one, the outermost first; empty for those of the navigation.
+  /// The pages above, outermost first.
   var crumbs: [Crumb] { get }
 
-  /// The part of the navigation that it belongs to.
   var section: PageSection { get }
 
-  /// Whether what it shows may change without a job of the inspector's: it is compared with its twin when it is looked at
-  /// again.
+  /// Whether its content may change without a job; it is then compared with its JSON.
   var mayAge: Bool { get }
 
-  /// Scripts besides those that every page has, by the names of their files.
   var scripts: [String] { get }
 
-  /// What is shown below the breadcrumbs, its heading included.
+  /// The content below the breadcrumbs.
   func content(_ frame: PageFrame) -> HTML
 }
 
 extension InspectorPage {
-  /// None.
   package var crumbs: [Crumb] { [] }
 
-  /// The stores.
   package var section: PageSection { .stores }
 
-  /// It shows what stays as it is.
   package var mayAge: Bool { false }
 
-  /// None.
   package var scripts: [String] { [] }
 }
 
-/// A page above another one.
+/// A breadcrumb: a page above another.
 package struct Crumb: Sendable, Hashable {
-  /// What it is called.
   package var title: String
 
-  /// Its address.
   package var target: RequestTarget
 
-  /// A page by its name and address.
   package init(_ title: String, _ target: RequestTarget) {
     self.title = title
     self.target = target
   }
 
-  /// The list of stores.
   package static let stores = Crumb("Stores", .to("stores"))
 }
 
-/// A part of the navigation.
 package enum PageSection: String, Sendable, CaseIterable {
   case stores
   case inbox
@@ -67,7 +54,6 @@ package enum PageSection: String, Sendable, CaseIterable {
   case work
   case api
 
-  /// What the navigation calls it.
   var title: String {
     switch self {
     case .stores: "Stores"
@@ -83,15 +69,15 @@ package enum PageSection: String, Sendable, CaseIterable {
 }
 
 extension RequestTarget {
-  /// An address on this server from the segments of its path.
+  /// Builds a URL on this server from path segments.
   package static func to(_ segments: String..., query: [Query.Item] = []) -> RequestTarget {
     RequestTarget(segments: segments, query: Query(query))
   }
 
-  /// The address with further segments; the query is left out.
+  /// Appends segments; drops the query.
   package func appending(_ more: String...) -> RequestTarget { RequestTarget(segments: segments + more) }
 
-  /// The address of the same page as JSON.
+  /// The URL of the page's JSON.
   package var twin: RequestTarget {
     var copy = self
     if let last = copy.segments.popLast() { copy.segments.append(last + ".json") }
@@ -99,41 +85,31 @@ extension RequestTarget {
   }
 }
 
-/// What a page needs to know besides its own content: whose forms it shows, what time it is, what may be done.
+/// The context of a page: session, time, permitted actions.
 package struct PageFrame: Sendable {
-  /// What each form must hold; nil where there is no session, and so no form.
+  /// The token required in forms; nil without a session.
   package let formToken: String?
 
-  /// The time by which pages say how long ago something was.
   package let now: Timestamp
 
-  /// Whether actions are offered.
   package let allowsActions: Bool
 
-  /// Whether bundles are received here.
   package let hasInbox: Bool
 
-  /// What is running now, newest first.
   package let running: [RunningWork.Job]
 
-  /// How many jobs had ended when the page was made.
+  /// The number of ended jobs when the page was made.
   package let endings: Int
 
-  /// The address of this page.
   package let target: RequestTarget
 
-  /// The folder that is looked at, for the footer.
   package let home: String
 
-  /// Where the events of running work come from.
   package var events: RequestTarget { .to("events") }
 
-  /// A form that posts to an address; its token is in it.
+  /// A POST form with its token.
   ///
-  /// - Parameters:
-  ///   - target: where it goes.
-  ///   - style: the classes of the form; a name of this software, never a value.
-  ///   - content: fields and buttons.
+  /// - Parameter style: the CSS classes; constants only, never a value.
   package func form(_ target: RequestTarget, style: String = "", _ content: HTML) -> HTML {
     guard let formToken else { return .empty }
     return """
@@ -142,7 +118,6 @@ package struct PageFrame: Sendable {
       """
   }
 
-  /// A form with nothing but a button.
   package func button(_ words: String, _ target: RequestTarget, style: String = "") -> HTML {
     form(target, style: "inline", "<button class=\"\(style)\">\(words)</button>")
   }

@@ -2,12 +2,12 @@ import HTTPServer
 import Lazaret
 import Platform
 
-/// The document around every page: head, navigation, breadcrumbs, footer.
+/// The document around every page.
 struct Layout {
   let page: any InspectorPage
   let frame: PageFrame
 
-  /// The digest of the page's twin; nil where it does not age.
+  /// The digest of the page's JSON; nil if it doesn't age.
   var digest: String?
 
   var document: HTML {
@@ -39,7 +39,6 @@ struct Layout {
     """
   }
 
-  /// What the script needs that keeps a page from showing old numbers.
   private var live: HTML {
     guard hasSession else { return .empty }
     var twin = frame.target.twin

@@ -2,13 +2,13 @@ package import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// A part of a page that may have failed: a store that breaks one part leaves the rest as it is.
+/// A part of a page that may fail without affecting the rest.
 package struct PagePart<Value: Sendable>: Sendable {
   private let result: Result<Value, PageTrouble>
 
   private init(result: Result<Value, PageTrouble>) { self.result = result }
 
-  /// Makes the part; what it throws is shown in its place.
+  /// Makes the part; its error is shown instead.
   package init(_ make: () throws -> Value) {
     do {
       result = .success(try make())
@@ -17,19 +17,16 @@ package struct PagePart<Value: Sendable>: Sendable {
     }
   }
 
-  /// The value; nil where the part failed.
   package var value: Value? {
     guard case .success(let value) = result else { return nil }
     return value
   }
 
-  /// Why the part failed; nil where it did not.
   package var problem: Problem? {
     guard case .failure(let failure) = result else { return nil }
     return failure.words
   }
 
-  /// The part, or a note that says why it cannot be shown.
   package func html(_ show: (Value) -> HTML) -> HTML {
     switch result {
     case .success(let value): show(value)
@@ -37,7 +34,6 @@ package struct PagePart<Value: Sendable>: Sendable {
     }
   }
 
-  /// The part made into something else.
   package func map<Other: Sendable>(_ change: (Value) -> Other) -> PagePart<Other> {
     PagePart<Other>(result: result.map(change))
   }
@@ -48,7 +44,7 @@ private struct PageTrouble: Error {
 }
 
 extension PagePart: Encodable where Value: Encodable {
-  /// Writes the part, or an object with the key `error`.
+  /// Encodes the part, or an object with `error`.
   package func encode(to encoder: any Encoder) throws {
     switch result {
     case .success(let value): try value.encode(to: encoder)

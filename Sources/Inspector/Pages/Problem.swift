@@ -2,27 +2,22 @@ package import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// Something that went wrong, in words that may be shown: never a value of a record.
+/// A failure in displayable words, never with a record's values.
 package struct Problem: Sendable, Hashable {
-  /// The status that a request with this problem is answered with.
   package var status: Status
 
-  /// A stable word, as the command line has it.
+  /// The stable code, as in the command line.
   package var code: String
 
-  /// What is the matter, in a few words.
   package var title: String
 
-  /// What went wrong, as a sentence.
   package var detail: String
 
-  /// What can be done, as a sentence; nil where there is nothing to say.
+  /// The remedy as a sentence.
   package var hint: String?
 
-  /// Header fields that go with the status.
   package var headers = HeaderFields()
 
-  /// A problem by its words.
   package init(_ status: Status, code: String, title: String, detail: String, hint: String? = nil) {
     self.status = status
     self.code = code
@@ -31,7 +26,6 @@ package struct Problem: Sendable, Hashable {
     self.hint = hint
   }
 
-  /// What an error says.
   package init(_ error: any Error) {
     switch error {
     case let error as Refusal:
@@ -44,7 +38,7 @@ package struct Problem: Sendable, Hashable {
         Self.status(error), code: error.code, title: sentence("it was not possible to \(error.operation)"),
         detail: sentence(printable(error.detail)), hint: printable(error.hint))
     default:
-      // Words of an error that no module of this project made may hold a user's values.
+      // Errors from outside this project may contain user values.
       self.init(
         .internalServerError, code: "unforeseen-error", title: "Something went wrong that was not foreseen.",
         detail: "An error of the kind \(printable("\(type(of: error))")) came up.",
@@ -82,13 +76,12 @@ package struct Problem: Sendable, Hashable {
     }
   }
 
-  /// A note for the place of what could not be shown.
   package var note: HTML {
     let hint: HTML = hint.map { "<p class=\"soft\">\($0)</p>" } ?? .empty
     return "<div class=\"note bad\"><p><strong>\(title)</strong> \(detail)</p>\(hint)</div>"
   }
 
-  /// The problem for programs (RFC 9457).
+  /// The problem as JSON (RFC 9457).
   var json: JSON.Value {
     .members(
       ("status", .integer(Int64(status.rawValue))), ("code", .string(code)), ("title", .string(title)),
@@ -97,11 +90,10 @@ package struct Problem: Sendable, Hashable {
 }
 
 extension Problem: Encodable {
-  /// Writes the problem for programs.
   package func encode(to encoder: any Encoder) throws { try json.encode(to: encoder) }
 }
 
-/// A half-sentence as a sentence: with a capital, and a full stop at its end.
+/// Adds a capital and a full stop.
 func sentence(_ words: String) -> String {
   let text = words.prefix(1).uppercased() + words.dropFirst()
   return text.hasSuffix(".") || text.hasSuffix("!") || text.hasSuffix("?") ? text : text + "."

@@ -2,7 +2,7 @@ import Foundation
 import HTTPServer
 import Platform
 
-/// What answers queries in SQL: the places that they are about, whose turn it is, and those that were saved.
+/// Answers SQL queries.
 struct QueryDesk: Sendable {
   let source: RecordSource
   let saved: SavedQueries
@@ -14,7 +14,6 @@ struct QueryDesk: Sendable {
     saved = SavedQueries(home: source.parts.home, surroundings: source.parts.surroundings)
   }
 
-  /// The page for a request: with what its query gave, where it has one.
   func page(_ place: RecordPlace, _ request: Request) throws -> QueryPage {
     var query = try StoreQuery(request.query["sql"] ?? "")
     try query.show(size: request.query["_size"], offset: request.query["_offset"])
@@ -33,7 +32,7 @@ struct QueryDesk: Sendable {
       saved: PagePart { try saved.all() })
   }
 
-  /// All rows of a query as a download, made while it is sent.
+  /// Streams all rows of a query as a download.
   func export(_ place: RecordPlace, _ request: Request, as format: RecordExport.Format) throws -> Response {
     let query = try StoreQuery(request.query["sql"] ?? "")
     guard query.isThere else { throw Refusal(.badRequest, "there is no query") }
@@ -59,9 +58,9 @@ struct QueryDesk: Sendable {
     return Response(headers: ["Content-Type": format.type], body: .chunks(source)).downloaded(as: name)
   }
 
-  /// Whether a page of this server, or the person, asks: a link of another site shows a query, and does not run it.
+  /// Whether this server's page or the user asks: links from other sites don't run a query.
   ///
-  /// Browsers send no cookie from there either (SameSite); this holds where one does.
+  /// Browsers send no cookie from there (SameSite); this is a second defence.
   private static func isOwn(_ request: Request) -> Bool {
     guard let site = request.headers["Sec-Fetch-Site"] else { return true }
     return site == "same-origin" || site == "none"
@@ -69,17 +68,14 @@ struct QueryDesk: Sendable {
 }
 
 extension StoreQuery {
-  /// Whether there is anything to run.
   var isThere: Bool { sql.contains { !$0.isWhitespace } }
 
-  /// The query as it stands in an address, from its first row on.
   var items: [Query.Item] {
     [Query.Item("sql", sql)] + (size == RecordQuery.usualSize ? [] : [Query.Item("_size", String(size))])
   }
 }
 
 extension RecordPlace {
-  /// The page for queries in SQL.
   func query(_ items: [Query.Item] = []) -> RequestTarget { Self.query(store.id, side, items) }
 
   static func query(_ id: StoreID, _ side: SideName, _ items: [Query.Item] = []) -> RequestTarget {
@@ -89,23 +85,23 @@ extension RecordPlace {
   }
 }
 
-/// How many queries run at a time: one of each session, and a few of all, so that no link and no script keeps the server busy.
+/// Allows one running query per session and a few in all, so that no link or script keeps the server busy.
 final class QueryTurns: Sendable {
   private let most: Int
   private let patience: Duration
   private let running = Mutex<Set<String>>([])
 
   /// - Parameters:
-  ///   - most: how many of all sessions run at a time.
-  ///   - patience: how long one waits for its turn.
+  ///   - most: the concurrent queries of all sessions.
+  ///   - patience: the time to wait.
   init(most: Int, patience: Duration) {
     self.most = most
     self.patience = patience
   }
 
-  /// Takes the turn of a session, which has to be given back.
+  /// Takes a turn, which must be given back.
   ///
-  /// - Throws: ``Refusal`` 503 where it does not come in time.
+  /// - Throws: ``Refusal`` 503 on timeout.
   func take(_ session: Sessions.Session) throws {
     let name = session.cookie.text
     let end = ContinuousClock.now + patience
@@ -123,6 +119,5 @@ final class QueryTurns: Sendable {
     }
   }
 
-  /// Gives the turn of a session back.
   func giveBack(_ session: Sessions.Session) { _ = running.withLock { $0.remove(session.cookie.text) } }
 }

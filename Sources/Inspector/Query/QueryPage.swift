@@ -2,12 +2,12 @@ import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// A query in SQL over a side of a store: the form, what it gave, what can be selected from, and what was saved.
+/// A SQL query on a side of a store.
 struct QueryPage: InspectorPage {
   let place: RecordPlace
   let query: StoreQuery
 
-  /// What the query gave; nil where there is none, or where it was not run.
+  /// The result, if the query was run.
   let result: PagePart<QueryResult>?
 
   let sources: PagePart<[QuerySource]>
@@ -17,12 +17,11 @@ struct QueryPage: InspectorPage {
   var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
   var scripts: [String] { ["query.js"] }
 
-  /// The same query from another row on.
   func target(offset: Int) -> RequestTarget {
     place.query(query.items + (offset > 0 ? [Query.Item("_offset", String(offset))] : []))
   }
 
-  /// The row behind the last one that is shown; nil where there are no more.
+  /// The next page's first row.
   private func next(_ result: QueryResult) -> Int? {
     let next = result.offset + result.rows.count
     return result.hasMore && next <= StoreQuery.furthest ? next : nil
@@ -84,7 +83,7 @@ struct QueryPage: InspectorPage {
       let isChosen: HTML = size == query.size ? " selected" : .empty
       return "<option value=\"\(size)\"\(isChosen)>\(Words.number(size))</option>"
     }
-    // A line end right behind the tag is none of the text.
+    // HTML drops a newline directly after the tag.
     return """
       <form class="query no-print" method="get" action="\(place.query())">
       <label><span>SQL</span><textarea name="sql" rows="6" maxlength="\(StoreQuery.longest)" spellcheck="false" autocomplete="off" \
@@ -134,7 +133,6 @@ struct QueryPage: InspectorPage {
     return "Rows \(Words.number(result.offset + 1)) to \(Words.number(last))\(end)"
   }
 
-  /// A time in milliseconds, or in seconds where it is long.
   private static func words(_ time: Duration) -> String {
     let seconds = Self.seconds(time)
     let value = seconds < 1 ? seconds * 1000 : seconds
@@ -198,11 +196,10 @@ struct QueryPage: InspectorPage {
   }
 }
 
-/// The entities and tables that a query can select from, with their columns.
 struct SourceList {
   let page: QueryPage
 
-  /// The most columns that are listed; the twin has them all.
+  /// The most listed columns; the JSON has all.
   private static let mostColumns = 1200
 
   var html: HTML { "\(page.sources.html { list($0) })\(functions)" }
@@ -254,7 +251,6 @@ struct SourceList {
 }
 
 extension QuerySource: Encodable {
-  /// Writes the names that a query has for it.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "name": name, "table": table,

@@ -3,25 +3,22 @@ import HTTPServer
 import Platform
 import SystemPackage
 
-/// A query that was saved under a name.
 struct SavedQuery: Sendable, Hashable, Codable {
-  /// Its name, different for each.
   var name: String
 
   var sql: String
 
-  /// When it was saved, in RFC 3339.
+  /// The time of saving in RFC 3339.
   var saved: String
 }
 
-/// The queries that were saved in a home: one file, for its owner alone, since a query may name what is looked for.
+/// A home's saved queries, in one file readable by its owner only, since a query may name the sought data.
 struct SavedQueries: Sendable {
   private struct Content: Codable {
     var format = 1
     var queries: [SavedQuery] = []
   }
 
-  /// The longest name, in characters.
   static let longestName = 100
 
   static let most = 200
@@ -31,15 +28,13 @@ struct SavedQueries: Sendable {
   private var file: FilePath { folder.appending("queries.json") }
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The queries of a home; nothing is made yet.
+  /// The queries of a home; creates no file yet.
   init(home: FilePath, surroundings: Surroundings) {
     folder = home.appending(".lazaret-queries")
     self.surroundings = surroundings
   }
 
-  /// All of them, by name.
-  ///
-  /// - Throws: `FileError`; ``Refusal`` where the file is none of this version's.
+  /// - Throws: `FileError`; ``Refusal`` if the file isn't of this version.
   func all() throws -> [SavedQuery] {
     guard try fileSystem.status(of: file) != nil else { return [] }
     let bytes = try fileSystem.contents(of: file, limit: 16 << 20)
@@ -57,7 +52,7 @@ struct SavedQueries: Sendable {
     Refusal(.conflict, "the file of saved queries in the home cannot be read; move it away to begin a new one")
   }
 
-  /// Saves a query, in place of one of that name.
+  /// Saves a query, replacing one of the same name.
   func save(_ name: String, _ sql: String) throws {
     let name = name.trimmingCharacters(in: .whitespacesAndNewlines)
     guard !name.isEmpty, name.count <= Self.longestName else {

@@ -3,7 +3,7 @@ import Platform
 import SQLiteFormat
 import Salvage
 
-/// The bytes of a page of a store as they lie in its files, with what each of them is.
+/// The bytes of a page in the store's files, with their roles.
 struct BytesPage: InspectorPage {
   let store: ListedStore
   let number: UInt32
@@ -14,16 +14,13 @@ struct BytesPage: InspectorPage {
   let content: EvidencePages.Content
   let anatomy: PageAnatomy
 
-  /// The cell that is marked.
   let marked: Int?
 
-  /// What the values of a cell are called, in their order; empty where that is not known.
+  /// The names of a cell's values, if known.
   let names: [String]
 
-  /// The most characters of a value in the list of cells.
   private static let valueLength = 40
 
-  /// The most values of a cell in the list.
   private static let valueCount = 12
 
   init(
@@ -213,7 +210,6 @@ struct BytesPage: InspectorPage {
     return "<section class=\"panel\"><h2>Header</h2><dl class=\"facts\">\(lines)</dl></section>"
   }
 
-  /// The cell that is marked, with what it holds.
   private var markedCell: HTML {
     guard let cell = anatomy.cells.first(where: { $0.index == marked }) else { return .empty }
     var lines: [HTML] = []
@@ -227,7 +223,7 @@ struct BytesPage: InspectorPage {
     return "<section class=\"panel\"><h2>Cell \(cell.index)</h2><dl class=\"facts\">\(lines)</dl></section>"
   }
 
-  /// The number of a page, as a link where there is such a page.
+  /// A page number, linked if the page exists.
   private func link(_ number: UInt32) -> HTML {
     number > 0 && number <= pageCount
       ? "<a href=\"\(target(number))\">\(Words.number(number))</a>" : "\(Words.number(number))"

@@ -3,14 +3,12 @@ import ManagedObjectModel
 import Platform
 import SQLiteFormat
 
-/// The choice of two sides to compare, and how they differ.
 struct ComparisonChoicePage: InspectorPage {
-  /// What comes of the choice.
   enum Result: Sendable {
     case ready(StoreComparisonPage)
     case preparing(SideProgress)
 
-    /// There are no two sides.
+    /// Fewer than two sides exist.
     case nothing
   }
 
@@ -19,9 +17,7 @@ struct ComparisonChoicePage: InspectorPage {
   let chosen: (first: SideName, second: SideName)?
   let result: PagePart<Result>
 
-  /// - Parameters:
-  ///   - query: which two are chosen; those that tell most where it does not say.
-  ///   - compare: makes the comparison of two of them.
+  /// - Parameter query: the chosen sides; by default the most telling two.
   init(
     _ store: ListedStore, _ sides: [SideName], _ query: Query,
     _ compare: (SideName, SideName) throws -> Result
@@ -34,7 +30,7 @@ struct ComparisonChoicePage: InspectorPage {
       let side = SideName(text)
       if side == .original { try store.requireFiles() }
       if let side, usable.contains(side) { return side }
-      // A backup has an earlier name besides, by which it is found all the same.
+      // A backup is also found by its earlier name.
       guard case .backup? = side else { throw Refusal(.badRequest, "the store has no such version") }
       return side
     }
@@ -51,7 +47,7 @@ struct ComparisonChoicePage: InspectorPage {
     }
   }
 
-  /// The two that tell most: what there was, and what came of it.
+  /// The default sides: the original and the result.
   private static func usual(_ sides: [SideName]) -> (first: SideName, second: SideName)? {
     if sides.contains(.original), sides.contains(.salvaged) { return (.original, .salvaged) }
     let backup = sides.first { if case .backup = $0 { true } else { false } }
@@ -158,7 +154,7 @@ struct StoreComparisonPage: InspectorPage {
     relationships = sides.comparison.relationshipNames.map { name in (name, part { try sides.comparison.pairs(name) }) }
   }
 
-  /// For how long entities are compared for one page; what was compared is not compared again.
+  /// The time to compare entities; results are cached.
   private static let patience = Duration.seconds(10)
 
   var title: String { sides.words }
@@ -169,7 +165,6 @@ struct StoreComparisonPage: InspectorPage {
     try encodeDifferences(to: encoder)
   }
 
-  /// Writes how the entities and the many-to-many relationships differ.
   func encodeDifferences(to encoder: any Encoder) throws {
     try encoder.encode([
       "entities": entities.map { $0.part.map(Self.payload) },
@@ -194,9 +189,9 @@ struct StoreComparisonPage: InspectorPage {
     """
   }
 
-  /// How many records differ in each way, of all entities that could be compared.
+  /// The counts by difference, over all compared entities.
   var summary: HTML {
-    // The records of an entity that inherits from another are among those of that one.
+    // A subentity's records already count with its parent.
     let own = entities.filter { !inherits($0.name) }
     let items = RecordDifference.allCases.map { difference -> HTML in
       let count = own.reduce(Int64(0)) { $0 + (Self.count($1.part.value, difference) ?? 0) }
@@ -210,9 +205,7 @@ struct StoreComparisonPage: InspectorPage {
     return "<ul class=\"chips\" aria-label=\"Differences\">\(items)\(rest)\(pairSummary)</ul>"
   }
 
-  /// How many records differ so; of an entity that one side alone has, all of them do.
-  ///
-  /// - Returns: nil where it was not compared.
+  /// The count of a difference; nil if not compared.
   private static func count(_ entity: EntityComparison?, _ difference: RecordDifference) -> Int64? {
     guard let entity else { return nil }
     if let counts = entity.counts { return counts[difference] ?? 0 }
@@ -230,7 +223,6 @@ struct StoreComparisonPage: InspectorPage {
     }
   }
 
-  /// The table of the entities.
   var table: HTML {
     let rows = entities.map { name, part -> HTML in
       let cells: HTML = part.html { entity in self.cells(entity) }
@@ -252,7 +244,6 @@ struct StoreComparisonPage: InspectorPage {
       """
   }
 
-  /// The properties that one side alone has, in words; empty where there are none.
   static func onlyIn(_ entity: EntityComparison, _ sides: ComparedSides) -> HTML {
     func line(_ names: [String], _ place: RecordPlace) -> HTML {
       guard !names.isEmpty else { return .empty }

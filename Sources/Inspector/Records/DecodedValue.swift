@@ -2,23 +2,22 @@ import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// A value of bytes as it is shown beside the other values of its record: a picture, or its text.
+/// Bytes shown as a picture or text among a record's values.
 enum DecodedValue: Sendable {
-  /// A picture that a browser may be handed.
+  /// A picture safe for browsers.
   case picture
 
-  /// Text, JSON, or what a property list holds, cut to a length.
+  /// Text, JSON, or a property list's content, cut to a length.
   case text(String, isCut: Bool, kind: BytesKind)
 
-  /// The most bytes of a value that is decoded for it.
   private static let maximumBytes = 1 << 20
 
-  /// The most bytes of a picture that is shown without being asked for.
+  /// The largest picture in bytes shown unasked.
   private static let maximumPicture = 4 << 20
 
   private static let maximumLength = 4_000
 
-  /// What bytes are decoded to; nil for those that only their own page shows.
+  /// Decodes bytes; nil if only their own page shows them.
   init?(_ bytes: [UInt8]) {
     let kind = BytesKind(bytes)
     if kind.isPicture {
@@ -31,7 +30,6 @@ enum DecodedValue: Sendable {
     self = .text(cut, isCut: cut.utf8.count < whole.utf8.count, kind: kind)
   }
 
-  /// The decoded values of bytes of a record, by the names of their properties.
   static func all(
     of row: RecordPage.Row, _ columns: [RecordColumn], _ key: RecordKey, _ collection: RecordCollection,
     in store: BrowsedStore
@@ -46,22 +44,17 @@ enum DecodedValue: Sendable {
     return result
   }
 
-  /// Bytes as text, where they are some.
   static func text(_ bytes: [UInt8], _ kind: BytesKind) -> String? {
     switch kind {
     case .json, .text, .xml: return String(utf8: bytes)
     case .binaryPropertyList:
-      // What begins like a property list and is none is shown as bytes.
+      // An invalid property list is shown as bytes.
       return (try? PropertyList(bytes)).map { PropertyListText($0).text }
     case .empty, .png, .jpeg, .gif, .webp, .heic, .pdf, .gzip, .zip, .sqlite, .unknown: return nil
     }
   }
 
-  /// The value as part of a page.
-  ///
-  /// - Parameters:
-  ///   - name: the property.
-  ///   - address: the bytes as such.
+  /// - Parameter address: the URL of the raw bytes.
   func html(_ name: String, at address: RequestTarget) -> HTML {
     switch self {
     case .picture:
@@ -77,7 +70,7 @@ enum DecodedValue: Sendable {
   }
 }
 
-/// A property list as indented text for people, bounded in depth and length.
+/// A property list as indented text, bounded in depth and length.
 struct PropertyListText {
   private(set) var text = ""
 

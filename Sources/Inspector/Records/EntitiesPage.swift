@@ -1,7 +1,7 @@
 import HTTPServer
 import Platform
 
-/// The entities of a side of a store, with the number of their records.
+/// The entities of a side with their record counts.
 struct EntitiesPage: InspectorPage {
   struct Line: Sendable {
     var collection: RecordCollection

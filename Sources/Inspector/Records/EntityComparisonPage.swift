@@ -3,13 +3,13 @@ import PersistentStore
 import Platform
 import SQLiteFormat
 
-/// The records of an entity that differ between two sides in one way.
+/// An entity's records with one kind of difference between two sides.
 struct EntityComparisonPage: InspectorPage {
   let sides: ComparedSides
   let name: String
   let kind: RecordDifference
 
-  /// The property that tells records apart; nil for the primary key.
+  /// The identifying property; nil for the primary key.
   let property: String?
   let summary: EntityComparison
   let page: ComparisonPage
@@ -89,7 +89,7 @@ struct EntityComparisonPage: InspectorPage {
     return "<nav class=\"tabs\" aria-label=\"Differences\">\(links)</nav>"
   }
 
-  /// By what records can be told apart: their keys, or a property with UUIDs that both have.
+  /// Primary keys, or UUID properties of both.
   private var identities: HTML {
     let one = sides.first.opened.store.collections.first { $0.name == name }
     let other = sides.second.opened.store.collections.first { $0.name == name }

@@ -1,14 +1,13 @@
 import HTTPServer
 
-/// Bytes as hexadecimal numbers and as characters, sixteen to a line, their regions told apart.
+/// Bytes in hexadecimal and characters, sixteen per line.
 struct HexDump {
   let bytes: [UInt8]
   let regions: [PageAnatomy.Region]
 
-  /// The cell that is marked.
   let marked: Int?
 
-  /// Lines of zeros that follow each other are shown as one line from so many on.
+  /// The lines of zeros that fold into one.
   private static let foldedLines = 3
 
   init(_ bytes: [UInt8], regions: [PageAnatomy.Region], marked: Int?) {
@@ -81,7 +80,7 @@ struct HexDump {
     return "<pre class=\"hex\" tabindex=\"0\" aria-label=\"Bytes\">\(lines)</pre>"
   }
 
-  /// Where a run of whole lines of zeros ends that are of no marked cell.
+  /// The end of a run of zero lines outside the marked cell.
   private func foldedEnd(from start: Int, _ styles: [Style]) -> Int {
     var end = start
     while end + 16 <= bytes.count, (end..<(end + 16)).allSatisfy({ bytes[$0] == 0 && styles[$0] != .marked }) {
@@ -119,7 +118,6 @@ struct HexDump {
     }
   }
 
-  /// The runs of a line that have one style, each in an element of its own.
   private func pieces(
     _ range: Range<Int>, _ styles: [Style], _ text: (Range<Int>) -> String, between: (Int) -> String,
     padding: (Int) -> String

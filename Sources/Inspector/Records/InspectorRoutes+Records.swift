@@ -2,7 +2,6 @@ import HTTPServer
 import Platform
 
 extension InspectorRoutes {
-  /// The records of stores: lists, single records, values, bytes, searches and comparisons.
   mutating func addRecords(_ parts: InspectorParts) {
     let source = RecordSource(parts)
     addRecordLists(source)
@@ -12,7 +11,7 @@ extension InspectorRoutes {
     addQueries(source)
   }
 
-  /// The parameters of the query that record lists and exports know, besides a property's name for each condition.
+  /// The parameters of lists and exports, apart from conditions.
   private static let queryFields: [DocumentedRoute.Field] = [
     .init("PROPERTY", "The value that a property has."),
     .init(
@@ -138,7 +137,7 @@ extension InspectorRoutes {
 }
 
 extension InspectorRoutes {
-  /// The differences between two sides of a store: of all entities, of one, of a record.
+  /// Adds the differences between two sides.
   mutating func addComparisons(_ source: RecordSource) {
     page(
       "/stores/{id}/compare", about: "Two versions of a store: which there are, and how the chosen ones differ.",
@@ -194,7 +193,6 @@ extension InspectorRoutes {
     }
   }
 
-  /// How two sides differ, once both can be had.
   private static func result(
     _ source: RecordSource, _ request: Request, _ id: StoreID, _ first: SideName, _ second: SideName
   ) throws -> ComparisonChoicePage.Result {
@@ -208,13 +206,13 @@ extension InspectorRoutes {
     }
   }
 
-  /// A page about two sides, or the one that says that they are being made.
+  /// Returns a page on two sides, or one on their preparation.
   private static func sides(
     _ source: RecordSource, _ request: Request, _ id: StoreID, _ first: SideName, _ second: SideName,
     _ make: (ComparedSides) throws -> any InspectorPage
   ) throws -> any InspectorPage {
     guard first != second else { throw Refusal(.badRequest, "a version is compared with another one") }
-    // Both are begun before either is waited for.
+    // Both start before either is awaited.
     let one = try source.side(id, first, request)
     let other = try source.side(id, second, request)
     switch (one, other) {
@@ -225,7 +223,6 @@ extension InspectorRoutes {
   }
 }
 
-/// All records that one relationship of a record leads to, page by page.
 struct RelatedRecordsPage: InspectorPage {
   let place: RecordPlace
   let collection: RecordCollection
@@ -235,8 +232,8 @@ struct RelatedRecordsPage: InspectorPage {
   let page: RelatedPage
   let isFirst: Bool
 
-  /// - Parameter relationship: the segment of the address.
-  /// - Throws: ``Refusal`` 404 where the record has no such relationship.
+  /// - Parameter relationship: the URL segment.
+  /// - Throws: ``Refusal`` 404 for an unknown relationship.
   init(
     _ place: RecordPlace, _ collection: RecordCollection, _ key: RecordKey, _ relationship: String, next: String?
   ) throws {

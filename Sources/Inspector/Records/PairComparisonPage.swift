@@ -3,7 +3,7 @@ import PersistentStore
 import Platform
 import SQLiteFormat
 
-/// The pairs of a many-to-many relationship that differ between two sides in one way.
+/// A many-to-many relationship's pairs with one kind of difference between two sides.
 struct PairComparisonPage: InspectorPage {
   let sides: ComparedSides
   let kind: RecordDifference
@@ -101,7 +101,7 @@ struct PairComparisonPage: InspectorPage {
   private func link(_ record: ComparedPair.Record) -> HTML {
     let words = "\(record.entity) \(record.key.description)"
     let label: HTML = record.label.map { " <span class=\"soft\">\($0)</span>" } ?? .empty
-    // A record that is lost on both sides has no page.
+    // A record lost on both sides has no page.
     guard record.exists, sides.comparison.names.contains(record.entity) else { return "\(words)\(label)" }
     return "<a href=\"\(sides.records(record.entity).appending(record.key.description))\">\(words)</a>\(label)"
   }

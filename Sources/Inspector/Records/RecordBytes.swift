@@ -5,31 +5,27 @@ import Platform
 import SQLiteFormat
 import Salvage
 
-/// The bytes of a record as they lie in a page of the store, value by value, each with the name of its property.
+/// A record's bytes in a page, value by value.
 struct RecordBytes: Sendable {
-  /// The page that the cell is on.
   let page: UInt32
 
-  /// Which image of the page it is, where it is not the one that counts.
+  /// The page image, if not the current one.
   let image: String?
 
-  /// The file that it is in.
   let file: StoreFileSet.Part
 
-  /// Where in the file the cell begins.
+  /// The cell's offset in the file.
   let offset: Int64
 
-  /// The cell with its values.
   let cell: PageAnatomy.CellFacts
 
   private let bytes: [UInt8]
 
   private let columns: [StoredColumn]
 
-  /// The most bytes of a value that are shown.
   private static let maximumBytes = 32
 
-  /// The bytes of a row that was found; nil where its cell is not known, or not there.
+  /// Returns nil if the cell is unknown or missing.
   init?(
     of provenance: RowProvenance, image: String?, in collection: RecordCollection, of opened: BrowsedStore,
     _ pages: EvidencePages
@@ -54,7 +50,7 @@ struct RecordBytes: Sendable {
     columns = try opened.storedColumns(of: collection)
   }
 
-  /// The properties of which the record declares a value, also where the value is not on the page.
+  /// The properties with a value, including those off this page.
   var declared: Set<String> {
     Set(zip(columns, cell.declared).compactMap { column, isThere in isThere ? column.property : nil })
   }
@@ -63,7 +59,7 @@ struct RecordBytes: Sendable {
     columns.indices.contains(index) ? columns[index].shownName : "value \(index)"
   }
 
-  /// Writes the cell, with a name, the type and the bytes of each value.
+  /// The cell as JSON.
   var payload: JSON.Object {
     let fields = cell.fields.enumerated().map { index, range -> JSON.Object in
       [
@@ -81,7 +77,7 @@ struct RecordBytes: Sendable {
     Array(bytes[range.clamped(to: bytes.indices).prefix(limit)]).hexadecimal
   }
 
-  /// The panel with the bytes; `target` is the page that they are on.
+  /// The panel of bytes; `target` is their page.
   func html(_ target: RequestTarget) -> HTML {
     var rows: [HTML] = []
     if let header = cell.header, let all = cell.bytes {
@@ -135,7 +131,7 @@ struct RecordBytes: Sendable {
 }
 
 extension StoredColumn {
-  /// What pages call it: the property it is of, else what Core Data keeps in it, else its name.
+  /// The property, else Core Data's role for the column, else its name.
   var shownName: String {
     switch name.uppercased() {
     case "Z_PK": "key"
@@ -147,9 +143,7 @@ extension StoredColumn {
 }
 
 extension RecordSource {
-  /// What the values of the cells of a page are called, in their order; empty where that is not known.
-  ///
-  /// It is known once the bytes of the store were looked at, which is not waited for.
+  /// Returns the value names of a page's cells; empty until the store was read in the background.
   func names(onPage number: UInt32, of store: ListedStore) throws -> [String] {
     guard let files = store.files else { return [] }
     let sums = store.quarantined?.receipt?.files.map(\.sha256) ?? []

@@ -4,7 +4,6 @@ import Platform
 import SQLiteFormat
 import Salvage
 
-/// A record on two sides, property by property.
 struct RecordComparisonPage: InspectorPage {
   let sides: ComparedSides
   let name: String
@@ -37,7 +36,7 @@ struct RecordComparisonPage: InspectorPage {
     sides.crumbs + [Crumb(sides.words, sides.target), Crumb(name, sides.records(name))]
   }
 
-  /// The properties of both, those of the first store first.
+  /// The properties of both, the first side's first.
   private var lines: [(name: String, first: PresentedValue?, second: PresentedValue?)] {
     func values(_ detail: RecordDetail?) -> [(String, PresentedValue)] {
       detail.map { Array(zip($0.columns.map(\.name), $0.row.values)) } ?? []
@@ -88,62 +87,52 @@ struct RecordComparisonPage: InspectorPage {
   }
 }
 
-/// One record with everything it holds and everything that leads to it.
+/// A record with its values and related records.
 package struct RecordDetail: Sendable {
-  /// A to-many relationship of the record.
   package struct Related: Sendable, Hashable {
-    /// The name of the relationship; `Entity.name` of one that leads here without a way back.
+    /// The name; `Entity.name` for incoming ones without an inverse.
     package var name: String
 
-    /// Whether it leads here from elsewhere.
     package var isIncoming: Bool
 
-    /// The collection of the destinations.
     package var collection: String
 
-    /// How many there are; nil where counting took too long.
+    /// The number of destinations; nil on timeout.
     package var count: Int64?
 
-    /// The to-one property of the destinations that leads back here; nil where there is none.
+    /// The destination's to-one property back here, or nil.
     package var inverse: String?
 
-    /// The first of them, in the order of the relationship.
+    /// The first destinations in relationship order.
     package var first: [Reference]
   }
 
-  /// Another record, by what people know it by.
+  /// A reference to another record, with its label.
   package struct Reference: Sendable, Hashable {
-    /// Its collection: its own entity where that is known.
+    /// The record's own entity, if known.
     package var collection: String
 
-    /// Its key.
     package var key: RecordKey
 
-    /// Its name or title; nil where it has none.
     package var label: String?
 
-    /// Whether the record is there.
     package var exists: Bool
   }
 
-  /// The record; its values are those of ``columns``, with longer texts than on a page.
+  /// The record with the values of ``columns``; texts are longer than on a page.
   package var row: RecordPage.Row
 
-  /// The columns.
   package var columns: [RecordColumn]
 
-  /// The name or title of the record; nil where it has none.
   package var label: String?
 
-  /// What its to-one relationships lead to, by name.
+  /// The to-one destinations by relationship.
   package var toOne: [String: Reference]
 
-  /// Its to-many relationships.
   package var toMany: [Related]
 }
 
 extension RecordDetail.Reference: Encodable {
-  /// Writes what programs are told of it.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "entity": collection, "key": key.description, "label": JSON.orNull(label), "exists": exists,
@@ -152,7 +141,6 @@ extension RecordDetail.Reference: Encodable {
 }
 
 extension RecordDetail.Reference {
-  /// A link to the record, by what people know it by.
   func html(at place: RecordPlace) -> HTML {
     let name = label ?? "\(collection) \(key.description)"
     guard exists else {

@@ -1,20 +1,18 @@
 import HTTPServer
 import Platform
 
-/// All records that fit a query as a download, made while it is sent.
+/// Streams all matching records as a download.
 struct RecordExport {
-  /// The form of an export.
   enum Format: String, Sendable, CaseIterable {
-    /// Comma-separated values (RFC 4180): a line of names, then a line for each record.
+    /// RFC 4180, with a header line.
     case csv
 
-    /// An array with an object for each record.
+    /// An array with an object per record.
     case json
 
-    /// An object on each line.
+    /// An object per line.
     case jsonLines = "jsonl"
 
-    /// What a button calls it.
     var title: String {
       switch self {
       case .csv: "CSV"
@@ -32,7 +30,6 @@ struct RecordExport {
     }
   }
 
-  /// The answer that streams the records.
   static func response(
     _ place: RecordPlace, _ collection: RecordCollection, _ query: RecordQuery, as format: Format
   ) throws -> Response {
@@ -46,7 +43,6 @@ struct RecordExport {
   }
 }
 
-/// The text of an export, batch by batch.
 final class ExportWriter: Sendable {
   private enum Phase {
     case beginning
@@ -57,7 +53,6 @@ final class ExportWriter: Sendable {
   private let columns: [RecordColumn]
   private let format: RecordExport.Format
 
-  /// Whether each record says in which state it is.
   private let hasStates: Bool
   private let phase = Mutex(Phase.beginning)
 
@@ -67,7 +62,6 @@ final class ExportWriter: Sendable {
     self.hasStates = hasStates
   }
 
-  /// The next piece; nil behind the last one.
   func next(_ rows: RowStream) throws -> [UInt8]? {
     let isFirst = phase.withLock { phase -> Bool? in
       switch phase {

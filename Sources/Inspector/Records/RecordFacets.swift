@@ -2,7 +2,7 @@ import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// How often each value of some properties occurs, as links that narrow the list, and which properties could be counted.
+/// Value counts as links that narrow the list.
 struct RecordFacets {
   let page: RecordsPage
 
@@ -15,7 +15,6 @@ struct RecordFacets {
     }
   }
 
-  /// What could be counted in steps, and is not yet.
   private var steps: [FacetSteps] {
     page.collection.columns.flatMap { column in
       FacetSteps.steps(of: column).map { FacetSteps(column.name, $0) }
@@ -45,7 +44,7 @@ struct RecordFacets {
       """
   }
 
-  /// A facet in steps, each a link to the records in it, with a bar for its share.
+  /// Links to each step's records, with bars for their share.
   private func stepped(_ facet: SteppedFacet) -> HTML {
     let steps = facet.steps
     let close = page.target { query in query.steps.removeAll { $0 == steps } }
@@ -63,7 +62,7 @@ struct RecordFacets {
         query.filters.removeAll { $0.column == steps.column }
         query.filters += count.filters(steps)
       }
-      // Numbers that are all the same, and no whole ones, are in no range.
+      // Equal numbers that aren't whole form no range.
       let name: HTML =
         count.filters(steps).isEmpty ? "<span>\(count.words)</span>" : "<a href=\"\(target)\">\(count.words)</a>"
       let width = Int(Double(count.count) / Double(most) * 100)
@@ -101,7 +100,6 @@ struct RecordFacets {
   private static func filter(_ column: String, _ value: PresentedValue) -> RecordFilter {
     switch value.form {
     case .null: RecordFilter(column, .isNull)
-    // The end of a long text was cut off.
     case .text where value.isCut, .uri where value.isCut: RecordFilter(column, .startsWith, value.text)
     case .text where value.text.isEmpty: RecordFilter(column, .lessOrEqual, "")
     case .integer, .real, .decimal, .boolean, .text, .date, .uuid, .uri, .bytes, .file, .reference, .unexpected:
@@ -111,7 +109,6 @@ struct RecordFacets {
 }
 
 extension FacetSteps.Step {
-  /// What pages call it, behind the name of a property.
   var words: String {
     switch self {
     case .year: "by year"

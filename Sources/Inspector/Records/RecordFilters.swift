@@ -3,7 +3,7 @@ import ManagedObjectModel
 import Platform
 import SQLiteFormat
 
-/// What a record list is narrowed by: conditions as chips that can be taken away, and a form for more.
+/// A record list's filters: removable chips, and a form.
 struct RecordFilters {
   let page: RecordsPage
 
@@ -12,7 +12,6 @@ struct RecordFilters {
 
   var html: HTML { "\(states)\(chips)\(form)\(chooser)" }
 
-  /// The states that rows are in, each with its number.
   private var states: HTML {
     guard let counts = page.states, counts.keys.contains(where: { $0 != .certain }) else { return .empty }
     func link(_ words: HTML, _ states: Set<RowState>?) -> HTML {
@@ -57,14 +56,14 @@ struct RecordFilters {
     return items.isEmpty ? .empty : "<ul class=\"chips\" aria-label=\"What is shown\">\(items)</ul>"
   }
 
-  /// The fields of a form that keep what the query says already.
+  /// Fields that preserve the current query.
   private func kept(_ query: RecordQuery) -> [HTML] {
     query.items.map { "<input type=\"hidden\" name=\"\($0.name)\" value=\"\($0.value)\">" }
   }
 
-  /// The form: text to look for, a line for each condition, which can be changed, and an empty line for one more.
+  /// The form: search text, a line per condition, and an empty one.
   ///
-  /// Scripts add further lines; without them one is added with each press of the button.
+  /// Scripts add lines; otherwise each submission does.
   private var form: HTML {
     let editable = Array(query.filters.prefix(RecordsRequest.fields - 1))
     let rest = query.changed { query in

@@ -2,45 +2,40 @@ import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// A side of a store that is looked at, and the addresses of what is in it.
+/// A side of a store and the URLs of its content.
 struct RecordPlace: Sendable, Encodable {
   let store: ListedStore
   let side: SideName
 
-  /// All sides of the store.
   let sides: [SideName]
 
   let opened: OpenedSide
 
-  /// What the salvage that made the side tells of its records; nil on other sides, and where the live store is no salvaged
-  /// one that was installed.
+  /// The salvage facts of the side's records, if any.
   var salvage: SalvageFacts?
 
-  /// The list of the entities.
   var entities: RequestTarget { Self.entities(store.id, side) }
 
   static func entities(_ id: StoreID, _ side: SideName) -> RequestTarget {
     .store(id, side.description, "entities")
   }
 
-  /// The search over all of them.
   var search: RequestTarget { .store(store.id, side.description, "search") }
 
-  /// The list of the records of an entity.
   func records(_ collection: String, _ query: [Query.Item] = []) -> RequestTarget {
     var target = entities.appending(opened.store.segment(collection), "records")
     target.query = Query(query)
     return target
   }
 
-  /// The same list on another side; what was set aside has tables of its own, so that the list of them stands for it.
+  /// The list on another side; set-aside rows have their own tables, so the entity list replaces it.
   func records(_ collection: String, on side: SideName) -> RequestTarget {
     let entities = Self.entities(store.id, side)
     guard hasSameEntities(side) else { return entities }
     return entities.appending(opened.store.segment(collection), "records")
   }
 
-  /// The same record on another side, by the key that it has in the store; the list where there may be none of that key.
+  /// The record on another side by its key in the store; the list if the key may be missing.
   func record(_ row: RecordPage.Row, _ key: String, in collection: String, on side: SideName) -> RequestTarget {
     let list = records(collection, on: side)
     guard hasSameEntities(side), side == self.side || row.state.isLive else { return list }
@@ -55,18 +50,16 @@ struct RecordPlace: Sendable, Encodable {
     records(collection).appending(key.description)
   }
 
-  /// All records that a relationship of a record leads to.
   func related(at index: Int, of key: RecordKey, in collection: RecordCollection) -> RequestTarget {
     let name = SegmentName.segment(collection.toMany[index].name, at: index)
     return record(key, in: collection.name).appending("related", name)
   }
 
-  /// A value of a record, on a page of its own or as bytes.
+  /// The URL of a value, as a page or bytes.
   func value(_ column: String, of key: RecordKey, in collection: RecordCollection, _ form: String) -> RequestTarget {
     record(key, in: collection.name).appending("values", collection.segment(column), form)
   }
 
-  /// A page of the store's files.
   func page(_ number: UInt32, cell: Int? = nil, row: Int64? = nil, image: String? = nil) -> RequestTarget {
     var items: [Query.Item] = []
     if let image { items.append(.init("image", image)) }
@@ -77,19 +70,17 @@ struct RecordPlace: Sendable, Encodable {
     return target
   }
 
-  /// The pages above those of a side.
   var crumbs: [Crumb] { [.stores, Crumb(store.name, .store(store.id))] }
 
-  /// Writes what programs are told of the place.
   func encode(to encoder: any Encoder) throws {
     try encoder.encode(["store": store.id.text, "side": side.description, "takenAt": opened.takenAt])
   }
 
-  /// The other sides, as tabs.
+  /// The other sides as tabs.
   ///
   /// - Parameters:
-  ///   - tab: the tab of the store that the page belongs to.
-  ///   - address: the address of the same thing on another side.
+  ///   - tab: the store's tab of this page.
+  ///   - address: the same subject's URL on another side.
   func tabs(_ tab: StoreTab = .records, _ address: (SideName) -> RequestTarget) -> HTML {
     guard sides.count > 1 else { return StoreTab.bar(store, tab) }
     let links = sides.map { name -> HTML in
@@ -101,10 +92,10 @@ struct RecordPlace: Sendable, Encodable {
       """
   }
 
-  /// How many records of a list are doubtful, where the side itself does not mark them.
+  /// The count of doubtful records, if the side doesn't mark them.
   func doubts(of collection: RecordCollection) -> HTML {
     guard let count = salvage?.doubtful[collection.name], count > 0 else { return .empty }
-    // The app may have changed a store that was installed.
+    // The app may have changed an installed store.
     let verb = side == .salvaged ? (count == 1 ? "is" : "are") : (count == 1 ? "was" : "were")
     let time = side == .salvaged ? "" : " when the store was salvaged"
     let words = "\(Words.counted(count, "record")) of \(collection.name) \(verb) doubtful\(time)"
@@ -115,7 +106,6 @@ struct RecordPlace: Sendable, Encodable {
       .warn, "<p>\(words). This version does not mark them: <a href=\"\(target)\">the store as found does</a>.</p>")
   }
 
-  /// What has to be said of the side before its records are looked at.
   func notes(_ frame: PageFrame) -> HTML {
     guard let time = opened.takenAt else { return .empty }
     var fresh = frame.target

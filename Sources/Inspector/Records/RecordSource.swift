@@ -5,9 +5,8 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// Where the record pages get their stores from: the catalogue for names, the sides for records, the pages for bytes.
+/// Supplies record pages with stores, records and bytes.
 final class RecordSource: Sendable {
-  /// What a question for a side gives.
   enum Found {
     case ready(RecordPlace)
     case preparing(PreparingPage)
@@ -19,7 +18,7 @@ final class RecordSource: Sendable {
   private let salvages = Mutex<[(key: String, value: SalvageFacts)]>([])
   private let listed = Mutex<[StoreID: Listed]>([:])
 
-  /// A store as the catalogue had it a moment ago, so that not every page reads every receipt and manifest again.
+  /// A recent listing, which saves reading all receipts and manifests for each page.
   private struct Listed {
     var store: ListedStore
     var sides: [SideName]
@@ -30,7 +29,7 @@ final class RecordSource: Sendable {
 
   private static let maximumListed = 64
 
-  /// The most comparisons, and stores whose bytes are looked at, that are kept.
+  /// The most cached comparisons, and stores read as bytes.
   private static let capacity = 4
 
   init(_ parts: InspectorParts) { self.parts = parts }
@@ -40,7 +39,6 @@ final class RecordSource: Sendable {
 
   // MARK: Sides
 
-  /// A store, with the names of its sides.
   func store(_ id: StoreID) throws -> (store: ListedStore, sides: [SideName]) {
     let now = ContinuousClock.now
     if let known = listed.withLock({ $0[id] }), now - known.time < Self.memory { return (known.store, known.sides) }
@@ -53,7 +51,7 @@ final class RecordSource: Sendable {
     return (store, sides)
   }
 
-  /// The sides that a store has, in the order in which they are offered.
+  /// The sides in display order.
   func sideNames(of store: ListedStore) throws -> [SideName] {
     switch store.kind {
     case .quarantined(let quarantined, _):
@@ -72,7 +70,6 @@ final class RecordSource: Sendable {
     }
   }
 
-  /// A side of a store, with the names of all its sides, if it can be had soon.
   func side(_ id: StoreID, _ name: SideName, _ request: Request) throws -> Found {
     let (store, names) = try store(id)
     if name == .original { try store.requireFiles() }
@@ -89,7 +86,7 @@ final class RecordSource: Sendable {
     }
   }
 
-  /// What the report of its salvage tells of a store's records; nil where there is none that can be read.
+  /// The salvage report's facts, if readable.
   private func facts(of store: ListedStore) -> SalvageFacts? {
     guard let path = store.salvage?.report, let status = try? fileSystem.status(of: path) else { return nil }
     let key = "\(path) \(status.size) \(status.identity) \(status.modified)"
@@ -120,7 +117,7 @@ final class RecordSource: Sendable {
     }
   }
 
-  /// The live store at a place, if it is one of the catalogue's: what a receipt says leads to no other file.
+  /// Returns the live store at a path if the catalogue lists it, so receipts lead to no other files.
   private func live(at place: FilePath) throws -> StoreFileSet? {
     for store in try parts.catalogue.live() {
       if case .live(let files) = store.kind, files.main == place { return files }
@@ -128,8 +125,7 @@ final class RecordSource: Sendable {
     return nil
   }
 
-  /// Whether a side is a backup of the store's place, also one that is not offered because it says nothing of the store as
-  /// it was: who asks for it wants to compare.
+  /// Whether a side is a backup of the store's path, offered or not: the user asks to compare.
   private func isBackup(_ name: SideName, of store: ListedStore) throws -> Bool {
     guard case .quarantined(let quarantined, _) = store.kind, let place = quarantined.receipt?.originalPath.path else {
       return false
@@ -137,7 +133,6 @@ final class RecordSource: Sendable {
     return try backups(of: place).contains(name)
   }
 
-  /// The most backups that are offered beside a store.
   private static let maximumBackups = 12
 
   private func backups(of place: FilePath, sayingSomethingOf scope: EvidenceScope? = nil) throws -> [SideName] {
@@ -150,7 +145,7 @@ final class RecordSource: Sendable {
 
   // MARK: Bytes
 
-  /// The bytes of a store as they lie in its files; none of a backup, which has to be unpacked, and none where they are missing.
+  /// - Throws: for backups, which need unpacking, and missing files.
   func pages(of store: ListedStore) throws -> EvidencePages {
     let files = try store.files(
       orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
@@ -169,7 +164,7 @@ final class RecordSource: Sendable {
 
   // MARK: Comparisons
 
-  /// The comparison of two sides, which is kept while both are open.
+  /// Compares two sides; cached while both are open.
   func comparison(_ first: RecordPlace, _ second: RecordPlace) throws -> SideComparison {
     let key = "\(first.opened.store.path)\u{0}\(second.opened.store.path)"
     let known = comparisons.withLock { list in
@@ -187,15 +182,13 @@ final class RecordSource: Sendable {
   }
 }
 
-/// What the report of a salvage tells of the records of the salvaged store, which holds no marks itself.
+/// A salvage report's facts; the salvaged store holds no marks itself.
 struct SalvageFacts: Sendable, Hashable {
-  /// How many records of an entity or a table are doubtful, where some are.
+  /// The doubtful records by entity or table.
   var doubtful: [String: Int64]
 
-  /// Records that were set aside.
   var recordsSetAside: Int64
 
-  /// Pairs of many-to-many relationships that were set aside.
   var pairsSetAside: Int64
 
   init(_ report: SalvageReport) {
@@ -205,11 +198,10 @@ struct SalvageFacts: Sendable, Hashable {
     pairsSetAside = report.count.pairs.setAside
   }
 
-  /// How many of what one version alone has were set aside.
+  /// The number set aside among one version's own.
   func setAside(_ count: Int64, arePairs: Bool) -> Int64 { min(count, arePairs ? pairsSetAside : recordsSetAside) }
 }
 
-/// The page that is shown while a side of a store is being made.
 struct PreparingPage: InspectorPage {
   let store: ListedStore
   let side: SideName

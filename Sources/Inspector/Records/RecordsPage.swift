@@ -3,7 +3,6 @@ import PersistentStore
 import Platform
 import SQLiteFormat
 
-/// The records of an entity, or the rows of a table, a page at a time.
 struct RecordsPage: InspectorPage {
   let place: RecordPlace
   let collection: RecordCollection
@@ -11,7 +10,7 @@ struct RecordsPage: InspectorPage {
   let page: RecordPage
   let states: [RowState: Int64]?
 
-  /// The list as a query in SQL; nil where it is too long for one.
+  /// The list as a SQL query; nil if too long.
   let selection: StoreQuery?
 
   init(_ place: RecordPlace, _ collection: RecordCollection, _ query: RecordQuery) throws {
@@ -27,7 +26,6 @@ struct RecordsPage: InspectorPage {
   var crumbs: [Crumb] { place.crumbs + [Crumb("Records", place.entities)] }
   var scripts: [String] { ["filters.js"] }
 
-  /// The list with another query.
   func target(_ query: RecordQuery) -> RequestTarget { place.records(collection.name, query.items) }
 
   func target(_ change: (inout RecordQuery) -> Void) -> RequestTarget { target(query.changed(change)) }
@@ -96,7 +94,7 @@ struct RecordsPage: InspectorPage {
       """
   }
 
-  /// The columns that are not shown, since an expression of the store would run for them.
+  /// The columns hidden because a store's expression would compute them.
   private var computed: HTML {
     guard !collection.computedColumns.isEmpty else { return .empty }
     let names = collection.computedColumns.prefix(20).joined(separator: ", ")
@@ -120,7 +118,7 @@ struct RecordsPage: InspectorPage {
     let total: HTML = page.total.map { HTML(escaping: Words.counted($0, noun)) } ?? "Many \(noun)s"
     guard query.isNarrowed() else { return total }
     if let states = query.states, states.contains(where: { !$0.isLive }) {
-      // Rows that are no records of the store are not some of them.
+      // Rows that aren't records of the store don't count among them.
       let found: HTML = page.matching.map { HTML(escaping: Words.counted($0, "row")) } ?? "Many rows"
       return "\(found); the store has \(total)"
     }
@@ -162,11 +160,10 @@ struct RecordsPage: InspectorPage {
   }
 }
 
-/// The table of a page of records: a column for each property, sorted by clicking on its name.
 struct RecordTable {
   let page: RecordsPage
 
-  /// Whether the first column is the key, which then leads to the record.
+  /// Whether the first column is the key.
   private var hasKey: Bool { page.page.columns.first?.kind == .key }
 
   private var hasStates: Bool { page.collection.hasStates && page.page.rows.contains { $0.state != .certain } }
@@ -237,12 +234,11 @@ struct RecordTable {
 }
 
 extension RecordCollection {
-  /// What pages call the column of a name.
   func shownName(of column: String) -> String { columns.first { $0.name == column }?.shownName ?? column }
 }
 
 extension RecordColumn {
-  /// What pages call it: the property, or what Core Data keeps in the column.
+  /// The property, or Core Data's role for the column.
   var shownName: String {
     switch kind {
     case .key where name == "Z_PK": "key"
@@ -251,11 +247,11 @@ extension RecordColumn {
     }
   }
 
-  /// Whether it holds bytes, by which nothing is sorted or counted.
+  /// Whether it holds bytes, which can't be sorted or counted.
   var isBytes: Bool { typeName == "binary" || typeName == "transformable" || typeName == "blob" }
 }
 
-/// The addresses that many rows of a table lead to, of which only the last part differs.
+/// The URLs of many rows, which differ only in the last part.
 struct RecordLinks {
   private let place: RecordPlace
   private let collection: RecordCollection
@@ -269,10 +265,9 @@ struct RecordLinks {
     own = "\(place.records(collection.name))/"
   }
 
-  /// The address of a record of the table; keys have no character that an address would have to encode.
   func record(_ key: RecordKey) -> HTML { "\(own)\(key.description)" }
 
-  /// The address of a record of another collection; nil where there is no such collection.
+  /// Returns nil if the collection doesn't exist.
   mutating func record(_ key: String, in destination: String) -> HTML? {
     if let known = others[destination] { return known.map { "\($0)\(key)" } }
     let isThere = place.opened.store.collections.contains { $0.name == destination }
@@ -281,7 +276,6 @@ struct RecordLinks {
     return prefix.map { "\($0)\(key)" }
   }
 
-  /// The address of a value's own page.
   mutating func view(_ column: String, of key: RecordKey) -> HTML {
     let suffix = columns[column] ?? "/values/\(PercentEncoding.encode(collection.segment(column)))/view"
     columns[column] = suffix

@@ -1,14 +1,12 @@
 import HTTPServer
 
-/// What the query of a record list asks for: filters as they stand in addresses, or as the form without scripts sends them.
+/// A record list's query from URL parameters, or from the form without scripts.
 struct RecordsRequest: Sendable {
   let query: RecordQuery
 
-  /// The parameters that are added by the form's fields, by their number: `_column1`, `_is1`, `_value1`.
+  /// The number of form lines, each with `_column1`, `_is1`, `_value1`.
   static let fields = 12
 
-  /// Reads the parameters of an address.
-  ///
   /// - Throws: `bad-query` and `unknown-property`.
   init(_ query: Query, of collection: RecordCollection) throws {
     var parameters: [(name: String, value: String)] = []
@@ -45,10 +43,9 @@ struct RecordsRequest: Sendable {
 }
 
 extension RecordQuery {
-  /// The query as it stands in an address.
   var items: [Query.Item] { parameters.map { Query.Item($0.name, $0.value) } }
 
-  /// The query with something changed, from its first page on.
+  /// Changes the query and returns to its first page.
   func changed(_ change: (inout RecordQuery) -> Void) -> RecordQuery {
     var copy = self
     copy.next = nil
@@ -59,7 +56,6 @@ extension RecordQuery {
 }
 
 extension RecordFilter.Comparison {
-  /// What forms and chips call it.
   var words: String {
     switch self {
     case .exact: "is"

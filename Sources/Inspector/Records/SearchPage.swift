@@ -4,7 +4,7 @@ import PersistentStore
 import Platform
 import SQLiteFormat
 
-/// Text in all records of a side of a store.
+/// A text search in all records of a side.
 struct SearchPage: InspectorPage {
   let place: RecordPlace
   let text: String
@@ -35,7 +35,6 @@ struct SearchPage: InspectorPage {
     try encoder.encode(["q": text, "finds": finds])
   }
 
-  /// The form, also for other pages.
   static func form(_ place: RecordPlace, _ text: String) -> HTML {
     """
     <form class="row no-print" method="get" action="\(place.search)" role="search">
@@ -107,38 +106,29 @@ struct SearchPage: InspectorPage {
   }
 }
 
-/// What a search over all collections of a store found.
+/// The finds in all collections of a store.
 package struct StoreSearch: Sendable {
-  /// The finds in one collection.
   package struct Finds: Sendable {
-    /// The collection.
     package var collection: String
 
-    /// The first finds.
     package var records: [Find]
 
-    /// Whether there are more than are listed.
     package var hasMore: Bool
 
-    /// Whether the search ran out of time in this collection.
+    /// Whether the search timed out.
     package var isCut: Bool
   }
 
-  /// A record that contains what was looked for.
   package struct Find: Sendable, Hashable {
-    /// The record.
     package var key: RecordKey
 
-    /// The entity it is of.
     package var entity: String
 
-    /// The property that contains it.
     package var column: String
 
-    /// The text around it, cut.
     package var excerpt: String
   }
 
-  /// The collections in which something was found, or that ran out of time.
+  /// The collections with finds or a timeout.
   package var finds: [Finds]
 }

@@ -2,23 +2,20 @@ import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// The name of a side of a store in addresses: `original`, `salvaged`, `set-aside`, `live`, `backup-2026-11-21-10-11-12-1a2b3c4d`.
+/// A side's name in URLs: `original`, `salvaged`, `set-aside`, `live`, `backup-2026-11-21-10-11-12-1a2b3c4d`.
 enum SideName: Sendable, Hashable, CustomStringConvertible {
-  /// The bytes as they are, as far as rows can be read in them.
+  /// The readable rows of the original bytes.
   case original
 
   case salvaged
 
-  /// What could not be part of the salvaged store.
+  /// Rows left out of the salvaged store.
   case setAside
 
-  /// The store in its place.
   case live
 
-  /// A backup, by its identifier among the stores.
   case backup(StoreID)
 
-  /// The name that a text is; nil for any other text.
   init?(_ text: String) {
     switch text {
     case "original": self = .original
@@ -51,7 +48,7 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// What it is called within a sentence.
+  /// The name within a sentence.
   var phrase: String {
     switch self {
     case .original: "the store as found"
@@ -62,7 +59,6 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// What it is, in a sentence.
   var words: String {
     switch self {
     case .original: "Every row that can still be read in the bytes of the store, with the place it was found at."
@@ -73,15 +69,13 @@ enum SideName: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The time in the identifier of a backup, as it is written there.
   private static func moment(_ id: StoreID) -> String {
-    // Before the time stand the kind of the store and, but in earlier versions, the mark of backups.
+    // Earlier versions lack the mark of backups before the time.
     let name = id.text.drop { !$0.isNumber }.prefix(19)
     return Timestamp(String(name)).map(Words.date) ?? String(name)
   }
 }
 
 extension PathParameter where Value == SideName {
-  /// The name of a side.
   static var side: PathParameter { PathParameter { SideName($0) } }
 }

@@ -5,9 +5,8 @@ import Platform
 import SQLiteFormat
 import Salvage
 
-/// One record: its values, what it is related to, where its bytes are, and its other versions.
 struct SingleRecordPage: InspectorPage {
-  /// Another row that has, or had, the same key.
+  /// Another row with the same present or former key.
   struct Version: Sendable {
     var key: RecordKey
     var row: RecordPage.Row
@@ -21,18 +20,15 @@ struct SingleRecordPage: InspectorPage {
   let provenance: RowProvenance?
   let versions: PagePart<[Version]>
 
-  /// The image of the page in which the cell is, where it is not the one that counts.
+  /// The page image, if not the current one.
   let image: String?
 
-  /// The frame of the log that holds the cell.
+  /// The WAL frame of the cell.
   let frame: Int?
 
-  /// The bytes of the record; nil where they are not known.
-  ///
-  /// Of a record of the salvaged store they are those of the row that it was made of.
+  /// The bytes, for a salvaged record those of its source row.
   let bytes: PagePart<RecordBytes?>
 
-  /// What values of bytes are decoded to, by the names of their properties.
   let decoded: [String: DecodedValue]
 
   init(
@@ -60,7 +56,7 @@ struct SingleRecordPage: InspectorPage {
     frame = try provenance.flatMap { try Self.frame($0, place.store, source) }
   }
 
-  /// The bytes of a row, or of the row as it was found that a record of another side was made of.
+  /// Reads the bytes of a row, or of a record's source row.
   private static func bytes(
     _ provenance: RowProvenance?, _ image: String?, _ place: RecordPlace, _ collection: RecordCollection,
     _ key: RecordKey, _ source: RecordSource
@@ -72,7 +68,7 @@ struct SingleRecordPage: InspectorPage {
     }
     guard place.side == .salvaged, place.sides.contains(.original) else { return nil }
     let sums = place.store.quarantined?.receipt?.files.map(\.sha256) ?? []
-    // What is not read yet is not waited for: the link to the row as it was found leads there.
+    // Unread evidence isn't awaited; the link to the found row leads there.
     guard case .ready(let found) = try source.parts.sides.open(.evidence(files, sha256: sums), patience: 0),
       let other = found.store.collections.first(where: { $0.name == collection.name }),
       let origin = try found.store.provenance(of: key, in: other)
@@ -81,7 +77,6 @@ struct SingleRecordPage: InspectorPage {
       of: origin, image: try Self.image(origin, place.store, source), in: other, of: found.store, pages)
   }
 
-  /// The frame of the log that holds the bytes of a row; nil where they are elsewhere.
   private static func frame(
     _ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource
   ) throws -> Int? {
@@ -90,7 +85,6 @@ struct SingleRecordPage: InspectorPage {
     return provenance.state == .uncommitted ? pages.frames[page]?.last?.number : try pages.page(page)?.frame
   }
 
-  /// Which image of a page holds the bytes of a row.
   private static func image(
     _ provenance: RowProvenance, _ store: ListedStore, _ source: RecordSource
   ) throws -> String? {
@@ -102,7 +96,7 @@ struct SingleRecordPage: InspectorPage {
     return nil
   }
 
-  /// The properties of a row as found whose values its bytes declare and that were not found.
+  /// A found row's properties with lost values.
   private var lost: [String] {
     guard provenance != nil, detail.row.state == .doubtful || detail.row.state == .part,
       let declared = bytes.value.flatMap(\.self)?.declared
@@ -234,7 +228,7 @@ struct SingleRecordPage: InspectorPage {
     return lists.isEmpty ? .empty : "<section class=\"panel\"><h2>Related records</h2>\(lists)</section>"
   }
 
-  /// The way to all records of a relationship: as a list with filters where a property of theirs leads back.
+  /// The link to all destinations, filtered by an inverse if possible.
   private func more(_ related: RecordDetail.Related, at index: Int) -> HTML {
     let target =
       related.inverse.map { place.records(related.collection, [.init($0, key.description)]) }
@@ -271,7 +265,7 @@ struct SingleRecordPage: InspectorPage {
     return "<section class=\"panel\"><h2>Where it comes from</h2><dl class=\"facts\">\(lines)</dl></section>"
   }
 
-  /// On other sides than the bytes themselves: the way to the row that it was made of.
+  /// The link to the source row.
   private var lookAtBytes: HTML {
     guard provenance == nil, place.sides.contains(.original), place.side == .salvaged || place.side == .live else {
       return .empty
@@ -286,7 +280,7 @@ struct SingleRecordPage: InspectorPage {
   private var otherVersions: HTML {
     versions.html { list in
       let isPart = detail.row.state == .part
-      // What was found of the row is no other version of it, and is shown where it holds more.
+      // A fragment is no other version; it is shown if it holds more.
       let others = list.filter { $0.row.state != .part && !(isPart && $0.row.state.isLive) }
       let same = list.filter { isPart ? $0.row.state.isLive : $0.row.state == .part && holdsMore($0) }
       return """
@@ -328,7 +322,6 @@ struct SingleRecordPage: InspectorPage {
       """
   }
 
-  /// The words for where the bytes of a row were.
   static func words(_ source: String) -> String {
     switch source {
     case "main": "the database file"
@@ -352,6 +345,5 @@ struct SingleRecordPage: InspectorPage {
 }
 
 extension String {
-  /// The text with a capital, as a title begins.
   var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

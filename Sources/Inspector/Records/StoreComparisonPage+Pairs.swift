@@ -2,7 +2,7 @@ import HTTPServer
 import ManagedObjectModel
 import Platform
 
-/// The pairs of many-to-many relationships, which are in no entity's table.
+/// The pairs of many-to-many relationships.
 extension StoreComparisonPage {
   static func payload(_ pairs: PairComparison) -> JSON.Object {
     [
@@ -12,7 +12,6 @@ extension StoreComparisonPage {
     ]
   }
 
-  /// How many pairs differ in each way, of all relationships that could be compared; empty where there are none.
   var pairSummary: HTML {
     guard !relationships.isEmpty else { return .empty }
     func words(_ count: Int64, _ difference: RecordDifference) -> String {
@@ -34,7 +33,6 @@ extension StoreComparisonPage {
     return "\(items)\(rest)"
   }
 
-  /// The table of the many-to-many relationships; empty where there are none.
   var pairTable: HTML {
     guard !relationships.isEmpty else { return .empty }
     let rows = relationships.map { name, part -> HTML in
@@ -78,32 +76,28 @@ extension StoreComparisonPage {
 }
 
 extension PairComparison {
-  /// What a page calls the relationship: both its names, or the one where it is its own inverse.
+  /// Both names, or the one of a self-inverse relationship.
   var words: String { sides.joined(separator: " and ") }
 }
 
-/// How the pairs of a many-to-many relationship differ between two stores.
+/// The differences of a many-to-many relationship's pairs.
 package struct PairComparison: Sendable, Hashable {
-  /// The relationship: its name in a comparison.
   package var name: String
 
-  /// The names of both its sides, such as `Port.ships` and `Ship.ports`; one where it is its own inverse.
+  /// Both names, such as `Port.ships` and `Ship.ports`; one if self-inverse.
   package var sides: [String]
 
-  /// The number of pairs in the first store; nil where it has no such relationship, or counting took too long.
+  /// The first store's pairs; nil if absent or on timeout.
   package var first: Int64?
 
-  /// The number of pairs in the second store; nil where it has no such relationship, or counting took too long.
+  /// The second store's pairs; nil if absent or on timeout.
   package var second: Int64?
 
-  /// How many pairs differ in each way, those at another place of an order as changed; nil where comparing took too long, or
-  /// one store has no such relationship.
+  /// The pairs by difference, other positions as changed; nil on timeout or if a store lacks the relationship.
   package var counts: [RecordDifference: Int64]?
 
-  /// Whether the first store has such a relationship.
   package var isInFirst: Bool
 
-  /// Whether the second store has such a relationship.
   package var isInSecond: Bool
 
   init(_ name: String, _ first: ManyToMany?, _ second: ManyToMany?) {
@@ -115,9 +109,7 @@ package struct PairComparison: Sendable, Hashable {
     isInSecond = second != nil
   }
 
-  /// How many pairs differ in one way; where one store alone has the relationship all of them do.
-  ///
-  /// - Returns: nil where they were not compared.
+  /// - Returns: all pairs if only one store has the relationship; nil if not compared.
   package func count(_ difference: RecordDifference) -> Int64? {
     if let counts { return counts[difference] ?? 0 }
     switch (isInFirst, isInSecond) {

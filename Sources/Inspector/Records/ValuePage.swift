@@ -1,7 +1,7 @@
 import HTTPServer
 internal import Platform
 
-/// One value of a record on a page of its own: text, JSON and property lists as text, pictures on demand, other bytes as such.
+/// A record's value: text, pictures on demand, or hexadecimal.
 struct ValuePage: InspectorPage {
   let place: RecordPlace
   let collection: RecordCollection
@@ -10,13 +10,10 @@ struct ValuePage: InspectorPage {
   let bytes: [UInt8]
   let kind: BytesKind
 
-  /// The most bytes of a value in a file of its own.
   private static let externalLimit = 64 << 20
 
-  /// The most characters of text that a page shows.
   private static let textLimit = 1 << 20
 
-  /// The most bytes that a page shows as such.
   private static let hexLimit = 8192
 
   init(
@@ -62,7 +59,7 @@ struct ValuePage: InspectorPage {
 
   private func address(_ form: String) -> RequestTarget { place.value(column.name, of: key, in: collection, form) }
 
-  /// The bytes as an answer: pictures by their own signature, whatever the store says, everything else as a download.
+  /// Sends the bytes: pictures by their own signature, whatever the store claims, all else as a download.
   func download(_ request: Request) throws -> Response {
     let digest = FileDigest(of: bytes).hexadecimal
     guard let tag = EntityTag(digest) else { throw Refusal(.internalServerError, "the value has no tag") }
@@ -80,7 +77,6 @@ struct ValuePage: InspectorPage {
     }
   }
 
-  /// The value as text, where it is some, and whether it was cut.
   private var text: (text: String, isCut: Bool)? {
     let isList = kind == .binaryPropertyList
     guard let whole = DecodedValue.text(isList ? bytes : Array(bytes.prefix(Self.textLimit * 4)), kind) else {

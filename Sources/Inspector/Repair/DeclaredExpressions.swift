@@ -3,14 +3,13 @@ import PersistentStore
 import Platform
 import SQLiteFormat
 
-/// What of a store's schema SQLite would evaluate where a repair writes rows: checks, generated columns, defaults and indexes
-/// with expressions that are none of the model's.
+/// The schema expressions SQLite would evaluate while a repair writes rows, unless they are the model's.
 ///
-/// The inspector runs nothing that a store declares; see `HOSTILE_CONTENT.md`. It is read without SQLite.
+/// The inspector runs no code that a store declares (see `HOSTILE_CONTENT.md`), so the schema is read without SQLite.
 enum DeclaredExpressions {
-  /// Why a copy of a store is not repaired by the inspector; nil where a repair would run nothing that the store declares.
+  /// Why a copy isn't repaired here; nil if no declared expression would run.
   ///
-  /// - Parameter command: what does the same for the app.
+  /// - Parameter command: the equivalent command.
   static func problem(
     of files: StoreFileSet, _ layout: StoreLayout, in fileSystem: FileSystem, command: String
   ) throws -> Problem? {
@@ -26,7 +25,6 @@ enum DeclaredExpressions {
       hint: "Use the command, which stands for the app: \(command).")
   }
 
-  /// The names of the tables of a model, and of the bookkeeping, that declare such expressions.
   static func tables(
     of files: StoreFileSet, _ layout: StoreLayout, in fileSystem: FileSystem
   ) throws -> [String] {
@@ -56,16 +54,16 @@ enum DeclaredExpressions {
     ).schema()
   }
 
-  /// Whether an index is partial or of an expression, and not as the model has one.
+  /// Whether an index is partial or on an expression, unlike the model's.
   private static func computes(_ entry: SchemaEntry, _ conditions: Set<String>) -> Bool {
-    // An automatic index has no statement, and no expression.
+    // An automatic index has no statement or expression.
     guard entry.sql != nil else { return false }
     guard let index = entry.indexDefinition else { return true }
     if index.columns.contains(where: { $0.name == nil }) { return true }
     return index.condition.map { !conditions.contains($0) } ?? false
   }
 
-  /// Whether the statement of a table has a word by which expressions begin; one in a quoted name counts too.
+  /// Whether a statement has an expression's keyword, even in a quoted name.
   private static func declares(_ sql: String?) -> Bool {
     guard let sql else { return true }
     var rest = sql.utf8[...]
@@ -73,12 +71,12 @@ enum DeclaredExpressions {
       let end = rest[start...].firstIndex { !isWordByte($0) } ?? rest.endIndex
       let word = rest[start..<end]
       rest = rest[end...]
-      // No word that is looked for is longer.
+      // The longest keyword has 9 letters.
       guard word.count <= 9 else { continue }
       switch String(decoding: word, as: UTF8.self).uppercased() {
       case "CHECK", "GENERATED", "AS": return true
       case "DEFAULT":
-        // What follows is a literal, or stands in parentheses, maybe behind a comment.
+        // A literal or parentheses follow, perhaps after a comment.
         let value = rest.drop { $0 == 0x20 || (9...13).contains($0) }
         if value.first == UInt8(ascii: "(") || value.first == UInt8(ascii: "/") || value.starts(with: "--".utf8) {
           return true

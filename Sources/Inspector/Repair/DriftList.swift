@@ -2,19 +2,16 @@ import HTTPServer
 import PersistentStore
 import Platform
 
-/// What a store lacks of its own model, as a list: the counts of each kind, then each difference in a sentence.
+/// A store's deviations from its model.
 struct DriftList {
   let drift: StoreDrift
 
-  /// The most items of a list on a page; its twin has all.
+  /// The most items on a page; the JSON has all.
   static let maximumShown = 100
 
-  /// The most characters of an item: names in a store can be very long.
+  /// The most characters per item, since names can be very long.
   static let maximumLength = 300
 
-  /// The list for programs, as `inspect --json` has it.
-
-  /// The list; empty where there is nothing to tell.
   var html: HTML {
     var html = HTML.empty
     if !drift.isEmpty {
@@ -26,7 +23,6 @@ struct DriftList {
     return html
   }
 
-  /// Sentences as a list that does not grow without end.
   static func list(_ sentences: [String]) -> HTML {
     let items = sentences.prefix(maximumShown).map { words -> HTML in
       let isLong = words.count > maximumLength
@@ -38,7 +34,7 @@ struct DriftList {
     return "<ul class=\"plain-words\">\(items)</ul>\(more)"
   }
 
-  /// How many there are of each kind, in the order in which they come first.
+  /// Counts the differences by kind, in order of first occurrence.
   private static func counts(_ codes: [String]) -> HTML {
     var order: [String] = []
     var counts: [String: Int] = [:]
@@ -53,7 +49,6 @@ struct DriftList {
     return tags.reduce(.empty, +)
   }
 
-  /// A kind of difference in words, for one and for several.
   private static func nouns(_ code: String) -> (one: String, many: String) {
     switch code {
     case "missing-table": ("missing table", "missing tables")

@@ -5,7 +5,7 @@ import Migration
 import Platform
 import SystemPackage
 
-/// The repair of a live store, and the check of its records.
+/// Repairs and checks live stores.
 struct RepairActions: Sendable {
   private let parts: InspectorParts
 
@@ -52,7 +52,7 @@ struct RepairActions: Sendable {
     return form
   }
 
-  /// The folder that the original of before a repair is kept in.
+  /// The folder of originals kept before repairs.
   private func originals(of files: StoreFileSet) throws -> FilePath {
     try parts.backups.place(of: files.main).path
   }
@@ -75,7 +75,7 @@ struct RepairActions: Sendable {
       }
       var outcome = RepairOutcome(path, try migrator.repair(path, options: options))
       if !isOfApp { outcome.version = nil }
-      // What stays as it is, and why, is on the page that asks.
+      // The form page explains unrepaired parts.
       guard outcome.backup != nil else { return JobOutcome(Self.words(outcome), .store(store.id, "repair")) }
       parts.repairs.note(.init(outcome: outcome, scope: scope, date: parts.surroundings.now()), for: store.id)
       return JobOutcome(Self.words(outcome), .store(store.id, "repaired"))
@@ -83,7 +83,6 @@ struct RepairActions: Sendable {
     return .running(job)
   }
 
-  /// What came of a repair, in a sentence or some.
   private static func words(_ outcome: RepairOutcome) -> String {
     let rest = outcome.leftOut.count
     let verb = rest == 1 ? "stays as it is" : "stay as they are"

@@ -4,13 +4,12 @@ import PersistentStore
 import Platform
 import SystemPackage
 
-/// What is known of the repair of stores: dry runs and checks until a store changes, and what was repaired here.
+/// Caches dry runs and checks until a store changes.
 final class RepairNotes: Sendable {
-  /// A repair that was carried out.
   struct Done: Sendable {
     let outcome: RepairOutcome
 
-    /// Whether records and references were put right too.
+    /// Whether records were repaired too.
     let scope: RepairScope
 
     let date: Timestamp
@@ -28,7 +27,7 @@ final class RepairNotes: Sendable {
 
   private static let maximumDone = 200
 
-  /// What a repair would do; a private copy is repaired where that is not known yet.
+  /// Returns a repair's effects on a private copy, cached.
   func dryRun(
     of subject: RepairSubject, _ scope: RepairScope, _ parts: InspectorParts
   ) throws -> RepairAccount {
@@ -38,25 +37,24 @@ final class RepairNotes: Sendable {
       var options = Migrator.Options()
       options.repair = scope
       var account = try migrator.planRepair(subject.files.main, options: options)
-      // A model that only the store carries is no version of the app's.
+      // An embedded model is no version of the app's.
       if subject.modelName == nil { account.version = nil }
       return account
     }
   }
 
-  /// What the last check of a store's records found; nil where the store was not checked, or has changed since.
+  /// The last check; nil if outdated.
   func check(of files: StoreFileSet, in fileSystem: FileSystem) throws -> DataCheck? {
     try checks.kept(files.main, of: files, in: fileSystem)
   }
 
-  /// Checks the records of a store against its own model; changes nothing of it.
+  /// Checks the records, read-only.
   func check(_ files: StoreFileSet, _ layout: StoreLayout, _ surroundings: Surroundings) throws -> DataCheck {
     try checks.value(files.main, of: files, in: surroundings.fileSystem) {
       try DataCheck(of: files, layout: layout, surroundings: surroundings)
     }
   }
 
-  /// The last repair of a store that was carried out here; nil for none.
   func done(for store: StoreID) -> Done? { repairs.withLock { $0[store] } }
 
   func note(_ done: Done, for store: StoreID) {

@@ -4,25 +4,25 @@ import Migration
 import PersistentStore
 import Platform
 
-/// What a store lacks and what a repair would do, by repairing a private copy.
+/// A store's deviations and a repair's effects on a private copy.
 struct RepairPreview: Encodable {
   private let store: ListedStore
   private let drift: StoreDrift?
   private let check: DataCheck?
 
-  /// What a repair would do by default; nil where the store is too large for a page.
+  /// The default repair; nil if the store is too large.
   private let structure: PagePart<RepairAccount>?
 
-  /// What one of records too would do; nil where no check has found anything that it could put right.
+  /// The repair with records, if a check found repairable ones.
   private let data: PagePart<RepairAccount>?
 
-  /// The most bytes of a store that a page repairs a copy of; of larger ones the command line tells.
+  /// The largest store in bytes repaired as a copy; the command line handles larger ones.
   private static let maximumBytes: Int64 = 256 << 20
 
   init(_ store: ListedStore, _ subject: RepairSubject, _ parts: InspectorParts) {
     self.store = store
     drift = subject.examination.value?.drift
-    // Why the store cannot be looked at is told by the parts below.
+    // The parts below report an unreadable store.
     check = (try? parts.repairs.check(of: subject.files, in: parts.surroundings.fileSystem)) ?? nil
     func dryRun(_ scope: RepairScope) -> PagePart<RepairAccount>? {
       store.bytes > Self.maximumBytes ? nil : PagePart { try parts.repairs.dryRun(of: subject, scope, parts) }
@@ -31,7 +31,6 @@ struct RepairPreview: Encodable {
     data = check?.hasContradictions == true ? dryRun(.data) : nil
   }
 
-  /// Why nothing can be repaired; nil where it can be, as far as was tried.
   var problem: Problem? { structure?.problem }
 
   func encode(to encoder: any Encoder) throws {
@@ -44,7 +43,6 @@ struct RepairPreview: Encodable {
     ])
   }
 
-  /// - Parameter offersCheck: whether the records can be checked here.
   func html(offersCheck: Bool) -> HTML {
     let lacks: HTML =
       drift.map { drift in
@@ -69,13 +67,12 @@ struct RepairPreview: Encodable {
         <code>lazaret repair --dry-run</code> does.</p>
         """
     }
-    // What is wrong is told once, in the place of the button.
+    // The obstacle is shown once, in place of the button.
     guard part.problem == nil else { return "<p>It would be refused, for the reason below.</p>" }
     return part.html { RepairLists(outcome: RepairOutcome(nil, dryRun: $0)).html }
   }
 }
 
-/// What a repair does or has done, and what stays as it is, as two lists.
 struct RepairLists {
   let outcome: RepairOutcome
 
@@ -105,16 +102,14 @@ struct RepairLists {
   }
 }
 
-/// What the records of a store contradict of its own model, where that was checked.
+/// The records that contradict the model.
 struct DataFindings {
   let store: ListedStore
 
-  /// What was found; nil where the records were not checked since the store changed last.
+  /// The findings; nil if outdated.
   let check: DataCheck?
 
-  /// The findings, or a link to the check.
-  ///
-  /// - Parameter offersCheck: whether the check can be begun here.
+  /// - Parameter offersCheck: whether the check can start here.
   func html(offersCheck: Bool) -> HTML {
     guard let check else {
       guard offersCheck else {

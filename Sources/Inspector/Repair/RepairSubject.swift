@@ -5,20 +5,18 @@ import Migration
 import PersistentStore
 import Platform
 
-/// A live store as a repair sees it: what it is, and the versions among which its own model is looked for.
+/// A live store to repair.
 struct RepairSubject {
   let files: StoreFileSet
   let examination: PagePart<Examination>
 
-  /// The name of the model that it is repaired by; nil for the one that it carries.
+  /// The repairing model's name; nil for the embedded one.
   let modelName: String?
 
-  /// The versions of that model; nil where the store's own model is not at hand.
+  /// The model's versions, if available.
   private let bundle: ModelBundle?
 
-  /// A store as it is now.
-  ///
-  /// - Throws: ``Refusal`` 404 for a store that is not in its place.
+  /// - Throws: ``Refusal`` 404 for a store that isn't live.
   init(_ store: ListedStore, _ parts: InspectorParts) throws {
     guard case .live(let files) = store.kind else { throw Refusal(.notFound, "this is no live store") }
     self.files = files
@@ -29,7 +27,7 @@ struct RepairSubject {
       self.bundle = bundle
       modelName = examined.model?.name
     } else {
-      // Where no version of the app's is the store's own, the one that the store carries.
+      // The embedded model serves if no version of the app matches.
       let name = "own model"
       bundle = found?.storeModel.flatMap { model in
         ModelBundle(name: name, versions: [ModelVersion(name: name, model: model, isCurrent: true)])
@@ -38,17 +36,13 @@ struct RepairSubject {
     }
   }
 
-  /// The model that the store was written with.
-  ///
-  /// - Throws: ``Refusal`` 409 where it is not at hand.
+  /// - Throws: ``Refusal`` 409 if unavailable.
   func storeLayout() throws -> StoreLayout {
     guard let model = examination.value?.storeModel else { throw Self.modelMissing.refusal }
     return try StoreLayout(model)
   }
 
-  /// What repairs the store, and says what a repair would do.
-  ///
-  /// - Throws: ``Refusal`` 409 where its own model is not at hand.
+  /// - Throws: ``Refusal`` 409 if the store's model is unavailable.
   func migrator(_ parts: InspectorParts) throws -> Migrator {
     guard let bundle else { throw Self.modelMissing.refusal }
     var migrator = Migrator(bundle, surroundings: parts.surroundings, logger: parts.logger)
@@ -56,7 +50,6 @@ struct RepairSubject {
     return migrator
   }
 
-  /// Why it is neither repaired nor checked now; nil where it can be.
   var obstacle: Problem? {
     guard let examination = examination.value else { return examination.problem }
     let reason = examination.reason
@@ -79,7 +72,7 @@ struct RepairSubject {
     }
   }
 
-  /// Why it is not repaired here, where writing its rows would run what its schema declares; nil where nothing would run.
+  /// The declared expressions that a repair would run.
   func declarations(in fileSystem: FileSystem) throws -> Problem? {
     try DeclaredExpressions.problem(of: files, storeLayout(), in: fileSystem, command: "lazaret repair --dry-run")
   }

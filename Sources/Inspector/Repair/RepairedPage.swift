@@ -5,18 +5,16 @@ import Migration
 import Platform
 import SystemPackage
 
-/// What the last repair of a store did, where its original is, and how it is undone.
+/// The last repair and how to undo it.
 struct RepairedPage: InspectorPage {
   let store: ListedStore
   let done: RepairNotes.Done
 
-  /// The original in the list of backups; nil where it is there no more.
+  /// The kept original, unless removed.
   let original: StoreID?
   private let home: FilePath
 
-  /// The last repair of a store.
-  ///
-  /// - Throws: ``Refusal`` 404 where none was carried out since the inspector began.
+  /// - Throws: ``Refusal`` 404 without a repair since startup.
   init(_ store: ListedStore, _ parts: InspectorParts) throws {
     guard let done = parts.repairs.done(for: store.id) else {
       throw Refusal(.notFound, "no repair of this store was carried out since the inspector began")

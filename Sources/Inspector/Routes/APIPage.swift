@@ -2,7 +2,7 @@ package import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// What programs can ask for; its twin is the OpenAPI description.
+/// The API; the JSON is its OpenAPI description.
 struct APIPage: InspectorPage {
   let routes: [DocumentedRoute]
 
@@ -29,7 +29,6 @@ struct APIPage: InspectorPage {
 }
 
 extension InspectorRoutes {
-  /// The description of the API, made of the routes themselves.
   mutating func addAPI() {
     let own = DocumentedRoute(
       method: .get, pattern: "/api", about: "What programs can ask for; as JSON, an OpenAPI description.", kind: .page,
@@ -43,10 +42,8 @@ extension InspectorRoutes {
 package struct OpenAPIDescription: Sendable {
   private let routes: [DocumentedRoute]
 
-  /// A description of routes.
   package init(routes: [DocumentedRoute]) { self.routes = routes.filter { !$0.pattern.hasPrefix("/public/") } }
 
-  /// The address of a page's twin.
   static func twin(_ pattern: String) -> String { pattern + ".json" }
 
   var json: JSON.Value {
@@ -60,7 +57,7 @@ package struct OpenAPIDescription: Sendable {
       }
     }
     for route in routes {
-      // A parameter and ".json" share the last segment of a twin, which OpenAPI allows.
+      // OpenAPI allows a parameter and ".json" to share the last segment.
       if route.kind != .other { add(Self.twin(route.pattern), route.method, operation(route, asJSON: true)) }
       add(route.pattern, route.method, operation(route, asJSON: false))
     }
@@ -163,7 +160,7 @@ package struct OpenAPIDescription: Sendable {
         .init(
           asJSON ? "application/problem+json" : "text/html",
           ["schema": asJSON ? ["$ref": "#/components/schemas/Problem"] : [:]]),
-        // What breaks the rules of HTTP is refused before any route is asked.
+        // Requests violating HTTP are refused before routing.
         .init("text/plain", ["schema": [:]]),
       ]),
     ]
@@ -185,32 +182,25 @@ package struct OpenAPIDescription: Sendable {
   }
 }
 
-/// A route as the description of the API tells it.
 package struct DocumentedRoute: Sendable, Hashable {
-  /// What is answered.
   package enum Kind: String, Sendable, Hashable {
-    /// A page, and the same as JSON at the address with `.json`.
+    /// A page, with JSON at the URL plus `.json`.
     case page
 
-    /// Something done, then a page; JSON at the address with `.json`.
+    /// An action, then a page, with JSON at the URL plus `.json`.
     case action
 
-    /// Anything else: a download, a stream, a picture.
+    /// A download, stream or picture.
     case other
   }
 
-  /// A parameter in the query, or a field of a form.
   package struct Field: Sendable, Hashable {
-    /// Its name.
     package var name: String
 
-    /// What it says, in a sentence.
     package var about: String
 
-    /// Whether it must be there.
     package var isRequired: Bool
 
-    /// A field.
     package init(_ name: String, _ about: String, isRequired: Bool = false) {
       self.name = name
       self.about = about
@@ -218,24 +208,20 @@ package struct DocumentedRoute: Sendable, Hashable {
     }
   }
 
-  /// The method.
   package var method: Method
 
-  /// The address, with the names of its parameters in braces.
+  /// The path, with parameters in braces.
   package var pattern: String
 
-  /// What it is, in a sentence.
   package var about: String
 
-  /// What is answered.
   package var kind: Kind
 
-  /// The parameters of the query, or the fields of the form.
   package var fields: [Field]
 
-  /// The type of what is answered, for those that are no page.
+  /// The content type, for other than pages.
   package var type = "text/html"
 
-  /// Whether it is answered without a session.
+  /// Whether no session is needed.
   package var isOpen = false
 }

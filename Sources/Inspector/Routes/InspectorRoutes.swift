@@ -2,28 +2,26 @@ package import HTTPServer
 import PersistentStore
 import Platform
 
-/// The routes of the inspector: pages with their twins, actions, and what is neither.
+/// The inspector's routes: pages with JSON, actions, and others.
 ///
-/// The twin of a page has the same address with `.json` at its end, so no pattern ends with a parameter that may be any text:
-/// a record of the entity "Car.json" is at `/stores/{id}/entities/{entity}/records`.
+/// The JSON has the page's path plus `.json`, so no pattern ends with free text: records of the entity "Car.json" are
+/// at `/stores/{id}/entities/{entity}/records`.
 package struct InspectorRoutes: Sendable {
   private let gate: PageGate
   private var pages = Router()
   private var twins = Router()
 
-  /// Everything that is answered, in the order in which it was added.
   package private(set) var documented: [DocumentedRoute] = []
 
   init(_ gate: PageGate) { self.gate = gate }
 
-  /// Adds a page and its twin.
+  /// Adds a page and its JSON.
   ///
   /// - Parameters:
-  ///   - pattern: the address, with one `{name}` as a segment for each parameter.
-  ///   - about: what the page shows, in a sentence, for the description of the API.
-  ///   - parameters: what the parameters are, in their order.
-  ///   - query: the parameters of the query that it knows.
-  ///   - make: the page for a request that has a session; what it throws is shown as a page too.
+  ///   - pattern: the path, with a `{name}` segment per parameter.
+  ///   - parameters: the types in order.
+  ///   - query: the known query parameters.
+  ///   - make: makes the page of a request with a session; errors become pages.
   package mutating func page<each Value: Sendable>(
     _ pattern: String, about: String, _ parameters: repeat PathParameter<each Value>,
     query: [DocumentedRoute.Field] = [],
@@ -40,11 +38,11 @@ package struct InspectorRoutes: Sendable {
     }
   }
 
-  /// Adds a page whose twin waits for what takes long, while a person is shown what is known after a moment.
+  /// Adds a page with partial results for a person; its JSON waits for all.
   ///
   /// - Parameters:
   ///   - shown: the page for a person.
-  ///   - make: the page as its twin tells it.
+  ///   - make: the complete page.
   package mutating func page(
     _ pattern: String, about: String, query: [DocumentedRoute.Field] = [],
     shown: @escaping @Sendable (Request) throws -> any InspectorPage,
@@ -56,14 +54,13 @@ package struct InspectorRoutes: Sendable {
     twins.add(.get, pattern) { request in try gate.show(request, asJSON: true) { try make(request) } }
   }
 
-  /// Adds an action: POST only, with the token of the session's forms, answered with a redirection, or with JSON.
+  /// Adds a POST action that requires the form token and answers with a redirect or JSON.
   ///
   /// - Parameters:
-  ///   - pattern: the address, with one `{name}` as a segment for each parameter.
-  ///   - about: what it does, in a sentence.
-  ///   - parameters: what the parameters are, in their order.
-  ///   - fields: the fields of its form; any others are refused.
-  ///   - perform: does it, and says where to go.
+  ///   - pattern: the path, with a `{name}` segment per parameter.
+  ///   - parameters: the types in order.
+  ///   - fields: the form fields; others are refused.
+  ///   - perform: returns the next page.
   package mutating func action<each Value: Sendable>(
     _ pattern: String, about: String, _ parameters: repeat PathParameter<each Value>,
     fields: [DocumentedRoute.Field] = [],
@@ -84,7 +81,6 @@ package struct InspectorRoutes: Sendable {
     }
   }
 
-  /// The form of an action that may be done.
   private static func checked(_ request: Request, _ gate: PageGate, _ known: Set<String>) throws -> FormData {
     let form = try FormData(request)
     try gate.sessions.checkAction(request, form: form)
@@ -95,15 +91,13 @@ package struct InspectorRoutes: Sendable {
     return form
   }
 
-  /// Adds anything else that is answered to a GET with a session: a download, a stream, a picture.
+  /// Adds another GET with a session, such as a download or stream.
   ///
   /// - Parameters:
-  ///   - pattern: the address, with one `{name}` as a segment for each parameter.
-  ///   - about: what it gives, in a sentence.
-  ///   - type: the type of what is answered.
-  ///   - parameters: what the parameters are, in their order.
-  ///   - query: the parameters of the query that it knows.
-  ///   - make: the answer.
+  ///   - pattern: the path, with a `{name}` segment per parameter.
+  ///   - type: the content type.
+  ///   - parameters: the types in order.
+  ///   - query: the known query parameters.
   package mutating func other<each Value: Sendable>(
     _ pattern: String, about: String, type: String, _ parameters: repeat PathParameter<each Value>,
     query: [DocumentedRoute.Field] = [],
@@ -118,7 +112,7 @@ package struct InspectorRoutes: Sendable {
     }
   }
 
-  /// Adds an action that is no change of anything but the session itself: offered where no other action is, too.
+  /// Adds an action on the session, also if read-only.
   mutating func leave(
     _ pattern: String, about: String, perform: @escaping @Sendable (Request) throws -> Response
   ) {
@@ -131,7 +125,7 @@ package struct InspectorRoutes: Sendable {
     }
   }
 
-  /// Adds what is answered without a session: the way in, and the page's own files.
+  /// Adds a route without a session.
   mutating func open<each Value: Sendable>(
     _ pattern: String, about: String, type: String, _ parameters: repeat PathParameter<each Value>,
     make: @escaping @Sendable (Request, repeat each Value) throws -> Response
@@ -142,7 +136,7 @@ package struct InspectorRoutes: Sendable {
     pages.add(.get, pattern, repeat each parameters, handler: make)
   }
 
-  /// A request at the address of its page, and whether it asks for the page's twin in JSON.
+  /// Strips `.json` from the path.
   private static func sorted(_ request: Request) -> (request: Request, isTwin: Bool) {
     guard let last = request.target.segments.last, last.hasSuffix(".json"), last != ".json" else {
       return (request, false)
@@ -152,14 +146,13 @@ package struct InspectorRoutes: Sendable {
     return (request, true)
   }
 
-  /// The answer to a request that its header decides, so that its body need not come; nil where the body counts.
+  /// Answers a request whose header alone decides; nil if the body counts.
   func respondEarly(to request: Request) -> Response? {
     let (sorted, isTwin) = Self.sorted(request)
     let hasSession = (try? gate.sessions.session(of: request)) != nil
     return hasSession && (isTwin ? twins : pages).knows(sorted) ? nil : respond(to: request)
   }
 
-  /// The answer to a request.
   func respond(to request: Request) -> Response {
     let (request, isTwin) = Self.sorted(request)
     do {
@@ -171,11 +164,11 @@ package struct InspectorRoutes: Sendable {
 }
 
 extension InspectorRoutes {
-  /// The way in and out: the link that is printed, the first page, and the end of a session.
+  /// Adds login and logout.
   mutating func addDoor(_ sessions: Sessions, _ work: RunningWork) {
     open("/open/{link}", about: "Turns a one-time link into a session.", type: "text/html", .identifier) {
       request, link in
-      // A link is used up by opening it, and not by looking whether it is there.
+      // Only a GET uses up a single-use link.
       guard request.method == .get else {
         throw Refusal(.methodNotAllowed, "the link is opened with GET", headers: ["Allow": "GET"])
       }
@@ -193,7 +186,6 @@ extension InspectorRoutes {
   }
 }
 
-/// The token for scripts that perform actions.
 struct SessionPage: InspectorPage {
   let token: String
 
@@ -215,7 +207,7 @@ struct SessionPage: InspectorPage {
 }
 
 extension InspectorRoutes {
-  /// What programs ask that watch the process; without a session, and without a word of any store.
+  /// Adds health checks, without a session or store data.
   mutating func addService(_ service: ServiceState) {
     open(
       "/healthz",
@@ -246,7 +238,6 @@ extension InspectorRoutes {
 }
 
 extension InspectorRoutes {
-  /// The models that were given, and the migration of each store to one of them.
   mutating func addModels(_ parts: InspectorParts) {
     page("/models", about: "The models that the inspector was given.") { _ in ModelsPage(models: parts.models) }
     let search = DocumentedRoute.Field(
@@ -289,7 +280,6 @@ extension InspectorRoutes {
 }
 
 extension InspectorRoutes {
-  /// Queries in SQL over a side of a store: the page, its result as a download, and those that are saved.
   mutating func addQueries(_ source: RecordSource) {
     let desk = QueryDesk(source)
     let sql = DocumentedRoute.Field("sql", "One SELECT, of at most 4,000 characters; it is run where it is given.")
@@ -334,7 +324,6 @@ extension InspectorRoutes {
 }
 
 extension InspectorRoutes {
-  /// The stores, and what is running.
   mutating func addStores(_ parts: InspectorParts) {
     page(
       "/stores", about: "The quarantined stores of the home, the live ones beside them, and the backups; newest first.",

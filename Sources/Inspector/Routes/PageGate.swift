@@ -3,7 +3,7 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// What every request passes on its way to a page: the check of its session, and the frame it is shown in.
+/// Checks each request's session.
 struct PageGate: Sendable {
   let sessions: Sessions
   let work: RunningWork
@@ -12,7 +12,6 @@ struct PageGate: Sendable {
   let hasInbox: Bool
   let now: @Sendable () -> Timestamp
 
-  /// The frame for a request; its forms only where it has a session.
   func frame(_ request: Request, _ session: Sessions.Session?) -> PageFrame {
     PageFrame(
       formToken: session?.form.text, now: now(), allowsActions: allowsActions, hasInbox: hasInbox,
@@ -20,8 +19,6 @@ struct PageGate: Sendable {
       home: session == nil ? "" : printable(home.string))
   }
 
-  /// The answer with a page, as it is or as JSON.
-  ///
   /// - Throws: ``Refusal`` 401 without a session.
   func show(_ request: Request, asJSON: Bool, _ make: () throws -> any InspectorPage) throws -> Response {
     let session = try sessions.session(of: request)
@@ -35,13 +32,12 @@ struct PageGate: Sendable {
     return response
   }
 
-  /// The field with the digest of a twin, by which a page that was left open is known to be old.
+  /// The header field by which an open page is found outdated.
   private static let digestField = "Lazaret-Digest"
 
   private static func digest(of text: String) -> String { FileDigest(of: Array(text.utf8)).hexadecimal }
 
-  /// The digest of the twin of a page that may age; nil for any other, and where it has no twin that can be written, which
-  /// the address of the twin tells.
+  /// Returns an aging page's JSON digest; nil if encoding fails, which the JSON's own URL reports.
   private static func digest(of page: any InspectorPage) -> String? {
     guard page.mayAge else { return nil }
     do {
@@ -51,7 +47,6 @@ struct PageGate: Sendable {
     }
   }
 
-  /// The answer to a request that failed.
   func failure(_ error: any Error, _ request: Request, asJSON: Bool) -> Response {
     let problem = Problem(error)
     var response: Response
@@ -59,7 +54,7 @@ struct PageGate: Sendable {
       response = .json(problem.json.text + "\n", status: problem.status)
       response.headers.set("Content-Type", "application/problem+json; charset=utf-8")
     } else {
-      // Without a session the page tells nothing of what is here.
+      // Without a session, the page reveals no contents.
       let session = try? sessions.session(of: request)
       response = .html(
         Layout(page: ProblemPage(problem: problem), frame: frame(request, session)).document, status: problem.status)
@@ -69,7 +64,6 @@ struct PageGate: Sendable {
   }
 }
 
-/// The page of a request that could not be answered as it wished.
 struct ProblemPage: InspectorPage {
   let problem: Problem
 

@@ -4,9 +4,7 @@ package import Platform
 internal import SQLiteFormat
 
 extension RunningWork {
-  /// One piece of work, as far as it is.
   package struct Job: Sendable, Hashable, Encodable {
-    /// What kind of work it is.
     package enum Kind: String, Sendable, Hashable {
       case salvage
       case quarantine
@@ -21,7 +19,6 @@ extension RunningWork {
       case check
     }
 
-    /// How it stands.
     package enum State: String, Sendable, Hashable {
       case running
       case done
@@ -29,46 +26,37 @@ extension RunningWork {
       case cancelled
     }
 
-    /// What it is called, in addresses and events.
     package let id: String
 
-    /// What kind of work it is.
     package let kind: Kind
 
-    /// What is done, in words.
     package let title: String
 
-    /// The store it is done to; nil for none.
     package let store: StoreID?
 
-    /// When it began.
     package let started: Timestamp
 
-    /// The page that shows what comes of it.
+    /// The result's page.
     package internal(set) var target: RequestTarget
 
-    /// How it stands.
     package internal(set) var state = State.running
 
-    /// What is being done now, in a word or two.
+    /// The current step in a word or two.
     package internal(set) var phase = "beginning"
 
-    /// How much is done, from 0 to 1; nil where that cannot be told.
+    /// The fraction done, from 0 to 1; nil if unknown.
     package internal(set) var fraction: Double?
 
-    /// How long it will take yet, in seconds; nil where that cannot be told.
+    /// The estimated seconds left; nil if unknown.
     package internal(set) var secondsLeft: Double?
 
-    /// When it ended; nil while it runs.
     package internal(set) var ended: Timestamp?
 
-    /// What came of it, in a sentence; nil while it runs.
+    /// The result in a sentence; nil while running.
     package internal(set) var words: String?
 
-    /// Why it failed; nil where it did not.
     package internal(set) var problem: Problem?
 
-    /// Whether it has not ended yet.
     package var isRunning: Bool { state == .running }
 
     mutating func take(_ progress: JobObserver.Progress) {
@@ -98,7 +86,6 @@ extension RunningWork {
       }
     }
 
-    /// Writes the job for programs.
     package func encode(to encoder: any Encoder) throws {
       try encoder.encode([
         "id": id, "kind": kind.rawValue, "title": title, "state": state.rawValue, "started": started,
@@ -124,26 +111,22 @@ extension RunningWork {
   }
 }
 
-/// An error after a part of the work was done, which stays done.
+/// An error after some completed work.
 struct HalfwayError: Error {
   var error: any Error
 
-  /// What was done before, in a sentence that goes on from what happened.
+  /// The completed part, continuing the error's sentence.
   var words: String
 
-  /// The page that shows it.
   var target: RequestTarget
 }
 
-/// What came of a job.
 package struct JobOutcome: Sendable {
-  /// In a sentence.
   package var words: String
 
-  /// The page that shows it; the one that the job began with if nil.
+  /// The result's page; nil for the job's own.
   package var target: RequestTarget?
 
-  /// What came of a job.
   package init(_ words: String, _ target: RequestTarget? = nil) {
     self.words = words
     self.target = target
@@ -151,7 +134,7 @@ package struct JobOutcome: Sendable {
 }
 
 extension RunningWork.Job {
-  /// The job as a box: what is done, how far it is, and a button that ends it; what came of it once it has ended.
+  /// Progress with a cancel button, or the result.
   func html(_ frame: PageFrame, isLinked: Bool = true) -> HTML {
     let name: HTML = isLinked ? "<a href=\"\(target)\">\(title)</a>" : HTML(escaping: title)
     guard isRunning else {
@@ -173,7 +156,6 @@ extension RunningWork.Job {
 }
 
 extension Words {
-  /// How long something will take yet.
   static func left(_ seconds: Double) -> String {
     switch seconds {
     case ..<2: "almost done"

@@ -3,17 +3,14 @@ import Lazaret
 import Platform
 import SupportBundle
 
-/// Through which a job tells how far it is, and learns that it is not wanted any more.
+/// Reports a job's progress and receives its cancellation.
 package final class JobObserver: Sendable {
-  /// How far a job is.
   package struct Progress: Sendable, Hashable {
-    /// What is being done, in a word or two.
     package var phase: String
 
-    /// How much of the whole is done, from 0 to 1; nil where that cannot be told.
+    /// The fraction done, from 0 to 1; nil if unknown.
     package var fraction: Double?
 
-    /// How long it will take yet; nil where that cannot be told.
     package var secondsLeft: Double?
   }
 
@@ -26,19 +23,16 @@ package final class JobObserver: Sendable {
   private let cancelled = Mutex(false)
   private let start = ContinuousClock.now
 
-  /// What is told of each report.
   var listener: (@Sendable (Progress) -> Void)? {
     get { state.withLock(\.listener) }
     set { state.withLock { $0.listener = newValue } }
   }
 
-  /// Whether the job is to end.
   package var isCancelled: Bool { cancelled.withLock { $0 } }
 
-  /// Asks the job to end.
   func cancel() { cancelled.withLock { $0 = true } }
 
-  /// Tells how far it is: a share of the whole that never shrinks; the time left is reckoned from it unless it is given.
+  /// Reports a fraction that never shrinks; the time left is estimated by default.
   package func report(_ phase: String, _ fraction: Double?, secondsLeft: Double? = nil) {
     let (listener, share) = state.withLock { state in
       if let fraction { state.highest = max(state.highest, min(1, max(0, fraction))) }
@@ -49,7 +43,7 @@ package final class JobObserver: Sendable {
     listener?(Progress(phase: phase, fraction: share, secondsLeft: secondsLeft ?? left))
   }
 
-  /// An observer for the main flow, and for what is done with quarantined stores.
+  /// The observer for quarantine actions.
   var opening: OpeningObserver {
     OpeningObserver { progress in
       let phase = progress.salvagePhase.map { Words.salvage($0) } ?? progress.phase.rawValue
@@ -59,9 +53,7 @@ package final class JobObserver: Sendable {
     }
   }
 
-  /// A watcher of what is done with backups.
-  ///
-  /// - Parameter shares: the phases that there are, with what each takes of the whole.
+  /// - Parameter shares: each phase's share of the whole.
   func backup(_ shares: [(phase: BackupPhase, length: Double)]) -> BackupProgress {
     { phase, done, total in
       var start = 0.0
@@ -77,9 +69,7 @@ package final class JobObserver: Sendable {
     }
   }
 
-  /// A watcher of an export.
-  ///
-  /// - Parameter writes: whether the bundle is being written; else it is made ready.
+  /// - Parameter writes: whether the bundle is written rather than prepared.
   func export(writes: Bool) -> ExportProgress {
     let shares: [(ExportPhase, Double)] =
       writes

@@ -3,7 +3,7 @@ package import HTTPServer
 import Platform
 import SQLiteFormat
 
-/// Work that goes on while pages are looked at: salvages, backups, restores; how far it is, and what came of it.
+/// Background jobs: salvages, backups, restores.
 package final class RunningWork: Sendable {
   private struct Entry {
     var job: Job
@@ -15,21 +15,19 @@ package final class RunningWork: Sendable {
     var entries: [Entry] = []
     var listeners: [EventChannel] = []
 
-    /// Whose the listeners are, by the channel.
     var owners: [ObjectIdentifier: Sessions.Session] = [:]
     var number = 0
     var endings = 0
     var isStopping = false
   }
 
-  /// The most jobs at a time, and the most ended ones that are remembered.
+  /// The most concurrent and remembered jobs.
   private static let maximumRunning = 4
   private static let maximumKept = 50
 
-  /// The most browsers that are told of events; of more, the first is left to ask again.
+  /// The most listeners; beyond it the oldest must reconnect.
   private static let maximumListeners = 64
 
-  /// The most of them in one session.
   static let maximumListenersOfSession = 16
 
   private let state = Mutex(State())
@@ -38,39 +36,33 @@ package final class RunningWork: Sendable {
 
   init(surroundings: Surroundings) { self.surroundings = surroundings }
 
-  /// What is running and what has ended lately, newest first.
+  /// The running and recently ended jobs, newest first.
   package var jobs: [Job] { state.withLock { state in state.entries.reversed().map(\.job) } }
 
-  /// Whether it is ending, so that nothing new is begun.
   var isEnding: Bool { state.withLock { $0.isStopping } }
 
-  /// How many jobs have ended since the inspector began: a page that was made before the last of them shows old numbers.
+  /// The ended jobs; a page made before the last one is outdated.
   package var endings: Int { state.withLock(\.endings) }
 
-  /// The job of an identifier; nil where it is not known any more.
   package func job(_ id: String) -> Job? {
     state.withLock { state in state.entries.first { $0.job.id == id }?.job }
   }
 
-  /// What is running for a store; nil for nothing.
   package func job(for store: StoreID) -> Job? {
     state.withLock { state in state.entries.last { $0.job.store == store && $0.job.isRunning }?.job }
   }
 
-  /// Whether something is running for a store that arrived in a bundle.
   func isWorking(atBundle bundle: String) -> Bool {
     state.withLock { state in state.entries.contains { $0.job.isRunning && $0.job.store?.bundle == bundle } }
   }
 
-  /// Begins a job, on a thread of its own.
+  /// Starts a job on its own thread.
   ///
   /// - Parameters:
-  ///   - kind: what kind of work it is.
-  ///   - title: what is done, in words.
-  ///   - store: the store it is done to; only one job at a time has it.
-  ///   - target: the page that shows what comes of it, unless its outcome names another.
-  ///   - body: does it; tells how far it is, and says what came of it.
-  /// - Throws: ``Refusal`` 409 where the store has a job already, 503 where too many are running.
+  ///   - title: the displayed title.
+  ///   - store: the affected store, which can have one job at a time.
+  ///   - target: the result's page, unless the outcome names another.
+  /// - Throws: ``Refusal`` 409 if the store has a job already, 503 if too many run.
   package func start(
     _ kind: Job.Kind, _ title: String, store: StoreID?, target: RequestTarget,
     _ body: @escaping @Sendable (JobObserver) throws -> JobOutcome
@@ -105,9 +97,9 @@ package final class RunningWork: Sendable {
     return job
   }
 
-  /// Asks a job to end; it does at its next step, and leaves everything as it was.
+  /// Asks a job to stop at its next step, leaving stores as they were.
   ///
-  /// - Throws: ``Refusal`` 404 where there is no such job, 409 where it has ended already.
+  /// - Throws: ``Refusal`` 404 for an unknown job, 409 for an ended one.
   package func cancel(_ id: String) throws(Refusal) -> Job {
     let found = state.withLock { state -> (Job, JobObserver)? in
       guard let index = state.entries.firstIndex(where: { $0.job.id == id }) else { return nil }
@@ -120,7 +112,6 @@ package final class RunningWork: Sendable {
     return job
   }
 
-  /// Ends everything and waits for it.
   package func stop() {
     let (observers, listeners) = state.withLock { state in
       state.isStopping = true
@@ -133,7 +124,6 @@ package final class RunningWork: Sendable {
 
   // MARK: Events
 
-  /// Ends the events of a session that is over.
   package func endEvents(of session: Sessions.Session) {
     let channels = state.withLock { state in
       state.listeners.filter { state.owners[ObjectIdentifier($0)] == session }
@@ -141,9 +131,9 @@ package final class RunningWork: Sendable {
     for channel in channels { channel.close() }
   }
 
-  /// The events of everything that is running, for one page of a session: `progress` and `done`.
+  /// Streams all jobs' events to a page: `progress` and `done`.
   package func events(for session: Sessions.Session? = nil) -> Response {
-    // More often than the server ends a connection on which nothing happens; and a page that was left is found out soon.
+    // The heartbeat is shorter than the server's idle timeout and soon detects closed pages.
     let channel = EventChannel(heartbeatMilliseconds: 4_000)
     let (running, endings) = state.withLock { state in
       state.listeners.removeAll(where: \.isClosed)
@@ -159,7 +149,7 @@ package final class RunningWork: Sendable {
       if state.listeners.count > Self.maximumListeners { state.listeners.removeFirst().close() }
       return (state.entries.map(\.job).filter(\.isRunning), state.endings)
     }
-    // A page that shows a job which is not named here was made before its end.
+    // A page with a job missing here was made before the job ended.
     let names = JSON.Value.members(
       ("jobs", .array(running.map { .string($0.id) })), ("endings", .integer(Int64(endings))))
     channel.send(EventChannel.Event(names.text, name: "running"))
@@ -167,7 +157,7 @@ package final class RunningWork: Sendable {
     return channel.response
   }
 
-  /// Tells every browser that something has changed that is no job of theirs.
+  /// Notifies all browsers of another change.
   package func tell(_ name: String) {
     let listeners = state.withLock { state in
       state.listeners.removeAll(where: \.isClosed)

@@ -1,7 +1,7 @@
 import HTTPServer
 import Platform
 
-/// What is running, and what has ended since the inspector began.
+/// The running jobs and those ended since startup.
 struct WorkPage: InspectorPage {
   let jobs: [RunningWork.Job]
 

@@ -3,7 +3,7 @@ import Inbox
 import Lazaret
 import Platform
 
-/// What a process counts, in Prometheus' text format, version 0.0.4
+/// The process's metrics in Prometheus' text format, version 0.0.4
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/).
 struct MetricsText {
   private(set) var text = ""
@@ -47,7 +47,7 @@ struct MetricsText {
     text += "\(name)_sum \(counts.total / .seconds(1))\n\(name)_count \(counts.count)\n"
   }
 
-  /// The inbox; that its records cannot be read is counted, and told by `/healthz`.
+  /// Counts unreadable inbox records; `/healthz` reports them.
   private mutating func add(_ inbox: Inbox) {
     if inbox.storage.isShared {
       let isReachable = inbox.storageTrouble == nil

@@ -4,20 +4,18 @@ import Lazaret
 import Platform
 import SystemPackage
 
-/// How the serving process is, for what watches it: whether it can do its work, and what it counts.
+/// The process's health and metrics.
 struct ServiceState: Sendable {
-  /// Something without which nothing can be served.
+  /// A part required for service.
   enum Part: String, Sendable, CaseIterable {
-    /// The folder of the stores.
     case home
 
-    /// The records of the inbox, where there is one.
     case inbox
 
-    /// The object storage with its bundles, where they lie in such.
+    /// The object storage of bundles, if any.
     case storage
 
-    /// The process itself: it is ending.
+    /// The process, which fails when stopping.
     case process
   }
 
@@ -39,7 +37,7 @@ struct ServiceState: Sendable {
     started = surroundings.now()
   }
 
-  /// The parts that do not work, in a fixed order.
+  /// Returns the failing parts in a fixed order.
   func failures() -> [Part] {
     Part.allCases.filter { part in
       switch part {
@@ -56,17 +54,17 @@ struct ServiceState: Sendable {
     }
   }
 
-  /// The reasons for which jobs of the inbox wait for their surroundings, the most frequent first; none where that is not known.
+  /// Returns the environmental reasons why inbox jobs wait, most frequent first.
   func hindrances() -> [String] {
     do {
       return try inbox.map { try InboxHindrance.all(of: $0).map(\.code) } ?? []
     } catch {
-      // The part that fails is told.
+      // The failing part is reported elsewhere.
       return []
     }
   }
 
-  /// Whether a client may read the counts: it is this machine, and not through an unknown program on it, or was named.
+  /// Whether a client may read metrics: this machine, unless through an unknown proxy, or a named address.
   func mayRead(_ request: Request) -> Bool {
     guard let client = request.client else { return false }
     return client.isLoopback || readers.contains(client)

@@ -4,7 +4,6 @@ import ManagedObjectModel
 import Platform
 import SystemPackage
 
-/// A backup: of what, when, how it stands, and what is in it.
 struct BackupPage: InspectorPage {
   let store: ListedStore
   let backup: StoredBackup
@@ -31,7 +30,7 @@ struct BackupPage: InspectorPage {
     ])
   }
 
-  /// What a manifest says, without its digests of blocks.
+  /// The manifest without block digests.
   private static func payload(_ manifest: BackupManifest) -> JSON.Object {
     [
       "date": manifest.date, "kind": manifest.kind, "reason": manifest.reason, "tags": manifest.tags,
@@ -114,7 +113,7 @@ struct BackupPage: InspectorPage {
       ]))
   }
 
-  /// The path of the store: from the home on where it is known.
+  /// The store's path, relative to the home if known.
   private var whose: String? { place.owner?.path?.text ?? backup.manifest?.store.path.text }
 
   private func proof(_ frame: PageFrame) -> HTML {

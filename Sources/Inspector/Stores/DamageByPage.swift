@@ -2,15 +2,14 @@ import HTTPServer
 import Platform
 import Salvage
 
-/// The pages of a store that are not as they should be, each with what is known of it.
 struct DamageByPage: Sendable {
   let report: SalvageReport
   let store: ListedStore
 
-  /// The most rows that are shown; the map has all of them.
+  /// The most rows shown; the map has all.
   private static let maximumRows = 20
 
-  /// The pages that are damaged, unreadable, or of no table, those beside each other together.
+  /// The damaged, unreadable or orphan pages.
   private var runs: [PageStates.Run] {
     report.pages.runs.filter { run in
       switch run.state {
@@ -20,7 +19,6 @@ struct DamageByPage: Sendable {
     }
   }
 
-  /// The panel; empty where every page is as it should be.
   var html: HTML {
     let runs = runs
     let orphans = report.pages.counts[.orphan] ?? 0

@@ -3,21 +3,18 @@ import Lazaret
 import Platform
 import Salvage
 
-/// What is known of the damage of a store: by its salvage, or by a look at every page where nothing was salvaged of it.
+/// A store's damage, from its salvage or from an examination of every page.
 enum DamageLook: Sendable {
-  /// The account of a salvage.
   case salvaged(SalvageReport)
 
-  /// The account of a look at its bytes, of which nothing was made; with the time of the look, where the store may change.
+  /// The report of an examination, with its time if the store may change.
   case looked(OpenedSide, SalvageReport)
 
-  /// The pages are being looked at.
   case preparing(SideProgress)
 
-  /// The store is so large that it is only looked at when that is asked for.
+  /// The store is too large to examine without request.
   case notLooked
 
-  /// The account, where there is one.
   var report: SalvageReport? {
     switch self {
     case .salvaged(let report), .looked(_, let report): report
@@ -25,13 +22,11 @@ enum DamageLook: Sendable {
     }
   }
 
-  /// Whether the account is that of a salvage.
   var isSalvaged: Bool {
     if case .salvaged = self { return true }
     return false
   }
 
-  /// Whether the page is to be loaded again in a moment.
   var isPreparing: Bool {
     if case .preparing = self { return true }
     return false
@@ -39,14 +34,14 @@ enum DamageLook: Sendable {
 }
 
 extension InspectorParts {
-  /// The most bytes of a store that is looked at without being asked.
+  /// The largest store in bytes examined without request.
   private static let largestLook: Int64 = 1 << 30
 
-  /// What is known of the damage of a store.
+  /// Returns a store's damage.
   ///
-  /// Every page of one of which nothing was salvaged is looked at, in the background; the store itself is only read.
+  /// An unsalvaged store is examined in the background, read-only.
   ///
-  /// - Parameter isAsked: whether it is looked at however large it is.
+  /// - Parameter isAsked: whether to examine a store of any size.
   /// - Throws: ``Refusal`` 404 for a backup, `evidence-missing`, ``SalvageError``, `FileError`.
   func damage(of store: ListedStore, isAsked: Bool = false) throws -> DamageLook {
     if let salvage = store.salvage {
@@ -56,7 +51,7 @@ extension InspectorParts {
       orRefuse: Refusal(.notFound, "a backup is packed, and has no pages of its own"))
     guard isAsked || store.bytes <= Self.largestLook else { return .notLooked }
     let sums = store.quarantined?.receipt?.files.map(\.sha256) ?? []
-    // What the store was a moment ago is not what it is now.
+    // The store may have changed since the last copy.
     switch try sides.open(.evidence(files, sha256: sums), patience: 1_000, isFresh: true) {
     case .preparing(let progress): return .preparing(progress)
     case .ready(let side):
@@ -67,9 +62,9 @@ extension InspectorParts {
 }
 
 extension DamageLook {
-  /// What stands in the place of an account that is not there yet; nil where there is one.
+  /// The placeholder for a missing report.
   ///
-  /// - Parameter target: the page that looks when it is asked to.
+  /// - Parameter target: the page that starts the examination.
   func waiting(_ target: RequestTarget) -> HTML? {
     switch self {
     case .salvaged, .looked: return nil
@@ -91,19 +86,18 @@ extension DamageLook {
     }
   }
 
-  /// When the store was looked at, where it may have changed since.
+  /// The examination's time, if the store may have changed since.
   func asOf(_ now: Timestamp) -> HTML {
     guard case .looked(let side, _) = self, let time = side.takenAt else { return .empty }
     return "<p class=\"soft\">As of \(Words.time(time, now: now)).</p>"
   }
 }
 
-/// What a look has found, for programs: the account, or how far the look is.
 struct DamagePayload: Sendable, Encodable {
   let look: DamageLook
   let store: ListedStore
 
-  /// Writes the account with `salvaged` beside it, or `preparing` with the phase.
+  /// Encodes the report plus `salvaged`, or `preparing` with the phase.
   func encode(to encoder: any Encoder) throws {
     switch look {
     case .salvaged(let report), .looked(_, let report):

@@ -7,25 +7,21 @@ import SQLiteFormat
 import Salvage
 import SystemPackage
 
-/// A store in its place: what it is, how it is, and how much is in it.
 struct LiveStorePage: InspectorPage {
   let store: ListedStore
   let files: StoreFileSet
   let examination: PagePart<Examination>
 
-  /// What is known of its damage; nil for a store that has none.
   let damage: PagePart<DamageLook>?
 
-  /// What happened to the store.
   let history: PagePart<StoreHistory>
 
-  /// What was found in the records; nil where they were not checked since the store changed last.
+  /// The findings in records; nil if outdated.
   private let check: PagePart<DataCheck?>
 
-  /// The pages that notes on its health are about and of which there are bytes.
+  /// The pages named by health notes that have bytes.
   private let readable: Set<UInt32>
 
-  /// The last repair of it that was carried out here; nil for none.
   private let repair: RepairNotes.Done?
 
   init(_ store: ListedStore, _ files: StoreFileSet, _ parts: InspectorParts, isAsked: Bool = false) {
@@ -50,7 +46,7 @@ struct LiveStorePage: InspectorPage {
     readable = Self.readable(noted, files, parts.surroundings.fileSystem)
   }
 
-  /// The pages of which there are bytes; none where the files cannot be read.
+  /// Filters the pages with bytes.
   private static func readable(_ pages: Set<UInt32>, _ files: StoreFileSet, _ fileSystem: FileSystem) -> Set<UInt32> {
     guard !pages.isEmpty, let all = try? EvidencePages(files.main, in: fileSystem) else { return [] }
     return pages.filter { number in (try? all.page(number)) != nil }
@@ -77,7 +73,6 @@ struct LiveStorePage: InspectorPage {
     ])
   }
 
-  /// Whether it can be told what it lacks of its own model, and what its records contradict of it.
   private func isComparable(_ examination: Examination) -> Bool {
     examination.drift != nil && examination.verdict != .damaged && examination.verdict != .unavailable
   }
@@ -95,13 +90,13 @@ struct LiveStorePage: InspectorPage {
       """
   }
 
-  /// Whether its records contradict its model, or refer to files that are missing, as far as they were checked.
+  /// Whether records contradict the model or refer to missing files.
   private var hasFindings: Bool { check.value.flatMap(\.self)?.isClean == false }
 
-  /// Whether its records contradict its model, which a repair puts right.
+  /// Whether records contradict the model, which a repair fixes.
   private var hasContradictions: Bool { check.value.flatMap(\.self)?.hasContradictions == true }
 
-  /// What can be done with it; what helps most now comes first.
+  /// The actions, most helpful first.
   private func actions(_ frame: PageFrame) -> HTML {
     guard frame.allowsActions else { return .empty }
     let names: [String] =
@@ -112,7 +107,7 @@ struct LiveStorePage: InspectorPage {
       case .compatible, .outdated, .unavailable, .missing, nil:
         hasContradictions ? ["repair", "backup", "export", "quarantine"] : ["backup", "export", "quarantine"]
       }
-    // Nothing helps a store that is not there, or that cannot be had now.
+    // No action helps a missing or unavailable store.
     let helps: Bool =
       switch examination.value?.verdict {
       case .missing, .unavailable, nil: false
@@ -129,7 +124,7 @@ struct LiveStorePage: InspectorPage {
     return "<nav class=\"row no-print\" aria-label=\"Actions\">\(links)</nav>"
   }
 
-  /// What a look at its bytes has found: how much can be read, the map, the damage page by page.
+  /// The readable share, the map, and damage by page.
   private func found(_ look: DamageLook, _ frame: PageFrame) -> HTML {
     if let waiting = look.waiting(.store(store.id)) { return .panel("Pages", waiting) }
     guard let report = look.report else { return .empty }
@@ -154,7 +149,6 @@ struct LiveStorePage: InspectorPage {
       """)
   }
 
-  /// What it lacks of its own model, and what its records contradict of it.
   private func repairs(_ examination: Examination, _ frame: PageFrame) -> HTML {
     guard let drift = examination.drift else { return .empty }
     let list = DriftList(drift: drift).html
@@ -199,7 +193,7 @@ struct LiveStorePage: InspectorPage {
       """
   }
 
-  /// What can be done here, in a sentence; of a damaged store the examination speaks of the app.
+  /// The possible actions; for damaged stores the examination's hint is about the app.
   private func hint(_ examination: Examination) -> HTML {
     guard examination.verdict == .damaged else { return HTML(escaping: examination.reason.hint) }
     return """
@@ -208,11 +202,10 @@ struct LiveStorePage: InspectorPage {
       """
   }
 
-  /// A note on its health, with the first pages that it is about.
   private func note(_ note: HealthNote) -> HTML {
     let tone: HTML.Tone = note.severity == .damage ? .bad : note.severity == .warning ? .warn : .plain
     let pages = note.pages.map { page -> HTML in
-      // A file that was cut off lacks pages that trees lead to.
+      // A truncated file lacks pages that trees refer to.
       readable.contains(page)
         ? " <a href=\"\(RequestTarget.store(store.id, "pages", String(page)))\">\(Words.number(page))</a>"
         : " \(Words.number(page))"
@@ -223,7 +216,6 @@ struct LiveStorePage: InspectorPage {
     return "<li>\(HTML.tag("\(note.severity)", tone)) \(sentence(note.words))\(places)</li>"
   }
 
-  /// The entities by name; of a plain database its tables.
   private func entities(_ examination: Examination) -> HTML {
     let hasTables = examination.kind != .coreData
     let rows = examination.entities.map { entity -> HTML in

@@ -4,42 +4,38 @@ import ManagedObjectModel
 import Platform
 import Salvage
 
-/// Where among the keys of an entity, and when, records were lost: a small drawing with words.
+/// A drawing of where among an entity's keys, and when, records were lost.
 struct LossSpread: Sendable, Encodable {
   let name: String
 
-  /// Records and lost ones, part by part from the lowest keys to the highest.
-  ///
-  /// Of the lost ones those that are known by their keys, and how many more there likely are.
+  /// The present, lost (known by key) and likely lost records by key range.
   let parts: [(keys: ClosedRange<Int64>, records: Int64, lost: Int64, likely: Int64)]
 
-  /// The keys of the lost records that are known by them, from the first to the last; nil where none is.
+  /// The range of the lost keys that are known.
   let keys: ClosedRange<Int64>?
 
-  /// The keys that the others likely had, from the first to the last; nil where nothing tells.
+  /// The range of the keys that other lost records likely had.
   let likelyKeys: ClosedRange<Int64>?
 
-  /// How many are lost, those included that are not known by their keys.
+  /// The lost records, with or without known keys.
   private let allLost: String
 
-  /// The date of the records before the lost ones; nil where none comes before them, or they have none.
+  /// The date of the records before the lost ones, if any.
   let from: Timestamp?
 
-  /// The date of the records behind the lost ones; nil where none comes behind them, or they have none.
+  /// The date of the records after the lost ones, if any.
   let to: Timestamp?
 
-  /// The property that the dates are of.
   let dateProperty: String?
 
   private static let count = 60
 
-  /// The most entities that are drawn.
   static let maximumEntities = 30
 
-  /// For how long entities are drawn for one page.
+  /// The time for drawing the entities of one page.
   static let patience = Duration.seconds(2)
 
-  /// The spread of an entity; nil where no keys of lost records are known, or the records could not be counted in time.
+  /// Returns nil without known lost keys, or on timeout.
   init?(_ entity: SalvageReport.Entity, in store: BrowsedStore) throws {
     guard entity.lost > 0, let all = Self.ends(of: entity.lostKeys.union(entity.lostKeysEstimated)),
       let collection = store.collections.first(where: { $0.name == entity.name }),
@@ -64,15 +60,14 @@ struct LossSpread: Sendable, Encodable {
     (from, to) = Self.span(spread, parts.map { $0.lost + $0.likely }, all)
   }
 
-  /// The range from the first of some keys to the last; nil for none.
   private static func ends(of keys: KeyRanges) -> ClosedRange<Int64>? {
     guard let first = keys.ranges.first, let last = keys.ranges.last else { return nil }
     return first.lowerBound...last.upperBound
   }
 
-  /// The dates of the records of the parts that something is lost in, and of those beside them where none is left.
+  /// The dates of ranges with losses, and of neighbours of empty ones.
   ///
-  /// Where no record comes before the lost keys, or none behind them, nothing tells of that end.
+  /// An end without neighbouring records is unknown.
   private static func span(
     _ spread: KeySpread, _ lost: [Int64], _ keys: ClosedRange<Int64>
   ) -> (from: Timestamp?, to: Timestamp?) {
@@ -93,13 +88,12 @@ struct LossSpread: Sendable, Encodable {
     return (from, to)
   }
 
-  /// A date of Core Data: seconds since 2001; nil for one that no calendar shows.
+  /// Converts Core Data's seconds since 2001; nil outside the calendar.
   private static func timestamp(_ seconds: Double) -> Timestamp? {
     guard seconds.isFinite, abs(seconds) < 1e10 else { return nil }
     return Timestamp(secondsSince1970: Int64(seconds) + 978_307_200)
   }
 
-  /// Writes the parts, for programs.
   func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "entity": printable(name), "dateProperty": dateProperty.map(printable), "from": from, "to": to,
@@ -112,7 +106,6 @@ struct LossSpread: Sendable, Encodable {
     ])
   }
 
-  /// The entity with its drawing and what it shows.
   var html: HTML {
     let highest = max(1, parts.map { $0.records + $0.lost + $0.likely }.max() ?? 1)
     var shapes = HTML.empty
@@ -154,7 +147,7 @@ struct LossSpread: Sendable, Encodable {
     return text + "."
   }
 
-  /// When it was, by a property of the records beside what is lost, as the end of a sentence.
+  /// The time span, by a property of neighbouring records.
   private func span(_ property: String) -> String {
     switch (from, to) {
     case (let from?, let to?):
@@ -169,7 +162,7 @@ struct LossSpread: Sendable, Encodable {
 }
 
 extension InspectorParts {
-  /// Where records of a store were lost, entity by entity; empty where the records that are left cannot be had at once.
+  /// Returns losses by entity; empty if the remaining records aren't ready.
   func losses(of store: ListedStore, _ look: DamageLook) throws -> [LossSpread] {
     let records: BrowsedStore
     let report: SalvageReport
@@ -183,7 +176,7 @@ extension InspectorParts {
     }
     let end = ContinuousClock.now + LossSpread.patience
     return try report.records.filter { $0.lost > 0 }.prefix(LossSpread.maximumEntities).compactMap {
-      // What takes too long is told in words above, and not drawn.
+      // Words above cover entities that time out.
       .now < end ? try LossSpread($0, in: records) : nil
     }
   }

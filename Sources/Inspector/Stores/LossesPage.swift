@@ -5,7 +5,7 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// What of a store is lost, in the words of its owner.
+/// A store's losses in the owner's words.
 struct LossesPage: InspectorPage {
   let store: ListedStore
   let look: PagePart<DamageLook>
@@ -93,7 +93,7 @@ struct LossesPage: InspectorPage {
     }
   }
 
-  /// What a salvage would find, of a store that was not salvaged.
+  /// The expected result of a salvage.
   private func outlook(_ report: SalvageReport) -> HTML {
     let account = SalvageAccount(report: report, store: store, isSalvaged: false)
     let words: HTML = "<p><strong>It was not salvaged yet.</strong> \(account.words)</p>"
@@ -105,7 +105,7 @@ struct LossesPage: InspectorPage {
     return "<h2>\(heading)</h2><ul class=\"plain-words\">\(sentences.map { words -> HTML in "<li>\(words)</li>" })</ul>"
   }
 
-  /// What is missing, a sentence for each entity, then for links and files.
+  /// The losses: a sentence per entity, then links and files.
   static func sentences(_ report: SalvageReport) -> [String] {
     var sentences = report.records.filter(\.hasLosses).map { entity -> String in
       let count = entity.count
@@ -134,7 +134,6 @@ struct LossesPage: InspectorPage {
     return sentences
   }
 
-  /// What was recovered and may not be as it was.
   static func doubts(_ report: SalvageReport, isSalvaged: Bool = true) -> [String] {
     var sentences: [String] = []
     for entity in report.records {
@@ -170,7 +169,7 @@ struct LossesPage: InspectorPage {
       """
     let found: HTML = backups.html { backups in
       guard report.lacksRecords else { return .empty }
-      // What that backup has is in the salvaged store.
+      // That backup's records are in the salvaged store.
       guard let newest = backups.first(where: { !isUsed($0, report) }) else {
         guard backups.isEmpty else {
           return
@@ -197,7 +196,7 @@ struct LossesPage: InspectorPage {
     return "<h2>What you can do</h2><ul class=\"plain-words\">\(first)\(found)\(kept)</ul>"
   }
 
-  /// Whether a backup is the one that the salvage took lost records from.
+  /// Whether the salvage took lost records from this backup.
   private func isUsed(_ backup: ListedStore, _ report: SalvageReport) -> Bool {
     guard let used = report.backup?.id, let id = backup.backup?.0.id else { return false }
     return id.description == used

@@ -3,20 +3,19 @@ import Platform
 import SQLiteFormat
 import Salvage
 
-/// The picture of a store's pages: as data for the script that draws it, and as a drawing for browsers without scripts.
+/// A store's page map, for a script and without.
 struct PageMapDrawing: Sendable {
   let report: SalvageReport
   let store: StoreID
 
   private var pages: PageStates { report.pages }
 
-  /// The most cells of the drawing without scripts; of more pages, several share a cell and the worst state shows.
+  /// The most cells without scripts; a shared cell shows the worst state.
   static let maximumCells = 4000
 
-  /// How many colours there are for tables; the smaller tables share the last one.
+  /// The number of table colours; smaller tables share the last.
   static let colours = 10
 
-  /// The data of the script, also the twin of the page.
   var payload: JSON.Object {
     let counts = PageStates.State.allCases.map { ($0.rawValue, pages.counts[$0] ?? 0) }
     let (names, colours) = (TableNames(report), colourByOwner)
@@ -33,8 +32,7 @@ struct PageMapDrawing: Sendable {
     ]
   }
 
-  /// The colour of each table or index, by its place in the list of them: an index has that of its table, and the tables
-  /// with the most pages have colours of their own.
+  /// The colours; indexes use their table's, and the largest tables have their own.
   private var colourByOwner: [Int] {
     var sizes: [String: Int] = [:]
     for run in pages.runs {
@@ -49,7 +47,6 @@ struct PageMapDrawing: Sendable {
     return pages.owners.map { colours[$0.table] ?? Self.colours - 1 }
   }
 
-  /// The map with its keys.
   var html: HTML {
     """
     <div class="map" data-map="\(RequestTarget.store(store, "map").twin)">
@@ -62,7 +59,7 @@ struct PageMapDrawing: Sendable {
     """
   }
 
-  /// The tables with their colours; a script makes buttons of them that leave only the pages of a table.
+  /// The tables with colours; a script makes them filter buttons.
   private var tableKey: HTML {
     let names = TableNames(report)
     let colours = colourByOwner
@@ -95,7 +92,7 @@ struct PageMapDrawing: Sendable {
     return "<ul class=\"legend states\" aria-label=\"States of pages\">\(items)</ul>"
   }
 
-  /// The drawing of the pages that the report has: coloured by table, but for those in a state that is one of damage.
+  /// The pages, coloured by table, or by state if damaged.
   private var drawing: HTML {
     let share = max(1, (pages.mapped + Self.maximumCells - 1) / Self.maximumCells)
     let cells = cells(of: share)
@@ -127,17 +124,15 @@ struct PageMapDrawing: Sendable {
 }
 
 extension PageStates.Owner {
-  /// The table, or the index and its table.
   var words: String { isIndex ? "\(name) (index of \(table))" : name }
 }
 
 extension PageStates {
-  /// What a cell of a drawing stands for: the state of a page, and the colour of its table.
   struct Cell: Hashable {
     var state: State
     var colour: Int?
 
-    /// The class of its rectangle: by its table where nothing is wrong with it, else by its state.
+    /// The CSS class, by table if undamaged, else by state.
     fileprivate var style: String {
       switch state {
       case .healthy, .overflow, .orphan: colour.map { "table-\($0)" } ?? state.rawValue
@@ -146,7 +141,7 @@ extension PageStates {
     }
   }
 
-  /// A drawing of cells with their states, row by row: rectangles of those that look the same.
+  /// Draws cells, merging equal ones to rectangles.
   static func drawing(of cells: [Cell], label: String) -> HTML {
     let across = min(cells.count, max(16, Int(Double(cells.count * 4).squareRoot().rounded(.up))))
     let down = (cells.count + across - 1) / across
@@ -168,7 +163,6 @@ extension PageStates {
 }
 
 extension PageStates.State {
-  /// What it means, in a few words.
   var meaning: String {
     switch self {
     case .healthy: "part of its table, found from its root"
@@ -182,7 +176,7 @@ extension PageStates.State {
     }
   }
 
-  /// How bad it is: the worst of several pages is what their cell shows.
+  /// The severity; shared cells show the worst.
   fileprivate var weight: Int {
     switch self {
     case .free: 0

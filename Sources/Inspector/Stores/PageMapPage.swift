@@ -2,7 +2,6 @@ import HTTPServer
 import Platform
 import Salvage
 
-/// The map of a store's pages, on a page of its own.
 struct PageMapPage: InspectorPage {
   let store: ListedStore
   let look: PagePart<DamageLook>
@@ -38,7 +37,6 @@ struct PageMapPage: InspectorPage {
     return "<h1>\(title)</h1>\(StoreTab.bar(store, .map, isDamaged: isDamaged))\(map)"
   }
 
-  /// Whether a page is not as it should be, or a record is lost.
   private var isDamaged: Bool {
     guard let report = look.value?.report else { return false }
     return !report.isComplete
@@ -47,7 +45,6 @@ struct PageMapPage: InspectorPage {
       }
   }
 
-  /// How many pages of each state each table has.
   private func owners(_ report: SalvageReport) -> HTML {
     let (pages, names) = (report.pages, TableNames(report))
     var counts: [Int: [PageStates.State: Int64]] = [:]

@@ -7,7 +7,6 @@ import SQLiteFormat
 import Salvage
 import SystemPackage
 
-/// A quarantined store: its damage, its entities, its receipt, and what happened to it.
 struct QuarantinedStorePage: InspectorPage {
   let store: ListedStore
   let stored: QuarantinedStore
@@ -15,10 +14,10 @@ struct QuarantinedStorePage: InspectorPage {
   let look: PagePart<DamageLook>
   let hasPlace: Bool
 
-  /// What happened to the store's place; nil where the receipt does not say which it was.
+  /// The history of the store's path, if the receipt names it.
   let history: PagePart<StoreHistory>?
 
-  /// The store that is in the place now that it came from; nil for none.
+  /// The store now at its original path.
   let successor: ListedStore?
 
   init(_ store: ListedStore, _ stored: QuarantinedStore, _ parts: InspectorParts, isAsked: Bool = false) {
@@ -71,7 +70,7 @@ struct QuarantinedStorePage: InspectorPage {
     let discard: HTML = "<a class=\"button\" href=\"\(RequestTarget.store(store.id, "discard"))\">Discard …</a>"
     guard !store.isMissing else { return "<nav class=\"row no-print\" aria-label=\"Actions\">\(discard)</nav>" }
     let isUsable = receipt?.salvage?.result?.isUsable == true && store.salvage != nil
-    // What was installed and is there is not installed again: the app has worked with it since.
+    // An installed store isn't installed again, since the app has used it.
     let isInstalled = receipt?.salvage?.state == .installed && successor != nil
     let first: HTML =
       if isInstalled, let successor {
@@ -90,10 +89,8 @@ struct QuarantinedStorePage: InspectorPage {
       """
   }
 
-  /// Whether its files were seen not to be as they were quarantined.
   private var hasChanged: Bool { summary.check?.hint(on: stored) != nil }
 
-  /// That its files are not as they were quarantined, what was compared, and what to do; empty where nothing was found.
   private var evidence: HTML {
     if let problem = summary.evidence?.problem { return problem.note }
     guard let check = summary.check, let hint = check.hint(on: stored) else { return .empty }
@@ -103,13 +100,13 @@ struct QuarantinedStorePage: InspectorPage {
       "<p><strong>\(check.sentence)</strong>\(compared)</p><p class=\"soft\">\(hint)</p>")
   }
 
-  /// That the salvage whose result is shown did not read what was quarantined, as a comparison of the contents told.
+  /// The note that the salvage read other contents than quarantined.
   private var salvagedFiles: HTML {
     guard !store.isOnlyReceipt, let words = receipt?.salvage?.result?.evidence?.changeWords else { return .empty }
     return .note(.warn, "<p><strong>What was salvaged.</strong> \(words)</p>")
   }
 
-  /// What else can be done with a store that only lacked something of its own model.
+  /// The actions for a store that only deviated from its model.
   private var repairable: HTML {
     guard receipt?.reason.code == VerdictReason.repairableCode, !hasChanged else { return .empty }
     return .note(
@@ -126,7 +123,6 @@ struct QuarantinedStorePage: InspectorPage {
   }
 
   private var damage: HTML {
-    // What there is to say is said above.
     guard !store.isOnlyReceipt else { return .empty }
     let nothing: HTML =
       store.salvage == nil
@@ -146,7 +142,7 @@ struct QuarantinedStorePage: InspectorPage {
       }
   }
 
-  /// The states of its pages, which lead to their bytes.
+  /// The page states, linked to bytes.
   private func pages(_ report: SalvageReport) -> HTML {
     let map = RequestTarget.store(store.id, "map")
     return .panel(
@@ -181,7 +177,7 @@ struct QuarantinedStorePage: InspectorPage {
       """)
   }
 
-  /// The results of other salvages, and how they differ from the current one.
+  /// Other salvages, compared with the current one.
   private func others(_ frame: PageFrame) -> HTML {
     guard let salvage = receipt?.salvage, let others = salvage.others, !others.isEmpty else { return .empty }
     let items = zip(others, salvage.comparisons).map { other, comparison -> HTML in

@@ -3,22 +3,21 @@ import ManagedObjectModel
 import Platform
 import Salvage
 
-/// The report of a salvage as pages show it.
+/// A salvage report for pages.
 struct SalvageAccount: Sendable, Encodable {
   let report: SalvageReport
   let store: ListedStore
 
-  /// Whether it is the report of a salvage; else of a look, of which nothing was made.
+  /// Whether a salvage was made, rather than an examination.
   var isSalvaged = true
 
-  /// The rows that were set aside, those that fit no table among them.
+  /// The rows set aside, including those fitting no table.
   private var setAside: Int64 { report.records.reduce(report.unplacedRows) { $0 + $1.rowsSetAside } }
 
-  /// How much of the store there is, as a number, a bar, its key, and sentences.
   var share: HTML {
     let (count, aside) = (report.count, isSalvaged ? setAside : 0)
     let word = isSalvaged ? "recovered" : "can be read"
-    // Of rows that fit no table it is not known how many there were.
+    // The total of rows fitting no table is unknown.
     guard count.total > 0, report.isComplete || report.unplacedRows == 0 else { return "<p>\(words)</p>" }
     return """
       <p class="share-number"><b>\(count.share)</b><span class="soft">\(word)</span></p>\
@@ -26,12 +25,11 @@ struct SalvageAccount: Sendable, Encodable {
       """
   }
 
-  /// Why it is not complete, where no number of records tells it.
+  /// The reason for incompleteness, without a record count.
   private var doubt: HTML {
     report.reservationWords.map { words -> HTML in "<p>\(printable(words))</p>" } ?? .empty
   }
 
-  /// How much there is, in sentences.
   var words: String {
     let count = report.count
     guard !isSalvaged else { return count.words }
@@ -47,7 +45,6 @@ struct SalvageAccount: Sendable, Encodable {
     return ([first] + count.detailWords).joined(separator: " ")
   }
 
-  /// The records of an entity: of the salvaged store, or as they were found.
   private func records(_ entity: String) -> RequestTarget? {
     guard let target = StoreLinks.records(store, entity: entity) else { return nil }
     guard !isSalvaged, target.segments.count > 2 else { return target }
@@ -56,7 +53,7 @@ struct SalvageAccount: Sendable, Encodable {
     return found
   }
 
-  /// Writes the account for programs, without the maps, which are the twin of the map's page.
+  /// Encodes the report without its maps, which the JSON of the map page has.
   func encode(to encoder: any Encoder) throws {
     let count = report.count
     try encoder.encode([
@@ -74,7 +71,7 @@ struct SalvageAccount: Sendable, Encodable {
     ])
   }
 
-  /// The causes, the surest first.
+  /// The causes, surest first.
   var causes: HTML {
     guard !report.causes.isEmpty else {
       return report.isComplete
@@ -89,7 +86,7 @@ struct SalvageAccount: Sendable, Encodable {
         }
       let first: HTML =
         cause.pages.first.map { run in
-          // Those behind the end of a file that was cut off have no page.
+          // Pages beyond a truncated file's end have no page here.
           guard store.files != nil, Int(run.first) <= report.pages.total else { return " page \(run.first)" }
           return " <a href=\"\(RequestTarget.store(store.id, "pages", String(run.first)))\">page \(run.first)</a>"
         } ?? .empty
@@ -99,7 +96,7 @@ struct SalvageAccount: Sendable, Encodable {
     return "<ul class=\"plain-words\">\(items)\(remarks)</ul>"
   }
 
-  /// The entities with what was recovered, is doubtful, and was lost.
+  /// The entities with recovered, doubtful and lost records.
   var entities: HTML {
     let records = report.records
     let pairTables = Set(report.pairs.map(\.table))

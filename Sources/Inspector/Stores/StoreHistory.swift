@@ -6,31 +6,27 @@ import Migration
 import Platform
 import SystemPackage
 
-/// What happened to a store's place, oldest first: quarantines, salvages, backups, migrations and repairs.
+/// The history of a store's path, oldest first.
 struct StoreHistory: Sendable, Encodable {
   struct Event: Sendable, Encodable {
     var date: Timestamp
 
-    /// What, in a word for programs.
+    /// The kind for programs.
     var kind: String
 
-    /// What, in a few words.
     var title: String
 
-    /// More of it, in a sentence; nil for nothing.
     var words: String?
 
-    /// What it was done to or made; nil where nothing of it is here.
+    /// The page of its subject or result, if here.
     var location: RequestTarget?
 
-    /// Which of the two kinds of good and bad it is.
     var tone: HTML.Tone
 
     private enum CodingKeys: String, CodingKey {
       case date, kind, title, words, location
     }
 
-    /// Writes it without its colour.
     func encode(to encoder: any Encoder) throws {
       try encoder.encode(["date": date, "kind": kind, "title": title, "words": words, "location": location])
     }
@@ -38,10 +34,9 @@ struct StoreHistory: Sendable, Encodable {
 
   let events: [Event]
 
-  /// The most events that are shown; the oldest are left out.
+  /// The most events shown; the oldest are omitted.
   private static let maximumEvents = 200
 
-  /// The history of a place.
   init(of place: FilePath, _ parts: InspectorParts) throws {
     var events: [Event] = []
     for listed in try parts.catalogue.quarantined() {
@@ -71,7 +66,7 @@ struct StoreHistory: Sendable, Encodable {
     }
   }
 
-  /// The migrations and repairs that the home has lines of; none where two stores of the home have the name.
+  /// The migrations and repairs logged in the home; empty if two stores share the name.
   private static func migrations(of place: FilePath, _ parts: InspectorParts) throws -> [Event] {
     let path = parts.home.appending("migrations.jsonl")
     let fileSystem = parts.surroundings.fileSystem
@@ -80,7 +75,7 @@ struct StoreHistory: Sendable, Encodable {
     else { return [] }
     let text = String(decoding: try fileSystem.contents(of: path, limit: 1 << 20), as: UTF8.self)
     return text.split(separator: "\n").compactMap { line in
-      // A line that is none tells nothing, and takes no other with it.
+      // An invalid line is skipped.
       guard let run = try? JSONDecoder().decode(MigrationMetrics.self, from: Data(line.utf8)), run.store == name.string,
         let date = Timestamp(run.date)
       else { return nil }
@@ -95,9 +90,7 @@ struct StoreHistory: Sendable, Encodable {
 
   func encode(to encoder: any Encoder) throws { try events.encode(to: encoder) }
 
-  /// The timeline; empty where nothing is known.
-  ///
-  /// - Parameter store: the store whose page it is on, whose own events are not linked.
+  /// - Parameter store: the page's store; its own events stay unlinked.
   func html(_ frame: PageFrame, on store: ListedStore) -> HTML {
     guard !events.isEmpty else { return .empty }
     let own = RequestTarget.store(store.id)
@@ -118,7 +111,6 @@ struct StoreHistory: Sendable, Encodable {
   }
 }
 
-/// What happened to a quarantined store, oldest first.
 struct Timeline: Sendable {
   let moments: [Receipt.Moment]
 
@@ -135,7 +127,6 @@ struct Timeline: Sendable {
     return "<ol class=\"timeline\">\(items)</ol>"
   }
 
-  /// What kind of thing it was, in a few words.
   static func title(_ kind: Receipt.Moment.Kind) -> String {
     switch kind {
     case .quarantined: "Quarantined"
@@ -151,7 +142,6 @@ struct Timeline: Sendable {
     }
   }
 
-  /// Whether it was good or bad.
   static func tone(_ kind: Receipt.Moment.Kind) -> HTML.Tone {
     switch kind {
     case .quarantined, .salvageFailed: .bad

@@ -5,19 +5,19 @@ import PersistentStore
 import Platform
 import Salvage
 
-/// A store in a few words: what the list says of it, and the head of its own page.
+/// A store's summary, for lists and its page.
 struct StoreSummary: Sendable, Encodable {
   let store: ListedStore
 
-  /// The examination of a live store; nil for any other, and while it goes on.
+  /// A live store's examination, if complete.
   let examination: PagePart<Examination>?
 
-  /// How the sizes of a quarantined store's files are, compared with its receipt; nil for any other, and without a receipt.
+  /// The comparison of file sizes with the receipt.
   let evidence: PagePart<EvidenceCheck?>?
 
-  /// A live store is looked at; any other tells by its receipt or manifest.
+  /// Examines a live store; others are described by receipt or manifest.
   ///
-  /// - Parameter end: when the page no longer waits for that; nil to wait however long it takes.
+  /// - Parameter end: the examination's deadline.
   init(_ store: ListedStore, _ parts: InspectorParts, by end: ContinuousClock.Instant? = nil) {
     self.store = store
     if case .live(let files) = store.kind {
@@ -28,22 +28,21 @@ struct StoreSummary: Sendable, Encodable {
     evidence = Self.evidence(of: store)
   }
 
-  /// Compares the sizes of a quarantined store's files with its receipt; no content is read.
+  /// Compares file sizes with the receipt without reading contents.
   private static func evidence(of store: ListedStore) -> PagePart<EvidenceCheck?>? {
     guard case .quarantined(let stored, let folder) = store.kind, stored.receipt != nil else { return nil }
     return PagePart { try folder.check(evidenceOf: stored, .size) }
   }
 
-  /// What the comparison of a quarantined store's files with its receipt found; nil where nothing was compared.
+  /// The comparison's result.
   var check: EvidenceCheck? { evidence?.value ?? nil }
 
-  /// Whether it is a live store that is still being looked at.
   var isChecking: Bool {
     guard case .live = store.kind else { return false }
     return examination == nil
   }
 
-  /// Why it is here, in plain words.
+  /// The reason it is here, in plain words.
   var why: String {
     switch store.kind {
     case .quarantined(let stored, _):
@@ -56,7 +55,7 @@ struct StoreSummary: Sendable, Encodable {
     }
   }
 
-  /// The version of the model that it was written with, or the identifiers in its metadata.
+  /// The version of its model, or the identifiers in its metadata.
   var model: String? {
     switch store.kind {
     case .quarantined(let stored, _):
@@ -67,7 +66,6 @@ struct StoreSummary: Sendable, Encodable {
     }
   }
 
-  /// Its state in a word, with the tone of it.
   var state: (words: String, tone: HTML.Tone) {
     switch store.kind {
     case .quarantined where store.isMissing: ("its files are missing", .bad)
@@ -99,21 +97,20 @@ struct StoreSummary: Sendable, Encodable {
     }
   }
 
-  /// That its files are not as they were quarantined, in a few words; nil where nothing was found, and where its state says it.
+  /// A note on changed files, unless the state says so.
   private var change: String? {
     if store.isMissing { return nil }
     if evidence?.problem != nil { return "its files could not be compared" }
     return check?.differences.isEmpty == false ? "its files have changed" : nil
   }
 
-  /// Whether a text is found in its names or words, whatever the case of its letters.
+  /// Whether its names or words contain a text, ignoring case.
   func matches(_ text: String) -> Bool {
     let text = text.lowercased()
     let words = [store.name, store.id.text, why, model ?? "", state.words, change ?? ""]
     return text.isEmpty || words.contains { $0.lowercased().contains(text) }
   }
 
-  /// Writes the summary for programs.
   func encode(to encoder: any Encoder) throws {
     let kind =
       switch store.kind {
@@ -134,7 +131,6 @@ struct StoreSummary: Sendable, Encodable {
     ])
   }
 
-  /// The store as an item of the list.
   func item(_ frame: PageFrame) -> HTML {
     let time: HTML = store.date.map { "<span>\(Words.time($0, now: frame.now))</span>" } ?? .empty
     let version: HTML = model.map { "<span>Model \($0)</span>" } ?? .empty
@@ -146,7 +142,6 @@ struct StoreSummary: Sendable, Encodable {
       """
   }
 
-  /// Its state, and whether its files have changed, as tags.
   var tags: HTML {
     let state = state
     let more: HTML = change.map { " \(HTML.tag($0, .warn))" } ?? .empty
@@ -165,7 +160,6 @@ struct StoreSummary: Sendable, Encodable {
 }
 
 extension StoredBackup {
-  /// Why it was taken, in words.
   var reasonWords: String {
     switch manifest?.reason {
     case .manual: "Taken on request."
@@ -177,7 +171,6 @@ extension StoredBackup {
     }
   }
 
-  /// Its state in words, with the tone of it.
   var stateWords: (words: String, tone: HTML.Tone) {
     if !isWhole { return ("broken", .bad) }
     if proof?.result == .failed { return ("failed its verification", .bad) }

@@ -2,7 +2,6 @@ package import HTTPServer
 import PersistentStore
 import SQLiteFormat
 
-/// The pages of one store, as tabs above each of them.
 package enum StoreTab: String, Sendable, CaseIterable {
   case overview
   case losses
@@ -12,11 +11,9 @@ package enum StoreTab: String, Sendable, CaseIterable {
   case query
   case plan
 
-  /// The tabs of a store, one of them marked.
-  ///
   /// - Parameters:
-  ///   - current: the one that is shown; nil for a page below none of them.
-  ///   - isDamaged: whether a live store is known to be damaged, so that there is something to say of what is lost.
+  ///   - current: the marked tab; nil for other pages.
+  ///   - isDamaged: whether a live store is damaged and has losses to show.
   package static func bar(_ store: ListedStore, _ current: StoreTab?, isDamaged: Bool = false) -> HTML {
     let links = allCases.compactMap { tab -> HTML? in
       guard let target = tab.target(store, isDamaged: isDamaged || tab == current) else { return nil }
@@ -59,14 +56,12 @@ package enum StoreTab: String, Sendable, CaseIterable {
   }
 }
 
-/// Addresses of what is below a store.
 enum StoreLinks {
-  /// The records of a store: of what was salvaged where there is such, else of what is there.
   static func records(_ store: ListedStore) -> RequestTarget {
     .store(store.id, side(store), "entities")
   }
 
-  /// The records of an entity; nil for a name that no address can have.
+  /// An entity's records; nil for names impossible in a URL.
   static func records(_ store: ListedStore, entity: String) -> RequestTarget? {
     let isPlain = entity.unicodeScalars.allSatisfy { scalar in
       scalar.value >= 0x20 && scalar.value != 0x7F && scalar != "/" && scalar != "\\"
@@ -78,7 +73,6 @@ enum StoreLinks {
     return records(store).appending(entity, "records")
   }
 
-  /// Queries over the same side.
   static func query(_ store: ListedStore) -> RequestTarget { .store(store.id, side(store), "query") }
 
   private static func side(_ store: ListedStore) -> String {

@@ -2,21 +2,18 @@ import HTTPServer
 import Lazaret
 import Platform
 
-/// The list of stores: in quarantine, live, backed up.
 struct StoresPage: InspectorPage {
   let filter: String
   let quarantined: PagePart<[StoreSummary]>
   let live: PagePart<[StoreSummary]>
   let backups: PagePart<[StoreSummary]>
 
-  /// The most stores of a kind that are shown; the search finds the others.
+  /// The most stores per kind; the search finds the others.
   private static let maximumShown = 100
 
-  /// How long the page waits for looks at live stores.
   static let patience = Duration.milliseconds(120)
 
-  /// - Parameter patience: how long it waits for looks at live stores; nil for as long as they take, as it does in any case
-  ///   where stores are found by what they are.
+  /// - Parameter patience: the time for examinations; nil, or any filter, waits for all.
   init(_ parts: InspectorParts, filter: String, patience: Duration? = nil) {
     self.filter = filter
     let end = filter.isEmpty ? patience.map { ContinuousClock.now + $0 } : nil
@@ -40,7 +37,7 @@ struct StoresPage: InspectorPage {
 
   func content(_ frame: PageFrame) -> HTML {
     let isEmpty = [quarantined, live, backups].allSatisfy { $0.value?.isEmpty == true }
-    // It is loaded again until everything was looked at.
+    // It reloads until all examinations end.
     let reload: HTML = isChecking ? " data-reload=\"1000\"" : .empty
     return """
       <div data-events="\(frame.events)"\(reload)>

@@ -1,12 +1,11 @@
 import Salvage
 
-/// What pages call the tables and indexes of a store: by the entities of its model, where there is one.
+/// The displayed names of tables and indexes.
 struct TableNames: Sendable {
-  /// The entity that a table is of, by the table's name in capitals.
+  /// The entities by uppercase table name.
   private let entities: [String: String]
   private let isCoreData: Bool
 
-  /// The names of a store by the account of its rows.
   init(_ report: SalvageReport) {
     isCoreData = report.isCoreData
     var names: [String: [String]] = [:]
@@ -16,20 +15,19 @@ struct TableNames: Sendable {
     entities = names.reduce(into: [:]) { $0[$1.key] = Self.root($1.value, of: $1.key) }
   }
 
-  /// The entity that the others of a table inherit from: the one that the table has its name of; else the first.
+  /// The entity that the table is named after, else the first.
   private static func root(_ names: [String], of table: String) -> String {
     if let own = names.first(where: { "Z" + $0.uppercased() == table }) { return own }
     return names.count > 1 ? "\(names.min() ?? "") and others" : names.first ?? table
   }
 
-  /// What a table or an index is called.
   func words(_ owner: PageStates.Owner) -> String {
     guard owner.isIndex else { return table(owner.name) }
     if owner.name.lowercased().hasPrefix("sqlite_autoindex_") { return "key of \(table(owner.table))" }
     return "index \(indexName(owner)) of \(table(owner.table))"
   }
 
-  /// What a table is called: its entity, or what Core Data keeps in it.
+  /// Returns a table's entity or role in Core Data.
   func table(_ name: String) -> String {
     let key = name.uppercased()
     if key == "SQLITE_SCHEMA" || key == "SQLITE_MASTER" { return "the schema" }
@@ -44,12 +42,12 @@ struct TableNames: Sendable {
     case "ATRANSACTIONSTRING": return "Core Data's history: names"
     default: break
     }
-    // The table of a relationship between many and many: `Z_`, a number, and its name.
+    // A many-to-many join table: `Z_`, a number, and its name.
     let rest = key.hasPrefix("Z_") ? key.dropFirst(2).drop { $0.isNumber } : ""
     return rest.isEmpty || rest.count + 2 == key.count ? name : "relationship \(rest.lowercased())"
   }
 
-  /// The name of an index, without the table's name before it.
+  /// The index name without the table's.
   private func indexName(_ owner: PageStates.Owner) -> String {
     guard isCoreData else { return owner.name }
     let ending = "_INDEX"
@@ -58,7 +56,7 @@ struct TableNames: Sendable {
       let column = owner.name.dropFirst(start.count).dropLast(ending.count).lowercased()
       return column == "_ent" ? "entity" : String(column.drop { $0 == "_" || $0.isNumber })
     }
-    // `Z_Entity_name`, as Core Data calls the fetch indexes of a model.
+    // `Z_Entity_name`, Core Data's name for a model's fetch index.
     let parts = owner.name.split(separator: "_", maxSplits: 2, omittingEmptySubsequences: false)
     return parts.count == 3 && parts[0] == "Z" ? String(parts[2]) : owner.name
   }

@@ -4,21 +4,19 @@ package import Platform
 internal import Salvage
 internal import SupportBundle
 
-/// The words of the pages for what the modules below say in codes and numbers.
+/// The pages' words for codes and numbers.
 package enum Words {
-  /// A size, in decimal units.
+  /// A size in decimal units.
   package static func size(_ bytes: Int64) -> String { readableSize(bytes) }
 
-  /// A number with commas between thousands.
+  /// A number with thousands separators.
   package static func number(_ number: some BinaryInteger) -> String { grouped(number) }
 
-  /// A number with its noun.
   package static func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
     Platform.counted(count, noun, plural)
   }
 
-  /// A moment as it is shown: `21 Nov 2026, 10:11 UTC`; of the first moment of a month, which may stand for any of it, the
-  /// month: `Nov 2026`.
+  /// A time such as `21 Nov 2026, 10:11 UTC`; a month's first moment, which may mean any of it, as `Nov 2026`.
   package static func date(_ time: Timestamp) -> String {
     let parts = time.civil
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -28,12 +26,11 @@ package enum Words {
     return "\(parts.day) \(month) \(parts.year), \(two(parts.hour)):\(two(parts.minute)) UTC"
   }
 
-  /// A moment with how long ago it was, for pages.
   package static func time(_ time: Timestamp, now: Timestamp) -> HTML {
     "<time datetime=\"\(time.rfc3339)\" title=\"\(time.rfc3339)\">\(date(time))</time>\(time.isBeginningOfMonth ? .empty : ago(time, now: now))"
   }
 
-  /// A moment that a file tells, in RFC 3339, or its text where it is none.
+  /// A time in RFC 3339 from a file, or its text if invalid.
   package static func time(_ text: String, now: Timestamp) -> HTML {
     guard let time = Timestamp(text) else { return HTML(escaping: printable(text)) }
     return self.time(time, now: now)
@@ -51,7 +48,6 @@ package enum Words {
     }
   }
 
-  /// What a salvage is doing.
   static func salvage(_ phase: SalvagePhase) -> String {
     switch phase.rawValue {
     case "survey": "looking at every page"
@@ -63,7 +59,6 @@ package enum Words {
     }
   }
 
-  /// What is being done with a backup.
   static func backup(_ phase: BackupPhase) -> String {
     switch phase {
     case .comparing: "looking for changes"
@@ -75,7 +70,6 @@ package enum Words {
     }
   }
 
-  /// What is being done to send a bundle.
   static func sending(_ phase: SendingProgress.Phase) -> String {
     switch phase {
     case .asking: "asking the receiver"

@@ -1,86 +1,77 @@
 package import SQLiteFormat
 
-/// What each byte of a page is, as far as the page itself tells: header, cell pointers, cells, free blocks, space that
-/// nothing uses.
+/// The role of each byte of a page, judged from the page alone.
 package struct PageAnatomy: Sendable {
-  /// What some bytes are.
   package enum Part: Sendable, Hashable {
     case databaseHeader
     case pageHeader
     case pointers
 
-    /// A cell, by its number from 0.
+    /// A cell, by number from 0.
     case cell(Int)
     case freeblock
 
-    /// Between the pointers and the cells.
+    /// The gap between cell pointers and cells.
     case unallocated
 
-    /// Reserved at the end of each page.
+    /// The reserved end of a page.
     case reserved
 
-    /// Of no part: fragments, or everything on a page that is not of a tree.
+    /// Fragments, or all of a page outside b-trees.
     case other
   }
 
-  /// Bytes that are one part.
+  /// A byte range with one role.
   package struct Region: Sendable, Hashable {
     package var bytes: Range<Int>
     package var part: Part
   }
 
-  /// A cell with what it holds.
   package struct CellFacts: Sendable, Hashable {
-    /// Its number, from 0.
+    /// The number, from 0.
     package var index: Int
 
-    /// Its bytes on the page; nil where its pointer leads nowhere.
+    /// The bytes on the page; nil if its pointer is invalid.
     package var bytes: Range<Int>?
 
-    /// The rowid, on pages of tables.
     package var rowid: Int64?
 
-    /// The bytes of the whole payload.
     package var payloadLength: Int
 
-    /// The first overflow page, where the payload goes on there.
     package var overflowPage: UInt32?
 
-    /// The page of the keys before this one, on inner pages.
+    /// The child page with lower keys, on interior pages.
     package var leftChild: UInt32?
 
-    /// The bytes of the record's header on the page: its length, and the type of each value; nil where it cannot be read.
+    /// The record header on the page; nil if unreadable.
     package var header: Range<Int>?
 
-    /// The bytes of each value on the page, empty for those that take none; as many as there are values.
+    /// The bytes of each value on the page, empty for zero-length ones.
     package var fields: [Range<Int>] = []
 
-    /// The values, as far as they are on this page.
     package var values: [Value]
 
-    /// Whether each value that the record declares is something else than null, also those that are not on this page.
+    /// Whether each value is non-null, including those off this page.
     package var declared: [Bool] = []
   }
 
-  /// The kind of page; nil for one of no tree.
+  /// The kind of page; nil outside b-trees.
   package let kind: PageKind?
 
-  /// The page, where its header can be read.
+  /// The page, if its header is readable.
   package let page: BTreePage?
 
-  /// The regions, one behind the other, from the first byte to the last.
+  /// The regions in order, covering the whole page.
   package let regions: [Region]
 
-  /// The cells in the order of their pointers.
+  /// The cells in pointer order.
   package let cells: [CellFacts]
 
-  /// Whether the chain of free blocks ends as it should.
+  /// Whether the freeblock chain ends properly.
   package let isFreeListSound: Bool
 
-  /// The most fields of a record that are decoded.
   private static let maximumValues = 200
 
-  /// Looks at a page.
   package init(_ bytes: [UInt8], number: UInt32, geometry: PayloadGeometry, encoding: TextEncoding) {
     let page = BTreePage(bytes, number: number, geometry: geometry)
     self.page = page
@@ -122,7 +113,6 @@ package struct PageAnatomy: Sendable {
     regions = Self.runs(parts)
   }
 
-  /// The cell of a row; nil where the page has none with that rowid.
   package func cell(ofRow rowid: Int64) -> Int? {
     kind == .tableLeaf ? cells.first { $0.rowid == rowid }?.index : nil
   }
@@ -136,7 +126,7 @@ package struct PageAnatomy: Sendable {
     facts.declared = record.serialTypes.prefix(maximumValues).map { $0.rawValue != 0 }
     var start = payload.lowerBound + record.headerLength
     for (index, type) in record.serialTypes.prefix(maximumValues).enumerated() {
-      // What lies on overflow pages is left out; the count of values tells.
+      // Values on overflow pages are omitted, as the count shows.
       guard let length = SerialType.length(of: type.rawValue), length <= payload.upperBound - start,
         let value = record.value(at: index)
       else { break }

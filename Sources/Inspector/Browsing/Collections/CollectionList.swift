@@ -2,19 +2,16 @@ internal import GRDB
 import ManagedObjectModel
 internal import PersistentStore
 
-/// The collections of a store: the entities of its model, then the tables that are no entity's.
+/// The entities of a store's model, then other tables.
 ///
-/// Columns that SQLite would compute by an expression of the store are left out, and named.
+/// Columns that SQLite would compute from a store's expression are omitted, but named.
 struct CollectionList {
   private(set) var collections: [RecordCollection] = []
 
-  /// The names of entities by their numbers.
   private(set) var entityNames: [Int: String] = [:]
 
-  /// The many-to-many relationships by name.
   private(set) var manyToMany: [ManyToMany] = []
 
-  /// - Parameter hasProvenance: whether it is a store of found rows, in which something is noted of the rows of each table.
   init(_ database: Database, layout: StoreLayout?, hasProvenance: Bool = false) throws {
     let schema = try SQLSchema(database)
     let provenance = try hasProvenance ? TableProvenance.all(database, schema) : [:]
@@ -34,7 +31,7 @@ struct CollectionList {
       }
       collections.sort { $0.name < $1.name }
       for table in layout.joinTables {
-        // A join table that lacks a column is shown as it is.
+        // A join table that lacks a column is shown as a plain table.
         guard let found = Self.manyToMany(table, in: schema), taken.insert(found.table).inserted else { continue }
         manyToMany.append(found.relationship)
       }
@@ -43,7 +40,7 @@ struct CollectionList {
     let withoutRowid = try Set(
       String.fetchAll(database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 1"))
     for table in schema.tables.values.sorted(by: { $0.name < $1.name }) where !taken.contains(table.name) {
-      // Core Data's own tables hold no records of the user's; what a salvage notes is told in other places.
+      // Core Data's own tables hold no user records; salvage notes are shown elsewhere.
       let isBookkeeping = layout != nil && StoreLayout.bookkeepingTableNames.contains(table.name.uppercased())
       let isNote = table.name == "lazaret_evidence" || hasProvenance && table.name.hasPrefix("lazaret_browsed_")
       guard !isBookkeeping, !isNote, !apart.contains(table.name), !table.isVirtual, !table.storedColumns.isEmpty else {
@@ -126,7 +123,7 @@ struct CollectionList {
           table: SQLText.identifier(table.name), ownSQL: own, destinationSQL: destination,
           orderSQL: source.order.flatMap { column($0, of: table) }))
     }
-    // What leads here without a way back is shown as well, by the name of the relationship that leads here.
+    // Incoming relationships without an inverse are listed by the other entity's name for them.
     for other in layout.entities {
       for (name, property) in layout.model.entities[other.name]?.properties ?? [:] {
         guard let relationship = property.relationship, relationship.inverseName == nil,
@@ -172,7 +169,7 @@ struct CollectionList {
 }
 
 extension CollectionList {
-  /// A many-to-many relationship with its join table; nil where the table is missing or lacks a column for the keys.
+  /// Returns the relationship and its table; nil if the table or a key column is missing.
   static func manyToMany(_ layout: JoinTableLayout, in schema: SQLSchema) -> (relationship: ManyToMany, table: String)?
   {
     guard let table = table(layout.name, in: schema), let source = column(layout.sourceColumn, of: table),
@@ -190,39 +187,34 @@ extension CollectionList {
   }
 }
 
-/// A many-to-many relationship of a store, with the join table that its pairs are in.
+/// A many-to-many relationship and its join table.
 ///
-/// The side whose entity and name come first in the alphabet is the first, whichever of them the join table is named after:
-/// that may differ between two versions of a model.
+/// Sides are in alphabetical order, because the join table's name may differ between model versions.
 package struct ManyToMany: Sendable, Hashable {
-  /// One of its two sides.
   package struct Side: Sendable, Hashable {
-    /// The entity that declares the relationship.
     package var entity: String
 
-    /// The relationship.
     package var relationship: String
 
-    /// The column with the primary key of that entity's record, as SQL.
+    /// The SQL column with this entity's primary key.
     var keySQL: String
 
-    /// The column with the place of the other side's record in the relationship, as SQL; nil where it has no order.
+    /// The SQL column of the position, if ordered.
     var orderSQL: String?
 
-    /// Its name, such as `Ship.ports`.
+    /// The name, such as `Ship.ports`.
     package var name: String { "\(entity).\(relationship)" }
   }
 
-  /// The side that comes first in the alphabet.
+  /// The alphabetically first side.
   package var first: Side
 
-  /// The other; the same relationship where that is its own inverse.
+  /// The other side; the same relationship if self-inverse.
   package var second: Side
 
-  /// The join table, as SQL.
   var tableSQL: String
 
-  /// Its name: those of both sides, such as `Port.ships-Ship.ports`, or the one name where it is its own inverse.
+  /// The name, such as `Port.ships-Ship.ports`; a single name if self-inverse.
   package var name: String { first.name == second.name ? first.name : "\(first.name)-\(second.name)" }
 
   init(_ one: Side, _ other: Side, tableSQL: String) {

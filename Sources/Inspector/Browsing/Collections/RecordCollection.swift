@@ -2,73 +2,63 @@ import ManagedObjectModel
 internal import PersistentStore
 internal import Salvage
 
-/// Records that are browsed together: those of an entity and of all that inherit from it, or the rows of a plain table.
+/// Records browsed together: of an entity with its subentities, or of a table.
 package struct RecordCollection: Sendable, Hashable {
-  /// A to-many relationship of an entity.
   package struct ToMany: Sendable, Hashable {
-    /// The name of the relationship, or of the one that leads here where only that has one.
+    /// The relationship's name, or the incoming one's without an inverse.
     package var name: String
 
-    /// The collection it leads to.
     package var destination: String
 
-    /// Whether it is a to-one relationship of the destination seen from its other end, without a name of its own.
+    /// Whether it is an incoming to-one relationship without an inverse.
     package var isIncoming: Bool
 
-    /// The table that connects both sides.
     package var table: String
 
-    /// The column of that table with the key of this side's record, as SQL.
+    /// The SQL column with this side's key.
     package var ownSQL: String
 
-    /// The column of that table with the key of the destination, as SQL.
+    /// The SQL column with the destination's key.
     package var destinationSQL: String
 
-    /// The column to sort by, where the relationship has an order, as SQL.
+    /// The SQL column of the order, if any.
     package var orderSQL: String?
   }
 
-  /// The name of the entity, or of the table.
   package var name: String
 
-  /// What it is called where its name is that of a table with rows of an entity beside the store's; nil where it is its name.
+  /// The displayed title, if not the name.
   package var title: String?
 
-  /// Whether it is an entity of a model; else a table.
   package var isEntity: Bool
 
-  /// The columns, the key first.
+  /// The columns, key first.
   package var columns: [RecordColumn]
 
-  /// The relationships to any number of records, by name.
+  /// The to-many relationships by name.
   package var toMany: [ToMany]
 
-  /// The names of columns that are left out: SQLite would compute their values by expressions of the store, which do not
-  /// run here.
+  /// The columns omitted because SQLite would evaluate the store's expressions for them.
   package var computedColumns: [String] = []
 
-  /// The table, as it stands in SQL; in a store of found rows that of the live ones.
+  /// The SQL table; for found rows, the live ones.
   package var tableSQL: String
 
-  /// The columns that tell the rows apart, as SQL: the rowid's, or the primary key of a table without one.
+  /// The SQL columns of the key: the rowid, or a WITHOUT ROWID table's primary key.
   package var keySQL: [String]
 
-  /// The numbers of the entities in it, where the table holds others too.
+  /// The entity numbers, if the table holds others too.
   package var entityNumbers: ClosedRange<Int>?
 
-  /// The numbers of the entities that its records may be of, by their names.
   package var numbersByEntity: [String: Int] = [:]
 
-  /// What is noted of its rows, in a store of found rows.
   var provenance: TableProvenance?
 
-  /// Whether each of its rows has a state: how far it is to be believed.
   package var hasStates: Bool { provenance != nil }
 
-  /// The column of that name.
   package func column(_ name: String) -> RecordColumn? { columns.first { $0.name == name } }
 
-  /// The column that says best what a record is: a name or a title, else the first with text.
+  /// The column that names a record: a name or title, else the first text.
   package var labelColumn: RecordColumn? {
     let texts = columns.filter(\.isText)
     for word in ["name", "title", "label", "subject", "displayname", "fullname", "text"] {
@@ -77,21 +67,20 @@ package struct RecordCollection: Sendable, Hashable {
     return texts.first
   }
 
-  /// The condition that every query of it has; nil where the whole table is meant.
+  /// The condition of every query; nil for the whole table.
   package var condition: String? {
     entityNumbers.map { "Z_ENT BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
   }
 
-  /// The table of SQL with its rows in some states; nil for all live ones.
+  /// The SQL source of rows in some states; nil means live ones.
   func source(_ states: Set<RowState>?) -> String {
     guard let states, let provenance else { return tableSQL }
     return provenance.source(states) ?? tableSQL
   }
 
-  /// The table of SQL with all its rows, those that are no live ones among them.
   var everyRow: String { source(Set(RowState.allCases)) }
 
-  /// The condition that its rows are in some states, as SQL, which those of ``source(_:)`` meet in any case where it is nil.
+  /// The condition for some states; nil if all rows of ``source(_:)`` meet it.
   func condition(_ states: Set<RowState>?) -> String? {
     guard let states, let provenance, let key = keySQL.first, provenance.source(states) == nil else { return nil }
     return provenance.condition(states, key: key)
@@ -99,16 +88,15 @@ package struct RecordCollection: Sendable, Hashable {
 }
 
 extension RecordCollection {
-  /// What the tables of a file of what was set aside begin with, and what their rows are.
+  /// Table prefixes of a salvage's extra file, with the kind of rows.
   private static let kinds = [
     (OutputRole.other.name(""), "other rows"), (OutputRole.deleted.name(""), "deleted rows"),
     ("lazaret_set_aside_", "set aside"),
   ]
 
-  /// Takes the names of a model for a table with rows that a salvage put beside the store: of the entity and its attributes,
-  /// or of a many-to-many relationship.
+  /// Applies the model's names to a salvage's extra table.
   ///
-  /// Keys of other records stay numbers: the records are in another file.
+  /// Keys stay numbers, because the records are in another file.
   mutating func takeNames(of layout: StoreLayout) {
     guard let (prefix, words) = Self.kinds.first(where: { name.hasPrefix($0.0) }) else { return }
     let own = name.dropFirst(prefix.count).uppercased()
@@ -150,7 +138,7 @@ extension RecordCollection {
     columns[index].kind = kind
   }
 
-  /// Renames columns; one whose new name another has keeps its own.
+  /// Renames columns, except to names already taken.
   private mutating func rename(_ names: [String: String]) {
     for (name, new) in names.sorted(by: { $0.key < $1.key }) {
       guard !columns.contains(where: { $0.name == new }),

@@ -1,66 +1,58 @@
 package import ManagedObjectModel
 
-/// A column of a collection: a property of an entity, or a column of a plain table.
+/// A column of a collection: an entity's property or a table column.
 package struct RecordColumn: Sendable, Hashable {
-  /// What a column holds.
   package enum Kind: Sendable, Hashable {
-    /// The primary key of the record itself.
     case key
 
-    /// The number of the record's own entity.
     case entity
 
-    /// The value of an attribute; marked where values may lie in files beside the store.
+    /// An attribute's value; marked if it may be external.
     case attribute(AttributeType, isMarked: Bool)
 
-    /// The primary key of another record, of that entity or of one that inherits from it.
+    /// The primary key of a record of that entity or a subentity.
     case toOne(destination: String)
 
     case stored(declaredType: String)
   }
 
-  /// The name of the property, of a composite's leaf by its path, or of the column of a plain table.
+  /// The property (a composite leaf's path) or column.
   package var name: String
 
-  /// What it holds.
   package var kind: Kind
 
-  /// The column as it stands in SQL.
   package var sql: String
 
-  /// The column with the entity number of a to-one relationship's destination, as it stands in SQL, where there is one.
+  /// The SQL column with the destination's entity number.
   package var entitySQL: String?
 
-  /// Whether text can be looked for in it.
   package var isText: Bool {
     switch kind {
     case .attribute(.string, _), .attribute(.uri, _): true
     case .stored(let type):
-      // SQLite's rules of affinity: these hold text; a column without a type may hold anything.
+      // SQLite's affinity rules; an untyped column may hold anything.
       type.isEmpty || ["CHAR", "CLOB", "TEXT"].contains { type.uppercased().contains($0) }
     case .key, .entity, .attribute, .toOne: false
     }
   }
 
-  /// Whether it holds dates, which can be counted by year and month.
   package var isDate: Bool {
     if case .attribute(.date, _) = kind { true } else { false }
   }
 
-  /// Whether it holds numbers, which can be counted in ranges.
   package var isNumeric: Bool {
     switch kind {
     case .attribute(.integer16, _), .attribute(.integer32, _), .attribute(.integer64, _), .attribute(.double, _),
       .attribute(.float, _), .attribute(.decimal, _):
       true
     case .stored(let type):
-      // SQLite's rules of affinity (https://sqlite.org/datatype3.html): text that is compared becomes a number by these.
+      // SQLite's affinity rules (https://sqlite.org/datatype3.html): with these types compared text becomes a number.
       !isText && ["INT", "REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL"].contains { type.uppercased().contains($0) }
     case .key, .entity, .attribute, .toOne: false
     }
   }
 
-  /// Whether it holds bytes, which can neither be sorted nor compared usefully.
+  /// Whether it holds bytes, which don't usefully sort or compare.
   package var isBinary: Bool {
     switch kind {
     case .attribute(.binary, _), .attribute(.transformable, _): true
@@ -68,7 +60,6 @@ package struct RecordColumn: Sendable, Hashable {
     }
   }
 
-  /// Whether its values may be bytes of any number.
   var mayHoldBytes: Bool {
     switch kind {
     case .stored: true
@@ -76,7 +67,7 @@ package struct RecordColumn: Sendable, Hashable {
     }
   }
 
-  /// The word for its type, such as `string`, `date` or `to-one`.
+  /// The name of the type, such as `string`, `date` or `to-one`.
   package var typeName: String {
     switch kind {
     case .key: "key"

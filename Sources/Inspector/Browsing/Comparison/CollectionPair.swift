@@ -1,14 +1,14 @@
 internal import GRDB
 
-/// The records of one name in two attached stores, `main` and `other`, and the statements that compare them.
+/// Compares the records of one name in two attached stores, `main` and `other`.
 struct CollectionPair {
-  /// A property whose values are compared, by its column in each store; one of them may have none.
+  /// A compared property; one store may lack its column.
   struct Property {
     let name: String
     let first: RecordColumn?
     let second: RecordColumn?
 
-    /// The condition that its values are not the same; where a store has no column for it, its records have no value.
+    /// The condition that values differ; a missing column is NULL.
     var differs: String { "\(firstSQL) IS NOT \(secondSQL)" }
 
     var firstSQL: String { first.map { "n.\($0.sql)" } ?? "NULL" }
@@ -18,18 +18,16 @@ struct CollectionPair {
   let first: RecordCollection
   let second: RecordCollection
 
-  /// The properties of both, those that tell records apart left out.
   let properties: [Property]
 
-  /// The properties whose values a page of records shows.
   var shown: ArraySlice<Property> { properties.prefix(Self.maximumShown) }
 
   private let match: [(first: String, second: String)]
 
-  /// The most properties whose values are shown; SQLite limits how many columns a result has.
+  /// The most shown properties, because SQLite limits result columns.
   private static let maximumShown = 400
 
-  /// - Parameter property: the property that tells records apart; nil for the primary key.
+  /// - Parameter property: the identifying property; nil for the primary key.
   init(_ first: RecordCollection, _ second: RecordCollection, by property: String?) throws(RecordBrowsingError) {
     self.first = first
     self.second = second
@@ -45,7 +43,7 @@ struct CollectionPair {
     }
     let own = Self.compared(first, without: property)
     let others = Self.compared(second, without: property)
-    // What SQLite would compute in one of the stores is not read there, and so not compared.
+    // Columns computed by SQLite in either store are not read or compared.
     var properties: [Property] = []
     for column in own where second.column(column.name)?.kind != .key {
       guard !second.computedColumns.contains(column.name) else { continue }
@@ -83,11 +81,11 @@ struct CollectionPair {
     }
   }
 
-  /// The condition that no row of a table has the same key.
+  /// The condition that no row has the same key.
   private func absence(of table: String, _ conditions: [String], _ pairs: [(mine: String, its: String)]) -> String {
     let isKey = pairs.count == first.keySQL.count && match.first?.first == first.keySQL.first
     if !isKey, let pair = pairs.first {
-      // Without an index the keys are gathered once.
+      // Without an index, the keys are gathered once.
       return "(\(pair.mine) IS NULL OR \(pair.mine) NOT IN (SELECT \(pair.its) FROM \(table)"
         + PageStatement.whereClause(conditions + ["\(pair.its) IS NOT NULL"]) + "))"
     }
@@ -95,7 +93,7 @@ struct CollectionPair {
     return "NOT EXISTS (SELECT 1 FROM \(table)\(PageStatement.whereClause(conditions + same)))"
   }
 
-  /// Terms joined by OR, in groups, so that the expression does not grow too deep.
+  /// Joins terms by OR in groups, which limits the expression depth.
   private static func any(_ terms: [String]) -> String {
     guard !terms.isEmpty else { return "0" }
     let groups = stride(from: 0, to: terms.count, by: 100).map { start in
@@ -104,13 +102,12 @@ struct CollectionPair {
     return "(\(groups.joined(separator: " OR ")))"
   }
 
-  /// The statement that counts the records that differ in one way.
   func countSQL(_ difference: RecordDifference) -> String {
     let (text, conditions) = tables(difference)
     return "SELECT count(*) FROM \(text)\(PageStatement.whereClause(conditions))"
   }
 
-  /// The statement that lists them, a page and one more.
+  /// Selects a page of differing records plus one.
   func pageSQL(
     _ difference: RecordDifference, behind next: RecordKey?, size: Int
   ) -> (text: String, arguments: [DatabaseValue]) {

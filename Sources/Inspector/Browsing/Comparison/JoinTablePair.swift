@@ -1,10 +1,10 @@
 internal import GRDB
 
-/// The join tables of one relationship in two attached stores, `main` and `other`, and the statements that compare them.
+/// Compares the join tables of one relationship in two attached stores, `main` and `other`.
 ///
-/// Both are walked in the order of their indexes and merged, so that a page takes no longer at the end than at the beginning.
+/// Merging both in index order keeps every page as fast as the first.
 struct JoinTablePair {
-  /// The place in an ordered relationship, by its column in each store; one of them may have none.
+  /// The position in an ordered relationship; one store may lack it.
   struct Place {
     let name: String
     let first: String?
@@ -18,7 +18,6 @@ struct JoinTablePair {
   let first: ManyToMany
   let second: ManyToMany
 
-  /// The places that both stores, or one of them, keep.
   let places: [Place]
 
   init(_ first: ManyToMany, _ second: ManyToMany) {
@@ -30,23 +29,21 @@ struct JoinTablePair {
     }
   }
 
-  /// The statement that counts the pairs of a store.
   static func countSQL(_ pairs: ManyToMany, in schema: String) -> String {
     "SELECT count(*) FROM (SELECT DISTINCT \(keys(pairs)) FROM \(schema).\(pairs.tableSQL)"
       + "\(PageStatement.whereClause(areThere(pairs))))"
   }
 
-  /// The statement that counts the pairs that differ in one way.
   func countSQL(_ difference: RecordDifference) -> String {
     switch difference {
-    // With a limit SQLite keeps the order, by which it merges both without gathering either.
+    // The LIMIT makes SQLite keep the order, so it merges both without gathering either.
     case .missing, .added: "SELECT count(*) FROM (\(alone(difference, [])) ORDER BY 1, 2 LIMIT -1)"
     case .changed:
       "SELECT count(*) FROM (SELECT DISTINCT \(joinedKeys) FROM \(joined)\(PageStatement.whereClause(changed)))"
     }
   }
 
-  /// The statement that lists them, a page and one more: the keys of both sides, then of each place the two values.
+  /// Selects a page of pairs plus one: both keys, then the two values of each position.
   func pageSQL(
     _ difference: RecordDifference, behind next: PageToken?, size: Int
   ) -> (text: String, arguments: [DatabaseValue]) {
@@ -67,14 +64,14 @@ struct JoinTablePair {
 
   private static func keys(_ pairs: ManyToMany) -> String { "\(pairs.first.keySQL), \(pairs.second.keySQL)" }
 
-  /// A row without one of the keys connects nothing.
+  /// A row with a NULL key connects no records.
   private static func areThere(_ pairs: ManyToMany) -> [String] {
     ["\(pairs.first.keySQL) IS NOT NULL", "\(pairs.second.keySQL) IS NOT NULL"]
   }
 
-  /// The pairs that one store alone has.
+  /// Selects one store's pairs only.
   ///
-  /// - Parameter conditions: what comes behind the keys, in both stores.
+  /// - Parameter conditions: the SQL after the keys, for both stores.
   private func alone(_ difference: RecordDifference, _ conditions: [String]) -> String {
     func selection(_ pairs: ManyToMany, _ schema: String) -> String {
       let all = Self.areThere(pairs) + conditions.map { "(\(Self.keys(pairs))) \($0)" }
@@ -91,7 +88,7 @@ struct JoinTablePair {
       + "AND o.\(second.second.keySQL) = n.\(first.second.keySQL)"
   }
 
-  /// That a place differs; without any order no pair of both differs.
+  /// The condition that a position differs; false if unordered.
   private var changed: [String] {
     [places.isEmpty ? "0" : "(\(places.map(\.differs).joined(separator: " OR ")))"]
   }

@@ -2,29 +2,22 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// The comparison of two stores: entity by entity, record by record, by primary key or by a property with UUIDs, and
-/// relationship by relationship the pairs of many-to-many ones.
+/// Compares two stores: records by primary key or a UUID property, and many-to-many pairs.
 ///
-/// Both are read through a connection of its own that can change nothing; what takes too long is left out, and said so.
+/// Both are attached to one read-only connection; comparisons that time out are omitted and reported.
 package final class SideComparison: Sendable {
-  /// The one store.
   package let first: BrowsedStore
 
-  /// The other.
   package let second: BrowsedStore
 
-  /// How long the comparison of an entity may take.
   private let limit: Duration
   private let pool: ReaderPool
   private let known = Mutex<[String: EntityComparison]>([:])
   let knownPairs = Mutex<[String: PairComparison]>([:])
 
-  /// The most characters of a value.
   static let textLimit = 200
 
-  /// Compares two stores.
-  ///
-  /// - Parameter limit: how long the comparison of an entity, or a page of records, may take.
+  /// - Parameter limit: the time for an entity or page.
   /// - Throws: `store-unreadable`.
   package init(
     _ first: BrowsedStore, _ second: BrowsedStore, limit: Duration = .seconds(5)
@@ -45,16 +38,15 @@ package final class SideComparison: Sendable {
     }
   }
 
-  /// The names of the entities and tables of both stores.
   package var names: [String] {
     var names = first.collections.map(\.name)
     names += second.collections.map(\.name).filter { name in !names.contains(name) }
     return names.filter { !$0.hasPrefix("lazaret_") }
   }
 
-  /// How the records of an entity differ.
+  /// Counts an entity's differences.
   ///
-  /// - Parameter property: a property by whose values records are told apart; nil for the primary key.
+  /// - Parameter property: the identifying property; nil for the primary key.
   package func entity(_ name: String, by property: String? = nil) throws(RecordBrowsingError) -> EntityComparison {
     let memory = "\(property ?? "")\u{0}\(name)"
     if let found = known.withLock({ $0[memory] }) { return found }
@@ -84,11 +76,9 @@ package final class SideComparison: Sendable {
     return finished
   }
 
-  /// The records of an entity that differ in one way.
+  /// Returns an entity's records with one kind of difference.
   ///
-  /// - Parameters:
-  ///   - next: the key behind which the page begins; nil for the first page.
-  ///   - size: how many records come at most.
+  /// - Parameter next: the last key of the page before.
   package func records(
     _ name: String, _ difference: RecordDifference, by property: String? = nil, next: RecordKey? = nil, size: Int = 50
   ) throws(RecordBrowsingError) -> ComparisonPage {
@@ -159,16 +149,15 @@ package final class SideComparison: Sendable {
 }
 
 extension SideComparison {
-  /// The names of the many-to-many relationships of both stores.
   package var relationshipNames: [String] {
     var names = first.manyToMany.map(\.name)
     names += second.manyToMany.map(\.name).filter { name in !names.contains(name) }
     return names
   }
 
-  /// How the pairs of a relationship differ.
+  /// Counts a relationship's differing pairs.
   ///
-  /// - Throws: `unknown-entity` where neither store has it.
+  /// - Throws: `unknown-entity` if neither store has it.
   package func pairs(_ name: String) throws(RecordBrowsingError) -> PairComparison {
     let (one, other) = try relationships(name)
     if let found = knownPairs.withLock({ $0[name] }) { return found }
@@ -198,11 +187,7 @@ extension SideComparison {
     return finished
   }
 
-  /// The pairs of a relationship that differ in one way; none where one store alone has the relationship.
-  ///
-  /// - Parameters:
-  ///   - next: where the page begins, as the page before gave it; nil for the first page.
-  ///   - size: how many pairs come at most.
+  /// Returns a relationship's pairs with one kind of difference; empty if one store lacks it.
   package func pairs(
     _ name: String, _ difference: RecordDifference, next: String? = nil, size: Int = 50
   ) throws(RecordBrowsingError) -> PairPage {
@@ -270,42 +255,35 @@ extension SideComparison {
   }
 }
 
-/// How a record of one store differs from the one of the same key in another.
+/// The difference between records of the same key in two stores.
 package enum RecordDifference: String, Sendable, Hashable, CaseIterable {
-  /// The first store has it, the second has not.
+  /// Only the first store has it.
   case missing
 
-  /// The second store has it, the first has not.
+  /// Only the second store has it.
   case added
 
-  /// Both have it, with other values.
+  /// Both have it, with different values.
   case changed
 }
 
-/// A page of records that differ between two stores.
 package struct ComparisonPage: Sendable {
-  /// The records.
   package var records: [ComparedRecord]
 
-  /// The key behind which the next page begins; nil on the last.
+  /// The last key, if another page follows.
   package var next: RecordKey?
 
-  /// A page of records.
   package init(records: [ComparedRecord], next: RecordKey?) {
     self.records = records
     self.next = next
   }
 }
 
-/// A page of pairs that differ between two stores.
 package struct PairPage: Sendable {
-  /// The pairs.
   package var pairs: [ComparedPair]
 
-  /// Where the next page begins; nil on the last.
   package var next: String?
 
-  /// A page of pairs.
   package init(pairs: [ComparedPair], next: String?) {
     self.pairs = pairs
     self.next = next
@@ -314,83 +292,73 @@ package struct PairPage: Sendable {
 
 /// A record that differs between two stores.
 package struct ComparedRecord: Sendable, Hashable {
-  /// A property whose values differ.
   package struct Property: Sendable, Hashable {
-    /// Its name.
     package var name: String
 
-    /// The value in the first store; nil where it has no such property.
+    /// The first store's value; nil if it lacks the property.
     package var first: PresentedValue?
 
-    /// The value in the second store; nil where it has no such property.
+    /// The second store's value; nil if it lacks the property.
     package var second: PresentedValue?
   }
 
-  /// The key in the first store; nil where it is not there.
+  /// The key in the first store, or nil.
   package var firstKey: RecordKey?
 
-  /// The key in the second store; nil where it is not there.
+  /// The key in the second store, or nil.
   package var secondKey: RecordKey?
 
-  /// The name or title of the record; nil where it has none.
+  /// The record's name or title, or nil.
   package var label: String?
 
-  /// The properties that differ; none where only one store has the record.
+  /// The differing properties; empty for a record in one store only.
   package var properties: [Property]
 }
 
-/// How the records of an entity differ between two stores.
+/// An entity's differences between two stores.
 package struct EntityComparison: Sendable, Hashable {
-  /// The entity, or the table.
   package var name: String
 
-  /// The number of records in the first store; nil where it has no such entity.
+  /// The first store's count; nil if it lacks the entity.
   package var first: Int64?
 
-  /// The number of records in the second store; nil where it has no such entity.
+  /// The second store's count; nil if it lacks the entity.
   package var second: Int64?
 
-  /// How many records differ in each way; nil where comparing took too long, or one store has no such entity.
+  /// The counts by difference; nil on timeout or if a store lacks the entity.
   package var counts: [RecordDifference: Int64]?
 
-  /// The properties that the first store alone has.
   package var firstOnly: [String] = []
 
-  /// The properties that the second store alone has.
   package var secondOnly: [String] = []
 
-  /// Whether nothing differs, as far as was compared.
+  /// Whether all that was compared is equal.
   package var isSame: Bool {
     firstOnly.isEmpty && secondOnly.isEmpty && counts.map { $0.values.allSatisfy { $0 == 0 } } ?? false
   }
 }
 
-/// A pair of a many-to-many relationship that differs between two stores.
+/// A many-to-many pair that differs between two stores.
 package struct ComparedPair: Sendable, Hashable {
-  /// One of the two records of a pair.
   package struct Record: Sendable, Hashable {
-    /// Its entity, as the relationship names it.
     package var entity: String
 
-    /// Its primary key.
     package var key: RecordKey
 
-    /// The name or title of the record; nil where it has none, or is not there.
+    /// The record's name or title, or nil.
     package var label: String?
 
-    /// Whether one of the two stores has the record.
+    /// Whether either store has the record.
     package var exists: Bool
   }
 
-  /// The record on the side that comes first in the alphabet.
+  /// The alphabetically first side's record.
   package var first: Record
 
-  /// The record on the other side.
   package var second: Record
 
-  /// The places in ordered relationships that differ, by their names; none where one store alone has the pair.
+  /// The differing positions by relationship; empty for a pair in one store only.
   package var places: [ComparedRecord.Property]
 
-  /// The pair as a page token has it.
   var token: PageToken { PageToken(first.key.values + second.key.values) }
 }

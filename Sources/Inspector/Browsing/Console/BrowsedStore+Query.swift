@@ -7,35 +7,33 @@ internal import Platform
 internal import SystemPackage
 
 extension BrowsedStore {
-  /// The most characters of a value on a page.
   private static let queryTextLimit = 200
 
-  /// The most values on a page, whatever its size: a result may have two thousand columns.
+  /// The most values on a page, since a result may have 2,000 columns.
   private static let mostValues = 50_000
 
   private static let operation = "run the query"
 
-  /// How much memory SQLite may take to compile a query that could double itself.
+  /// The memory for compiling a query with parts that could multiply.
   ///
-  /// One of 4,000 characters that does not needs a hundredth of a megabyte. What else this process does with SQLite in that
-  /// moment counts too.
+  /// Other queries of 4,000 characters need about 0.01 MB. The process's other use of SQLite counts too.
   private static let compilingMemory: Int64 = 64 << 20
 
-  /// How much more it may have while a query runs; what it sorts and gathers is in files, which have a limit of their own.
+  /// The memory for running a query; sorting uses files with their own limit.
   private static let runningMemory: Int64 = 64 << 20
 
-  /// How often a query is tried that others' memory may have ended.
+  /// The tries of a query that other work's memory use may have ended.
   private static let mostTries = 5
 
-  /// How long it waits before the second time; twice as long before each other one.
+  /// The pause before the second try, doubled for each further one.
   private static let firstPause: Duration = .milliseconds(50)
 
   private enum Excess: Error {
     case time, memory
-    /// The files in which it sorts and gathers rows.
+    /// Temporary files for sorting and gathering rows.
     case files
 
-    /// - Parameter excess: what its limit ended it for; nil where it was ended for the sake of its files.
+    /// - Parameter excess: the exceeded limit; nil for temporary files.
     init(_ excess: StatementLimit.Excess?) {
       self =
         switch excess {
@@ -59,8 +57,6 @@ extension BrowsedStore {
     }
   }
 
-  /// What a query can select from: the entities by the names of the model, then the tables of the file.
-  ///
   /// - Throws: `store-unreadable`, `time-limit`.
   package func querySources() throws(RecordBrowsingError) -> [QuerySource] { try catalog().sources }
 
@@ -71,9 +67,9 @@ extension BrowsedStore {
     return made
   }
 
-  /// Does a query that a person typed, on a connection of its own that can do nothing but read.
+  /// Runs a typed query on its own read-only connection.
   ///
-  /// It has a limit of time and of memory, and gives way to all other work.
+  /// It has limits of time and memory, and yields to all other work.
   ///
   /// - Throws: `sql-error` in SQLite's own words, `time-limit`, `bad-query`, `value-too-large`, `store-unreadable`.
   package func run(_ query: StoreQuery) throws(RecordBrowsingError) -> QueryResult {
@@ -89,8 +85,7 @@ extension BrowsedStore {
     }
   }
 
-  /// Does the work once more, as long as there is time, where SQLite had taken too much memory, which others in the process
-  /// may have taken.
+  /// Retries in time if SQLite ran out of memory, which others in the process may have used.
   private func tried<Value>(_ limit: Duration, _ work: (_ left: Duration) throws -> Value) throws -> Value {
     let start = ContinuousClock.now
     var pause = Self.firstPause
@@ -100,7 +95,6 @@ extension BrowsedStore {
       do {
         return try work(left)
       } catch Excess.memory {
-        // What others do may be over then.
         Thread.sleep(forTimeInterval: min(pause, left) / .seconds(1))
         pause *= 2
       }
@@ -130,12 +124,12 @@ extension BrowsedStore {
     return result
   }
 
-  /// Begins to read all rows of a query; their columns have names that are all different.
+  /// Starts reading all rows of a query, with unique column names.
   ///
-  /// The query is compiled at once, so that what is wrong with it is told before anything is sent.
+  /// Compiling comes first, so errors appear before any row is sent.
   ///
-  /// - Throws: as ``run(_:)``, and `busy` where too many are being read already. A stream ends with `value-too-large` where it has
-  ///   more rows or bytes than ``Limits`` say.
+  /// - Throws: as ``run(_:)``, and `busy` if too many streams run. A stream beyond ``Limits`` ends with
+  ///   `value-too-large`.
   package func stream(_ query: StoreQuery) throws(RecordBrowsingError) -> RowStream {
     let catalog = try catalog()
     try checkStreams()
@@ -187,23 +181,22 @@ extension BrowsedStore {
 
   // MARK: The connection
 
-  /// Compiles a query and works with it, on a connection that is made for it and closed afterwards.
   private func perform<Value>(
     _ sql: String, _ catalog: QueryCatalog, limit: Duration, _ body: (Statement) throws -> Value
   ) throws -> Value {
     let text = sql.caseFolded
-    // A name in quotation marks has its own ones twice.
+    // Quoted names contain doubled quotation marks.
     let views = catalog.views.filter { text.contains($0.key) || text.contains($0.key.replacing("\"", with: "\"\"")) }
     let queue = try EvidenceConnection.open(
       path, .unchanging, label: "Lazaret.Query", temporaryBytes: limits.queryFiles
     ) { database in
       for function in QueryFunctions.own { database.add(function: function) }
     }
-    // Nothing was written through it.
+    // The connection wrote no data, so a failed close is harmless.
     defer { try? queue.close() }
     return try queue.inDatabase { database in
       for view in views.values {
-        // A name that SQLite takes for none, such as one that it keeps for itself, has its table all the same.
+        // SQLite may reserve the name; the table keeps its own.
         do { try database.execute(sql: view) } catch { continue }
       }
       let authorizer = QueryAuthorizer(catalog.rules, views: Set(views.keys), statement: sql)
@@ -226,10 +219,9 @@ extension BrowsedStore {
     }
   }
 
-  /// The statement of a query, compiled within a limit of memory.
+  /// Compiles a query within a memory limit.
   ///
-  /// Of one `SELECT` alone the text bounds what is compiled, since views of the store are off. With another one inside, a part can be
-  /// named many times, or put in place of its name many times.
+  /// The text bounds a single `SELECT`, since the store's views are off; a nested one can be substituted many times.
   private static func compiled(_ sql: String, _ database: Database) throws -> Statement {
     guard sql.lowercased().split(separator: "select", omittingEmptySubsequences: false).count > 2 else {
       return try statement(sql, database)
@@ -257,7 +249,6 @@ extension BrowsedStore {
       throw RecordBrowsingError(
         .sql, operation: operation, detail: "the statement gives no rows", hint: "Type a SELECT.")
     }
-    // Nothing is bound to parameters.
     try statement.validateArguments(StatementArguments())
     return statement
   }
@@ -269,7 +260,7 @@ extension BrowsedStore {
       hint: "A query only reads: tables of the file, and functions that the page lists.")
   }
 
-  /// What went wrong with a query; SQLite's own words where the query is at fault.
+  /// The failure, in SQLite's own words if the query is at fault.
   private static func queryError(_ error: any Error, _ path: FilePath) -> RecordBrowsingError {
     if let excess = error as? Excess {
       return RecordBrowsingError(.timeLimit, operation: operation, path: path, detail: excess.words, hint: excess.hint)
@@ -289,17 +280,16 @@ extension BrowsedStore {
   }
 }
 
-/// A bound on the memory that SQLite may take for a short piece of work, such as compiling a statement that a person typed.
+/// A limit on SQLite's memory for a short piece of work.
 ///
-/// SQLite asks no handler for leave while it compiles, and a statement of some hundred characters can double itself with each
-/// of its parts (common table expressions, nested selections) until it takes hours. All of that takes memory, and without it
-/// ends at once with `SQLITE_NOMEM`. SQLite has no such limit for one connection: it holds for the process, and so it is set
-/// for the compiling alone.
+/// SQLite calls no handler while compiling, and a short statement can double with each common table expression or
+/// nested selection until it takes hours. That takes memory, so a limit ends it with `SQLITE_NOMEM`. SQLite's limit
+/// covers the whole process, hence it is set only briefly.
 package enum HeapLimit {
-  /// One piece of work at a time, so that each puts back the limit that it found.
+  /// Serializes the work, so each restores the limit it found.
   private static let turn = DispatchSemaphore(value: 1)
 
-  /// Does the work; what takes more bytes than SQLite had in use before, and these, fails with `SQLITE_NOMEM`.
+  /// Runs the work; exceeding SQLite's present use by more bytes fails with `SQLITE_NOMEM`.
   package static func apply<Value>(bytes: Int64, _ work: () throws -> Value) rethrows -> Value {
     turn.wait()
     let before = sqlite3_hard_heap_limit64(-1)

@@ -1,27 +1,24 @@
 package import GRDB
 internal import GRDBSQLite
 
-/// What a statement that a person typed may do on a connection to evidence: read what lies in the file, and nothing else.
+/// Restricts a typed statement to reading stored data.
 ///
-/// SQLite asks for each thing that a statement would do while it compiles it (https://sqlite.org/c3ref/set_authorizer.html).
-/// What is not allowed by name is refused: statements that write, `ATTACH`, `PRAGMA`, transactions, functions that are not
-/// listed, views and virtual tables of the store, and columns for which an expression of the store would run.
+/// SQLite asks about each action while compiling (https://sqlite.org/c3ref/set_authorizer.html). Only listed actions
+/// are allowed: no writes, `ATTACH`, `PRAGMA`, transactions, unlisted functions, views, virtual tables, or columns
+/// computed by the store's expressions.
 @safe package final class QueryAuthorizer {
-  /// What may be read and called.
   package struct Rules: Sendable {
-    /// The names of ordinary tables, each with those of its columns whose values are stored; all without case.
+    /// The ordinary tables and stored columns, case-folded.
     fileprivate var tables: [String: Set<String>]
 
     fileprivate var haveComputedColumns = false
 
-    /// The names of what is no ordinary table: the store's views and virtual tables, and SQLite's own modules.
+    /// The store's views and virtual tables, and SQLite's modules.
     fileprivate var others: Set<String>
 
     fileprivate var functions: Set<String>
 
-    /// The rules for the schema of a connection.
-    ///
-    /// - Parameter functions: the functions that may be called, in lower case.
+    /// - Parameter functions: the callable functions in lower case.
     package init(_ database: Database, functions: Set<String>) throws {
       self.functions = functions
       let schema: Set = ["type", "name", "tbl_name", "rootpage", "sql"]
@@ -45,7 +42,7 @@ internal import GRDBSQLite
       haveComputedColumns = try !Self.names(database, "SELECT l.name, c.name \(columns) = 2 LIMIT 1").isEmpty
     }
 
-    /// The pairs of names that a query gives, whatever the schema holds in their place.
+    /// Returns a query's pairs of names, whatever the schema holds.
     private static func names(_ database: Database, _ sql: String) throws -> [(String, String)] {
       try Row.fetchAll(database, sql: sql).map { row in
         let (first, second): (DatabaseValue, DatabaseValue) = (row[0], row[1])
@@ -57,10 +54,9 @@ internal import GRDBSQLite
 
     fileprivate func allows(_ column: String, of table: String) -> Bool {
       let (table, column) = (table.caseFolded, column.caseFolded)
-      // The number of a row is told by these names, where no column has them; and SQLite asks without a column for a table of
-      // which it reads none.
+      // These names mean the rowid unless a column has them; a table without read columns comes with an empty one.
       if let stored = tables[table] { return stored.contains(column) || Self.rowNames.contains(column) }
-      // SQLite asks without a column for what the statement itself names, such as a common table expression.
+      // SQLite also passes an empty column for common table expressions and the like.
       return column.isEmpty && !others.contains(table) && !table.hasPrefix("pragma_") && !table.hasPrefix("sqlite_")
     }
   }
@@ -68,17 +64,14 @@ internal import GRDBSQLite
   private let rules: Rules
   private let views: Set<String>
 
-  /// Whether it may join by the names of columns, some of which are computed: SQLite asks neither for those that NATURAL and USING
-  /// compare, nor for a table of which nothing else is read.
+  /// Whether it might join by computed columns: SQLite doesn't ask about columns of NATURAL and USING, nor about
+  /// otherwise unread tables.
   private let mayCompareComputed: Bool
 
-  /// What was refused first, in a word or two; nil where nothing was.
   package private(set) var refusal: String?
 
-  /// An authorizer for one statement.
-  ///
   /// - Parameters:
-  ///   - views: the names of temporary views that the connection made, without case.
+  ///   - views: the connection's temporary views, case-folded.
   package init(_ rules: Rules, views: Set<String> = [], statement: String) {
     self.rules = rules
     self.views = views
@@ -86,11 +79,11 @@ internal import GRDBSQLite
     mayCompareComputed = rules.haveComputedColumns && (text.contains("natural") || text.contains("using"))
   }
 
-  /// Does the work with this authorizer in charge, of statements that are compiled again meanwhile too.
+  /// Runs the work under this authorizer, including recompiled statements.
   ///
-  /// Afterwards the connection has none, GRDB's own neither: it is good for nothing but being closed.
+  /// Afterwards the connection has no authorizer, not even GRDB's, and must be closed.
   ///
-  /// - Throws: what the work throws; `SQLITE_AUTH` for what is refused.
+  /// - Throws: the work's errors; `SQLITE_AUTH` for refused actions.
   package func apply<Value>(to database: Database, _ work: () throws -> Value) throws -> Value {
     guard let connection = unsafe database.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
     unsafe sqlite3_set_authorizer(
@@ -129,7 +122,6 @@ internal import GRDBSQLite
     }
   }
 
-  /// What a statement would do, as SQL calls it.
   private static func words(_ action: Int32) -> String {
     switch action {
     case SQLITE_ATTACH: "ATTACH"
@@ -148,7 +140,7 @@ internal import GRDBSQLite
 }
 
 extension String {
-  /// The text as SQLite compares names: without the case of the letters A to Z, and with that of all others.
+  /// The text as SQLite compares names: ignoring the case of A to Z only.
   ///
   /// https://sqlite.org/c3ref/stricmp.html
   package var caseFolded: String {

@@ -1,9 +1,8 @@
 internal import Foundation
 internal import GRDB
 
-/// The functions that a query may call.
 package enum QueryFunctions {
-  /// Functions of SQLite's that neither reach beyond the query nor take longer than what they are given is long.
+  /// SQLite functions that reach only their arguments, in time linear in their length.
   private static let harmless: Set<String> = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", "char", "coalesce",
     "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date", "datetime",
@@ -15,23 +14,22 @@ package enum QueryFunctions {
     "total", "trim", "trunc", "typeof", "unhex", "unicode", "unixepoch", "unlikely", "upper",
   ]
 
-  /// Functions that take a text apart, or try a pattern at each of its places, in one go.
+  /// Functions that split a text or try a pattern everywhere, in one call.
   private static let thorough: Set<String> = [
     "->", "->>", "glob", "json", "json_array", "json_array_length", "json_extract", "json_group_array",
     "json_group_object", "json_insert", "json_object", "json_quote", "json_remove", "json_replace", "json_set",
     "json_type", "json_valid", "like",
   ]
 
-  /// Functions that look for one value in another: one call takes as long as both are long, multiplied.
+  /// Functions that search one value in another, in time proportional to the product of both lengths.
   private static let searching: Set<String> = ["instr", "replace"]
 
-  /// The names of all that may be called, in lower case.
   package static let names = harmless.union(thorough).union(searching).union(own.map { $0.name.lowercased() })
 
-  /// The most bytes of a value in a query with so many calls of these functions.
+  /// The largest value in bytes for a query with these calls.
   ///
-  /// SQLite looks at the time where a statement goes back in its program, and never between calls that stand one after the
-  /// other. So all of them together take about a second with values of this size.
+  /// SQLite checks the time only where its program jumps back, not between consecutive calls. With values of this size,
+  /// all calls take about a second.
   static func longestValue(_ calls: [String: Int]) -> Int64 {
     func number(_ names: Set<String>) -> Int { calls.reduce(0) { names.contains($1.key) ? $0 + $1.value : $0 } }
     let all = calls.values.reduce(0, +)
@@ -45,8 +43,8 @@ package enum QueryFunctions {
 
   // MARK: Our own
 
-  /// What a query has besides: Core Data's dates and UUIDs as text, and `trim` with a list of characters, which takes as long in
-  /// SQLite as both its values are long, multiplied.
+  /// Core Data's dates and UUIDs as text, and `trim` with a character list, for which SQLite takes the product of both
+  /// lengths.
   static let own: [DatabaseFunction] = [
     DatabaseFunction("core_data_date", argumentCount: 1, pure: true) { values in date(values[0]) },
     DatabaseFunction("uuid_text", argumentCount: 1, pure: true) { values in uuid(values[0]) },
@@ -79,7 +77,7 @@ package enum QueryFunctions {
     return PresentedValue.uuid([UInt8](data))
   }
 
-  /// A value as SQLite makes text of it; nil for NULL.
+  /// Returns SQLite's text of a value; nil for NULL.
   private static func text(_ value: DatabaseValue) -> String? {
     switch value.storage {
     case .null: nil

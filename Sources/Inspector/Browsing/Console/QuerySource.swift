@@ -1,33 +1,27 @@
 internal import GRDB
 internal import PersistentStore
 
-/// Something that a query can select from: an entity by the names of the model, or a table of the file.
+/// A source of queries: an entity by the model's names, or a table of the file.
 package struct QuerySource: Sendable, Hashable {
-  /// A column of it.
   package struct Column: Sendable, Hashable {
-    /// Its name in a query.
     package var name: String
 
-    /// The word for its type.
     package var type: String
 
-    /// The name of the table's column, where that is another.
+    /// The table column's name, if different.
     package var stored: String?
 
-    /// Whether an expression of the store would run for it, so that it cannot be read.
+    /// Whether a store's expression would compute it, which makes it unreadable.
     package var isComputed = false
   }
 
-  /// Its name in a query.
   package var name: String
 
-  /// The table that an entity's records are in; nil for a table.
   package var table: String?
 
-  /// Its columns.
   package var columns: [Column]
 
-  /// A query of all of it that can be read.
+  /// A query of all readable columns.
   package var selection: String {
     let names = columns.filter { !$0.isComputed }.map { SQLText.readableIdentifier($0.name) }
     let isWhole = names.count == columns.count
@@ -36,15 +30,12 @@ package struct QuerySource: Sendable, Hashable {
   }
 }
 
-/// What can be selected from in a store, and what a query may do.
 struct QueryCatalog: Sendable {
-  /// The entities by name, then the tables by name.
   var sources: [QuerySource]
 
-  /// What the authorizer goes by.
   var rules: QueryAuthorizer.Rules
 
-  /// The statements that give entities their names, by the names without case.
+  /// The statements of views with entity names, by case-folded name.
   private(set) var views: [String: String] = [:]
 
   private static let mostViews = 5000
@@ -92,7 +83,7 @@ struct QueryCatalog: Sendable {
       })
   }
 
-  /// The entity's records as a temporary view, their properties by the names of the model.
+  /// The temporary view with the model's names.
   private static func view(_ collection: RecordCollection) -> String {
     let columns = collection.columns.map { "\($0.sql) AS \(SQLText.quotedIdentifier($0.name))" }
     return "CREATE TEMP VIEW \(SQLText.quotedIdentifier(collection.name)) AS SELECT \(columns.joined(separator: ", ")) "
@@ -101,7 +92,7 @@ struct QueryCatalog: Sendable {
 }
 
 extension SQLText {
-  /// The name that stands in SQL, without its quotation marks.
+  /// Returns a SQL name without quotation marks.
   static func plain(_ identifier: String) -> String {
     guard identifier.hasPrefix("\""), identifier.hasSuffix("\""), identifier.count > 1 else { return identifier }
     return String(identifier.dropFirst().dropLast()).replacing("\"\"", with: "\"")

@@ -2,10 +2,10 @@ package import GRDB
 internal import GRDBSQLite
 
 extension Statement {
-  /// How often each function stands in the compiled statement, without case, and `||` for how often values are joined.
+  /// Counts each function in the compiled statement, case-folded, with `||` for concatenations.
   ///
-  /// Its text does not tell: SQLite puts a selection in the place of each name that stands for a column of it. Empty for an
-  /// `EXPLAIN`, which does nothing (https://sqlite.org/opcode.html, https://sqlite.org/lang_explain.html).
+  /// SQLite substitutes subqueries for names of their columns, so the text isn't enough. Empty for `EXPLAIN`, which
+  /// runs no steps (https://sqlite.org/opcode.html, https://sqlite.org/lang_explain.html).
   package func calls(_ database: Database) throws -> [String: Int] {
     guard unsafe sqlite3_stmt_isexplain(sqliteStatement) == 0 else { return [:] }
     var calls: [String: Int] = [:]
@@ -19,7 +19,7 @@ extension Statement {
     return calls
   }
 
-  /// The steps of SQLite's machine that call a function, or do as much.
+  /// The opcodes that call a function or work as much.
   private static let calling: Set<String> = [
     "Function", "PureFunc", "AggStep", "AggStep1", "AggInverse", "AggValue", "Concat",
   ]

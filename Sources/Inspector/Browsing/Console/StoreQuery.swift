@@ -1,37 +1,32 @@
-/// A query in SQL that a person typed, and which of its rows are shown.
+/// A typed SQL query and the range of rows to show.
 package struct StoreQuery: Sendable, Hashable {
-  /// The most characters of a query, so that an address can hold it.
+  /// The most characters, so that a URL can hold them.
   package static let longest = 4000
 
-  /// The most rows that are passed over.
   package static let furthest = 1_000_000
 
-  /// The statement: one `SELECT`, also with `WITH` before it, `VALUES`, or `EXPLAIN` of one.
+  /// The statement: one `SELECT` (with or without `WITH`), `VALUES`, or `EXPLAIN` of one.
   package var sql: String
 
-  /// How many rows are passed over.
   package var offset = 0
 
-  /// The most rows that are shown.
   package var size = RecordQuery.usualSize
 
-  /// A query, from its first row on.
-  ///
-  /// - Throws: `bad-query` where it is too long, or has a NUL.
+  /// - Throws: `bad-query` if too long or with a NUL.
   package init(_ sql: String) throws(RecordBrowsingError) {
     guard sql.count <= Self.longest else {
       throw .badQuery(
         "the query has more than \(Self.longest) characters",
         hint: "Make it shorter, or export the tables that it reads.")
     }
-    // SQLite would do what stands before it.
+    // SQLite would run the part before the NUL.
     guard !sql.utf8.contains(0) else { throw .badQuery("the query has a NUL in it", hint: "Write it as char(0).") }
     self.sql = sql
   }
 
-  /// Reads which rows are shown from the parameters of an address.
+  /// Parses URL parameters.
   ///
-  /// - Throws: `bad-query` where they are no numbers, or too large ones.
+  /// - Throws: `bad-query` for invalid or too large numbers.
   package mutating func show(size: String?, offset: String?) throws(RecordBrowsingError) {
     if let size, !size.isEmpty {
       guard let number = Int(size), (1...RecordQuery.maximumSize).contains(number) else {
@@ -50,24 +45,21 @@ package struct StoreQuery: Sendable, Hashable {
   }
 }
 
-/// What a query gave.
 package struct QueryResult: Sendable, Hashable {
-  /// The names of the columns, as SQLite gives them; two may be the same.
+  /// The column names by SQLite, possibly repeated.
   package var columns: [String]
 
-  /// The rows that are shown; long values are cut, and say so.
+  /// The shown rows; cut values are marked.
   package var rows: [[PresentedValue]]
 
-  /// How many rows were passed over before them.
   package var offset: Int
 
-  /// Whether there are more rows.
   package var hasMore: Bool
 
-  /// How long SQLite took, to the last row that is shown.
+  /// SQLite's time up to the last shown row.
   package var time: Duration
 
-  /// The names of the columns, each different from the others: `name`, `name_2`.
+  /// The column names made unique: `name`, `name_2`.
   package var uniqueColumns: [String] { Self.unique(columns) }
 
   static func unique(_ names: [String]) -> [String] {

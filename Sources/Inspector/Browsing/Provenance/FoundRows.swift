@@ -5,18 +5,17 @@ internal import PersistentStore
 internal import Salvage
 internal import SystemPackage
 
-/// The notes of a salvage on the rows that it found, arranged so that those on a single row are found at once.
+/// A salvage's notes on found rows, indexed by row.
 ///
-/// The rows stay where the salvage wrote them. Those that are no live ones get keys below the keys of all live ones of their
-/// table, by which they are looked at together with these; the notes tell the key they had. Columns by which relationships
-/// are followed get indexes.
+/// Rows stay where the salvage wrote them. Rows that are not live get keys below all live keys, so both can be read
+/// together; the notes keep the original keys. Columns of relationships get indexes.
 struct FoundRows {
   private let database: Database
 
-  /// The tables of live rows, by their numbers in the notes.
+  /// The tables of live rows, by number.
   private var live: [(id: Int64, table: SQLTable)] = []
 
-  /// Arranges the file that a raw salvage wrote, a private one.
+  /// Arranges the private file written by a raw salvage.
   static func arrange(_ path: FilePath, model: ManagedObjectModel?) throws {
     let queue = try DatabaseQueue(path: PersistentStore.address(of: path, isReadOnly: false))
     try queue.writeWithoutTransaction { database in
@@ -63,7 +62,7 @@ struct FoundRows {
 
   // MARK: Tables
 
-  /// Numbers the tables of live rows, and those of their other rows.
+  /// Numbers the tables of live rows and of their other rows.
   private mutating func listTables() throws {
     let withRowid = try Set(
       String.fetchAll(database, sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr = 0"))
@@ -84,7 +83,7 @@ struct FoundRows {
     let id = database.lastInsertedRowID
     live.append((id, table))
     var below = min(0, lowest ?? 0)
-    // A store may hold any key; where there is no room below, or none for the key as a column, the rows stay by themselves.
+    // A store may hold any key; without room for lower keys or a key column, rows stay separate.
     guard below > Int64.min / 2, table.columns.count + 2 <= PageStatement.mostColumns else { return }
     for role in [OutputRole.other, .deleted] {
       guard let apart = schema.tables[role.name(table.name)], let apartRowid = apart.rowidName,
@@ -101,7 +100,7 @@ struct FoundRows {
 
   // MARK: Notes
 
-  /// Takes the notes of the salvage over, which are not needed in their own form any more.
+  /// Moves the salvage's notes, which aren't needed in their original form.
   private func takeNotes() throws {
     try database.execute(
       sql: """
@@ -135,7 +134,7 @@ struct FoundRows {
         """)
   }
 
-  /// Gives the rows of pages that are not certain notes of their own, where they have none yet.
+  /// Adds notes to rows of uncertain pages.
   private func takePageNotes(_ id: Int64, _ table: SQLTable) throws {
     guard let name = table.rowidName else { return }
     let rowid = "t.\(name)"
@@ -148,7 +147,6 @@ struct FoundRows {
         """)
   }
 
-  /// Makes indexes of the columns by which relationships are followed.
   private func makeIndexes(_ model: ManagedObjectModel) throws {
     let layout = try StoreLayout(model)
     var wanted: [(table: String, column: String)] = []

@@ -2,28 +2,26 @@ internal import GRDB
 internal import PersistentStore
 internal import Salvage
 
-/// What a file of found rows knows of a table: which of its keys are live rows', and where its other rows are.
+/// A table's live keys and other rows, in a file of found rows.
 package struct TableProvenance: Sendable, Hashable {
-  /// Rows of a table that are no live ones, in the table that the salvage wrote them into.
+  /// Rows that aren't live, in the table the salvage wrote.
   struct Apart: Sendable, Hashable {
-    /// The number of that table in the notes.
+    /// The table's number in the notes.
     var id: Int64
 
     var name: String
 
-    /// The states that its rows have.
     var states: Set<RowState>
 
-    /// The columns of the table of live rows as these rows have them, with the keys that were given to them, as SQL.
+    /// The SQL columns of the live table, with the assigned keys.
     fileprivate var columns: String
 
-    /// Where the rows are, each with its note `n`, as SQL.
     fileprivate var rows: String
 
-    /// The selection of the rows with another column before theirs: that of their note.
+    /// Selects rows, preceded by a column of their note.
     func selection(with column: String) -> String { "SELECT n.\(column), \(columns) FROM \(rows)" }
 
-    /// The selection of the rows that are in some states; nil where none can be.
+    /// Selects rows in some states; nil if none can match.
     fileprivate func selection(_ wanted: Set<RowState>) -> String? {
       let listed = states.intersection(wanted)
       guard !listed.isEmpty else { return nil }
@@ -32,41 +30,40 @@ package struct TableProvenance: Sendable, Hashable {
     }
   }
 
-  /// The number of the table in the notes.
   var id: Int64
 
-  /// The lowest key of a live row; rows that are none have lower ones, which were given to them.
+  /// The lowest live key; other rows were assigned lower ones.
   var lowest: Int64
 
-  /// How many live rows have a note of their own.
+  /// The number of live rows with a note.
   var noted: Int64
 
-  /// Where its rows are that are no live ones.
+  /// The tables of rows that aren't live.
   var apart: [Apart] = []
 
   private var live: String
 
-  /// What stands for their rowid in it, as SQL.
+  /// SQL for their rowid.
   private var rowid: String
 
-  /// The notes on single rows, as they stand in SQL.
+  /// The SQL table of notes on single rows.
   static let rows = "lazaret_browsed_rows"
 
   static let places = "lazaret_browsed_places"
 
-  /// The tables that have notes.
+  /// The SQL table of tables with notes.
   static let tables = "lazaret_browsed_tables"
 
-  /// The model that the store was found to be of.
+  /// The SQL table of the model that the store was found to use.
   static let model = "lazaret_browsed_model"
 
-  /// Beyond so many notes a row's own is looked up, instead of all of them being gathered first.
+  /// Above this, each row's note is looked up instead of gathering all first.
   private static let manyNotes = 50_000
 
-  /// The numbers in the notes of all tables that it has rows in, as a list of SQL.
+  /// The SQL list of the tables' numbers.
   var ids: String { ([id] + apart.map(\.id)).map(String.init).joined(separator: ", ") }
 
-  /// The selection of the keys of rows that have notes and that have, or had, a key in the store.
+  /// Selects the keys of annotated rows with a present or former key.
   func keys(storedAs key: String) -> String {
     "SELECT k FROM \(Self.rows) WHERE tbl IN (\(ids)) AND key = \(key)"
   }
@@ -77,7 +74,7 @@ package struct TableProvenance: Sendable, Hashable {
 
   // MARK: Conditions
 
-  /// The rows in some states as a table of SQL; nil where no others are asked for than those in the table of live ones.
+  /// A SQL table of the rows in some states; nil if the live table suffices.
   func source(_ states: Set<RowState>) -> String? {
     var selections = apart.compactMap { $0.selection(states) }
     guard !selections.isEmpty else { return nil }
@@ -87,7 +84,7 @@ package struct TableProvenance: Sendable, Hashable {
     return "(\(selections.joined(separator: " UNION ALL ")))"
   }
 
-  /// The condition that a live row is in one of some states, as SQL; nil where every one is.
+  /// The condition that a live row is in one of some states; nil if all are.
   func condition(_ states: Set<RowState>, key: String) -> String? {
     let live = Set(RowState.allCases.filter(\.isLive))
     let wanted = live.intersection(states)
@@ -106,7 +103,6 @@ package struct TableProvenance: Sendable, Hashable {
 }
 
 extension TableProvenance {
-  /// Reads what a file of found rows knows of its tables, by their names.
   static func all(_ database: Database, _ schema: SQLSchema) throws -> [String: TableProvenance] {
     var result: [String: TableProvenance] = [:]
     var names: [Int64: String] = [:]
@@ -141,9 +137,7 @@ extension TableProvenance {
 }
 
 extension TableProvenance.Apart {
-  /// - Parameters:
-  ///   - live: the table of live rows.
-  ///   - below: what the rowids of the rows are taken from to give their keys.
+  /// - Parameter below: the value from which rowids are subtracted to give keys.
   fileprivate init?(_ table: SQLTable, of live: SQLTable, role: OutputRole, id: Int64, below: Int64) {
     guard let key = live.rowidName, let rowid = table.rowidName else { return nil }
     self.id = id
@@ -156,40 +150,39 @@ extension TableProvenance.Apart {
       return own.contains(column.name.lowercased()) ? "o.\(name) AS \(name)" : "NULL AS \(name)"
     }
     columns = (["n.k AS \(key)"] + values).joined(separator: ", ")
-    // The keys are in the notes, in their order, so that a page costs no more than its rows.
+    // The notes hold the keys in order, so a page costs only its own rows.
     rows =
       "\(TableProvenance.rows) AS n CROSS JOIN \(SQLText.quotedIdentifier(table.name)) AS o "
       + "ON o.\(rowid) = \(below) - n.k WHERE n.tbl = \(id)"
   }
 }
 
-/// How far a row of a damaged store is to be believed, and whether it was one of its records at all.
+/// The reliability of a row in a damaged store.
 package enum RowState: String, Sendable, Hashable, CaseIterable {
-  /// A cell of a page that its table leads to.
+  /// A cell of a page reached from its table's root.
   case certain
 
-  /// Its page or its place is told by evidence: found by content, rebuilt from an index.
+  /// The page or position comes from evidence: found by content, or rebuilt from an index.
   case probable
 
-  /// A live row of which something contradicts something else.
+  /// A live row with contradictory data.
   case doubtful
 
-  /// A record that was deleted; its bytes were still there.
+  /// A deleted record with surviving bytes.
   case deleted
 
-  /// Written by a transaction that never ended.
+  /// Written by an uncommitted transaction.
   case uncommitted
 
-  /// Another version of a record, or a row that does not fit among the live ones.
+  /// Another version of a record, or a conflicting row.
   case version
 
-  /// What was found of a live row of the same cell, of which a part is lost; no row besides it.
+  /// A fragment of a live row's cell, not a separate row.
   case part
 
-  /// Whether it is counted as a record of the store.
+  /// Whether it counts as a record.
   package var isLive: Bool { self == .certain || self == .probable || self == .doubtful }
 
-  /// A word on it for people.
   package var words: String {
     switch self {
     case .certain: "certain"

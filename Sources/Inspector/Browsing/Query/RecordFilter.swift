@@ -5,7 +5,7 @@ internal import Platform
 
 /// A condition on one property: `color__contains=red`.
 package struct RecordFilter: Sendable, Hashable {
-  /// How a value is compared; raw values are the suffixes in an address.
+  /// The comparison; raw values are URL suffixes.
   package enum Comparison: String, Sendable, Hashable, CaseIterable {
     case exact
     case not
@@ -19,27 +19,22 @@ package struct RecordFilter: Sendable, Hashable {
     case isNull = "isnull"
     case isNotNull = "notnull"
 
-    /// Whether it compares with a value.
     package var takesValue: Bool { self != .isNull && self != .isNotNull }
   }
 
-  /// The name of the property.
   package var column: String
 
-  /// How its value is compared.
   package var comparison: Comparison
 
-  /// With what; dates as RFC 3339 or a day, UUIDs with dashes, booleans as `true` and `false`.
+  /// The value to compare with; dates as RFC 3339 or a day, UUIDs with dashes, booleans as `true` and `false`.
   package var value: String
 
-  /// Creates a condition.
   package init(_ column: String, _ comparison: Comparison = .exact, _ value: String = "") {
     self.column = column
     self.comparison = comparison
     self.value = value
   }
 
-  /// The condition as SQL, with its arguments.
   func sql(in collection: RecordCollection) throws(RecordBrowsingError) -> (text: String, arguments: [DatabaseValue]) {
     guard let column = collection.column(self.column) else { throw .unknownColumn(self.column, in: collection) }
     let name = column.sql
@@ -57,7 +52,7 @@ package struct RecordFilter: Sendable, Hashable {
     let bounds = try QueryValue.bounds(value, of: column)
     let first = bounds.first.databaseValue
     if column.kind == .key, comparison == .exact, let provenance = collection.provenance {
-      // Every version of a record is found by the key that it had.
+      // Matches every version of a record by its original key.
       return ("\(name) IN (SELECT ? UNION ALL \(provenance.keys(storedAs: "?")))", [first, first])
     }
     switch comparison {
@@ -75,7 +70,7 @@ package struct RecordFilter: Sendable, Hashable {
     }
   }
 
-  /// The condition that the value is a part of the column's; `LIKE` would end at a NUL in either.
+  /// The substring condition; `LIKE` would stop at a NUL.
   private func part(of column: RecordColumn) -> (text: String, arguments: [DatabaseValue]) {
     var (sql, value) = (column.sql, value)
     if case .attribute(.uuid, _) = column.kind {
@@ -95,12 +90,12 @@ package struct RecordFilter: Sendable, Hashable {
   }
 }
 
-/// Text that is looked for in columns, in either case of the letters of ASCII.
+/// A needle matched regardless of ASCII case.
 struct SoughtText {
-  /// It with the letters of ASCII in lower case, as SQLite's `lower` has them.
+  /// The needle as SQLite's `lower` makes it.
   let folded: String
 
-  /// It as a pattern of `LIKE`; nil where that would not find it: it ends at a NUL, and takes no more than 50,000 bytes.
+  /// The `LIKE` pattern; nil if unsuitable, because `LIKE` stops at a NUL and takes at most 50,000 bytes.
   private let pattern: String?
 
   private static let longestPattern = 20_000
@@ -112,14 +107,13 @@ struct SoughtText {
     pattern = isPlain ? "%\(escaped)%" : nil
   }
 
-  /// What the parameters of ``condition(on:isNumbered:)`` stand for.
   var arguments: [DatabaseValue] { ([pattern].compactMap(\.self) + [folded]).map(\.databaseValue) }
 
-  /// The condition that it is a part of a column's value.
+  /// The condition that a column contains the needle.
   ///
-  /// `LIKE` is the fastest, and sees nothing behind a NUL: values that hold one are looked at again.
+  /// `LIKE` is fastest but stops at a NUL, so values with one are checked again.
   ///
-  /// - Parameter isNumbered: whether the parameters are `?1` and so on, for several conditions with the same.
+  /// - Parameter isNumbered: whether to number parameters, to share them.
   func condition(on sql: String, isNumbered: Bool = false) -> String {
     let (first, second) = isNumbered ? ("?1", "?2") : ("?", "?")
     guard pattern != nil else { return "instr(lower(\(sql)), \(first)) > 0" }
@@ -129,17 +123,14 @@ struct SoughtText {
   }
 }
 
-/// A value that a user typed, as a store would hold it.
 enum QueryValue {
-  /// The value; of one that stands for a span, such as a day, where it begins and where the next one does.
+  /// A value, or the start of a span such as a day and of the next.
   struct Bounds {
     var first: any DatabaseValueConvertible
     var end: (any DatabaseValueConvertible)?
   }
 
-  /// Reads a value for a column.
-  ///
-  /// - Throws: `bad-query` where it is no value of the column's type.
+  /// - Throws: `bad-query` if it doesn't fit the column's type.
   static func bounds(_ text: String, of column: RecordColumn) throws(RecordBrowsingError) -> Bounds {
     let word = text.trimmingCharacters(in: .whitespaces)
     switch column.kind {
@@ -178,7 +169,7 @@ enum QueryValue {
     return number
   }
 
-  /// A moment, or a day, month or year with its end; in seconds since 2001-01-01T00:00:00Z, as stores hold dates.
+  /// Parses a moment, day, month or year into seconds since 2001-01-01T00:00:00Z as in stores.
   private static func date(_ word: String, _ column: RecordColumn) throws(RecordBrowsingError) -> Bounds {
     let hint = "a date such as 2026-11-21 or 2026-11-21T10:11:12Z"
     if let moment = Timestamp(word.replacingOccurrences(of: " ", with: "T")), word.count == 20 {

@@ -2,77 +2,62 @@ internal import Foundation
 internal import GRDB
 import Platform
 
-/// A page of records.
 package struct RecordPage: Sendable {
-  /// A record on a page.
   package struct Row: Sendable, Hashable {
-    /// What tells it from the others.
     package var key: RecordKey
 
-    /// The entity it is of; the name of the collection where that is a table.
+    /// The entity, or the table.
     package var entity: String
 
-    /// The values in the order of the page's columns.
     package var values: [PresentedValue]
 
-    /// How far it is to be believed; certain in stores that were not salvaged.
+    /// The reliability; certain outside salvaged stores.
     package var state: RowState = .certain
   }
 
-  /// The number of records of each value of a property.
   package struct Facet: Sendable, Hashable {
-    /// The property.
     package var column: String
 
-    /// The most frequent values; nil where counting took too long.
+    /// The most frequent values; nil on timeout.
     package var values: [Count]?
 
-    /// Whether there are more values.
     package var isCut: Bool
 
-    /// A value and how many records have it.
     package struct Count: Sendable, Hashable {
-      /// The value.
       package var value: PresentedValue
 
-      /// The number of records that fit the query and have it.
+      /// The number of matching records.
       package var count: Int64
     }
   }
 
-  /// The columns that are shown.
   package var columns: [RecordColumn]
 
-  /// The records.
   package var rows: [Row]
 
-  /// The token of the next page; nil on the last.
   package var next: String?
 
-  /// The number of records in the collection, whatever the query; nil where counting took too long.
+  /// The collection's count; nil on timeout.
   package var total: Int64?
 
-  /// The number of records that fit the query; nil where counting took too long.
+  /// The number of matches; nil on timeout.
   package var matching: Int64?
 
-  /// How many records fit at least, where counting was stopped because there are many.
+  /// The lower bound of matches, if counting stopped early.
   package var matchingAtLeast: Int64?
 
-  /// The facets that were asked for.
   package var facets: [Facet]
 
-  /// The facets in steps that were asked for.
   package var steppedFacets: [SteppedFacet] = []
 }
 
-/// What tells a record from all others of its collection, as it stands in an address: `17`, or parts with `~` between.
+/// A record's key as in a URL: `17`, or parts joined by `~`.
 package struct RecordKey: Sendable, Hashable, CustomStringConvertible {
-  /// The key as it stands in an address.
+  /// The key as in a URL.
   package let description: String
 
   let values: [DatabaseValue]
 
-  /// The key of a record with a primary key.
   package init(_ primaryKey: Int64) { self.init([primaryKey.databaseValue]) }
 
   init(_ values: [DatabaseValue]) {
@@ -84,9 +69,7 @@ package struct RecordKey: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Reads a key of a collection.
-  ///
-  /// - Throws: `bad-query` where it is none.
+  /// - Throws: `bad-query` if invalid.
   package init(_ text: String, of collection: RecordCollection) throws(RecordBrowsingError) {
     if collection.keySQL.count == 1, let number = Int64(text) {
       self.init(number)
@@ -96,18 +79,16 @@ package struct RecordKey: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// Where a page begins: behind the record with this sort value and key.
+/// The start of a page, after this sort value and key.
 ///
-/// It is opaque to others, and checked when it is read.
+/// It is opaque to clients and validated when read.
 struct PageToken {
-  /// The sort value and the key's values of the last record of the page before.
+  /// The last record's sort value and key from the page before.
   var values: [DatabaseValue]
 
   init(_ values: [DatabaseValue]) { self.values = values }
 
-  /// Reads a token.
-  ///
-  /// - Throws: `bad-query` where it is none, or one of another question.
+  /// - Throws: `bad-query` if invalid or from another query.
   init(_ text: String, count: Int) throws(RecordBrowsingError) {
     let wrong = RecordBrowsingError.badQuery("the page token cannot be understood", hint: "Go back to the first page.")
     guard text.utf8.count < 100_000 else { throw wrong }
@@ -122,7 +103,7 @@ struct PageToken {
 
   var text: String { values.map(Self.text).joined(separator: "~") }
 
-  /// A value as a part of an address: a letter for its class, then digits, hexadecimal for all but whole numbers.
+  /// Encodes a value: a letter for its class, then decimal for integers, hexadecimal for others.
   static func text(_ value: DatabaseValue) -> String {
     switch value.storage {
     case .null: return "n"

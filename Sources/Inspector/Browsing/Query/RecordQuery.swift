@@ -1,60 +1,53 @@
 internal import GRDB
 
-/// Which records of a collection are asked for, in which order, and which page of them.
+/// A query for a page of a collection's records, with filters and order.
 ///
-/// Queries are written in addresses as people know it from other browsers of SQLite: `color=red`, `year__gte=2020`,
-/// `_search=…`, `_sort=year`, `_sort_desc=year`, `_size=50`, `_facet=color`, `_columns=name,year`, `_next=…`.
+/// URL parameters follow other SQLite browsers: `color=red`, `year__gte=2020`, `_search=…`, `_sort=year`,
+/// `_sort_desc=year`, `_size=50`, `_facet=color`, `_columns=name,year`, `_next=…`.
 package struct RecordQuery: Sendable, Hashable {
-  /// The most records on a page.
   package static let maximumSize = 1000
 
-  /// The usual number of records on a page.
   package static let usualSize = 100
 
-  /// The conditions, all of which hold.
+  /// The conditions, joined by AND.
   package var filters: [RecordFilter] = []
 
-  /// Text that one of the text properties contains; nil for no such condition.
+  /// The text that some property must contain.
   package var search: String?
 
-  /// In which states the records are, in stores of found rows; nil for all live ones.
+  /// The states of found rows; nil for live ones.
   package var states: Set<RowState>?
 
-  /// Whether all records that fit are counted, however long it takes.
+  /// Whether to count all matches, without a time limit.
   package var countsAll = false
 
-  /// The property to sort by; nil for the order of the keys.
+  /// The sort property; nil for key order.
   package var sort: String?
 
-  /// Whether the order is reversed.
   package var isDescending = false
 
-  /// The token of the page, as the page before gave it; nil for the first.
+  /// The page token; nil at the start.
   package var next: String?
 
-  /// The number of records on a page.
   package var size = usualSize
 
-  /// The properties whose values are counted beside the page.
+  /// The properties to count by value.
   package var facets: [String] = []
 
-  /// The properties whose values are counted in steps beside the page.
+  /// The properties to count in steps.
   package var steps: [FacetSteps] = []
 
-  /// The properties that are shown; nil for all.
+  /// The shown properties; nil for all.
   package var columns: [String]?
 
-  /// Whether anything leaves records out.
-  ///
-  /// - Parameter hasStates: whether rows have states; of those without, a list of states leaves nothing out.
+  /// - Parameter hasStates: whether rows have states; otherwise states exclude no records.
   package func isNarrowed(hasStates: Bool = true) -> Bool {
     !filters.isEmpty || search != nil || states != nil && hasStates
   }
 
-  /// All records, by key.
   package init() {}
 
-  /// Reads a query from the parameters of an address, in their order; empty values of filters with a value are skipped.
+  /// Parses URL parameters, skipping filters with an empty value.
   ///
   /// - Throws: `bad-query` and `unknown-property`.
   package init(
@@ -98,7 +91,7 @@ package struct RecordQuery: Sendable, Hashable {
         for name in names where collection.column(name) == nil { throw .unknownColumn(name, in: collection) }
         columns = names.isEmpty ? nil : names
       default:
-        // Parameters that begin with an underscore and are no column are others' (tokens, choices of the page).
+        // Other underscored parameters belong elsewhere (tokens, page choices).
         if name.hasPrefix("_"), collection.column(name) == nil { continue }
         if let filter = try Self.filter(name, value, collection) { filters.append(filter) }
       }
@@ -117,7 +110,6 @@ package struct RecordQuery: Sendable, Hashable {
     return RecordFilter(column, comparison, comparison.takesValue ? value : "")
   }
 
-  /// The query as parameters of an address, from which it can be read again.
   package var parameters: [(name: String, value: String)] {
     var result: [(name: String, value: String)] = []
     for filter in filters {
@@ -140,8 +132,7 @@ package struct RecordQuery: Sendable, Hashable {
     return result
   }
 
-  /// The conditions as SQL on the rows of the collection in the states that are asked for, those of the collection and the
-  /// search included; empty for none.
+  /// The SQL conditions, with those of the collection, states and search.
   func conditions(
     in collection: RecordCollection
   ) throws(RecordBrowsingError) -> (parts: [String], arguments: [DatabaseValue]) {

@@ -4,12 +4,10 @@ internal import GRDB
 import PersistentStore
 internal import Platform
 
-/// All records that fit a query, handed out batch by batch as they are asked for, so that memory stays flat.
+/// A stream of all matching records in batches, read on demand to keep memory flat.
 ///
-/// It reads on a thread and a connection of its own, so that a slow client holds up no page. ``cancel()`` it when no more
-/// is wanted.
+/// Its own thread and connection keep slow clients from blocking pages. Call ``cancel()`` when done.
 package final class RowStream: Sendable {
-  /// The columns whose values the rows have.
   package let columns: [RecordColumn]
 
   private struct State {
@@ -23,7 +21,7 @@ package final class RowStream: Sendable {
 
   private static let capacity = 4
 
-  /// Begins the reading; nothing is read for a stream that nothing is taken from.
+  /// Starts the reading, on the first request for rows.
   typealias Beginning = @Sendable (RowStream) throws(RecordBrowsingError) -> Void
 
   private let state = Mutex(State())
@@ -34,13 +32,11 @@ package final class RowStream: Sendable {
   init(_ columns: [RecordColumn], _ begin: @escaping Beginning) {
     self.columns = columns
     beginning = Mutex(begin)
-    // A semaphore that begins with places must have them all back when it goes, which one that was cancelled has not.
+    // A cancelled stream's semaphore would be deallocated below its initial value, which traps.
     for _ in 0..<Self.capacity { free.signal() }
   }
 
-  /// The next rows; nil behind the last ones.
-  ///
-  /// - Throws: `time-limit`, `store-unreadable`; `busy` where too many are being read already.
+  /// - Throws: `time-limit`, `store-unreadable`; `busy` if too many streams run.
   package func next() throws(RecordBrowsingError) -> [RecordPage.Row]? {
     let begin = beginning.withLock { beginning in
       defer { beginning = nil }
@@ -61,14 +57,14 @@ package final class RowStream: Sendable {
     }
   }
 
-  /// Ends the reading; a caller that waits for rows gets none.
+  /// Stops reading; a waiting caller gets no rows.
   package func cancel() {
     state.withLock { $0.isCancelled = true }
     free.signal()
     filled.signal()
   }
 
-  /// Hands a batch out; false where no more is wanted.
+  /// Delivers a batch; false if no more is wanted.
   func put(_ rows: [RecordPage.Row]) -> Bool {
     free.wait()
     let isWanted = state.withLock { state in
@@ -92,18 +88,17 @@ package final class RowStream: Sendable {
 }
 
 extension BrowsedStore {
-  /// The most characters of a value in a stream; longer ones are cut, and say so.
   static let streamLimit = 1_000_000
 
-  /// How much text comes at once at most, beyond the last row.
+  /// The most bytes of text per batch, beyond the last row.
   static let batchBytes = 1 << 18
 
-  /// The most streams of a store at a time.
+  /// The most concurrent streams per store.
   private static let maximumStreams = 4
 
-  /// Begins to read all records that fit a query, from the page of its token on.
+  /// Streams matching records from the token's page on.
   ///
-  /// - Throws: `unknown-property`, `bad-query`, `busy` where too many are being read already.
+  /// - Throws: `unknown-property`, `bad-query`, `busy` if too many streams run.
   package func stream(_ collection: RecordCollection, _ query: RecordQuery) throws(RecordBrowsingError) -> RowStream {
     let columns = try shownColumns(of: collection, query)
     let statement = try PageStatement(collection, query, columns: columns, isLimited: false)
@@ -113,7 +108,7 @@ extension BrowsedStore {
     }
   }
 
-  /// - Throws: `busy` where too many streams are being read already.
+  /// - Throws: `busy` if too many streams run.
   func checkStreams() throws(RecordBrowsingError) {
     guard streams.withLock({ $0 < Self.maximumStreams }) else { throw tooManyStreams }
   }
@@ -122,7 +117,6 @@ extension BrowsedStore {
     RecordBrowsingError(.busy, path: path, detail: "\(Self.maximumStreams) exports of the store are under way")
   }
 
-  /// Reads for a stream, on a thread of its own.
   func begin(
     _ stream: RowStream, _ fill: @escaping @Sendable () throws -> Void
   ) throws(RecordBrowsingError) {
@@ -160,7 +154,7 @@ extension BrowsedStore {
         try annotate(&batch, stream.columns, collection)
         guard stream.put(batch) else { return }
         batch.removeAll(keepingCapacity: true)
-        // The first rows are shown soon; later ones come in larger pieces.
+        // The first batch is small to appear soon; later ones are larger.
         size = RowStream.size
       }
       guard !batch.isEmpty else { return }

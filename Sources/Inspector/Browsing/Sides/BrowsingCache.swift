@@ -1,52 +1,45 @@
 package import Platform
 package import SystemPackage
 
-/// A private folder of files that were made to be browsed: they can be made again at any time, and go when they are old or
-/// take too much room.
+/// A private cache of files made for browsing, removed by age or total size.
 ///
-/// Each entry is a folder; it gets its name when it is whole. Several processes may use one cache: what one of them has open it
-/// goes on reading, whatever the other removes.
+/// Each entry is a folder, named once complete. Processes may share the cache: one can still read its open files after
+/// another removed them.
 package final class BrowsingCache: Sendable {
-  /// The limits of the cache.
   package struct Limits: Sendable {
-    /// The most bytes of all entries.
     package var bytes: Int64 = 8 << 30
 
-    /// After how many seconds without use an entry goes.
+    /// The seconds of disuse after which an entry is removed.
     package var age: Int64 = 7 * 86_400
 
-    /// The usual limits.
     package init() {}
   }
 
-  /// The name of the folder in a home.
   package static let name: FilePath.Component = ".lazaret-browsing"
 
-  /// How the names of entries begin that are not whole yet.
   private static let unfinished = "making-"
 
-  /// The file whose age is that of the last use of an entry.
+  /// The file with an entry's last use as modification time.
   private static let mark: FilePath.Component = "used"
 
-  /// The folder.
   package let path: FilePath
   private let limits: Limits
   private let surroundings: Surroundings
   private let inUse = Mutex<Set<String>>([])
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The cache of a home; nothing is made yet.
+  /// The cache of a home; creates no folder yet.
   package init(home: FilePath, limits: Limits = Limits(), surroundings: Surroundings = .machine) {
     path = home.appending(Self.name)
     self.limits = limits
     self.surroundings = surroundings
   }
 
-  /// The folder of an entry, which is made first where it is not there.
+  /// Returns an entry's folder, made if missing.
   ///
   /// - Parameters:
-  ///   - name: the name of the entry: letters, digits and dashes.
-  ///   - make: fills a folder that is the caller's alone; what it throws leaves nothing behind.
+  ///   - name: letters, digits and dashes.
+  ///   - make: fills a private folder, which is removed if it throws.
   package func entry(_ name: String, make: (FilePath) throws -> Void) throws -> FilePath {
     guard let component = FilePath.Component(name), component.kind == .regular else {
       throw FileError(.notFound, operation: "find what was made to be browsed", path: path)
@@ -61,7 +54,7 @@ package final class BrowsingCache: Sendable {
         try make(making)
         try put(making, at: folder)
       } catch {
-        // The first error is the one to report; what is left goes at the next start.
+        // Leftovers are removed at the next start.
         try? fileSystem.removeTree(making)
         throw error
       }
@@ -73,7 +66,7 @@ package final class BrowsingCache: Sendable {
     return folder
   }
 
-  /// Gives a finished entry its name; where another process was faster its entry is taken.
+  /// Names a finished entry, or takes another process's.
   private func put(_ making: FilePath, at folder: FilePath) throws {
     do throws(FileError) {
       try fileSystem.rename(making, to: folder)
@@ -83,10 +76,10 @@ package final class BrowsingCache: Sendable {
     }
   }
 
-  /// Says that an entry is not open here any more.
+  /// Marks an entry as no longer open here.
   package func release(_ name: String) { _ = inUse.withLock { $0.remove(name) } }
 
-  /// Removes what killed processes left, and entries beyond the limits.
+  /// Removes leftovers of killed processes and entries beyond the limits.
   package func clean() throws {
     guard try fileSystem.status(of: path, followingLinks: false)?.kind == .directory else { return }
     for name in try fileSystem.entries(of: path) where name.string.hasPrefix(Self.unfinished) {
@@ -96,7 +89,7 @@ package final class BrowsingCache: Sendable {
         try fileSystem.removeTree(folder)
         _ = consume lock
       } catch {
-        // Another process is making it, or has just finished.
+        // Another process is making it or has just finished.
         guard error.kind == .locked || error.kind == .notFound else { throw error }
       }
     }
@@ -109,7 +102,7 @@ package final class BrowsingCache: Sendable {
     var bytes: Int64
   }
 
-  /// Removes entries that are too old, then those that were not used for longest until the rest has room.
+  /// Removes expired entries, then the least recently used until the rest fits.
   private func trim() throws {
     let open = inUse.withLock { $0 }
     let now = surroundings.now()

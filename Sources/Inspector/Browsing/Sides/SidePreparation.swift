@@ -3,7 +3,7 @@ package import Platform
 package import Salvage
 package import SystemPackage
 
-/// The making of a side, on a thread of its own.
+/// The preparation of a side on its own thread.
 final class SidePreparation: Sendable {
   struct State {
     var phase = "reading"
@@ -36,27 +36,24 @@ final class SidePreparation: Sendable {
     group.leave()
   }
 
-  /// Waits for the end, but no longer than so many milliseconds.
   func wait(milliseconds: Int) { _ = group.wait(timeout: .now() + .milliseconds(milliseconds)) }
 }
 
-/// A side of a store whose records can be looked at now.
+/// A side with browsable records.
 package struct OpenedSide: Sendable {
-  /// The records.
   package let store: BrowsedStore
 
-  /// The folder of large values that lie outside of the store; nil where there is none.
+  /// The folder of external values, if any.
   package let externalData: FilePath?
 
-  /// When a copy of a store in use was made; nil for sides that do not change.
+  /// When a store in use was copied; nil for unchanging sides.
   package let takenAt: Timestamp?
 
-  /// The account of the rows, where they were read from damaged bytes.
   package let report: SalvageReport?
 
-  /// The bytes of a large value, by the name of its file; nil where it is not there.
+  /// Returns an external value by file name; nil if missing.
   ///
-  /// Names are UUIDs, so that no value of a store leads to another file.
+  /// Names must be UUIDs, so no value of a store leads to another file.
   package func externalValue(_ name: String, limit: Int, in fileSystem: FileSystem) throws -> [UInt8]? {
     let isName =
       name.utf8.count == 36

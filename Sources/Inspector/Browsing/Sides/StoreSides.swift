@@ -7,12 +7,10 @@ package import Platform
 internal import Salvage
 package import SystemPackage
 
-/// The sides of stores that are being looked at: each is made once, and kept open while it is used.
+/// The browsed sides of stores, each made once and kept open while used.
 ///
-/// What has to be read from damaged bytes, copied or unpacked first is made in the background, into a private cache; the caller that
-/// asks meanwhile is reports how far it is.
+/// Slow ones are made in the background into a private cache; callers meanwhile get the progress.
 package final class StoreSides: Sendable {
-  /// What becomes of a question for a side.
   package enum Answer: Sendable {
     case ready(OpenedSide)
     case preparing(SideProgress)
@@ -23,7 +21,6 @@ package final class StoreSides: Sendable {
     var entry: String?
     var used: UInt64
 
-    /// Whether it was given to a page.
     var wasGiven = false
   }
 
@@ -31,22 +28,21 @@ package final class StoreSides: Sendable {
     var sides: [String: Open] = [:]
     var clock: UInt64 = 0
 
-    /// The last copies of stores in use: the name of the side, and when it was begun.
+    /// The last copies of stores in use: name and start time.
     var live: [String: (name: String, time: Timestamp)] = [:]
   }
 
   private static let capacity = 8
 
-  /// For how many seconds a copy of a store in use is shown, though the store may have changed.
+  /// The seconds for which a copy is shown, even if the store changed.
   private static let liveSeconds: Int64 = 300
 
-  /// For how many seconds a copy waits for the page that it was made for.
+  /// The seconds for which a copy waits for its page.
   private static let givenSeconds: Int64 = 30
 
-  /// After how many seconds something that failed is tried again.
+  /// The seconds before a failed preparation is retried.
   private static let failureSeconds: Int64 = 5
 
-  /// The most bytes of large values that are unpacked with a backup.
   private static let externalLimit: Int64 = 1 << 30
 
   private let cache: BrowsingCache
@@ -55,12 +51,10 @@ package final class StoreSides: Sendable {
   private let limits: BrowsedStore.Limits
   private let state = Mutex(State())
 
-  /// So many sides are made at a time; the others wait.
+  /// Limits concurrent preparations; others wait.
   private let places = DispatchSemaphore(value: 2)
 
-  /// The sides of a home's stores.
-  ///
-  /// - Parameter models: the models that tell what the records mean; what stores carry themselves counts besides.
+  /// - Parameter models: the models besides those embedded in stores.
   package init(
     home: FilePath, models: [ModelBundle], limits: BrowsedStore.Limits = .init(),
     cacheLimits: BrowsingCache.Limits = .init(), surroundings: Surroundings = .machine
@@ -73,15 +67,14 @@ package final class StoreSides: Sendable {
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// Removes from the cache what is old, too large or was never finished.
   package func cleanCache() throws { try cache.clean() }
 
-  /// A side, if it can be had at once.
+  /// Returns a side, or its progress.
   ///
   /// - Parameters:
-  ///   - patience: how many milliseconds to wait for it.
-  ///   - isFresh: whether a new copy of a store in use is made, however young the last one is.
-  /// - Throws: what making it failed with.
+  ///   - patience: the milliseconds to wait.
+  ///   - isFresh: whether to copy a store in use again.
+  /// - Throws: the preparation's error.
   package func open(_ side: StoreSide, patience: Int = 2_000, isFresh: Bool = false) throws -> Answer {
     let name = try name(of: side, isFresh: isFresh)
     let now = surroundings.now()
@@ -117,7 +110,7 @@ package final class StoreSides: Sendable {
     }
   }
 
-  /// A side that is there already; nothing is begun for it.
+  /// Returns an existing side without starting one.
   package func existing(_ side: StoreSide) throws -> OpenedSide? {
     let name = try name(of: side, isFresh: false)
     guard case .success(let opened)? = state.withLock({ $0.sides[name]?.preparation.snapshot.result }) else {
@@ -127,7 +120,7 @@ package final class StoreSides: Sendable {
   }
 
   private func begin(_ side: StoreSide, _ name: String, _ preparation: SidePreparation) {
-    // The crawl of a damaged store goes deep.
+    // Crawling a damaged store recurses deeply.
     WorkThread.start(named: "side") { [self] in
       preparation.tell("waiting for others to be done", 0, 0)
       places.wait()
@@ -138,7 +131,7 @@ package final class StoreSides: Sendable {
     }
   }
 
-  /// Closes sides that were not used for longest; those in the making are left alone.
+  /// Closes the least recently used sides.
   private func closeOldest() {
     let closed = state.withLock { state -> [String] in
       var names: [String] = []
@@ -155,7 +148,7 @@ package final class StoreSides: Sendable {
 
   // MARK: Names
 
-  /// The name of a side, which changes with its content: letters, digits and dashes.
+  /// A side's name, specific to its content.
   private func name(of side: StoreSide, isFresh: Bool) throws -> String {
     switch side {
     case .evidence(let files, let sums):
@@ -168,7 +161,7 @@ package final class StoreSides: Sendable {
     }
   }
 
-  /// The name of what is made of a store that may be in use: for some minutes that of the last one, whatever was written since.
+  /// The name of a copy of a store in use, kept for some minutes whatever is written.
   private func lasting(_ kind: String, _ files: StoreFileSet, isFresh: Bool) throws -> String {
     let now = surroundings.now()
     let name = "\(kind)-\(digest(try facts(files)))"
@@ -177,7 +170,7 @@ package final class StoreSides: Sendable {
       if let last = state.live[place] {
         let age = now.secondsSince1970 - last.time.secondsSince1970
         if !isFresh || last.name == name, age < Self.liveSeconds { return last.name }
-        // Of a store that is written all the time, one copy at a time is made, and is shown once before there is another.
+        // A constantly written store has one copy at a time, shown once before the next.
         if let side = state.sides[last.name], !side.wasGiven {
           let ended = side.preparation.snapshot.ended
           if ended.map({ now.secondsSince1970 - $0.secondsSince1970 < Self.givenSeconds }) ?? true { return last.name }
@@ -188,7 +181,7 @@ package final class StoreSides: Sendable {
     }
   }
 
-  /// What tells one content of a file set from another: names, sizes and times.
+  /// The names, sizes and times of the files.
   private func facts(_ files: StoreFileSet) throws -> [String] {
     try files.members(in: fileSystem).filter { $0.part != .sharedMemory && $0.part != .externalData }.map { member in
       let status = member.status
@@ -197,7 +190,7 @@ package final class StoreSides: Sendable {
   }
 
   private func digest(_ facts: [String]) -> String {
-    // Another model, or another way of arranging rows, gives another file.
+    // Another model or arrangement format gives another file.
     let all = ["4"] + models.flatMap { $0.versions.map(\.checksum) } + facts
     return String(FileDigest(of: Array(all.joined(separator: "\u{0}").utf8)).hexadecimal.prefix(32))
   }
@@ -245,13 +238,13 @@ package final class StoreSides: Sendable {
   private func browse(_ path: FilePath, hasProvenance: Bool) throws -> BrowsedStore {
     var model = hasProvenance ? try StoredModel.noted(in: path) : try StoredModel.find(in: path, among: models)
     if model == nil, let store = Self.store(ofSetAside: path), try fileSystem.status(of: store) != nil {
-      // What a salvage set aside has the names of the store that it lies beside, if that can be read.
+      // Set-aside rows take the names of the store next to them, if readable.
       model = try? StoredModel.find(in: store, among: models)
     }
     return try BrowsedStore(path, model: model, limits: limits, hasProvenance: hasProvenance)
   }
 
-  /// The salvaged store that a file of what was set aside lies beside; nil for any other file.
+  /// The salvaged store next to a file of set-aside rows.
   private static func store(ofSetAside path: FilePath) -> FilePath? {
     let suffix = "-set-aside"
     guard let name = path.lastComponent?.string, name.hasSuffix(suffix),
@@ -268,7 +261,6 @@ package final class StoreSides: Sendable {
     return try JSONDecoder().decode(SalvageReport.self, from: Data(fileSystem.contents(of: path, limit: 1 << 27)))
   }
 
-  /// Reads the rows of damaged bytes into a folder.
   private func salvage(_ files: StoreFileSet, into folder: FilePath, _ preparation: SidePreparation) throws {
     let output = folder.appending(Self.found)
     let options = Salvager.Options(findsDeleted: true) { phase, done, total in
@@ -282,8 +274,7 @@ package final class StoreSides: Sendable {
     try fileSystem.writeAtomically(report, to: folder.appending(Self.reportName), replacing: false)
   }
 
-  /// Reads the rows by the model that fits the store best of those that have something of what it holds, and by none where no
-  /// model has.
+  /// Reads rows by the best-fitting model, if any.
   private func look(
     at path: FilePath, into output: FilePath, _ options: Salvager.Options
   ) throws(SalvageError) -> Salvager.Findings {
@@ -298,13 +289,13 @@ package final class StoreSides: Sendable {
     return try salvager.look(at: path, into: output, options: options)
   }
 
-  /// The models, those that fit a store best first; models may share the names of entities.
+  /// The models, best fit first, as they may share entity names.
   private func ranked(for path: FilePath) -> [ModelBundle] {
     guard models.count > 1 else { return models }
     return Examiner(fileSystem: fileSystem).ranked(models, for: path) { .coreData($0) }.map(\.model)
   }
 
-  /// Copies a store as of one commit; of a damaged one the rows are read.
+  /// Copies a store at one commit; salvages the rows of a damaged one.
   private func copy(_ files: StoreFileSet, into folder: FilePath, _ preparation: SidePreparation) throws {
     preparation.tell("copying the store", 0, 0)
     guard try fileSystem.status(of: files.main) != nil else {
@@ -319,7 +310,7 @@ package final class StoreSides: Sendable {
     }
   }
 
-  /// Unpacks a backup; of evidence, and of one that is damaged, the rows are read.
+  /// Unpacks a backup; salvages the rows of evidence or a damaged one.
   private func unpack(
     _ id: BackupIdentifier, _ place: FolderPlace, into folder: FilePath, _ preparation: SidePreparation
   ) throws {
@@ -353,25 +344,22 @@ package final class StoreSides: Sendable {
   }
 }
 
-/// How far the making of a side has come.
 package struct SideProgress: Sendable, Hashable {
-  /// What is being done, in a few words.
   package var words: String
 
-  /// How much of it is done, from 0 to 1; nil where that is not known.
+  /// The fraction done, from 0 to 1; nil if unknown.
   package var fraction: Double?
 }
 
-/// One of the forms in which the records of a store can be looked at.
+/// A form in which a store's records can be browsed.
 package enum StoreSide: Sendable {
-  /// The bytes of a damaged or quarantined store, as far as rows can be read in them; with the digests of its files where
-  /// they are known.
+  /// The readable rows of a damaged or quarantined store.
   case evidence(StoreFileSet, sha256: [String])
 
-  /// A sound file that no process writes to, such as a salvaged store.
+  /// A sound file without writers, such as a salvaged store.
   case file(StoreFileSet)
 
-  /// A store that an app may be using: a copy of it as of one commit.
+  /// A store possibly in use, copied at one commit.
   case live(StoreFileSet)
 
   case backup(BackupIdentifier, FolderPlace)

@@ -6,9 +6,9 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// The model that a sound store was written with: a version that is given, or the one that it carries.
+/// The model of a sound store: a matching given version, or the embedded one.
 enum StoredModel {
-  /// Reads it; nil for plain databases, and where nothing tells.
+  /// Finds the model; nil for plain databases, or if unknown.
   static func find(in path: FilePath, among models: [ModelBundle]) throws -> ManagedObjectModel? {
     let (uuid, list, cache) = try read(path) { database in
       let metadata =
@@ -24,10 +24,10 @@ enum StoredModel {
         cached.flatMap { Data.fromDatabaseValue($0) }
       )
     }
-    // A cache that does not unpack to a model is none; the tables are then shown as they are.
+    // Without a decodable cache, the raw tables are shown.
     let cached = cache.flatMap { try? ManagedObjectModel(modelCache: [UInt8]($0)) }
     if let list {
-      // Metadata that cannot be read tell nothing; the model cache may.
+      // Without readable metadata, the model cache may still help.
       let metadata = try? StoreMetadata(uuid: uuid, propertyList: [UInt8](list))
       if let hashes = metadata?.versionHashes {
         for bundle in models {
@@ -42,7 +42,7 @@ enum StoredModel {
     return cached
   }
 
-  /// The model that a file of found rows was arranged by.
+  /// The model by which a file of found rows was arranged.
   static func noted(in path: FilePath) throws -> ManagedObjectModel? {
     let bytes = try read(path) { database in
       try database.tableExists(TableProvenance.model)
@@ -59,7 +59,7 @@ enum StoredModel {
   }
 }
 
-/// A few read-only connections to one file, lent to callers, each to one at a time and for a limited time.
+/// Read-only connections to one file, each lent for a limited time.
 final class ReaderPool: Sendable {
   private let queues: [DatabaseQueue]
   private let free: Mutex<[Int]>
@@ -71,9 +71,7 @@ final class ReaderPool: Sendable {
     places = DispatchSemaphore(value: queues.count)
   }
 
-  /// Reads with a connection of its own; what takes longer than the limit is interrupted.
-  ///
-  /// - Throws: what the body throws; `DatabaseError` with `SQLITE_INTERRUPT` where the time is up.
+  /// - Throws: the body's errors; `DatabaseError` with `SQLITE_INTERRUPT` on timeout.
   func read<Value>(limit: Duration, _ body: (Database) throws -> Value) throws -> Value {
     places.wait()
     let index = free.withLock { $0.removeLast() }

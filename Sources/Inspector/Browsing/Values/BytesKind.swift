@@ -1,6 +1,6 @@
 internal import Platform
 
-/// What bytes look like by their beginning.
+/// The type of bytes, recognized by their beginning.
 package enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case empty
   case png
@@ -18,7 +18,6 @@ package enum BytesKind: String, Sendable, Hashable, CaseIterable {
   case text
   case unknown
 
-  /// Looks at the first bytes.
   package init(_ bytes: [UInt8]) {
     func begins(_ prefix: [UInt8], at start: Int = 0) -> Bool {
       bytes.count >= start + prefix.count && bytes[start..<(start + prefix.count)].elementsEqual(prefix)
@@ -55,10 +54,10 @@ package enum BytesKind: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// Whether a browser may be handed the bytes as a picture.
+  /// Whether browsers may receive the bytes as an image.
   package var isPicture: Bool { [.png, .jpeg, .gif, .webp].contains(self) }
 
-  /// The type that a picture is served with; everything else is served as plain bytes.
+  /// The media type of an image; plain bytes for all else.
   package var mediaType: String {
     switch self {
     case .png: "image/png"
@@ -70,7 +69,6 @@ package enum BytesKind: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// A word on it for people.
   package var words: String {
     switch self {
     case .empty: "no bytes"
@@ -91,10 +89,10 @@ package enum BytesKind: String, Sendable, Hashable, CaseIterable {
     }
   }
 
-  /// The first thousand bytes as text; nil where they are none.
+  /// The first thousand bytes as text, if valid.
   private static func text(_ bytes: [UInt8]) -> String? {
     var head = Array(bytes.prefix(1024))
-    // A character that the cut goes through is left out.
+    // A character split by the cut is dropped.
     if bytes.count > head.count { while let last = head.last, last >= 0x80 { head.removeLast() } }
     guard !head.isEmpty, !head.contains(where: { $0 < 0x20 && ![0x09, 0x0A, 0x0D].contains($0) }) else { return nil }
     return String(utf8: head)

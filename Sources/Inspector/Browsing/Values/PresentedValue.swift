@@ -4,9 +4,8 @@ import HTTPServer
 internal import PersistentStore
 internal import Platform
 
-/// A value of a record, ready to be shown: as text for people, and by its kind for programs.
+/// A record's value for display: text for people, typed for programs.
 package struct PresentedValue: Sendable, Hashable {
-  /// What kind of value it is.
   package enum Form: String, Sendable, Hashable {
     case null
     case integer
@@ -19,32 +18,26 @@ package struct PresentedValue: Sendable, Hashable {
     case uri
     case bytes
 
-    /// Bytes in a file beside the store.
     case file
 
-    /// A reference to another record.
     case reference
 
-    /// A value that is not of the property's type.
+    /// A value of an unexpected type.
     case unexpected
   }
 
-  /// What kind of value it is.
   package var form: Form
 
-  /// The value as text; of bytes a word on them.
+  /// The text, or a description of bytes.
   package var text: String
 
-  /// Whether the text was cut.
   package var isCut = false
 
-  /// The number of bytes, of bytes and of text that was cut.
+  /// The bytes' or cut text's length.
   package var byteCount: Int?
 
-  /// The collection that a reference leads to.
   package var destination: String?
 
-  /// The number, of numbers and dates.
   package var number: Double?
 
   init(_ form: Form, _ text: String) {
@@ -52,8 +45,6 @@ package struct PresentedValue: Sendable, Hashable {
     self.text = text
   }
 
-  /// Presents what a column of a row holds.
-  ///
   /// - Parameter limit: the most characters of text.
   init(_ value: DatabaseValue, of column: RecordColumn, entityNames: [Int: String], limit: Int) {
     if value.isNull {
@@ -101,7 +92,6 @@ package struct PresentedValue: Sendable, Hashable {
     self.number = number
   }
 
-  /// A value as SQLite holds it.
   static func plain(_ value: DatabaseValue, limit: Int) -> PresentedValue {
     switch value.storage {
     case .null: return PresentedValue(.null, "")
@@ -132,7 +122,7 @@ package struct PresentedValue: Sendable, Hashable {
     return result
   }
 
-  /// A date as RFC 3339, with what is beyond the seconds; dates outside the years 1 to 9999 as seconds.
+  /// A date in RFC 3339 with fractional seconds; outside the years 1 to 9999, in seconds.
   static func date(_ seconds: Double) -> String {
     guard seconds.isFinite, abs(seconds) < 250_000_000_000 else { return "\(seconds) s since 2001" }
     let whole = seconds.rounded(.down)
@@ -144,7 +134,6 @@ package struct PresentedValue: Sendable, Hashable {
     return "\(moment.rfc3339.dropLast()).\(digits)Z"
   }
 
-  /// The sixteen bytes of a UUID as text.
   static func uuid(_ bytes: [UInt8]) -> String {
     var result: [UInt8] = []
     result.reserveCapacity(36)
@@ -159,7 +148,7 @@ package struct PresentedValue: Sendable, Hashable {
 }
 
 extension PresentedValue {
-  /// The value for programs: numbers and booleans as such, dates, UUIDs and decimals as text, bytes as an object.
+  /// The JSON value: numbers and booleans as such, dates, UUIDs and decimals as text, bytes as an object.
   var json: JSON.Value {
     switch form {
     case .null: return .null
@@ -176,10 +165,8 @@ extension PresentedValue {
     }
   }
 
-  /// The value as a field of CSV.
   var csv: String { form == .null ? "" : text }
 
-  /// The value in a cell of a table, on one line.
   var html: HTML {
     switch form {
     case .null: return "<span class=\"null\">null</span>"
@@ -195,7 +182,7 @@ extension PresentedValue {
     }
   }
 
-  /// The value as a cell of a list: the longer a text is, the wider its column, so that few lines are a row.
+  /// The list cell; longer texts get wider columns, to keep rows low.
   var cell: HTML {
     if isNumber { return "<td class=\"number\">\(html)</td>" }
     guard form == .text || form == .uri || form == .unexpected, text.utf8.count > Self.wide else {
@@ -204,16 +191,15 @@ extension PresentedValue {
     return text.utf8.count > Self.long ? "<td class=\"long\">\(html)</td>" : "<td class=\"wide\">\(html)</td>"
   }
 
-  /// From how many bytes on a text has a wider column.
+  /// The bytes from which a column is wider.
   private static let wide = 30
 
-  /// From how many bytes on its column is as wide as a paragraph.
+  /// The bytes from which a column is paragraph-wide.
   private static let long = 90
 
-  /// Whether it is aligned as numbers are.
   var isNumber: Bool { form == .integer || form == .real || form == .decimal }
 
-  /// A date as it is read most easily: without the letters of RFC 3339.
+  /// A date without the letters of RFC 3339.
   private static func moment(_ text: String) -> String {
     var bytes = Array(text.utf8)
     guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"), bytes[10] == UInt8(ascii: "T") else { return text }
@@ -230,7 +216,7 @@ extension PresentedValue {
 }
 
 extension RowState {
-  /// The state as a tag; none for what is certain.
+  /// The state as a tag; empty if certain.
   var tag: HTML {
     switch self {
     case .certain: .empty
@@ -242,6 +228,5 @@ extension RowState {
 }
 
 extension [RowState: Int64] {
-  /// The numbers by the names of the states.
   var byName: [String: Int64] { [String: Int64](uniqueKeysWithValues: map { ($0.key.rawValue, $0.value) }) }
 }
