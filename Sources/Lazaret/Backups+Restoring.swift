@@ -12,7 +12,6 @@ extension Backups {
     return BackupRestorer(of: found ?? FolderPlace(home.appending("Backups")), surroundings: surroundings)
   }
 
-  /// Refuses a backup of another store, where the places say of which one they are.
   private func refuseOther(
     _ backup: StoredBackup, _ place: (any BackupPlace)?, _ store: FilePath
   ) throws(BackupError) {
@@ -21,16 +20,13 @@ extension Backups {
     guard let own, try !BackupCatalog(of: own).isOther(backup.id) else { throw .ofOtherStore(backup) }
   }
 
-  /// Says what restoring a backup over a store would change; touches nothing.
+  /// Previews the changes of a restore over a store.
   ///
   /// - Parameters:
-  ///   - path: the store.
-  ///   - id: the backup; the newest that can be restored if nil.
-  ///   - time: a moment that the backup must not be later than.
-  ///   - place: where it is; the store's own place in the home if nil.
-  ///   - allowsOtherStore: whether it may be of another store.
-  ///   - models: the models by which versions are named.
-  /// - Throws: `backup-of-other-store`, or what restoring it, or reading the store, failed with.
+  ///   - id: nil takes the newest restorable backup.
+  ///   - time: the latest time of the backup.
+  ///   - place: nil takes the store's place in the home.
+  /// - Throws: `backup-of-other-store`, or the error of the restore or of reading the store.
   package func preview(
     of path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
     from place: (any BackupPlace)? = nil, allowsOtherStore: Bool = false, options: BackupRestorer.Options = .init(),
@@ -42,40 +38,34 @@ extension Backups {
     return try restorer.preview(backup.id, over: path, options: options, models: models)
   }
 
-  /// What a restore over a store did.
   package struct Restored: Sendable {
-    /// What was restored, and what could not be.
     package var report: RestoreReport
 
-    /// The store that was there before, in quarantine; nil where there was none.
+    /// The previous store.
     package var quarantined: QuarantinedStore?
 
-    /// The backup that was taken of it before; nil where it was damaged, or none was wanted.
+    /// The backup of the previous store; nil if it was damaged or no backup was wanted.
     package var backup: StoredBackup?
 
-    /// The newer backups that were not restored, and why; empty where the backup was named.
+    /// The newer backups passed over; empty if the caller named the backup.
     package var passedOver: [BackupChoice.PassedOver] = []
 
-    /// Why what was restored is not sound, as the store was not when it was backed up; nil where it is, was salvaged, or nothing
-    /// tells.
+    /// Damage that was in the store at its backup; nil if sound, salvaged, or unknown.
     package var damage: (code: String, words: String)?
   }
 
-  /// Restores a backup over a store: the present one is quarantined, as it is, and the restored one takes its place.
+  /// Restores a backup over a store and quarantines the present store unchanged.
   ///
-  /// The backup is restored beside the store, whole, checked and on the disk, before anything is moved. After a kill at any
-  /// moment the old store is in its place, or the next opening, or restore, puts the restored one there.
+  /// The backup is restored beside the store, checked and synced before any move. After a kill, the old store is at its
+  /// path, or the next opening or restore installs the restored one.
   ///
   /// - Parameters:
-  ///   - path: the store, whether it is there or not.
-  ///   - id: the backup; the newest that can be restored if nil.
-  ///   - time: a moment that the backup must not be later than.
-  ///   - place: where it is; the store's own place in the home if nil.
-  ///   - takesBackup: whether a backup of the present store is taken first, where it is sound and the home's policy does not
-  ///     forbid it; it is quarantined in any case.
-  ///   - allowsOtherStore: whether the backup may be of another store.
-  /// - Throws: `backup-of-other-store`; `locked` or `in-use` where another process has the store open, `no-space`, `backup-damaged`, or what a step
-  ///   failed with. The store is in its place then, as it was.
+  ///   - id: nil takes the newest restorable backup.
+  ///   - time: the latest time of the backup.
+  ///   - place: nil takes the store's place in the home.
+  ///   - takesBackup: first backs up the present store if it is sound and the home's policy allows it.
+  /// - Throws: `backup-of-other-store`; `locked` or `in-use` if another process has the store open, `no-space`,
+  ///   `backup-damaged`, or the error of a step; the store is then unchanged.
   package func restore(
     over path: FilePath, _ id: BackupIdentifier? = nil, notLaterThan time: Timestamp? = nil,
     from place: (any BackupPlace)? = nil, takesBackup: Bool = true, allowsOtherStore: Bool = false,
@@ -90,7 +80,7 @@ extension Backups {
     let restored = StoreLineage.Restored(
       backup: chosen.description, date: chosen.date, generation: backup.manifest?.lineage?.generation)
     _ = try finishInterrupted(store)
-    // A store that is in use is told of before anything is restored.
+    // Report a store in use first.
     let attempt = try StoreLock(on: store, in: fileSystem)
     _ = consume attempt
     let folder = RestoreFolder(for: store, in: fileSystem)
@@ -106,8 +96,8 @@ extension Backups {
         report: report, quarantined: quarantined, backup: present, passedOver: choice.passedOver,
         damage: report.damage(backup))
     } catch {
-      // The present store may be half-way into quarantine: that is brought to its end, and then the restored one has its
-      // place, or goes. What cannot be ended now stays for the next opening, and the first error is the one to report.
+      // Finish a half-done quarantine: the restored store is then installed or removed. The next opening handles the
+      // rest; report the first error.
       if let staged, (try? finishInterrupted(store)) == .some(chosen) {
         let quarantined = try QuarantineFolder(beside: store, surroundings: surroundings).stores()
           .first { $0.receipt?.originalPath.path == store.main }
@@ -120,12 +110,10 @@ extension Backups {
     }
   }
 
-  /// Quarantines the present store and puts the restored one into its place, under the folder's lock.
   private func exchange(
     _ store: StoreFileSet, _ folder: RestoreFolder, _ report: RestoreReport, _ restored: StoreLineage.Restored
   ) throws -> QuarantinedStore? {
     let lock = try FolderLock(store.folder, in: fileSystem)
-    // Who may read and write the new store is who may read and write the old one.
     if let access = try fileSystem.access(to: store.main), access.status.kind == .regular {
       try fileSystem.adoptAccess(of: access.usable, to: folder.store.main)
     }
@@ -140,7 +128,6 @@ extension Backups {
       try folder.install()
       if quarantined == nil { note(restored, at: store) }
     } catch {
-      // What made room for it goes back to where it was.
       if let quarantined, try store.members(in: fileSystem).isEmpty {
         _ = try QuarantineFolder(beside: store, surroundings: surroundings).release(quarantined.id, to: store)
       }
@@ -150,7 +137,6 @@ extension Backups {
     return quarantined
   }
 
-  /// Notes, in the receipt of what was at an empty place before, what is there now.
   private func note(_ restored: StoreLineage.Restored, at store: StoreFileSet) {
     let quarantine = QuarantineFolder(beside: store, surroundings: surroundings)
     do {
@@ -159,13 +145,11 @@ extension Backups {
       try quarantine.noteRestored(restored, at: store.main)
       _ = consume salvaging
     } catch {
-      // The store is there. Without the note it is of a generation of its own, of which less is known, and nothing wrong.
+      // Without the note the store only starts its own generation.
     }
   }
 
-  /// Ends a restore that an earlier run left, after what it left in the quarantine.
-  ///
-  /// - Returns: the backup whose store was put into its place; nil where none was.
+  /// Finishes an interrupted restore, after the quarantine.
   package func finishInterrupted(_ store: StoreFileSet) throws -> BackupIdentifier? {
     let folder = RestoreFolder(for: store, in: fileSystem)
     guard try folder.isThere() else { return nil }

@@ -4,7 +4,7 @@ internal import PersistentStore
 package import Platform
 package import SystemPackage
 
-/// The backups of a home: taking, listing, proving and restoring them, and looking at what restoring would change.
+/// The backups of a home.
 ///
 /// ```swift
 /// let backups = Backups(home: "/var/lib/app")
@@ -12,18 +12,14 @@ package import SystemPackage
 /// if preview.isHarmless { _ = try backups.restore(over: "Stores/App.sqlite") }
 /// ```
 ///
-/// Each store has a folder of its own in `Backups/`, by its path in the home and its identifier; ``place(of:)`` finds it.
+/// Each store has its own folder in `Backups/`; ``place(of:)`` finds it.
 package struct Backups: Sendable {
-  /// The folder with `Backups/`.
   package let home: FilePath
   let surroundings: Surroundings
 
-  /// The secret keys with which encrypted backups are read.
+  /// The secret keys that decrypt backups.
   package var identities: [AgeIdentity] = []
 
-  /// The backups of a home.
-  ///
-  /// - Parameter surroundings: the file system, the clock and the source of identifiers.
   package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
@@ -35,38 +31,35 @@ package struct Backups: Sendable {
     return places
   }
 
-  /// Where the backups of a store are kept, whether there are any or not; nothing is written.
+  /// Returns the place for the backups of a store, without creating it.
   ///
-  /// A store is told by its path in the home, and by its identifier where it has moved to a path of its own; its `owner`
-  /// says so. Stores of one name, and copies of a store, never share a place.
+  /// A store is identified by its path in the home, or by its identifier after a move, as `owner` records. Stores of
+  /// one name, and copies, never share a place.
   package func place(of store: FilePath) throws(BackupError) -> FolderPlace {
     try folders.find(store).unlocked(with: identities)
   }
 
-  /// Every place in which backups of a store are kept, that of ``place(of:)`` first.
+  /// Returns every place with backups of a store, that of ``place(of:)`` first.
   ///
-  /// There is more than one where the machine that takes encrypted backups has lost its note of where they are, and began
-  /// anew: with one of ``identities`` the earlier place is known as the store's too.
+  /// A machine that lost its note of an encrypted place starts another; one of ``identities`` then identifies the
+  /// earlier one.
   package func places(of store: FilePath) throws(BackupError) -> [FolderPlace] {
     try folders.findAll(store).map { $0.unlocked(with: identities) }
   }
 
-  /// The place for the backups of a store that is there, with a note of the store in it, encrypted where the home's policy
-  /// has backups encrypted.
+  /// Claims the place for the backups of an existing store with a note, encrypted if the home's policy says so.
   ///
-  /// What an earlier version put there of other stores is given a place of its own.
+  /// Other stores' backups from an earlier version move to their own places.
   package func claimPlace(of store: FilePath) throws(BackupError) -> FolderPlace {
-    // A policy that cannot be read is told by what takes or prunes backups by it.
     let encryption = try? BackupPolicy.load(home: home, in: surroundings.fileSystem).encryption()
     return try folders.claim(store, encryptedTo: encryption?.recipients ?? []).unlocked(with: identities)
   }
 
-  /// The places of the home in which something lies, one for each store, by name.
   package func places() throws(BackupError) -> [FolderPlace] {
     try folders.all().map { $0.unlocked(with: identities) }
   }
 
-  /// Takes a backup of a store that others may go on using; see ``BackupCreator``.
+  /// Takes a backup of a store, which may be in use; see ``BackupCreator``.
   package func create(_ store: FilePath, _ request: BackupRequest = BackupRequest()) throws(BackupError) -> StoredBackup
   {
     let request = try prepared(request, for: store)
@@ -81,14 +74,13 @@ package struct Backups: Sendable {
       do throws(BackupError) {
         return try BackupCreator(surroundings: surroundings).create(store, in: place, request)
       } catch {
-        // Another process has given the folder the name that tells nothing: it is looked for again.
+        // Another process has given the folder its opaque name: look again.
         attempts -= 1
         guard error.fileError?.kind == .changed, attempts > 0, try !isThere(place) else { throw error }
       }
     }
   }
 
-  /// A request with what the store and the home's policy say besides.
   private func prepared(_ request: BackupRequest, for store: FilePath) throws(BackupError) -> BackupRequest {
     var request = request
     if request.lineage == nil { request.lineage = try evidence(of: store).lineage }
@@ -98,13 +90,13 @@ package struct Backups: Sendable {
     return request
   }
 
-  /// The same for a place that is not in the home; the key that lets the next encrypted backup be a delta is kept in the home.
+  /// Completes a request for a place outside the home, with the delta key in the home.
   package func prepared(
     _ request: BackupRequest, for store: FilePath, in place: any BackupPlace
   ) throws(BackupError) -> BackupRequest {
     var request = try prepared(request, for: store)
     if request.encryption != nil, request.encryption?.deltaKeyFile == nil {
-      // The name of the file tells the place to whoever knows it.
+      // The file name identifies the place only to those who know it.
       let digest = FileDigest(of: Array(place.location.utf8)).hexadecimal.prefix(32)
       request.encryption?.deltaKeyFile = home.appending("BackupKeys").appending("storage-\(digest).key")
     }
@@ -117,32 +109,28 @@ package struct Backups: Sendable {
     }
   }
 
-  /// Where the key is kept that lets the next encrypted backup of a place be a delta: in the home, outside of `Backups/`.
+  /// The key file, in the home but outside `Backups/`, that lets the next encrypted backup be a delta.
   private func deltaKeyFile(of place: FolderPlace) -> FilePath? {
     place.path.lastComponent.flatMap { FilePath.Component("\($0.string).key") }
       .map { home.appending("BackupKeys").appending($0) }
   }
 
-  /// Which backups say something of a store: those of its own generation, and of a quarantined one those from before.
+  /// Returns the scope of backups that concern a store: its own generation, or those before its quarantine.
   package func evidence(of store: FilePath) throws(BackupError) -> EvidenceScope {
     do throws(FileError) { return try EvidenceScope(of: store, surroundings: surroundings) } catch {
       throw BackupError(error)
     }
   }
 
-  /// What lies in each place of the home.
-  ///
-  /// A place that gets another name meanwhile, as one with encrypted backups once does, is looked at again.
+  /// Reads every place of the home, and again those renamed meanwhile, as encrypted places are once.
   package func catalogs() throws(BackupError) -> [BackupCatalog] {
     try catalogs { () throws(BackupError) in try places() }
   }
 
-  /// What lies in each place of a store.
   package func catalogs(of store: FilePath) throws(BackupError) -> [BackupCatalog] {
     try catalogs { () throws(BackupError) in try places(of: store) }
   }
 
-  /// Reads places until none of them has got another name meanwhile.
   private func catalogs(
     of find: () throws(BackupError) -> [FolderPlace]
   ) throws(BackupError) -> [BackupCatalog] {
@@ -159,14 +147,13 @@ package struct Backups: Sendable {
     }
   }
 
-  /// What lies of one store in the place of ``place(of:)``.
   package func catalog(of store: FilePath) throws(BackupError) -> BackupCatalog {
     try BackupCatalog(of: place(of: store))
   }
 
-  /// The backups of a name, in whichever place of the home.
+  /// Finds a backup by name in all places.
   ///
-  /// - Throws: `no-such-backup`, or `ambiguous-id` where two stores have one of that name.
+  /// - Throws: `no-such-backup`, or `ambiguous-id` if two stores have that name.
   package func find(_ id: BackupIdentifier) throws(BackupError) -> (catalog: BackupCatalog, backup: StoredBackup) {
     var found: [(BackupCatalog, StoredBackup)] = []
     for catalog in try catalogs() {
@@ -185,14 +172,13 @@ package struct Backups: Sendable {
     return first
   }
 
-  /// Proves a backup and notes the result beside it; see ``BackupProver``.
+  /// Verifies a backup and notes the result beside it; see ``BackupProver``.
   package func prove(
     _ id: BackupIdentifier, in place: any BackupPlace, _ options: BackupProver.Options = .init()
   ) throws(BackupError) -> BackupProof {
     try BackupProver(surroundings: surroundings).prove(id, in: place, options)
   }
 
-  /// Proves a backup of a place that was read, and notes the result beside it; see ``BackupProver``.
   package func prove(
     _ id: BackupIdentifier, in catalog: BackupCatalog, _ options: BackupProver.Options = .init()
   ) throws(BackupError) -> BackupProof {
@@ -201,11 +187,10 @@ package struct Backups: Sendable {
 }
 
 extension Backups {
-  /// Takes a backup of a store that is about to be migrated or replaced, where the home's policy wants one.
+  /// Backs up a store before its migration or replacement, if the home's policy wants that.
   ///
-  /// - Returns: nil where none is wanted, where there is no store, and where it is damaged: quarantine keeps that byte for
-  ///   byte.
-  /// - Throws: `backup-policy-unreadable`, or what taking the backup failed with.
+  /// - Returns: nil if not wanted, missing, or damaged: quarantine keeps a damaged store byte for byte.
+  /// - Throws: `backup-policy-unreadable`, or the error of the backup.
   func backUp(
     _ store: StoreFileSet, before reason: BackupManifest.Reason, appVersion: String? = nil
   ) throws -> StoredBackup? {
@@ -224,23 +209,19 @@ extension Backups {
     (request.compression, request.level) = policy.usablePacking
     request.appVersion = appVersion
     let backup = try create(store.main, request)
-    // Damage in indexes is found while it is taken; the raw files that were kept are no backup to go back to.
+    // Raw files kept because of damaged indexes cannot be restored.
     return backup.isApart ? nil : backup
   }
 }
 
 extension Backups {
-  /// Releases an original whose migration removed records that it still holds: pruning judges it like any other from then on.
+  /// Releases an original with records that its migration removed, so that pruning treats it like any other.
   ///
-  /// Until then it is kept whatever the policy says; `StoredBackup.onlyHere` says of which entities it holds records. The
-  /// original itself is not touched.
+  /// Until then the policy cannot prune it; `StoredBackup.onlyHere` names the records' entities.
   ///
-  /// - Parameters:
-  ///   - id: the backup.
-  ///   - place: where it is; looked for in the places of all stores if nil.
-  /// - Returns: what was noted of it; nil where nothing was to be released, because it was released before or no migration
-  ///   removed records that it holds.
-  /// - Throws: `no-such-backup`, `ambiguous-id` where two stores have one of that name, or what the place says.
+  /// - Parameter place: nil searches the places of all stores.
+  /// - Returns: the note; nil if released before or without such records.
+  /// - Throws: `no-such-backup`, `ambiguous-id` if two stores have that name, or the place's error.
   @discardableResult
   package func release(
     _ id: BackupIdentifier, in place: (any BackupPlace)? = nil
@@ -250,14 +231,13 @@ extension Backups {
     return try BackupPruner(of: found, surroundings: surroundings).release(id)
   }
 
-  /// Says that records were meant to become few: the last backup of before that is judged by the rules of pruning like any
-  /// other from then on.
+  /// Confirms an intended fall in record counts, so that pruning treats the last backup before it like any other.
   ///
   /// - Parameters:
-  ///   - id: the backup that is kept because of the fall, as `BackupManifest.Fall.backup` names it.
-  ///   - place: where it is; looked for in the places of all stores if nil.
-  /// - Returns: the falls that kept it; empty where none did.
-  /// - Throws: `no-such-backup`, `ambiguous-id` where two stores have one of that name, or what the place says.
+  ///   - id: `BackupManifest.Fall.backup`.
+  ///   - place: nil searches the places of all stores.
+  /// - Returns: the falls that kept it.
+  /// - Throws: `no-such-backup`, `ambiguous-id` if two stores have that name, or the place's error.
   @discardableResult
   package func acknowledgeFalls(
     since id: BackupIdentifier, in place: (any BackupPlace)? = nil
@@ -269,27 +249,23 @@ extension Backups {
 }
 
 extension Backups {
-  /// What came of looking whether a backup is due.
   package struct Scheduled: Sendable {
-    /// The backup that was taken; nil where none was due.
+    /// Nil if not due.
     package var backup: StoredBackup?
 
-    /// What came of restoring and checking it; nil where none was taken, or the store was damaged.
+    /// Nil without a backup or for a damaged store.
     package var proof: BackupProof?
 
-    /// What was pruned after it; nil where none was taken, the store was damaged or the backup could not be verified:
-    /// nothing is dropped then.
+    /// Nil without a backup, for a damaged store, or after a failed verification, when no backup is dropped.
     package var pruning: PruningReport?
   }
 
-  /// Takes a backup of a store where the home's policy says that one is due, verifies it, and prunes by the policy.
+  /// Backs up a store if the home's policy says so, verifies the backup, and prunes.
   ///
-  /// A store that is damaged is kept as its raw files, and nothing is pruned.
+  /// A damaged store is kept as its raw files, without pruning. An app calls this when idle after opening; each call
+  /// counts as an opening.
   ///
-  /// For an app to call when it has opened its store and has nothing better to do; the store may be in use. Each call counts
-  /// as an opening.
-  ///
-  /// - Throws: `backup-policy-unreadable`, or what taking or pruning failed with; the store is not touched in any case.
+  /// - Throws: `backup-policy-unreadable`, or the error of taking or pruning; the store is never changed.
   package func backUpIfDue(
     _ store: FilePath, appVersion: String? = nil, modelVersion: String? = nil,
     progress: @escaping BackupProgress = { _, _, _ in true }
@@ -297,8 +273,8 @@ extension Backups {
     let policy = try BackupPolicy.load(home: home, in: surroundings.fileSystem)
     let place = try claimPlace(of: store)
     let openings = try OpeningCounter(place: place).next(policy)
-    // A backup that lacks something, or failed, is none that a store could go back to; what a migration kept is of another
-    // version. Of a damaged store one backup is enough, until the next is due.
+    // Incomplete or failed backups, and originals of migrations, do not count. Of a damaged store one backup is enough
+    // until the next is due.
     let dates = try BackupCatalog(of: place).backups
       .filter { backup in
         backup.isWhole && backup.manifest?.kind != .original && backup.proof?.result != .failed
@@ -321,7 +297,7 @@ extension Backups {
   }
 }
 
-/// How many times a store was opened since its last backup, kept in the place of its backups where the policy counts them.
+/// Openings since the last backup, if the policy counts them.
 private struct OpeningCounter {
   let place: FolderPlace
   private let name = "openings.json"
@@ -335,10 +311,10 @@ private struct OpeningCounter {
     var count = 0
     if try place.list(.kept).contains(where: { $0.name == name }) {
       let bytes = try place.read(name, in: .kept, at: 0, length: 4096)
-      // A counter that cannot be read begins anew: a backup too late by some openings, and none lost.
+      // An unreadable counter only delays the backup by some openings.
       count = (try? JSONDecoder().decode(Content.self, from: Data(bytes)))?.openings ?? 0
     }
-    // Once one is due it is due until it has been taken.
+    // Once due, a backup stays due.
     count = max(0, min(count, every)) + 1
     try write(count)
     return count

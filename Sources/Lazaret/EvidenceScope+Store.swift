@@ -2,11 +2,8 @@ package import Platform
 package import SystemPackage
 
 extension EvidenceScope {
-  /// Which kits and backups say something of the store at a path: of one that is quarantined those from before, of any other
-  /// those of the generation that is there now.
-  ///
-  /// - Parameter path: the main file, whether it is there or not.
-  /// - Throws: what the file system says.
+  /// Creates the scope of the kits and backups that concern a store: the earlier ones if it is quarantined, else its
+  /// generation's.
   package init(of path: FilePath, surroundings: Surroundings = .machine) throws(FileError) {
     let files: StoreFileSet
     do throws(FileError) {
@@ -24,7 +21,7 @@ extension EvidenceScope {
       } catch let error as FileError where error.isEnvironmental {
         throw error
       } catch {
-        // A file that lies there and is no quarantined store; nothing tells of it.
+        // Not a quarantined store, so its past is unknown.
       }
     }
     self.init(

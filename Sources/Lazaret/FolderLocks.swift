@@ -1,17 +1,17 @@
 internal import Platform
 import SystemPackage
 
-/// The locks of every folder that a move between two of them concerns; held until this value ends.
+/// The locks of the folders in a move; held until this value ends.
 ///
-/// Taken in the order of the folders' paths, so that two processes cannot wait for each other.
+/// Taken in path order, to avoid a deadlock between processes.
 struct FolderLocks: ~Copyable {
   private let first: FolderLock?
   private let second: FolderLock?
   private let third: FolderLock?
 
-  /// Takes the locks, and waits for the processes that have them.
+  /// Takes the locks, waiting for other processes.
   ///
-  /// - Parameter folders: at most three; one that is not there needs no lock.
+  /// - Parameter folders: at most three; a missing folder needs no lock.
   init(_ folders: [FilePath], in fileSystem: FileSystem) throws(FileError) {
     var real: Set<FilePath> = []
     for folder in folders where try fileSystem.status(of: folder)?.kind == .directory {

@@ -3,54 +3,44 @@ package import PersistentStore
 package import Platform
 package import SystemPackage
 
-/// The reason why a store was not opened.
 package typealias LazaretError = Failure<LazaretErrorKind>
 
-/// Why a store was not opened.
 package enum LazaretErrorKind: String, FailureKind {
-  /// The migration failed for a reason in the store, and the policy is to refuse.
+  /// The migration failed because of the store.
   case migrationFailed = "migration-failed"
 
-  /// The store lacks something of its own model, and the policy is to refuse.
+  /// The store lacks parts of its own model.
   case repairable = "store-repairable"
 
-  /// The store is unavailable; nothing is wrong with it.
   case unavailable = "store-unavailable"
 
-  /// The store is damaged, and the policy is to refuse.
   case damaged = "store-damaged"
 
-  /// The file is plainly of another kind than a store, and the policy, or the command line, is to refuse.
+  /// The file is clearly not a store.
   case foreignFile = "not-a-store"
 
-  /// The store is sound and has nothing in common with the app's model: most likely it is another app's.
+  /// The sound store shares no entity with the app's model; it is probably another app's.
   case foreignStore = "foreign-store"
 
-  /// No way leads from the store to the app's model, and the policy is to refuse.
+  /// No migration leads to the app's model.
   case incompatible = "store-incompatible"
 
-  /// The new store is not what it should be.
   case creationFailed = "creation-failed"
 
-  /// The salvage of a quarantined store gave nothing that the app could open, and the policy is to refuse, or the caller asked
-  /// for the salvage itself.
+  /// The salvage produced no store that the app could open, by a refusing policy or on the caller's request.
   case salvageFailed = "salvage-failed"
 
-  /// The store lies in quarantine and waits for its salvage, and the policy is to refuse.
+  /// The quarantined store waits for its salvage.
   case salvagePending = "salvage-pending"
 
-  /// The caller ended the opening.
   case cancelled = "cancelled"
 
-  /// What led to the reason.
   package struct Details: FailureDetails {
-    /// What was found out about the store.
     package var examination: Examination?
 
-    /// The code of the examination's own reason, where that makes the store unavailable (`locked`, `newer-model` …).
+    /// The examination's own reason code (`locked`, `newer-model` …).
     package var code: String?
 
-    /// Nothing more is known.
     package init() {}
 
     init(_ kind: LazaretErrorKind, _ examination: Examination) {
@@ -59,10 +49,8 @@ package enum LazaretErrorKind: String, FailureKind {
     }
   }
 
-  /// What was being done, where a failure does not say.
   package static let usualOperation = "open the store"
 
-  /// What the reader can do next, where a failure does not say.
   package var usualHint: String {
     switch self {
     case .foreignFile: "Check that it is the right file; it is as it was."
@@ -76,21 +64,17 @@ package enum LazaretErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the environment is at fault, or the store is newer than the app; nothing is wrong with it then.
   package var isEnvironmental: Bool { self == .unavailable }
 
-  /// Whether the code is that of the migration's error (`locked`, `migration-data-violation` …), where that is the cause.
+  /// Whether the code is the migration error's (`locked`, `migration-data-violation` …).
   package var standsForCause: Bool { self == .unavailable || self == .migrationFailed }
 }
 
 extension LazaretError {
-  /// The error of the migration, where that is the reason.
   package var migrationError: MigrationError? { cause as? MigrationError }
 
-  /// The error for a store that could not be migrated or repaired and stays as it is.
   init(_ kind: Kind, _ error: MigrationError, path: FilePath, examination: Examination) {
     let report = error.reportPath.map { " The report is \(quoted($0))." } ?? ""
-    // A repair says itself which part of it failed.
     let operation = error.isOfRepair ? error.operation : MigrationErrorKind.usualOperation
     self.init(kind, because: error, operation: operation, path: path, hint: error.hint + report)
     self.examination = examination
@@ -110,9 +94,9 @@ extension LazaretError {
     LazaretError(.salvageFailed, operation: "salvage the store", path: path, detail: printable(reason.words))
   }
 
-  /// The error for a file that is no store of the app's to have: of another kind, or encrypted; nil for any other.
+  /// Returns the error for a foreign or encrypted file; nil for any other.
   ///
-  /// - Parameter operation: what was to be done with it, as an infinitive phrase.
+  /// - Parameter operation: an infinitive phrase.
   package static func noStore(
     _ examination: Examination, at path: FilePath, operation: String
   ) -> LazaretError? {
@@ -124,7 +108,6 @@ extension LazaretError {
     return error
   }
 
-  /// The error for a store that stays where it is, in the words of its examination.
   init(_ kind: Kind, _ examination: Examination, path: FilePath) {
     var words = examination.reason.words
     if words.hasSuffix(".") { words.removeLast() }
@@ -135,9 +118,7 @@ extension LazaretError {
 }
 
 extension Examination {
-  /// Throws where the store is out of reach: locked, forbidden, not there.
-  ///
-  /// - Parameter path: the store as the caller names it.
+  /// Throws if the store is out of reach: locked, forbidden or missing.
   package func requireReachable(at path: FilePath) throws(LazaretError) {
     guard verdict == .unavailable else { return }
     throw LazaretError(.unavailable, self, path: path)

@@ -3,7 +3,7 @@ package import Migration
 package import Platform
 
 extension Migrator {
-  /// Keeps originals in the places where backups of their stores are looked for.
+  /// Keeps originals in the backup places of their stores.
   package mutating func keepOriginals(by surroundings: Surroundings = .machine) {
     backupsFolder = { (store, home) throws(FileError) in
       do throws(BackupError) {

@@ -5,17 +5,14 @@ import SQLiteFormat
 
   @available(macOS 14, iOS 17, tvOS 17, watchOS 10, visionOS 1, *)
   extension ModelContainer {
-    /// Gets a store ready, whatever state it is in, and makes a container of it.
+    /// Prepares a store in any state and creates a container for it.
     ///
-    /// Never compiled: no Mac takes part in the project's tests.
+    /// Never compiled by the project's tests, which run without a Mac.
     ///
     /// - Parameters:
-    ///   - store: the store.
-    ///   - schema: the app's schema.
     ///   - migrationPlan: the app's plan; the store is of its last version already.
-    ///   - progress: reports how far it is.
-    /// - Returns: the container, and how the store came to be ready.
-    /// - Throws: `StoreError`, `CancellationError`, or what SwiftData throws.
+    /// - Returns: the container, and the preparation of the store.
+    /// - Throws: `StoreError`, `CancellationError`, or an error of SwiftData's.
     public static func recovering(
       _ store: RecoverableStore, for schema: Schema, migrationPlan: (any SchemaMigrationPlan.Type)? = nil,
       progress: @escaping StoreProgress.Handler = { _ in }

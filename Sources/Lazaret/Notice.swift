@@ -2,56 +2,56 @@ public import Foundation
 import Migration
 import Salvage
 
-/// Words for the app's user, ready to show, and keys to translate them by.
+/// Text for the app's user, with keys for translation.
 public struct Notice: Sendable, Hashable {
   /// A choice that the app may offer.
   public struct Action: Sendable, Hashable {
-    /// The key to translate the title by; also what tells the actions apart.
+    /// The translation key and identity.
     public let key: String
 
-    /// The words on the button.
+    /// The button title.
     public let title: String
   }
 
-  /// The numbers behind the words, for an app that tells more.
+  /// The numbers of a notice.
   public struct Counts: Sendable, Hashable {
-    /// Records recovered.
+    /// The recovered records.
     public var recovered: Int64 = 0
 
-    /// Those of them that are doubtful.
+    /// The doubtful ones among them.
     public var doubtful: Int64 = 0
 
-    /// Records lost.
+    /// The lost records.
     public var lost: Int64 = 0
 
-    /// Whether more or fewer may be lost.
+    /// Whether the number of lost records is estimated.
     public var isEstimate = false
 
-    /// Whether more may be lost, and nothing tells how many.
+    /// Whether unknown further records may be lost.
     public var hasUnknown = false
 
-    /// Values of recovered records that were set aside, because nothing has a column for them.
+    /// The values set aside for lack of a column.
     public var valuesSetAside: Int64 = 0
 
-    /// Values of recovered records that the app's version has no place for.
+    /// The values that the app's version cannot hold.
     public var valuesLeftOut: Int64 = 0
 
-    /// References that lead to no record after a repair.
+    /// The dangling references after a repair.
     public var danglingReferences: Int64 = 0
 
-    /// Records that were found whole and are not in the salvaged store.
+    /// The records found whole but set aside.
     public var keptBeside: Int64 = 0
 
-    /// Pairs of many-to-many relationships that are not in the salvaged store.
+    /// The lost pairs of many-to-many relationships.
     public var lostPairs: Int64 = 0
 
-    /// Whether pairs are lost, or may be, and nothing tells exactly how many.
+    /// Whether the number of lost pairs is inexact.
     public var isPairEstimate = false
 
-    /// Records of a sound store that are in quarantine; 0 where they were not counted.
+    /// The records of a quarantined sound store; 0 if not counted.
     public var setAside: Int64 = 0
 
-    /// Records that a migration left out, because the app's version has no place for them.
+    /// The records that a migration left out with their entity.
     public var leftOut: Int64 = 0
 
     /// Whether more than half of the records are known to be recovered.
@@ -60,30 +60,27 @@ public struct Notice: Sendable, Hashable {
     init() {}
   }
 
-  /// The key to translate title and message by, such as `lazaret.notice.salvaged`.
+  /// The translation key, such as `lazaret.notice.salvaged`.
   public let key: String
 
-  /// What was wrong: `damaged`, `incompatible`, `migration`, `repair`, `leftovers`, `set-aside` or `empty`; nil where nothing was.
+  /// `damaged`, `incompatible`, `migration`, `repair`, `leftovers`, `set-aside`, `empty`, or nil.
   public let cause: String?
 
-  /// The numbers behind the words, which hold none.
+  /// The numbers, which the text leaves out.
   public let counts: Counts
 
   /// The heading of an alert.
   public let title: String
 
-  /// What happened to the user's data, in two or three sentences.
+  /// The account in two or three sentences.
   public let message: String
 
-  /// What the app may offer, the usual choice first.
+  /// The possible actions, the usual choice first.
   public let actions: [Action]
 
-  /// The report of a migration that failed, for support; nil where there is none.
+  /// The support report of a failed migration.
   public let report: URL?
 
-  /// The same words, as the modules below have them.
-  ///
-  /// - Parameter events: what happened, for the cause and the numbers.
   package init(_ notice: OpeningNotice, _ events: [OpeningEvent] = []) {
     key = notice.key
     title = notice.title
@@ -112,7 +109,6 @@ public struct Notice: Sendable, Hashable {
     self.counts = counts
   }
 
-  /// The same notice in other words.
   init(_ notice: Notice, title: String, message: String, actions: [Action]) {
     key = notice.key
     cause = notice.cause
@@ -125,7 +121,7 @@ public struct Notice: Sendable, Hashable {
 }
 
 extension Notice {
-  /// A language that the catalogue has.
+  /// A language of the catalogue.
   public enum Language: String, Sendable, Hashable, CaseIterable {
     /// English.
     case english = "en"
@@ -136,7 +132,7 @@ extension Notice {
     /// French.
     case french = "fr"
 
-    /// The first of a user's languages, as `Locale.preferredLanguages` has them, that the catalogue has; nil for none.
+    /// Creates the first catalogue language among preferred ones (`Locale.preferredLanguages`).
     public init?(preferred languages: [String] = Locale.preferredLanguages) {
       for language in languages {
         let code = language.prefix { $0 != "-" && $0 != "_" }.lowercased()
@@ -149,10 +145,9 @@ extension Notice {
     }
   }
 
-  /// The same notice in another language; in English as it is.
+  /// Returns the notice in another language.
   ///
-  /// An app with languages of its own takes the catalogue as a file
-  /// (``stringCatalogue``) and translates by its keys.
+  /// For other languages an app translates ``stringCatalogue``.
   public func translated(into language: Language) -> Notice {
     guard language != .english else { return self }
     let words = NoticeWords(language)
@@ -162,15 +157,13 @@ extension Notice {
       actions: actions.map { Action(key: $0.key, title: words.text($0.key) ?? $0.title) })
   }
 
-  /// All words in all languages, as a string catalogue that Xcode reads (`.xcstrings`).
+  /// All text as an Xcode string catalogue (`.xcstrings`).
   public static var stringCatalogue: String { NoticeWords.catalogue }
 
-  /// The message in the words of a language; nil for a notice that the catalogue has not.
   func message(in words: NoticeWords) -> String? {
     parts?.compactMap { words.text("lazaret.part.\($0)") }.joined(separator: " ")
   }
 
-  /// The keys of the message's sentences; nil for a notice that the catalogue has not.
   private var parts: [String]? {
     let cause = cause.map { ["cause.\($0)"] } ?? []
     switch key.hasPrefix("lazaret.notice.") ? key.dropFirst("lazaret.notice.".count) : "" {
@@ -192,17 +185,13 @@ extension Notice {
   }
 }
 
-/// The words of notices in the languages of the catalogue.
 struct NoticeWords {
   private let place: Int
 
-  /// The words of a language.
   init(_ language: Notice.Language) { place = Notice.Language.allCases.firstIndex(of: language) ?? 0 }
 
-  /// The words of a key; nil where there are none.
   func text(_ key: String) -> String? { Self.all[key]?[place] }
 
-  /// All words as a string catalogue of Xcode's.
   static var catalogue: String {
     var strings: [String: Any] = [:]
     for (key, languages) in all {
@@ -213,13 +202,13 @@ struct NoticeWords {
       strings[key] = ["extractionState": "manual", "localizations": localizations]
     }
     let catalogue: [String: Any] = ["sourceLanguage": "en", "strings": strings, "version": "1.0"]
-    // Strings in dictionaries can always be written.
+    // String dictionaries always encode.
     let options: JSONSerialization.WritingOptions = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let data = (try? JSONSerialization.data(withJSONObject: catalogue, options: options)) ?? Data()
     return String(decoding: data, as: UTF8.self) + "\n"
   }
 
-  /// The words by their keys: English, German, French.
+  /// The English, German and French text by key.
   static let all: [String: [String]] = titles.merging(actions) { $1 }.merging(parts) { $1 }
 
   private static func same(_ english: String, _ german: String, _ french: String) -> [String] {

@@ -4,49 +4,45 @@ package import Platform
 import Salvage
 package import SystemPackage
 
-/// Words for the app's user, ready to show, and keys to translate them by.
+/// Text for the app's user, with keys for translation.
 package struct OpeningNotice: Sendable, Hashable, Codable {
-  /// A choice that the app may offer.
   package struct Action: Sendable, Hashable, Codable {
-    /// The key to translate the title by; also what tells the actions apart.
+    /// The translation key and identity.
     package var key: String
 
-    /// The words on the button.
     package var title: String
 
-    /// A choice.
     package init(key: String, title: String) {
       self.key = key
       self.title = title
     }
   }
 
-  /// The key to translate title and message by: `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or
-  /// `.set-aside` where an empty store is in the place, `.salvage-later` where the records can be recovered yet, `.salvaged`,
-  /// `.salvaged-unconfirmed`, `.salvaged-with-losses` or `.salvaged-nothing` where what was salvaged is; `.migrated-without` where the app's version
-  /// has no place for some records; `.repaired` where parts of the file were missing and were added,
-  /// `.repaired-with-losses` where some of the data then leads to records that are not there.
+  /// The translation key.
+  ///
+  /// `lazaret.notice.damaged`, `.incompatible`, `.migration`, `.leftovers` or `.set-aside` with an empty store;
+  /// `.salvage-later` with recoverable records; `.salvaged`, `.salvaged-unconfirmed`, `.salvaged-with-losses` or
+  /// `.salvaged-nothing` with a salvaged store; `.migrated-without` if the app's version cannot hold some records;
+  /// `.repaired` after adding missing parts, `.repaired-with-losses` with dangling references.
   package var key: String
 
-  /// The heading of an alert.
   package var title: String
 
-  /// What happened to the user's data, in two or three sentences.
+  /// The account in two or three sentences.
   package var message: String
 
-  /// What the app may offer, the usual choice first.
+  /// The possible actions, the usual choice first.
   package var actions: [Action]
 
-  /// The report of a migration that failed, for the support; nil where there is none.
+  /// The support report of a failed migration.
   package var report: PathText?
 
-  /// The command that puts the store in quarantine back in its place, for the support; nil where there is none.
+  /// The support command that puts the quarantined store back.
   package var undo: String?
 
-  /// The choice to send a report to support, which the app offers where a store lies in quarantine.
+  /// Offered for a quarantined store.
   package static let sendReport = Action(key: "lazaret.action.send-report", title: "Send a Report to Support")
 
-  /// Words with choices.
   package init(key: String, title: String, message: String, actions: [Action], report: PathText? = nil) {
     self.key = key
     self.title = title
@@ -60,13 +56,13 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
     Action(key: "lazaret.action.contact-support", title: "Contact Support"),
   ]
 
-  /// What an opening's user is told of what was done; nil where there is nothing to tell.
+  /// Returns the notice for the events of an opening, if they need one.
   ///
-  /// The words have no number and no term of databases: those are for the developer, in the events and the report.
+  /// Its text has no number and no database term: those are for the developer, in the events and the report.
   ///
-  /// - Parameter report: that of a migration whose failure had the store quarantined, in this run or by another process.
+  /// - Parameter report: the report of the migration failure that caused a quarantine.
   package static func about(_ events: [OpeningEvent], report: FilePath?) -> OpeningNotice? {
-    // The store's owner is told of its quarantine also where it was an interrupted run's, or another process's.
+    // Other runs' quarantines are reported too.
     guard let reason = events.last(where: { $0.reason != nil })?.reason else {
       return leftOut(by: events) ?? repaired(by: events)
     }
@@ -76,9 +72,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
     return notice
   }
 
-  /// The notice for a store that lies in quarantine for a reason, and for what is in its place.
-  ///
-  /// - Parameter salvage: what has become of its salvage; nil where none was asked for.
+  /// Returns the notice for a quarantine and the store installed instead.
   private static func setAside(_ reason: Receipt.Reason, _ salvage: OpeningSalvage?, report: PathText?) -> OpeningNotice
   {
     if let salvage, salvage.isInstalled { return salvaged(reason, salvage, report: report) }
@@ -117,7 +111,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
           "None of your data was recovered. You start with an empty file. \(old) \(support)"
         )
       } else if isWhole {
-        // Nothing is known to be missing, so that the words must not say it.
+        // No loss is known, so the text must not claim one.
         (
           "salvaged-unconfirmed", "Your data was recovered",
           "Your data was recovered. Please check that it is complete. \(old) \(support)"
@@ -137,7 +131,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
 
   private static let support = "Our support can look at it."
 
-  /// The notice for records that a migration has left out with their entities; nil where there are none.
+  /// Returns the notice for entities that a migration left out.
   private static func leftOut(by events: [OpeningEvent]) -> OpeningNotice? {
     guard events.contains(where: { $0.migration?.removedRows.values.contains { $0 > 0 } == true }) else { return nil }
     return OpeningNotice(
@@ -146,10 +140,9 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
       actions: usualActions)
   }
 
-  /// The key of the notice that parts of the file were added, and nothing was lost.
+  /// The key of a repair without losses.
   static let repairedKey = "lazaret.notice.repaired"
 
-  /// The notice for a store that was repaired; nil where none was.
   private static func repaired(by events: [OpeningEvent]) -> OpeningNotice? {
     guard let repair = events.lazy.compactMap(\.repair).first else { return nil }
     let added = "Parts of the file with your data were missing and were added."
@@ -178,7 +171,7 @@ package struct OpeningNotice: Sendable, Hashable, Codable {
     }
   }
 
-  /// What was wrong, in a stable word, by the code of the reason.
+  /// Returns the stable word for a reason's code.
   package static func key(for code: String) -> String {
     switch code {
     case VerdictReason.migrationFailedCode: "migration"

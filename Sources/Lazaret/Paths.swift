@@ -3,15 +3,13 @@ package import Platform
 package import SystemPackage
 
 extension FilePath {
-  /// The path that the URL of a file stands for.
   package init(file url: URL) { self.init(url.path) }
 }
 
 extension URL {
-  /// The URL of a file.
   package init(file path: FilePath) { self.init(fileURLWithPath: path.string) }
 
-  /// The URL of a file that a report names; nil where its path is no text.
+  /// Nil if the path is not text.
   package init?(_ text: PathText?) {
     guard let path = text?.path else { return nil }
     self.init(file: path)
@@ -19,12 +17,10 @@ extension URL {
 }
 
 extension Date {
-  /// The moment of a timestamp.
   init(_ timestamp: Timestamp) {
     self.init(timeIntervalSince1970: Double(timestamp.secondsSince1970) + Double(timestamp.nanoseconds) / 1e9)
   }
 
-  /// The moment that a text in RFC 3339 names; nil where it names none.
   init?(rfc3339 text: String?) {
     guard let timestamp = text.flatMap({ Timestamp($0) }) else { return nil }
     self.init(timestamp)
@@ -32,7 +28,7 @@ extension Date {
 }
 
 extension Timestamp {
-  /// The moment of a date, to the second.
+  /// To the second.
   init?(_ date: Date?) {
     guard let seconds = date?.timeIntervalSince1970.rounded(.down), let whole = Int64(exactly: seconds) else {
       return nil

@@ -5,21 +5,17 @@ package import Platform
 internal import Salvage
 package import SystemPackage
 
-/// The quarantined stores of a home: finding them, adding to them, putting them back, removing them.
+/// The quarantined stores of a home.
 package struct Quarantines: Sendable {
-  /// The folder with the catalogue.
   package let home: FilePath
   let surroundings: Surroundings
 
-  /// The secret keys with which a backup is read that a salvage takes records from, where it is encrypted.
+  /// The secret keys that decrypt a salvage's backup.
   package var identities: [AgeIdentity] = []
 
-  /// How what is salvaged is migrated to the app's version: custom mappings and what belongs to them.
+  /// The custom mappings and options for migrating a salvaged store.
   package var migration = Migrator.Options()
 
-  /// The quarantined stores that the home's catalogue names.
-  ///
-  /// - Parameter surroundings: the file system, the clock and the source of identifiers.
   package init(home: FilePath, surroundings: Surroundings = .machine) {
     self.home = home
     self.surroundings = surroundings
@@ -28,21 +24,21 @@ package struct Quarantines: Sendable {
   var fileSystem: FileSystem { surroundings.fileSystem }
   private var catalogue: QuarantineCatalogue { QuarantineCatalogue(home: home, surroundings: surroundings) }
 
-  /// The quarantined stores that the home's catalogue knows, newest first.
+  /// Returns the catalogue's quarantined stores, newest first.
   ///
-  /// - Parameter includingMissing: whether those are among them of which no file is there any more.
+  /// - Parameter includingMissing: includes stores without any remaining file.
   package func stores(includingMissing: Bool = false) throws -> [QuarantinedStore] {
     try catalogue.stores(includingMissing: includingMissing)
   }
 
-  /// The quarantined stores beside a store, or in a folder called `Incompatible`, or of a folder that holds one.
+  /// Returns the quarantined stores beside a store, in a folder called `Incompatible`, or in a parent of one.
   ///
-  /// - Parameter includingMissing: whether those are among them of which no file is there any more.
+  /// - Parameter includingMissing: includes stores without any remaining file.
   package func stores(at path: FilePath, includingMissing: Bool = false) throws -> [QuarantinedStore] {
     try folder(at: path).stores(includingMissing: includingMissing)
   }
 
-  /// What is left of stores that were released, in the folders that the home's catalogue knows, or in that of a place.
+  /// Returns the remains of released stores, in the catalogue's folders or a place's.
   package func released(at place: FilePath? = nil) throws -> [(store: QuarantinedStore, rest: Discarding)] {
     try (place.map { [try folder(at: $0)] } ?? catalogue.folders()).flatMap { folder in
       try folder.releasedIDs().compactMap { id in
@@ -51,21 +47,20 @@ package struct Quarantines: Sendable {
     }
   }
 
-  /// The quarantined store of a name, or at a path.
+  /// Finds a quarantined store by name or path.
   ///
-  /// - Parameter includingMissing: whether one is found, too, of which no file is there any more.
-  /// - Throws: `not-in-quarantine`, `evidence-missing` where only a receipt is left of it, or `ambiguous-id` where two folders
-  ///   have one of that name.
+  /// - Parameter includingMissing: includes a store without any remaining file.
+  /// - Throws: `not-in-quarantine`, `evidence-missing` if only a receipt remains, or `ambiguous-id` if two folders have
+  ///   that name.
   package func store(_ name: FilePath, includingMissing: Bool = false) throws -> QuarantinedStore {
     try find(name, includingMissing: includingMissing).store
   }
 
-  /// How the files of a quarantined store are, compared with its receipt; nil where it has none.
   package func check(evidenceOf store: QuarantinedStore, _ depth: EvidenceCheck.Depth) throws -> EvidenceCheck? {
     try QuarantineFolder(store.files.folder, surroundings: surroundings).check(evidenceOf: store, depth)
   }
 
-  /// A quarantined store, or what is left of one, which can be discarded.
+  /// Finds a quarantined store, or its remains.
   package func discardable(_ name: FilePath) throws -> QuarantinedStore { try findDiscardable(name).store }
 
   private func findDiscardable(_ name: FilePath) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
@@ -84,21 +79,20 @@ package struct Quarantines: Sendable {
     }
   }
 
-  /// The same, and the folder that it is in.
   package func find(
     _ name: FilePath, includingMissing: Bool = false
   ) throws -> (folder: QuarantineFolder, store: QuarantinedStore) {
     guard let last = name.lastComponent else { throw Self.notFound(name) }
     if name.components.count > 1 || name.isAbsolute {
       let folder = QuarantineFolder(try fileSystem.realPath(name.folder), surroundings: surroundings)
-      // The path of any of its files will do: the name begins with the time.
+      // Any file's path works: the name begins with the time.
       let id = last.string.split(separator: ".").first.map(String.init) ?? last.string
       return (folder, try folder.store(named: id, includingMissing: includingMissing))
     }
     var found: [(QuarantineFolder, QuarantinedStore)] = []
     for folder in try catalogue.folders() {
       let stores = try folder.stores(includingMissing: true).filter { $0.id == last.string }
-      // What is left of one says why it cannot be used.
+      // The lookup of a missing store throws the reason.
       found += try stores.map { (folder, try folder.store(named: $0.id, includingMissing: includingMissing)) }
     }
     guard let first = found.first else { throw Self.notFound(name) }
@@ -129,12 +123,12 @@ package struct Quarantines: Sendable {
     return QuarantineFolder(isOne ? real : real.appending(QuarantineFolder.name), surroundings: surroundings)
   }
 
-  /// Moves a store into quarantine, whatever state it is in.
+  /// Moves a store in any state into quarantine.
   ///
   /// - Parameters:
-  ///   - model: the app's model, to tell the store's version by.
-  ///   - reason: why, in words; what the examination says if nil.
-  /// - Throws: `nothing-to-quarantine`, `locked`, `in-use`, or what the file system says; the store is then as it was.
+  ///   - model: identifies the store's version.
+  ///   - reason: nil takes the examination's.
+  /// - Throws: `nothing-to-quarantine`, `locked`, `in-use`, or a file system error; the store is then unchanged.
   package func add(
     _ path: FilePath, model: AppModel? = nil, reason: String? = nil, appVersion: String? = nil,
     refusesSound: Bool = false, observer: OpeningObserver = OpeningObserver()
@@ -148,7 +142,6 @@ package struct Quarantines: Sendable {
     return stored
   }
 
-  /// The same, under the folder's lock.
   func add(
     _ place: StoreFileSet, model: AppModel?, reason: String?, appVersion: String?, refusesSound: Bool = false,
     holding held: [FilePath],
@@ -181,7 +174,7 @@ package struct Quarantines: Sendable {
       throw QuarantineError(
         .nothingToQuarantine, operation: "quarantine the store", path: place.main, detail: "there is no such store")
     }
-    // The catalogue first: one that cannot be written is met before anything is moved.
+    // A failed write must precede any move.
     try catalogue.add(quarantine, holding: held)
     if replacing { try quarantine.noteReplacing(place) }
     return try quarantine.add(place, because: facts) { done, total in
@@ -189,13 +182,13 @@ package struct Quarantines: Sendable {
     }
   }
 
-  /// Puts a quarantined store back where it came from, or elsewhere.
+  /// Puts a quarantined store back.
   ///
   /// - Parameters:
   ///   - name: its name or path.
-  ///   - destination: where it goes; the place it came from if nil.
-  ///   - isReplacing: whether a store that is there is quarantined first.
-  /// - Returns: where it is now, and what was quarantined for it.
+  ///   - destination: nil takes the original place.
+  ///   - isReplacing: first quarantines a store that is there.
+  /// - Returns: its place, and the store quarantined for it.
   package func release(
     _ name: FilePath, to destination: FilePath? = nil, replacing isReplacing: Bool = false
   ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
@@ -216,19 +209,18 @@ package struct Quarantines: Sendable {
       _ = consume locks
       return (released, replaced)
     } catch {
-      // What made room for it goes back to where it was, now or with the next opening.
+      // Put the replaced store back, now or in the next opening.
       if replaced != nil { _ = try own.finishInterrupted() }
       throw error
     }
   }
 
-  /// What discarding a quarantined store would remove.
   package func discarding(_ name: FilePath) throws -> Discarding {
     let (folder, store) = try findDiscardable(name)
     return try folder.discarding(store)
   }
 
-  /// Removes a quarantined store for good, or what is left of one that was released.
+  /// Removes a quarantined store, or its remains, for good.
   package func discard(_ name: FilePath) throws -> QuarantinedStore {
     let (folder, store) = try findDiscardable(name)
     let locks = try lockFolders(of: store, in: folder, and: nil)
@@ -239,8 +231,9 @@ package struct Quarantines: Sendable {
 }
 
 extension Quarantines {
-  /// Takes the locks of the folder that a quarantined store goes to, of the one it came from, and of the one that holds
-  /// its quarantine: a process that opens a store there finishes interrupted moves, and must not meet one that is going on.
+  /// Locks the folder that a quarantined store goes to, its original folder, and its quarantine's parent.
+  ///
+  /// A process that opens a store there finishes interrupted moves, and must not meet a running one.
   func lockFolders(
     of store: QuarantinedStore, in folder: QuarantineFolder, and destination: FilePath?
   ) throws(FileError) -> FolderLocks {
@@ -256,22 +249,20 @@ extension Quarantines {
 }
 
 extension Examination {
-  /// Whether the store itself could be read, though it is unavailable for the app.
+  /// Whether the store is readable, though unavailable for the app.
   var isReadable: Bool { health.fileKind != nil }
 }
 
 extension Quarantines {
-  /// Makes a clean store of every record that is still in the bytes of a quarantined one, beside it.
+  /// Salvages every record in the bytes of a quarantined store into a verified store beside it.
   ///
-  /// The quarantined store is only read. What comes out is verified, and seen to open where the model is given; it can be done
-  /// again at any time: earlier results stay, and the best is the one to install. Nothing is put into an app's
-  /// place: `install` does that.
+  /// The quarantined store is only read. Repeated salvages keep earlier results; `install` takes the best.
   ///
   /// - Parameters:
   ///   - name: its name or path.
-  ///   - model: the app's model; what the store says of itself if nil.
-  /// - Throws: `not-in-quarantine`; `locked` where another process is salvaging in the folder; `LazaretError` of the kinds
-  ///   `salvageFailed` and `cancelled`; what the file system says.
+  ///   - model: the app's model; nil takes the store's own metadata.
+  /// - Throws: `not-in-quarantine`; `locked` if another process is salvaging in the folder; `LazaretError` of the kinds
+  ///   `salvageFailed` and `cancelled`; file system errors.
   package func salvage(
     _ name: FilePath, model: AppModel? = nil, options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
     observer: OpeningObserver = OpeningObserver()
@@ -287,44 +278,41 @@ extension Quarantines {
     return result
   }
 
-  /// Puts a copy of a salvaged store into an app's place; the store that is there is quarantined first, whole.
+  /// Installs a copy of a salvaged store, after quarantining the present one.
   ///
-  /// Where it is sound, a backup of it is taken before, unless the home's policy forbids it.
-  ///
-  /// After a kill at any moment the place has the store that was there, or the salvaged one, or is empty while the next
-  /// opening puts the salvaged one there.
+  /// A sound store is backed up first, unless the home's policy forbids it. After a kill, the place has the old or the
+  /// salvaged store, or is empty until the next opening installs the salvaged one.
   ///
   /// - Parameters:
-  ///   - name: the quarantined store that it was made of, by name or path.
-  ///   - destination: the place; the one that the quarantined store came from if nil.
-  ///   - model: the app's model, by which the receipt of the store that makes room tells its version.
-  /// - Returns: where it is now, and what was quarantined for it.
-  /// - Throws: `not-salvaged`, `salvage-unusable`, also for a model that does not fit the salvaged store; `locked` or `in-use` where another process has the store open; what the file
-  ///   system says. The place is then as it was.
+  ///   - name: the quarantined original, by name or path.
+  ///   - destination: nil takes the original place.
+  ///   - model: identifies the replaced store's version.
+  /// - Returns: the store's place, and the store quarantined for it.
+  /// - Throws: `not-salvaged`; `salvage-unusable`, also for a model that does not fit; `locked` or `in-use` if another
+  ///   process has the store open; file system errors. The place is then unchanged.
   package func install(
     _ name: FilePath, to destination: FilePath? = nil, model: AppModel? = nil, appVersion: String? = nil
   ) throws -> (place: StoreFileSet, quarantined: QuarantinedStore?) {
     let (folder, found) = try find(name)
     let place = try destination.map { try StoreFileSet.locate($0, in: fileSystem) } ?? folder.originalPlace(of: found)
-    // A store that is in use is told of before anything is done.
+    // Report a store in use first.
     let attempt = try StoreLock(on: place, in: fileSystem)
     _ = consume attempt
     _ = try Backups(home: home, surroundings: surroundings).backUp(
       place, before: .beforeInstall, appVersion: appVersion)
     let salvaging = try folder.salvageLock(patience: 1_000)
-    // A salvage may have to wait here for the folder, but never the other way round.
+    // A salvage may wait here for the folder, but never the other way round.
     let locks = try lockFolders(of: found, in: folder, and: place.folder)
     let stored = try folder.store(named: found.id)
     let installation = SalvageInstallation(place: place, folder: folder, stored: stored, surroundings: surroundings)
     let (files, result) = try checked(installation, model)
     let mark = PendingNotice(for: place, in: fileSystem)
     let hadMark = try mark.isThere()
-    // What an earlier attempt left half-way is ended first.
     _ = try QuarantineFolder(beside: place, surroundings: surroundings).finishInterrupted()
     try SalvageInstallation.removeHalf(of: place, in: fileSystem)
     try installation.noteAttempt()
     let staged = try installation.stage(files, result)
-    // From here on an empty place is one that the salvaged store belongs into.
+    // From here on the salvaged store belongs at an empty place.
     if !hadMark { try mark.write(previousID: try newestID(from: place)) }
     try installation.announce(staged)
     var replaced: QuarantinedStore?
@@ -338,27 +326,25 @@ extension Quarantines {
       if replaced != nil { try QuarantineFolder(beside: place, surroundings: surroundings).endReplacing(place) }
     } catch {
       if let replaced, try fileSystem.status(of: place.main, followingLinks: false) == nil {
-        // What made room for it goes back to where it was.
         _ = consume salvaging
         let own = QuarantineFolder(beside: place, surroundings: surroundings)
         _ = try own.release(replaced.id, to: place)
         try own.endReplacing(place)
       }
       if try !(place.members(in: fileSystem)).isEmpty { try installation.noteAttempt(isOver: true) }
-      // A mark that stays says that an empty place is one that the salvaged store belongs into.
+      // The mark stays while the salvaged store belongs at the empty place.
       if !hadMark, try !(place.members(in: fileSystem)).isEmpty { try mark.remove() }
       throw error
     }
-    // The caller that asked for it knows, and the app's user is told nothing that was not the app's doing.
+    // The caller requested it, so the app's user needs no notice.
     try mark.remove()
     _ = consume locks
     return (place, replaced)
   }
 
-  /// The place that the salvaged store of a quarantined one was being put into when that was interrupted, and that has
-  /// been empty since; nil where none is.
+  /// Returns the still empty place of an interrupted installation.
   ///
-  /// Installing it there again ends it, and so does an app that opens its store there.
+  /// Installing there again finishes it, and so does an app's opening.
   package func interruptedInstallation(of stored: QuarantinedStore) throws -> FilePath? {
     guard let place = stored.receipt?.salvage?.installing?.path.path,
       try fileSystem.status(of: place, followingLinks: false) == nil
@@ -366,13 +352,12 @@ extension Quarantines {
     return place
   }
 
-  /// The newest store in quarantine that came from a place: what is there already need not be reported.
+  /// Returns a place's newest quarantined store, which needs no new notice.
   private func newestID(from place: StoreFileSet) throws -> String? {
     try QuarantineFolder(beside: place, surroundings: surroundings).stores()
       .first { $0.receipt?.originalPath.path == place.main }?.id
   }
 
-  /// What to do where a result is of no use to the app, by the code of the reason.
   private static func whatFits(_ code: String?) -> String {
     switch code {
     case Receipt.Salvage.newerAppCode: "Update the app, and salvage it with the newer model"

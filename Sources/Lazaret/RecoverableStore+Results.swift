@@ -8,21 +8,20 @@ internal import Salvage
 public import SystemPackage
 
 extension RecoverableStore {
-  /// Something that a migration loses, or fails on.
+  /// A migration's loss or failure.
   public struct Loss: Sendable, Hashable {
     /// The entity.
     public let entity: String
 
-    /// The property; nil where whole records are concerned.
+    /// Nil for whole records.
     public let property: String?
 
-    /// The records concerned; nil where only carrying it out tells.
+    /// Nil if only running the migration can show it.
     public let records: Int?
 
-    /// What it is, in one sentence without a full stop.
+    /// A sentence without a full stop.
     public let words: String
 
-    /// A finding of the modules below.
     init(_ finding: MigrationPlan.Finding) {
       entity = finding.entity
       property = finding.property
@@ -31,38 +30,37 @@ extension RecoverableStore {
     }
   }
 
-  /// What a migration did.
+  /// A finished migration.
   public struct Migration: Sendable, Hashable {
-    /// What a migration would do.
+    /// A migration's forecast.
     public struct Plan: Sendable, Hashable {
-      /// The steps, such as `V1 → V2`; empty where nothing is to be done or there is no way.
+      /// Such as `V1 → V2`; empty if the store is current or no migration exists.
       public let steps: [String]
 
-      /// What would be lost.
+      /// Expected losses.
       public let losses: [Loss]
 
-      /// What it would fail on; the store would stay as it is.
+      /// Expected failures, which would leave the store unchanged.
       public let failures: [Loss]
 
-      /// Why there is no way, each in a plain sentence; empty where there is one.
+      /// The reasons for a missing migration path.
       public let refusals: [String]
 
-      /// The space in bytes that is needed beside the store meanwhile.
+      /// The temporary space needed beside the store.
       public let neededBytes: Int64
 
-      /// The space in bytes that is free there.
+      /// The free space there.
       public let freeBytes: Int64
 
-      /// Whether there is anything to do.
+      /// Whether a migration or repair is due.
       public let isNeeded: Bool
 
-      /// Whether it would come to its end.
+      /// Whether it would succeed.
       public let isPossible: Bool
 
-      /// Whether everything that it would come to is known.
+      /// Whether the complete result is known.
       public let isCertain: Bool
 
-      /// A plan of the modules below.
       init(_ plan: MigrationPlan) {
         steps = plan.steps.map(\.name)
         losses = plan.losses.map(Loss.init)
@@ -76,19 +74,18 @@ extension RecoverableStore {
       }
     }
 
-    /// The steps that were taken, such as `V1 → V2`; empty where the store was of the current version.
+    /// Such as `V1 → V2`; empty for a current store.
     public let steps: [String]
 
-    /// What records lost in it; empty where nothing was lost.
+    /// Losses.
     public let losses: [Loss]
 
-    /// The records that were left out because the app's version lacks their entity, by entity; they are in the original.
+    /// Records left out with their entity, by entity; the original has them.
     public let removedRecords: [String: Int]
 
-    /// The original, whole; nil where nothing was done.
+    /// The original; nil for an unchanged store.
     public let original: URL?
 
-    /// What the modules below did.
     init(_ result: Migrator.Result) {
       steps = result.steps.map(\.step)
       losses = result.steps.flatMap(\.losses).map(Loss.init)
@@ -97,29 +94,27 @@ extension RecoverableStore {
     }
   }
 
-  /// What a repair did, or would do.
+  /// A repair or its preview.
   public struct Repair: Sendable, Hashable {
-    /// Whether it was carried out; false for a dry run.
+    /// False for a dry run.
     public let isDone: Bool
 
-    /// What is added or changed, each in one sentence without a full stop.
+    /// Additions and changes, without full stops.
     public let changes: [String]
 
-    /// What stays as it is, and why.
+    /// Unrepaired parts, with reasons.
     public let leftOut: [String]
 
-    /// The records that were set aside.
+    /// Records set aside.
     public let setAsideRecords: Int
 
-    /// The original, whole; nil where nothing was done.
+    /// The original; nil for an unchanged store.
     public let original: URL?
 
-    /// What the modules below did.
     init(_ result: Migrator.Result) {
       self.init(result.repair, isDone: true, original: result.backup.map { URL(file: $0) })
     }
 
-    /// What the modules below would do.
     init(_ account: RepairAccount?, isDone: Bool, original: URL? = nil) {
       self.isDone = isDone
       changes = account?.changes.map(\.text) ?? []
@@ -129,81 +124,81 @@ extension RecoverableStore {
     }
   }
 
-  /// What a salvage recovered, and what it did not.
+  /// A salvage's result.
   public struct Salvage: Sendable, Hashable {
-    /// The account of an entity.
+    /// An entity's account.
     public struct Entity: Sendable, Hashable {
-      /// What it is called.
+      /// The name.
       public let name: String
 
-      /// Records recovered.
+      /// Recovered records.
       public let recovered: Int64
 
-      /// Those of them that are doubtful.
+      /// The doubtful ones among them.
       public let doubtful: Int64
 
-      /// Records that were found whole and are not in the salvaged store.
+      /// Records found whole but set aside.
       public let setAside: Int64
 
-      /// Records lost.
+      /// Lost records.
       public let lost: Int64
 
-      /// Whether that number is exact; else it is an estimate, or the least, or where it is 0 not known.
+      /// Whether `lost` is exact; otherwise an estimate, a minimum, or unknown if 0.
       public let isLostExact: Bool
     }
 
-    /// The account of the pairs of many-to-many relationships, which no record has.
+    /// The account of many-to-many pairs, which belong to no record.
     public struct Pairs: Sendable, Hashable {
-      /// Pairs recovered.
+      /// Recovered pairs.
       public let recovered: Int64
 
-      /// Pairs that were found and are not in the salvaged store, because a record of theirs is not.
+      /// Pairs set aside with one of their records.
       public let setAside: Int64
 
-      /// Pairs lost.
+      /// Lost pairs.
       public let lost: Int64
 
-      /// Whether that number is exact; else it is an estimate, or the least, or where it is 0 not known.
+      /// Whether `lost` is exact; otherwise an estimate, a minimum, or unknown if 0.
       public let isLostExact: Bool
     }
 
-    /// The salvaged store; nil where there is none.
+    /// The salvaged store.
     public let url: URL?
 
-    /// The report of it, as a file; nil where there is none.
+    /// The report file.
     public let report: URL?
 
-    /// Whether everything that the store held was recovered, beyond doubt.
+    /// Whether all content was recovered without doubt.
     public let isComplete: Bool
 
-    /// Records recovered.
+    /// Recovered records.
     public let recovered: Int64
 
-    /// Those of them that are doubtful.
+    /// The doubtful ones among them.
     public let doubtful: Int64
 
-    /// Records that were found whole and are not in the salvaged store; they are kept beside it.
+    /// Records found whole but set aside, in a file beside the store.
     public let setAside: Int64
 
-    /// Records lost.
+    /// Lost records.
     public let lost: Int64
 
-    /// Whether the number of lost records is exact; else it is an estimate, or the least, or where it is 0 not known.
+    /// Whether `lost` is exact; otherwise an estimate, a minimum, or unknown if 0.
     public let isLostExact: Bool
 
-    /// The share of all records that was recovered in percent, rounded down; nil where nothing tells how many there were.
+    /// The recovered percentage, rounded down.
     public let percent: Int?
 
-    /// The pairs of many-to-many relationships; nil where there are none.
+    /// Many-to-many pairs, if any.
     public let pairs: Pairs?
 
-    /// The accounts of the entities.
+    /// The entities' accounts.
     public let entities: [Entity]
 
-    /// What came out, in a few plain sentences.
+    /// The result in plain sentences.
     public let words: String
 
-    /// Why nothing came out that the app could open; nil where something did.
+    /// The reason for a missing usable result.
     public let failure: String?
   }
 }
@@ -220,7 +215,7 @@ extension RecoverableStore.Salvage {
     doubtful = count.doubtful
     setAside = count.setAside
     lost = count.lost
-    // Before anything has come out, none is known to be lost, nor not to be.
+    // Without a result the losses are unknown.
     isLostExact = isCounted && !count.isEstimate
     percent = count.percent
     pairs = count.pairs.known.map(Pairs.init)
@@ -235,21 +230,19 @@ extension RecoverableStore.Salvage {
       failure: salvage.failure?.words, isCounted: salvage.hasResult)
   }
 
-  /// What was salvaged of a quarantined store.
   init(_ salvage: QuarantineSalvage) {
     self.init(
       salvage.result.count, salvage.result.entities.map(Entity.init), url: URL(file: salvage.store),
       report: URL(file: salvage.reportPath), failure: salvage.failure?.words)
   }
 
-  /// What was salvaged of a store in its place.
+  /// Creates the salvage of a live store.
   init(_ report: SalvageReport, writtenTo path: FilePath) {
     self.init(report.count, report.records.map(Entity.init), url: URL(report.output), report: URL(file: path))
   }
 }
 
 extension RecoverableStore.Salvage.Pairs {
-  /// The numbers of a salvage.
   init(_ count: PairCount) {
     recovered = count.recovered
     setAside = count.setAside
@@ -259,7 +252,6 @@ extension RecoverableStore.Salvage.Pairs {
 }
 
 extension RecoverableStore.Salvage.Entity {
-  /// The account that a receipt has.
   init(_ entity: Receipt.Salvage.Entity) {
     name = entity.name
     recovered = entity.recovered
@@ -269,7 +261,6 @@ extension RecoverableStore.Salvage.Entity {
     isLostExact = entity.lostIsExact
   }
 
-  /// The account that a report has.
   init(_ entity: SalvageReport.Entity) {
     name = entity.name
     recovered = entity.recovered
@@ -281,41 +272,40 @@ extension RecoverableStore.Salvage.Entity {
 }
 
 extension RecoverableStore {
-  /// A store that is ready to be opened, and how it came to that.
+  /// A store ready to be opened.
   public struct Opening: Sendable {
-    /// The store's main file; nothing of this library has it open any more, apart from a check in the background.
+    /// The main file; only a background check keeps it open.
     public let path: FilePath
 
-    /// What was found when the opening began.
+    /// The condition at the beginning.
     public let condition: Condition
 
-    /// What was done, in order; empty for a store that was as it should be.
+    /// The actions taken, in order.
     public let events: [Event]
 
-    /// What to tell the app's user; nil where there is nothing to tell.
+    /// The notice for the app's user.
     public let notice: Notice?
 
-    /// Whether the user has lost something, or does not have it now: an empty store, records that are gone or doubtful, or
-    /// what a migration has left behind.
+    /// Whether the user lost data or lacks it for now: an empty store, lost or doubtful records, losses of a migration.
     public let isWithLosses: Bool
 
-    /// What records lost in a migration, because the app's version has no place for it.
+    /// The migration's losses.
     public let losses: [Loss]
 
-    /// What was salvaged on the way; nil where nothing was to be.
+    /// The salvage.
     public let salvage: Salvage?
 
-    /// The store that was moved into quarantine on the way; nil where none was.
+    /// The quarantined store.
     public let quarantined: URL?
 
     private let pass: BackgroundPass?
 
-    /// The store's main file.
+    /// The main file.
     public var url: URL { URL(file: path) }
 
-    /// Waits until the check in the background has ended, for an app that ends soon after.
+    /// Waits for the background check, for an app that exits soon.
     ///
-    /// - Returns: the damage that it found; nil where there was none, or where no check was due.
+    /// - Returns: the damage found.
     @discardableResult
     public func waitForCheck() async throws -> Damage? {
       guard let pass else { return nil }
@@ -328,7 +318,6 @@ extension RecoverableStore {
       }
     }
 
-    /// An opening that has come to its end.
     init(_ opening: Lazaret.Opening) {
       path = opening.store.path
       condition = Condition(opening.examination)
@@ -342,51 +331,50 @@ extension RecoverableStore {
     }
   }
 
-  /// One thing that was done to get a store ready.
+  /// An action that prepared a store.
   public struct Event: Sendable, Hashable {
-    /// What kind of thing.
+    /// The kind of action.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-      /// An earlier run, or another process, had begun or done something of this.
+      /// An earlier run's or another process's work.
       case recovery
 
-      /// The store as it was before was kept.
+      /// The original was kept.
       case backup
 
-      /// What the store lacked of its own model was added.
+      /// Missing parts of its own model were added.
       case repair
 
       /// The store was migrated to the app's version.
       case migration
 
-      /// The store was moved into quarantine.
+      /// The store was quarantined.
       case quarantine
 
-      /// The quarantined store was salvaged; or nothing came out.
+      /// The quarantined store was salvaged, or its salvage failed.
       case salvage
 
       /// An empty store was created.
       case create
 
-      /// A recovery kit of the store was noted.
+      /// A recovery kit was noted.
       case recoveryKit = "recovery-kit"
     }
 
-    /// What was done.
+    /// The kind of action.
     public let kind: Kind
 
-    /// When.
+    /// The time.
     public let date: Date?
 
-    /// The file that it produced: the quarantined store, the backup or the new store.
+    /// The quarantined store, the backup or the new store.
     public let url: URL?
 
-    /// What happened, in one plain sentence.
+    /// One plain sentence.
     public let words: String
 
-    /// What the quarantined store or the backup is called; nil for anything else.
+    /// The quarantined store's or the backup's name.
     public let id: String?
 
-    /// An event, as the modules below tell it.
     init(_ event: OpeningEvent) {
       kind =
         switch event.kind {
@@ -406,18 +394,17 @@ extension RecoverableStore {
     }
   }
 
-  /// Damage that was found in a store while the app has it open.
+  /// Damage in an open store.
   public struct Damage: Sendable, Hashable {
     /// The store.
     public let url: URL
 
-    /// How many flaws there are.
+    /// The number of flaws.
     public let flaws: Int
 
-    /// The kinds of flaws, as stable words.
+    /// Stable words for the kinds.
     public let kinds: [String]
 
-    /// Damage, as the modules below tell it.
     init(_ damage: FoundDamage) {
       url = URL(file: damage.store)
       flaws = damage.flaws
@@ -425,60 +412,60 @@ extension RecoverableStore {
     }
   }
 
-  /// What a store is, and what can be done with it.
+  /// A store's state and possible actions.
   public struct Condition: Sendable {
-    /// What can be done with a store, in one word.
+    /// The state in one word.
     public enum Verdict: String, Sendable, Hashable, CaseIterable {
-      /// It opens with the app's model as it is.
+      /// It opens unchanged.
       case compatible
 
-      /// It is sound, and lacks something of its own model that can be added.
+      /// It is sound, and missing parts of its own model can be added.
       case repairable
 
-      /// It was written with an earlier model, from which it can be migrated.
+      /// It is of an earlier model and can be migrated.
       case outdated
 
-      /// It is sound, but no way leads from it to the app's model.
+      /// It is sound, but no migration leads to the app's model.
       case incompatible
 
-      /// It is damaged, or is no store at all.
+      /// It is damaged or not a store.
       case damaged
 
-      /// Nothing is wrong with it, but it is unavailable: locked, forbidden, or newer than the app.
+      /// It is sound but locked, forbidden, or newer than the app.
       case unavailable
 
-      /// There is no store.
+      /// The store is missing.
       case missing
     }
 
-    /// The records of an entity, or the rows of a table.
+    /// An entity's records, or a table's rows.
     public struct Entity: Sendable, Hashable {
-      /// The entity, or the table where no entity is known.
+      /// The entity, or the table.
       public let name: String
 
-      /// How many there are; nil where they were not counted, or cannot be.
+      /// Nil if not counted.
       public let records: Int64?
     }
 
-    /// What can be done with it.
+    /// The verdict.
     public let verdict: Verdict
 
-    /// A stable word for the reason, such as `locked`.
+    /// A stable word, such as `locked`.
     public let code: String
 
-    /// The reason, in a plain sentence.
+    /// The reason.
     public let words: String
 
-    /// What to do about it.
+    /// The advice.
     public let hint: String
 
-    /// The version it was written with, where it is one of the app's.
+    /// The store's version, if it is one of the app's.
     public let modelVersion: String?
 
-    /// Its entities, with how many records each has.
+    /// The entities with their numbers of records.
     public let entities: [Entity]
 
-    /// What is wrong or remarkable, each in a plain sentence.
+    /// The findings, a plain sentence each.
     public let remarks: [String]
 
     init(_ examination: Examination) {

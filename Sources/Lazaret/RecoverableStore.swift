@@ -7,44 +7,44 @@ internal import Platform
 internal import Salvage
 public import SystemPackage
 
-/// An app's store, whatever state it is in: opened, examined, migrated, repaired, salvaged.
+/// An app's store in any state.
 ///
 /// ```swift
 /// let model = try StoreModel(contentsOf: modelURL)
 /// let store = RecoverableStore(at: storeURL, model: model, home: homeURL)
 /// let opening = try await store.open { progress in show(progress.fraction) }
 /// if let notice = opening.notice { alert(notice) }
-/// // The store is at its place now, and nothing has it open: load it with Core Data, SwiftData or GRDB.
+/// // The store is ready and closed: load it with Core Data, SwiftData or GRDB.
 /// ```
 ///
-/// Close every other connection of your process to the store before you work with it here: SQLite's locks belong to the
-/// process, and looking at a file can end those of another connection (https://sqlite.org/howtocorrupt.html, section 2.2).
+/// First close your process's other connections to the store: SQLite's locks belong to the process, and reading a file
+/// can drop those of another connection (https://sqlite.org/howtocorrupt.html, section 2.2).
 public struct RecoverableStore: Sendable {
-  /// The store's main file.
+  /// The main file.
   public let path: FilePath
 
-  /// What the app expects of it.
+  /// The app's model.
   public let model: StoreModel
 
-  /// The folder with the catalogue of quarantined stores, `Backups/` and the reports; nil keeps them beside the store and no
+  /// The folder for the quarantine catalogue, `Backups/` and reports; nil keeps these beside the store, without a
   /// catalogue.
   public var home: FilePath?
 
-  /// What is done with a store that cannot simply be opened.
+  /// The rules for a store that does not open directly.
   public var policy: Policy
 
-  /// The app's own version, for receipts and reports.
+  /// For receipts and reports.
   public var appVersion: String?
 
-  /// Custom mappings and code of the app's own for migrations, with the product `LazaretMigration`.
+  /// Custom mappings and code, from the product `LazaretMigration`.
   ///
-  /// Which version it leads to, where, what may be lost and what is recorded is this library's own affair.
+  /// The library itself sets target version, place, permitted losses and records.
   public var migration = Migrator.Options()
 
-  /// Told of what is done, without values of records.
+  /// Receives no values of records.
   public var logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
 
-  /// A store by the URL of its main file.
+  /// Creates a store by URL.
   public init(
     at url: URL, model: StoreModel, home: URL? = nil, policy: Policy = Policy(), appVersion: String? = nil
   ) {
@@ -53,7 +53,7 @@ public struct RecoverableStore: Sendable {
       appVersion: appVersion)
   }
 
-  /// A store by the path of its main file.
+  /// Creates a store by path.
   public init(
     at path: FilePath, model: StoreModel, home: FilePath? = nil, policy: Policy = Policy(), appVersion: String? = nil
   ) {
@@ -64,7 +64,7 @@ public struct RecoverableStore: Sendable {
     self.appVersion = appVersion
   }
 
-  /// The store's main file.
+  /// The main file.
   public var url: URL { URL(file: path) }
 
   var coordinator: StoreCoordinator {
@@ -73,7 +73,7 @@ public struct RecoverableStore: Sendable {
       logger: logger)
   }
 
-  /// Adds custom mappings: a mapping file (`.json`) or a mapping model (`.xcmappingmodel`, `.cdm`).
+  /// Adds a mapping file (`.json`) or a mapping model (`.xcmappingmodel`, `.cdm`).
   public mutating func addMappings(from url: URL) throws(StoreError) {
     guard case .coreData(let bundle) = model.model else { return }
     let path = FilePath(file: url)
@@ -87,38 +87,28 @@ public struct RecoverableStore: Sendable {
 // MARK: - What is done with it
 
 extension RecoverableStore {
-  /// Gets the store ready to be opened, whatever state it is in.
+  /// Prepares a store in any state for opening.
   ///
-  /// A sound store of the current model stays as it is, and a missing one is created. One of an earlier version is migrated on a
-  /// copy, and the original is kept. One that is damaged or incompatible is moved into quarantine as it is and salvaged
-  /// there, and a copy of what was salvaged takes its place, unless the policy says otherwise.
+  /// By default a missing store is created, an earlier version migrated on a copy with its original kept, and a damaged
+  /// or incompatible store quarantined, salvaged and replaced by a copy of the result. Cancellation leaves the store
+  /// unchanged, or whole in quarantine with a salvage that the next opening continues.
   ///
-  /// When the task is cancelled the store is as it was, or whole in quarantine with a salvage that the next opening goes on
-  /// with.
-  ///
-  /// - Parameters:
-  ///   - progress: reports how far it is.
-  ///   - foundDamage: called later, on a thread of its own, where a look at every page in the background finds damage; the
-  ///     next opening acts on it.
-  /// - Throws: `StoreError`, and `CancellationError`. The old store is whole in its place, or whole in quarantine.
+  /// - Parameter foundDamage: called later on its own thread if the background check finds damage; the next opening
+  ///   acts on it.
+  /// - Throws: `StoreError`, and `CancellationError`. The old store is whole at its path or in quarantine.
   public func open(
     progress: @escaping StoreProgress.Handler = { _ in }, foundDamage: @escaping @Sendable (Damage) -> Void = { _ in }
   ) async throws -> Opening {
     try await work { cancellation in
       let observer = OpeningObserver(progress, cancellation) { foundDamage(Damage($0)) }
       let opening = try coordinator.open(path, observer: observer)
-      // The app opens it with a library of its own, in this process.
+      // The app opens it with a library of its own.
       try opening.store.close()
       return Opening(opening)
     }
   }
 
-  /// Says what the store is and what can be done with it; touches nothing.
-  ///
-  /// - Parameters:
-  ///   - depth: how closely it is looked at.
-  ///   - countsRecords: whether the records of each entity are counted.
-  ///   - progress: reports how far it is.
+  /// Examines the store without changing it.
   public func examine(
     depth: Depth = .quick, countsRecords: Bool = true, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Condition {
@@ -131,9 +121,9 @@ extension RecoverableStore {
     }
   }
 
-  /// Says what a migration to the current version would do and what it would lose; touches nothing.
+  /// Forecasts a migration to the current version without changing the store.
   ///
-  /// - Parameter tryingSteps: whether steps whose result counting does not tell are carried out on a private copy.
+  /// - Parameter tryingSteps: runs steps with uncountable results on a private copy.
   public func planMigration(tryingSteps: Bool = true) async throws -> Migration.Plan {
     try await work { _ in
       guard let migrator = coordinator.migrator else { throw StoreError.noVersions(path) }
@@ -141,10 +131,9 @@ extension RecoverableStore {
     }
   }
 
-  /// Migrates the store to the current version on a copy, which takes its place once it has passed every check; the
-  /// original is kept.
+  /// Migrates the store on a copy, which is installed after every check; the original is kept.
   ///
-  /// When the task is cancelled between two steps, the finished ones are kept for the next time.
+  /// After a cancellation the next migration reuses finished steps.
   public func migrate(progress: @escaping StoreProgress.Handler = { _ in }) async throws -> Migration {
     try await work { cancellation in
       guard let migrator = coordinator.migrator else { throw StoreError.noVersions(path) }
@@ -152,13 +141,11 @@ extension RecoverableStore {
     }
   }
 
-  /// Adds what the store lacks of its own version of the model, on a copy; the original is kept.
+  /// Adds missing parts of the store's own model on a copy; the original is kept.
   ///
   /// - Parameters:
-  ///   - includingRecords: whether records and references that break the model's rules are put right too; what is taken out
-  ///     is set aside.
-  ///   - dryRun: whether it is only said what would be done.
-  ///   - progress: reports how far it is.
+  ///   - includingRecords: also fixes records and references that break the model's rules, setting removed data aside.
+  ///   - dryRun: only reports the changes.
   public func repair(
     includingRecords: Bool = false, dryRun: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Repair {
@@ -171,19 +158,18 @@ extension RecoverableStore {
     }
   }
 
-  /// Makes a clean store of every record that is still in the bytes of this one, at another place; the store is only read.
+  /// Salvages every record in the store's bytes into a new store; this one is only read.
   ///
   /// - Parameters:
-  ///   - url: the new store; nothing may be there.
-  ///   - findsDeleted: whether deleted records are looked for too; they are set aside.
-  ///   - progress: reports how far it is.
+  ///   - url: a free path.
+  ///   - findsDeleted: also looks for deleted records, which are set aside.
   public func salvage(
     to url: URL, findsDeleted: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Salvage {
     try await salvage(to: FilePath(file: url), findsDeleted: findsDeleted, progress: progress)
   }
 
-  /// The same, to a path.
+  /// Salvages the store to a path.
   public func salvage(
     to output: FilePath, findsDeleted: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Salvage {
@@ -223,7 +209,6 @@ extension RecoverableStore {
 }
 
 extension StoreError {
-  /// The error for a plain SQLite store, whose schema is its app's own affair.
   static func noVersions(_ path: FilePath) -> StoreError {
     StoreError(
       MigrationError(
@@ -233,109 +218,105 @@ extension StoreError {
 }
 
 extension RecoverableStore {
-  /// What an app wants done with a store that cannot simply be opened.
+  /// The app's rules for a store that does not open directly.
   public struct Policy: Sendable, Hashable {
-    /// What is done with a store that is damaged, or that no way leads from to the app's model.
+    /// The rule for a damaged or incompatible store.
     public enum Remedy: String, Sendable, Hashable, CaseIterable {
-      /// Quarantine it, make a clean store of every record that is still in its bytes, and put a copy of that into its place.
+      /// Quarantine it, salvage its records, and install a copy of the result.
       case salvage
 
-      /// Quarantine it, and begin with an empty store at once; ``StoreQuarantine`` recovers the records later.
+      /// Start with an empty store; ``StoreQuarantine`` recovers the records later.
       case salvageLater = "salvage-later"
 
-      /// Quarantine it, and begin with an empty store.
+      /// Quarantine it, and start empty.
       case emptyStore = "empty-store"
 
-      /// Leave it where it is, and throw.
+      /// Leave it, and throw.
       case refuse
     }
 
-    /// What is done with a sound store that lacks something of its own model.
+    /// The rule for a sound store that lacks parts of its own model.
     public enum RepairRule: String, Sendable, Hashable, CaseIterable {
-      /// Add what is missing on a copy, verify that, and put it into the store's place; the original is kept.
+      /// Install a repaired, verified copy; the original is kept.
       case repair
 
-      /// Open it as it is.
+      /// Open it unchanged.
       case keep
 
-      /// Quarantine it and salvage it, as a damaged store.
+      /// Quarantine and salvage it.
       case quarantine
 
-      /// Leave it where it is, and throw.
+      /// Leave it, and throw.
       case refuse
     }
 
-    /// What is done where a migration would delete what the app's version still has.
+    /// The rule for a migration that would delete data that the app still has.
     public enum LossRule: String, Sendable, Hashable, CaseIterable {
-      /// Leave the store as it is, and throw.
+      /// Leave it, and throw.
       case refuse
 
-      /// Migrate it as Core Data would; the original is kept.
+      /// Migrate it like Core Data; the original is kept.
       case migrate
     }
 
-    /// What is done with a file that is nothing of the app's.
+    /// The rule for a file that is not the app's.
     public enum ForeignRule: String, Sendable, Hashable, CaseIterable {
-      /// Leave it where it is, and throw.
+      /// Leave it, and throw.
       case refuse
 
-      /// Treat it as a damaged or an incompatible store.
+      /// Treat it as damaged or incompatible.
       case replace
     }
 
-    /// What is done where a salvage gave nothing that the app could open.
+    /// The rule for a salvage without a usable result.
     public enum Fallback: String, Sendable, Hashable, CaseIterable {
-      /// Begin with an empty store; the old one stays in quarantine.
+      /// Start empty; the old store stays in quarantine.
       case emptyStore = "empty-store"
 
       /// Throw, and leave the place empty; the next opening tries again.
       case refuse
     }
 
-    /// What is done with a store whose bytes are damaged, or that is no store at all.
+    /// For damaged bytes, or a file that is not a store.
     public var whenDamaged: Remedy = .salvage
 
-    /// What is done with a sound store that is not of the app's model, and that no way leads from to it.
+    /// For a sound store that no migration leads to the app's model.
     public var whenIncompatible: Remedy = .salvage
 
-    /// What is done with a sound store of an earlier version whose migration failed for a reason in it, and with records of a
-    /// damaged one that cannot be migrated.
+    /// For a sound store with a failed migration, and a damaged store's records that cannot be migrated.
     ///
-    /// Refused, a sound store stays in its place. So does a damaged one, unsalvaged, whose metadata shows that no way leads from its
-    /// version; where only the salvage shows that its records cannot be migrated, what was salvaged waits in quarantine. Every
-    /// other remedy begins with an empty store then.
+    /// If refused, the store stays at its path; a damaged one waits in quarantine with its salvaged store if only the
+    /// salvage shows that no migration exists. Every other remedy starts empty then.
     public var whenMigrationFails: Remedy = .refuse
 
-    /// What is done with a sound store whose migration would delete what the app's version still has.
+    /// For a migration that would delete data that the app still has.
     public var whenMigrationLoses: LossRule = .refuse
 
-    /// What is done with a sound store that lacks something of its own model.
+    /// For a sound store that lacks parts of its own model.
     public var whenRepairable: RepairRule = .repair
 
-    /// What is done where a salvage gave nothing that the app could open; where only a migration failed, ``whenMigrationFails``
-    /// decides.
+    /// For a salvage without a usable result; ``whenMigrationFails`` decides if only a migration failed.
     public var whenSalvageFails: Fallback = .emptyStore
 
-    /// What is done with a file that is nothing of the app's: a sound store of another app, or a file of another kind (a text, a
-    /// picture), at a path where no store of the app's was opened, quarantined or backed up before.
+    /// For another app's sound store, a text or a picture, at a path without a record of the app's stores.
     public var whenForeign: ForeignRule = .refuse
 
-    /// How many times a migration that failed for a reason in the store is tried again at once.
+    /// Immediate retries of a migration that failed because of the store.
     public var migrationRetries = 0
 
-    /// How closely a store is looked at before it is opened.
+    /// The examination before opening.
     public var depth: Depth = .quick
 
-    /// How old the last look at every page is at least when the next one is taken in the background; nil takes none.
+    /// The minimum age of the last background check; nil turns checks off.
     public var checkInterval: Duration? = .seconds(7 * 86400)
 
-    /// How old the newest recovery kit is at least when the next one is noted in the background; nil notes none.
+    /// The minimum age of the newest recovery kit; nil turns kits off.
     public var recoveryKitInterval: Duration? = .seconds(86400)
 
-    /// A policy by which nothing is refused but to replace a store that could not be migrated.
+    /// Creates a policy that only refuses to replace foreign files and stores that could not be migrated.
     public init() {}
 
-    /// A policy by which every store stays where it is unless it can be opened as it is or repaired, for servers.
+    /// For servers: every store stays at its path unless it opens, migrates or can be repaired.
     public static var refusing: Policy {
       var policy = Policy()
       (policy.whenDamaged, policy.whenIncompatible, policy.whenMigrationFails) = (.refuse, .refuse, .refuse)
@@ -344,21 +325,19 @@ extension RecoverableStore {
     }
   }
 
-  /// How closely a store is looked at.
+  /// An examination's depth.
   public enum Depth: String, Sendable, Hashable, CaseIterable {
-    /// Header, log, schema, metadata and model: some milliseconds, whatever the size; every page where damage is met.
+    /// Header, log, schema, metadata and model, in milliseconds at any size; every page on damage.
     case quick
 
     /// Every page.
     case full
 
-    /// The same, for the modules below.
     var depth: Examination.Depth { self == .quick ? .quick : .full }
   }
 }
 
 extension RecoverableStore.Policy {
-  /// The same, for the modules below.
   var policy: OpeningPolicy {
     var policy = OpeningPolicy(
       whenDamaged: whenDamaged.remedy, whenIncompatible: whenIncompatible.remedy,
@@ -378,7 +357,6 @@ extension RecoverableStore.Policy {
 }
 
 extension RecoverableStore.Policy.Remedy {
-  /// The same, for the modules below.
   var remedy: OpeningPolicy.Remedy {
     switch self {
     case .salvage: .salvage
@@ -390,53 +368,48 @@ extension RecoverableStore.Policy.Remedy {
 }
 
 extension RecoverableStore.Policy.LossRule {
-  /// The same, for the modules below.
   var remedy: LossRemedy { self == .refuse ? .refuse : .migrate }
 }
 
-/// What an app expects of its store: the versions of a managed object model, or the schema of a plain SQLite store.
+/// The versions of a managed object model, or a plain SQLite schema.
 public struct StoreModel: Sendable {
-  /// A version of a managed object model.
+  /// A managed object model's version.
   public struct Version: Sendable, Hashable {
-    /// What it is called.
+    /// The name.
     public let name: String
 
-    /// The checksum over the hashes of its entities, as Core Data computes it.
+    /// Core Data's checksum over the entities' hashes.
     public let checksum: String
 
-    /// Whether it is the one that the app opens its store with.
+    /// Whether the app opens its store with it.
     public let isCurrent: Bool
   }
 
-  /// The same, for the modules below.
   package let model: AppModel
 
-  /// A model that was loaded.
   init(_ model: AppModel) { self.model = model }
 
   /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd`, `.mom`, or a `.sql` schema file.
   ///
-  /// - Parameters:
-  ///   - url: the file or folder.
-  ///   - order: the names of all versions, oldest first; nil for their natural order with the current one last.
+  /// - Parameter order: all version names, oldest first; nil takes their natural order with the current one last.
   public init(contentsOf url: URL, order: [String]? = nil) throws(StoreError) {
     try self.init(contentsOf: FilePath(file: url), order: order)
   }
 
-  /// The same, by a path.
+  /// Loads a model or schema by path.
   public init(contentsOf path: FilePath, order: [String]? = nil) throws(StoreError) {
     model = try told { try AppModel.load(path, order: order) }
   }
 
-  /// The versions of a model that was put together by other means, such as the product `SwiftModelSources`.
+  /// Wraps a model, for instance from `SwiftModelSources`.
   public init(_ bundle: ModelBundle) { model = .coreData(bundle) }
 
-  /// The versions, oldest first as far as that is known; empty for a schema file.
+  /// Oldest first as far as known; empty for a schema.
   public var versions: [Version] {
     guard case .coreData(let bundle) = model else { return [] }
     return bundle.versions.map { Version(name: $0.name, checksum: $0.checksum, isCurrent: $0.isCurrent) }
   }
 
-  /// The name of the version that the app opens its store with, or that of the schema file.
+  /// The current version's or the schema's name.
   public var currentVersion: String { model.currentVersionName }
 }

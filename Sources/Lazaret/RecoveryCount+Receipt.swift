@@ -4,7 +4,6 @@ import Platform
 package import Salvage
 
 extension RecoveryCount {
-  /// The numbers of a salvaged store, as its receipt has them.
   package init(_ result: Receipt.Salvage.Result) {
     self.init(result.entities, pairs: result.pairs, isComplete: result.isComplete)
     if result.mayLackTables == true { noteUnknownTables() }
@@ -13,7 +12,6 @@ extension RecoveryCount {
     for loss in result.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
-  /// The numbers of the records of an opening's salvage.
   package init(_ salvage: OpeningSalvage) {
     self.init(salvage.entities, pairs: salvage.pairAccounts, isComplete: salvage.isComplete)
     if salvage.mayLackTables == true { noteUnknownTables() }
@@ -22,7 +20,6 @@ extension RecoveryCount {
     for loss in salvage.migrationLosses ?? [] { leaveOut(loss.count, isValues: loss.property != nil) }
   }
 
-  /// The numbers of a single entity.
   package init(_ entity: Receipt.Salvage.Entity) {
     self.init(
       [entity], pairs: nil, isComplete: !entity.hasLosses && entity.doubtful == 0 && entity.setAside ?? 0 == 0)
@@ -46,7 +43,6 @@ extension RecoveryCount {
 }
 
 extension Receipt.Salvage.Entity {
-  /// What a report says of an entity.
   init(_ entity: SalvageReport.Entity) {
     self.init(
       name: entity.name, table: entity.table, recovered: entity.recovered, doubtful: entity.doubtful,
@@ -58,31 +54,25 @@ extension Receipt.Salvage.Entity {
 }
 
 extension Receipt.Salvage.Result {
-  /// The numbers of its records.
   package var count: RecoveryCount { RecoveryCount(self) }
 
-  /// What came out, in a few plain sentences.
   package var words: String { count.words }
 
-  /// Why it is not complete, in a sentence, where no number of records tells it.
+  /// A sentence on incompleteness that no number of records expresses.
   package var reservationWords: String? { count.words(reserving: incompleteBecause ?? []) }
 
-  /// Records recovered in all.
   package var recovered: Int64 { count.recovered }
 
-  /// Doubtful records in all.
   package var doubtful: Int64 { count.doubtful }
 
-  /// Records lost in all.
   package var lost: Int64 { count.lost }
 
-  /// Whether the number of lost records is exact; else it is an estimate.
+  /// Whether `lost` is exact rather than an estimate.
   package var lostIsExact: Bool { !count.isEstimate }
 }
 
 extension Receipt {
-  /// How many records a store holds that is in quarantine because it does not fit the app, or its own model; nil where it is
-  /// damaged, or they were not counted.
+  /// The records of a sound store that fits neither the app nor its own model; nil if damaged or not counted.
   var soundRecords: Int64? {
     let codes = [
       "other-model", "unknown-version", "not-core-data", "other-schema", VerdictReason.notMigratableCode,

@@ -2,49 +2,43 @@ package import Migration
 package import Platform
 package import SystemPackage
 
-/// A repair, or a dry run of one, as `repair --json` prints it and as the inspector shows it.
+/// A repair or dry run, as `repair --json` prints it and the inspector shows it.
 ///
 /// Keys may be added, never changed.
 package struct RepairOutcome: Sendable, Encodable {
-  /// The store; nil where its place is not to be told.
+  /// Nil if its path is private.
   package var store: PathText?
 
-  /// The version of the model that it is of; nil for a model that only the store carries.
+  /// Nil for a model that only the store contains.
   package var version: String?
 
-  /// Whether it was only said what would be done.
   package var dryRun: Bool
 
-  /// The original, whole, where it was replaced.
+  /// The replaced original.
   package var backup: PathText?
 
-  /// What a repair of records has taken out; missing where nothing was.
+  /// The file of removed records.
   package var setAside: PathText?
 
-  /// The records of the store.
   package var rows: Int
 
-  /// The records and pairs that were set aside.
+  /// Records and pairs.
   package var setAsideRows: Int
 
-  /// The values that were changed in records.
   package var changedValues: Int
 
-  /// What is added or changed, in the order in which it is done.
   package var changes: [RepairAccount.Change]
 
-  /// What stays as it is, and why.
+  /// Unrepaired parts, with reasons.
   package var leftOut: [RepairAccount.Remainder]
 
-  /// What it cost; missing where nothing had to be done.
+  /// Missing if no repair was needed.
   package var metrics: MigrationMetrics?
 
-  /// A dry run of a store's repair.
   package init(_ path: FilePath?, dryRun account: RepairAccount) {
     self.init(path, account, dryRun: true)
   }
 
-  /// A repair that was carried out, or that had nothing to do.
   package init(_ path: FilePath, _ result: Migrator.Result) {
     self.init(path, result.repair, dryRun: false)
     store = PathText(result.store)
@@ -64,12 +58,12 @@ package struct RepairOutcome: Sendable, Encodable {
     leftOut = account?.leftOut ?? []
   }
 
-  /// Whether records were set aside, or the model wants something that could not be added.
+  /// Whether records were set aside, or parts wanted by the model are missing.
   package var leavesSomething: Bool { setAsideRows > 0 || leftOut.contains { $0.kind.isWantedByModel } }
 }
 
 extension RepairAccount.Remainder {
-  /// What it is, with the primary keys of the first records that stand in the way.
+  /// The remainder, with the primary keys of the first records that prevent its repair.
   package var wordsWithKeys: String {
     guard !examples.isEmpty else { return text }
     let more = rows.map { $0 > examples.count } == true

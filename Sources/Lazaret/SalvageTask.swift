@@ -5,7 +5,7 @@ import Platform
 package import Salvage
 package import SystemPackage
 
-/// A salvage of a quarantined store that runs in the background, on a thread of its own.
+/// A background salvage of a quarantined store.
 ///
 /// ```swift
 /// let task = SalvageTask(of: "2026-11-21-10-11-12", in: Quarantines(home: home), model: model)
@@ -13,7 +13,7 @@ package import SystemPackage
 /// let salvaged = try await task.value
 /// ```
 ///
-/// It goes on when the handle is not held any more; `cancel` ends it.
+/// It continues without its handle; `cancel` ends it.
 package final class SalvageTask: Sendable {
   private struct State {
     var result: Result<QuarantineSalvage, any Error>?
@@ -26,18 +26,15 @@ package final class SalvageTask: Sendable {
   private let isCancelled = Mutex(false)
   private let end = DispatchGroup()
 
-  /// How far it is, from when it began to when it ended: the latest report, where the earlier ones were not taken in time.
-  ///
-  /// For one reader.
+  /// The progress, for one reader; a slow one gets only the latest report.
   package let updates: AsyncStream<OpeningProgress>
 
-  /// Begins a salvage.
+  /// Starts a salvage.
   ///
   /// - Parameters:
-  ///   - name: the quarantined store, by name or path.
-  ///   - model: the app's model; what the store says of itself if nil.
-  ///   - work: done with the result before the task counts as ended, on the same thread, such as its installation; what it throws is what
-  ///     the task throws.
+  ///   - name: a name or path.
+  ///   - model: nil takes the store's own metadata.
+  ///   - work: further work on the same thread, such as installing; the task throws its error.
   package init(
     of name: FilePath, in quarantines: Quarantines, model: AppModel? = nil,
     options: QuarantineSalvageOptions = QuarantineSalvageOptions(),
@@ -75,27 +72,23 @@ package final class SalvageTask: Sendable {
     for continuation in waiting { continuation.resume(with: result) }
   }
 
-  /// The latest report of how far it is; nil before the first.
   package var progress: OpeningProgress? { state.withLock { $0.progress } }
 
-  /// Whether it has ended, well or not.
   package var hasEnded: Bool { isEnded.withLock { $0 } }
 
-  /// Asks it to end; it does at the next step, with `cancelled`, and leaves the quarantined store as it is.
+  /// Ends the task at its next step with `cancelled`; the quarantined store is unchanged.
   package func cancel() { isCancelled.withLock { $0 = true } }
 
-  /// Waits for its end, and blocks the thread meanwhile.
+  /// Blocks the thread until the end.
   ///
-  /// - Throws: what ``Quarantines/salvage(_:model:options:observer:)`` throws.
+  /// - Throws: the errors of ``Quarantines/salvage(_:model:options:observer:)``.
   package func wait() throws -> QuarantineSalvage {
     end.wait()
     guard let result = state.withLock({ $0.result }) else { throw LazaretError.cancelled("") }
     return try result.get()
   }
 
-  /// Its result, once it has ended.
-  ///
-  /// - Throws: what ``Quarantines/salvage(_:model:options:observer:)`` throws.
+  /// The result, after the end; throws like ``wait()``.
   package var value: QuarantineSalvage {
     get async throws {
       try await withCheckedThrowingContinuation { continuation in
@@ -109,48 +102,40 @@ package final class SalvageTask: Sendable {
   }
 }
 
-/// A salvaged store in quarantine: what came out of a quarantined one.
 package struct QuarantineSalvage: Sendable {
-  /// The quarantined store, with its receipt as it is now.
+  /// With its present receipt.
   package var stored: QuarantinedStore
 
-  /// The salvaged store.
   package var store: FilePath
 
-  /// The report, as a file.
   package var reportPath: FilePath
 
-  /// What was recovered and what was not.
   package var report: SalvageReport
 
-  /// The account of it that the receipt has.
   package var result: Receipt.Salvage.Result
 
-  /// Whether it is the one to install; false where an earlier result is better, which stays.
+  /// Whether it is the one to install; false if a better earlier result stays.
   package var isCurrent: Bool
 
-  /// How it differs from the result that was the one to install before; nil where there was none.
+  /// The comparison with the previous result to install.
   package var comparison: SalvageComparison?
 
-  /// Why the app cannot open what came out; nil where it can.
+  /// The reason why the app cannot open it.
   package var failure: Receipt.Reason?
 
-  /// What came out, and why the app cannot open it where that is so, in plain sentences.
   package var words: String { [result.words, failure?.words].compactMap(\.self).joined(separator: " ") }
 }
 
-/// What a salvage of a quarantined store is to do.
 package struct QuarantineSalvageOptions: Sendable, Hashable {
-  /// Whether deleted records are looked for too; they are set aside.
+  /// Deleted records are set aside.
   package var findsDeleted: Bool
 
-  /// A backup that lost records are taken from; nil for none.
+  /// The donor of lost records.
   package var backup: BackupSource?
 
-  /// Whether records are taken from that backup even if nothing says that it is of the store.
+  /// Whether to use a backup even without evidence of its store.
   package var trustsBackup: Bool
 
-  /// Live records only, unless told otherwise.
   package init(findsDeleted: Bool = false, backup: BackupSource? = nil, trustsBackup: Bool = false) {
     self.findsDeleted = findsDeleted
     self.backup = backup
@@ -158,14 +143,14 @@ package struct QuarantineSalvageOptions: Sendable, Hashable {
   }
 }
 
-/// A backup that a salvage takes lost records from.
+/// A backup that supplies lost records.
 package enum BackupSource: Sendable, Hashable {
-  /// The newest proven backup of the store in its place in the home.
+  /// The newest verified backup in the store's place in the home.
   case newest
 
-  /// A backup of the home, of this store or, where no backup of it has that name, of another.
+  /// A backup of the home: this store's or, if it has none of that name, another's.
   case backup(BackupIdentifier)
 
-  /// A file: a healthy store, a backup of ours of any kind, or a store packed with gzip.
+  /// A sound store, a Lazaret backup of any kind, or a store packed with gzip.
   case file(FilePath)
 }

@@ -5,9 +5,7 @@ internal import Platform
 package import Salvage
 internal import SystemPackage
 
-/// One salvage of a quarantined store, from its evidence to a verified result beside it.
-///
-/// The caller holds the quarantine folder's salvage lock.
+/// The salvage of a quarantined store, under the caller's salvage lock.
 struct SalvageWork {
   let folder: QuarantineFolder
   let id: String
@@ -17,13 +15,11 @@ struct SalvageWork {
   let surroundings: Surroundings
   let observer: OpeningObserver
 
-  /// How what was salvaged is brought to the app's version.
   let migration: SalvageMigration
 
-  /// The home, in which recovery kits of the store may be.
   let home: FilePath?
 
-  /// The secret keys with which a backup is read where it is encrypted.
+  /// The secret keys that decrypt a backup.
   var identities: [AgeIdentity] = []
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
@@ -45,17 +41,18 @@ struct SalvageWork {
     self.home = home
   }
 
-  /// Salvages, verifies, and keeps the result; an earlier one stays, and stays the one to install where it is better.
+  /// Salvages the store, verifies the result and keeps it.
   ///
-  /// - Throws: `LazaretError` of the kinds `salvageFailed`, where the evidence is at fault, and `cancelled`; what the surroundings
-  ///   say; any other error is one of the salvage itself. The receipt then has what an earlier salvage gave, and the reason.
+  /// - Throws: `LazaretError` of the kinds `salvageFailed`, if the quarantined files are at fault, and `cancelled`;
+  ///   errors of the environment; otherwise errors of the salvage itself. The receipt keeps an earlier result and gets
+  ///   the reason.
   func run() throws -> QuarantineSalvage {
     let stored = try folder.store(named: id)
     let working = try folder.beginSalvage(of: id)
     do {
       return try run(stored, in: working)
     } catch {
-      // The first error is the one to report; what cannot be removed now is removed by the next salvage.
+      // Report the first error; the next salvage removes the rest.
       try? folder.endSalvage(of: id)
       throw try judged(error, stored)
     }
@@ -67,7 +64,7 @@ struct SalvageWork {
     }
     let made = StoreFileSet(main: working.appending("Salvaged.sqlite"))
     let clock = SalvageClock(now: surroundings.now)
-    // Kits bear the name that the store had where the app opened it.
+    // Kits are named after the store at the app's path.
     let kits = stored.receipt?.originalPath.path.map { [KitFolder(for: $0, home: home, in: fileSystem)] } ?? []
     let backup = try options.backup.map { source in
       try UnpackedBackup(
@@ -84,12 +81,12 @@ struct SalvageWork {
     }
     var report = try Salvager(surroundings: surroundings).salvage(
       stored.files.main, to: made.main, model: model.map(SalvageModel.init), options: salvaging, migration: migration)
-    // What was unpacked goes now.
+    // Unpacked files may go now.
     withExtendedLifetime(backup) {}
     observer.progress(clock.progress(0.95, nil))
     let check = try folder.check(evidenceOf: stored, .content)
     if let words = EvidenceCheck.words(check?.differences ?? []) {
-      // What was there when the store was quarantined is no longer all here.
+      // The quarantined files have changed since.
       report.isComplete = false
       report.remarks.append("the quarantined store was changed: \(words)")
     }
@@ -124,7 +121,7 @@ struct SalvageWork {
     try folder.endSalvage(of: id)
     let updated = try folder.update(id) { receipt in
       var salvage = receipt.salvage ?? Receipt.Salvage(pendingSince: date, isWanted: false)
-      // What came out is there, and another version of the app can open it.
+      // Another version of the app can open it.
       let isWaiting = usability.failure.map { Receipt.Salvage.waitingCodes.contains($0.code) } ?? false
       if succession.isCurrent {
         salvage.state = usability.isUsable || isWaiting ? .salvaged : .failed
@@ -145,7 +142,6 @@ struct SalvageWork {
       isCurrent: succession.isCurrent, comparison: succession.comparison, failure: usability.failure)
   }
 
-  /// What a report says that the migration left out; nil for nothing.
   private func migrationLosses(of report: SalvageReport) -> [Receipt.Salvage.MigrationLoss]? {
     guard let losses = report.rebuild?.migrationLosses, !losses.isEmpty else { return nil }
     return losses.map { .init(entity: $0.entity, property: $0.property, count: $0.count, text: $0.text) }
@@ -158,7 +154,7 @@ struct SalvageWork {
       files: files)
   }
 
-  /// The status of the main file, or where that is missing of a log or a journal that may have pages of it.
+  /// Returns the status of the main file, or of a log or journal with its pages.
   private func evidence(in files: StoreFileSet) throws -> FileStatus? {
     if let main = try fileSystem.status(of: files.main) { return main }
     for part in [StoreFileSet.Part.wal, .journal] {
@@ -177,7 +173,7 @@ struct SalvageWork {
     var failure: Receipt.Reason?
   }
 
-  /// Looks at every page of the result, and opens it as the app would.
+  /// Checks every page, and opens the result like the app.
   private func usability(of made: StoreFileSet, _ report: SalvageReport) throws -> Usability {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       made.main, model: model, options: .init(depth: .full, countsRecords: false))
@@ -192,7 +188,7 @@ struct SalvageWork {
             : "What was salvaged waits for a newer version of the app: \(examination.reason.words)"))
     }
     if examination.verdict == .unavailable { throw LazaretError(.unavailable, examination, path: made.main) }
-    // What was made a moment ago and is not there was taken away: that says nothing of the evidence.
+    // Another process removed it, which says nothing about the evidence.
     if examination.verdict == .missing {
       throw FileError(.changed, operation: "verify the salvaged store", path: made.main)
     }
@@ -223,12 +219,11 @@ struct SalvageWork {
     } catch {
       throw error.isEnvironmental ? error : unusable(made, printable(error.detail))
     }
-    // A log that SQLite could not take away has nothing in it: nothing was written.
+    // A log that SQLite could not remove is empty, since no write took place.
     for part in [StoreFileSet.Part.wal, .sharedMemory] { try fileSystem.unlink(made.path(of: part)) }
     return Usability(version: version, isUsable: true)
   }
 
-  /// The error for a result that is not what a salvage makes.
   private func unusable(_ made: StoreFileSet, _ words: String) -> SalvageError {
     SalvageError(
       .verificationFailed, operation: "verify the salvaged store", path: made.main,
@@ -242,9 +237,9 @@ struct SalvageWork {
     var words: String
   }
 
-  /// The error to report; where it is not of the surroundings the receipt says so too.
+  /// Returns the error, noted on the receipt unless environmental.
   ///
-  /// A salvage that has failed by itself says nothing of the evidence: it is not done yet.
+  /// A failure of the salvage itself says nothing about the evidence and leaves it pending.
   private func judged(_ error: any Error, _ stored: QuarantinedStore) throws -> any Error {
     var isOfEvidence = true
     let reason: Receipt.Reason
@@ -278,12 +273,11 @@ struct SalvageWork {
 }
 
 extension Examination {
-  /// Whether nothing is wrong with the store but that the app is older than it.
+  /// Whether the store's only fault is to be newer than the app.
   var isNewerThanApp: Bool { verdict == .unavailable && newer != nil }
 }
 
 extension SalvageModel {
-  /// The part of an app's model that a salvage needs.
   package init(_ model: AppModel) {
     switch model {
     case .coreData(let bundle): self = .coreData(bundle)
@@ -293,7 +287,6 @@ extension SalvageModel {
 }
 
 extension FileStatus {
-  /// The same for a file that is its owner's alone.
   var `private`: FileStatus {
     var status = self
     status.permissions = .ownerReadWrite
@@ -301,9 +294,9 @@ extension FileStatus {
   }
 }
 
-/// Turns what a salvage says of its phases into one share of the work that only grows, and a time left.
+/// Converts a salvage's phases into one growing share of the work, with the time left.
 final class SalvageClock: Sendable {
-  /// What the phases take of the whole, by their words; one that is not known here takes nothing.
+  /// Each phase's share of the whole; unknown phases have none.
   private static let shares: [(phase: String, start: Double, length: Double)] = [
     ("survey", 0, 0.2), ("placement", 0.2, 0.05), ("rows", 0.25, 0.35), ("rebuild", 0.6, 0.25),
     ("migration", 0.85, 0.1),
@@ -328,14 +321,12 @@ final class SalvageClock: Sendable {
     return progress(reached, phase)
   }
 
-  /// The progress at a share of the work.
   func progress(_ reached: Double, _ phase: SalvagePhase?) -> OpeningProgress {
     let share = highest.withLock { highest in
       highest = max(highest, reached)
       return highest
     }
     let elapsed = Self.seconds(now()) - start
-    // In the first moments nothing can be told.
     let left = elapsed > 0.5 && share > 0.03 ? elapsed * (1 - share) / share : nil
     return OpeningProgress(
       phase: .salvaging, completed: Int64(share * 1000), total: 1000, salvagePhase: phase, secondsLeft: left)

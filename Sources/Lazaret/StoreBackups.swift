@@ -7,7 +7,7 @@ internal import SQLiteFormat
 internal import Salvage
 package import SystemPackage
 
-/// The backups of a store: taking, listing, proving and restoring them.
+/// The backups of a store, in `Backups/` of its home.
 ///
 /// ```swift
 /// try await store.backups.createIfDue()
@@ -15,28 +15,26 @@ package import SystemPackage
 /// if preview.isHarmless { try await store.backups.restore() }
 /// ```
 ///
-/// They lie in `Backups/` of the store's home. A backup is taken while the store is in use, and nothing is written beside it.
+/// A backup may run while the store is in use, and writes no file beside it.
 public struct StoreBackups: Sendable {
   private let store: RecoverableStore
   private var backups: Backups
 
-  /// The backups of a store.
   init(of store: RecoverableStore) {
     self.store = store
     backups = Backups(home: store.homeOrFolder)
   }
 
-  /// Adds the secret keys (`AGE-SECRET-KEY-1…`) with which encrypted backups are read.
+  /// Adds secret keys (`AGE-SECRET-KEY-1…`) that decrypt backups.
   public mutating func unlock(with keys: [String]) throws(StoreError) {
     backups.identities += try told { try keys.map { try AgeIdentity($0) } }
   }
 
-  /// Takes a backup at once, and reads it back.
+  /// Takes a backup and reads it back.
   ///
   /// - Parameters:
   ///   - tags: words to find it by.
-  ///   - isFull: whether it needs no earlier one; else it may hold only what has changed.
-  ///   - progress: reports how far it is.
+  ///   - isFull: makes it independent of earlier backups; otherwise it may be a delta.
   public func create(
     tags: [String] = [], isFull: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Backup {
@@ -49,11 +47,11 @@ public struct StoreBackups: Sendable {
     }
   }
 
-  /// Takes a backup where the policy of the home says that one is due, proves it, and prunes by that policy.
+  /// Takes a backup if the home's policy says so, verifies it, and prunes.
   ///
-  /// For an app to call when it has opened its store and has nothing better to do.
+  /// An app calls this when idle after opening.
   ///
-  /// - Returns: nil where none was due.
+  /// - Returns: nil if not due.
   @discardableResult
   public func createIfDue(progress: @escaping StoreProgress.Handler = { _ in }) async throws -> Backup? {
     try await work { cancellation in
@@ -63,7 +61,7 @@ public struct StoreBackups: Sendable {
     }
   }
 
-  /// The backups that there are, newest first.
+  /// Returns the backups, newest first.
   public func all() async throws -> [Backup] {
     try await work { _ in
       try backups.catalogs(of: store.path)
@@ -71,12 +69,9 @@ public struct StoreBackups: Sendable {
     }
   }
 
-  /// Restores a backup into a private folder, opens it there and checks it, and notes the result beside it.
+  /// Restores a backup into a private folder, checks it there, and notes the result.
   ///
-  /// - Parameters:
-  ///   - backup: the backup.
-  ///   - migrating: whether it is migrated to the app's current version there too.
-  ///   - progress: reports how far it is.
+  /// - Parameter migrating: also migrates it there to the current version.
   public func prove(
     _ backup: Backup, migrating: Bool = false, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> Backup.Proof {
@@ -90,12 +85,11 @@ public struct StoreBackups: Sendable {
     }
   }
 
-  /// Says what restoring a backup over the store would change; touches nothing.
+  /// Previews the changes of a restore over the store.
   ///
   /// - Parameters:
-  ///   - backup: the newest that can be restored if nil.
-  ///   - date: a moment that the backup must not be later than.
-  ///   - progress: reports how far it is.
+  ///   - backup: nil takes the newest restorable one.
+  ///   - date: the latest time of the backup.
   public func preview(
     _ backup: Backup? = nil, notLaterThan date: Date? = nil, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws -> RestorePreview {
@@ -107,21 +101,19 @@ public struct StoreBackups: Sendable {
     }
   }
 
-  /// The app's model, by which versions are named; none of a plain store.
   private var bundles: [ModelBundle] {
     guard case .coreData(let bundle) = store.model.model else { return [] }
     return [bundle]
   }
 
-  /// Restores a backup over the store: the present one is quarantined, whole, and the restored one takes its place.
+  /// Restores a backup over the store, and quarantines the present one.
   ///
-  /// Nothing in the process may have the store open.
+  /// The process must have closed the store.
   ///
   /// - Parameters:
-  ///   - backup: the newest that can be restored if nil.
-  ///   - date: a moment that the backup must not be later than.
-  ///   - takesBackup: whether a backup of the present store is taken first, where it is sound.
-  ///   - progress: reports how far it is.
+  ///   - backup: nil takes the newest restorable one.
+  ///   - date: the latest time of the backup.
+  ///   - takesBackup: first backs up a sound present store.
   @discardableResult
   public func restore(
     _ backup: Backup? = nil, notLaterThan date: Date? = nil, takesBackup: Bool = true,
@@ -135,9 +127,9 @@ public struct StoreBackups: Sendable {
     }
   }
 
-  /// Restores a backup to another place, where nothing may be.
+  /// Restores a backup to a free path.
   ///
-  /// A backup that is kept apart (``Backup/isApart``) gives back what was backed up, damaged as it was.
+  /// A backup kept apart (``Backup/isApart``) stays as damaged as its store.
   public func restore(
     _ backup: Backup, to url: URL, progress: @escaping StoreProgress.Handler = { _ in }
   ) async throws {
@@ -148,12 +140,12 @@ public struct StoreBackups: Sendable {
     }
   }
 
-  /// Lets an original go whose migration removed records that it still holds: the policy judges it like any other then.
+  /// Releases an original with records that its migration removed, so that the policy treats it like any other.
   public func release(_ backup: Backup) async throws {
     try await work { _ in _ = try backups.release(backup.identifier, in: backup.place) }
   }
 
-  /// Says that records were meant to become few; the backup of before that is judged like any other then.
+  /// Confirms an intended fall in record counts, so that the policy treats the backup like any other.
   public func acknowledgeFalls(since backup: Backup) async throws {
     try await work { _ in _ = try backups.acknowledgeFalls(since: backup.identifier, in: backup.place) }
   }
@@ -166,14 +158,12 @@ public struct StoreBackups: Sendable {
 }
 
 extension RecoverableStore {
-  /// The backups of the store.
+  /// The store's backups.
   public var backups: StoreBackups { StoreBackups(of: self) }
 
-  /// The home, or the store's folder where it has none.
   package var homeOrFolder: FilePath { home ?? path.removingLastComponent() }
 }
 
-/// Tells the app of a backup or a restore, and ends it when the app's task is cancelled.
 private func told(_ progress: @escaping StoreProgress.Handler, _ cancellation: Cancellation) -> BackupProgress {
   { phase, done, total in
     progress(StoreProgress(phase, done, total))
@@ -181,36 +171,34 @@ private func told(_ progress: @escaping StoreProgress.Handler, _ cancellation: C
   }
 }
 
-/// The preview of the modules below.
 typealias PreviewBelow = RestorePreview
 
 extension StoreBackups {
   /// A backup of a store.
   public struct Backup: Sendable, Identifiable {
-    /// An entity that has less than half of the records that it had in the backup before.
+    /// An entity that lost more than half of its records since the previous backup.
     public struct Fall: Sendable, Hashable {
-      /// The entity, or the table where no entity is known.
+      /// The entity, or the table.
       public let entity: String
 
-      /// How many records it had.
+      /// The previous number.
       public let before: Int64
 
-      /// How many it has.
+      /// The present number.
       public let after: Int64
     }
 
-    /// How a proof has ended.
+    /// A verification.
     public struct Proof: Sendable, Hashable {
-      /// Whether all that was looked at is right: its files, read back after it was taken, or also the store that it restores to.
+      /// Whether its files, read back, or also the restored store, passed.
       public let isProven: Bool
 
-      /// Whether it could not be told, because of the surroundings.
+      /// Whether the environment prevented a result.
       public let isInconclusive: Bool
 
-      /// What is wrong, each in a plain sentence.
+      /// Plain sentences.
       public let problems: [String]
 
-      /// A proof of the modules below.
       init(_ proof: BackupProof) {
         isProven = proof.result == .proven && !proof.isOfEvidence
         isInconclusive = proof.result == .inconclusive
@@ -218,52 +206,51 @@ extension StoreBackups {
       }
     }
 
-    /// What it is called.
+    /// The identifier.
     public let id: String
 
-    /// When it was taken.
+    /// Its time.
     public let date: Date
 
-    /// Its size in bytes.
+    /// Its size.
     public let bytes: Int64
 
-    /// The words to find it by.
+    /// Words to find it by.
     public let tags: [String]
 
-    /// Whether nothing of it is lacking, as far as names, sizes and manifests tell.
+    /// Whether it is complete by names, sizes and manifests.
     public let isWhole: Bool
 
-    /// Whether it is of a store that was damaged, and kept apart from the good ones.
+    /// Whether it is of a damaged store, and kept apart.
     public let isApart: Bool
 
-    /// Whether it is whole, of a sound store, and was proven when last looked at.
+    /// Whether it is complete, sound and verified.
     public let isProvenGood: Bool
 
     /// Whether it is encrypted.
     public let isEncrypted: Bool
 
-    /// The version of the model that the store was of; nil where not known.
+    /// The model version, if known.
     public let modelVersion: String?
 
-    /// The records of each entity; empty where they were not counted.
+    /// Record counts by entity; empty if not counted.
     public let records: [String: Int64]
 
-    /// The entities that have less than half of the records they had before.
+    /// The entities that lost more than half of their records.
     public let falls: [Fall]
 
-    /// How many records of entities that a migration removed are in it alone, by entity.
+    /// Records, by entity, that only this backup has since a migration removed them.
     public let onlyHere: [String: Int64]
 
-    /// Why it is not whole, each in a plain sentence.
+    /// The reasons for its incompleteness.
     public let problems: [String]
 
-    /// The last proof; nil where there was none.
+    /// The last verification.
     public let proof: Proof?
 
     let identifier: BackupIdentifier
     let place: any BackupPlace
 
-    /// A backup of the modules below.
     init(_ backup: StoredBackup, in place: any BackupPlace) {
       let manifest = backup.manifest
       id = backup.id.description
@@ -286,75 +273,74 @@ extension StoreBackups {
     }
   }
 
-  /// What restoring a backup over a store would change.
+  /// The changes of a restore.
   public struct RestorePreview: Sendable, Hashable {
-    /// The records of an entity.
+    /// An entity's records.
     public struct Entity: Sendable, Hashable {
-      /// What it is called.
+      /// The name.
       public let name: String
 
-      /// Those that are in the backup only.
+      /// Only in the backup.
       public let added: Int64
 
-      /// Those that differ.
+      /// Different.
       public let changed: Int64
 
-      /// Those that are in the present store only.
+      /// Only in the present store.
       public let lost: Int64
 
-      /// Those that are the same.
+      /// Equal.
       public let unchanged: Int64
     }
 
-    /// The pairs of a many-to-many relationship.
+    /// A many-to-many relationship's pairs.
     public struct Pairs: Sendable, Hashable {
-      /// The relationship, such as `Port.ships and Ship.ports`; its table where no model that is known names it.
+      /// Such as `Port.ships and Ship.ports`; the table if no known model names it.
       public let name: String
 
-      /// Those that are in the backup only.
+      /// Only in the backup.
       public let added: Int64
 
-      /// Those that are at another place of an order.
+      /// Another position in an order.
       public let changed: Int64
 
-      /// Those that are in the present store only.
+      /// Only in the present store.
       public let lost: Int64
     }
 
-    /// The large values in files of their own.
+    /// Large values in external files.
     public struct LargeValues: Sendable, Hashable {
-      /// Those whose files the backup alone has.
+      /// Files only in the backup.
       public let added: Int64
 
-      /// Those whose files have another content.
+      /// Different file contents.
       public let changed: Int64
 
-      /// Those whose files the present store alone has.
+      /// Files only in the present store.
       public let lost: Int64
     }
 
     /// The entities of both.
     public let entities: [Entity]
 
-    /// The many-to-many relationships of both, whose pairs are no records of their own.
+    /// Many-to-many relationships; their pairs are not records.
     public let pairs: [Pairs]
 
-    /// The large values in files of their own that records of the backup refer to.
+    /// External large values of the backup's records.
     public let largeValues: LargeValues
 
-    /// Whether nothing that is in the present store would change or go; false where not everything could be compared.
+    /// Whether all present data would stay; false if some could not be compared.
     public let isHarmless: Bool
 
-    /// What would change in the schema, in words: the model version, tables, columns.
+    /// Model version, tables and columns, in words.
     public let schemaChanges: [String]
 
-    /// What would change in large values that have files of their own, in words.
+    /// External large values, in words.
     public let valueChanges: [String]
 
-    /// What could not be compared, in words.
+    /// The parts that could not be compared.
     public let remarks: [String]
 
-    /// A preview of the modules below.
     init(_ preview: PreviewBelow) {
       entities = preview.entities.map {
         Entity(name: $0.name, added: $0.added, changed: $0.changed, lost: $0.lost, unchanged: $0.unchanged)
@@ -369,30 +355,29 @@ extension StoreBackups {
     }
   }
 
-  /// What a restore did.
+  /// A finished restore.
   public struct Restored: Sendable, Hashable {
-    /// What the backup that was restored is called.
+    /// The restored backup's identifier.
     public let backup: String
 
-    /// Whether everything in it was restored, and no large value that its records refer to is lost.
+    /// Whether all of it was restored, with every large value of its records.
     public let isComplete: Bool
 
-    /// Why the restored store is not sound, in a plain sentence; nil where it is, or nothing tells.
+    /// The damage of the restored store; nil if sound or unknown.
     ///
-    /// The store was not when it was backed up, and is as it was then: ``Backup/isApart`` is true of such a backup. The next
-    /// opening examines it like any other store, and the policy says whether it is salvaged.
+    /// The store was damaged at the backup already (``Backup/isApart``). The next opening examines it, and the policy
+    /// decides about a salvage.
     public let damage: String?
 
-    /// The store that was there before, in quarantine; nil where there was none.
+    /// The previous store, in quarantine.
     public let quarantined: URL?
 
-    /// What the backup of it that was taken before is called; nil where none was.
+    /// The identifier of the previous store's backup.
     public let earlierBackup: String?
 
-    /// Why newer backups were not restored, each in a plain sentence.
+    /// The reasons why newer backups were passed over.
     public let passedOver: [String]
 
-    /// What the modules below did.
     init(_ restored: Backups.Restored) {
       backup = restored.report.id.description
       isComplete = restored.report.isComplete
@@ -404,19 +389,17 @@ extension StoreBackups {
   }
 }
 
-/// Whether a piece of work is to end.
 package final class Cancellation: Sendable {
   private let asked = Mutex(false)
 
-  /// Whether it was asked to.
   package var isAsked: Bool { asked.withLock { $0 } }
 
   func ask() { asked.withLock { $0 = true } }
 }
 
-/// Does work on a thread of its own, and asks it to end when the task is cancelled.
+/// Runs work on its own thread, and ends it when the task is cancelled.
 ///
-/// - Throws: `CancellationError` where the work has ended because of that, `StoreError` where it failed.
+/// - Throws: `CancellationError` then, `StoreError` on failure.
 package func work<Value: Sendable>(_ body: @escaping @Sendable (Cancellation) throws -> Value) async throws -> Value {
   let cancellation = Cancellation()
   return try await withTaskCancellationHandler {
@@ -434,15 +417,14 @@ package func work<Value: Sendable>(_ body: @escaping @Sendable (Cancellation) th
   }
 }
 
-/// Does short work where the caller waits for it, and throws a `StoreError` where it failed.
+/// Runs short work on the caller's thread, with errors as `StoreError`.
 package func told<Value>(_ body: () throws -> Value) throws(StoreError) -> Value {
   do { return try body() } catch { throw StoreError(error) }
 }
 
-/// An error of the modules below as the app is to see it.
 private func told(_ error: any Error, _ cancellation: Cancellation) -> any Error {
   if error is CancellationError { return error }
   let told = StoreError(error)
-  // Each module has a code of its own for work that the caller has ended.
+  // Each module has its own code for cancelled work.
   return cancellation.isAsked && told.code.hasSuffix("cancelled") ? CancellationError() : told
 }

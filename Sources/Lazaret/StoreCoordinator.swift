@@ -5,7 +5,7 @@ package import PersistentStore
 package import Platform
 package import SystemPackage
 
-/// Opens an app's store, whatever state it is in.
+/// Opens an app's store in any state.
 ///
 /// ```swift
 /// let coordinator = StoreCoordinator(model: try AppModel.load("App.xcdatamodeld"))
@@ -13,40 +13,35 @@ package import SystemPackage
 /// if let notice = opening.notice { show(notice) }
 /// ```
 ///
-/// A sound store of the current model is simply opened, and a missing one created. One of an earlier version is migrated on a
-/// copy, step by step, and the original is kept as a backup. One that is damaged or incompatible is moved into quarantine as
-/// it is, salvaged there, and a copy of what was salvaged takes its place, unless the policy says otherwise. One that is unavailable
-/// (locked, forbidden, newer than the app) stays where it is, and the error says what to do.
+/// By default a missing store is created, an earlier version migrated on a copy with its original kept, and a damaged
+/// or incompatible store quarantined, salvaged and replaced by a copy of the result. An unavailable store (locked,
+/// forbidden, newer than the app) stays at its path.
 ///
-/// Close every other connection of your process to the store before you open it: SQLite's locks belong to the process, and
-/// looking at a file can end those of another connection (https://sqlite.org/howtocorrupt.html, section 2.2).
+/// First close the process's other connections to the store: reading a file can drop their locks
+/// (https://sqlite.org/howtocorrupt.html, section 2.2).
 package struct StoreCoordinator: Sendable {
-  /// What the app expects of its store.
   package let model: AppModel
 
-  /// What the app wants done with a store that cannot simply be opened.
   package let policy: OpeningPolicy
 
-  /// The folder with the catalogue of quarantined stores, the backups of migrations, their reports and their metrics; nil
-  /// keeps no catalogue, and the others beside the store.
+  /// The folder for the quarantine catalogue and migrations' backups, reports and metrics; nil keeps these beside the
+  /// store, without a catalogue.
   package let home: FilePath?
 
-  /// How stores of earlier versions are migrated: custom mappings and what belongs to them.
+  /// Custom mappings and their options.
   ///
-  /// The version, the output, the home, whether it is recorded and what may be lost (``OpeningPolicy/whenMigrationLoses``) are
-  /// the coordinator's own affair.
+  /// The coordinator sets version, output, home, recording and permitted losses (``OpeningPolicy/whenMigrationLoses``).
   package let migration: Migrator.Options
 
-  /// The app's own version, for receipts.
+  /// For receipts.
   package let appVersion: String?
 
-  /// How the store is opened in the end.
+  /// The final connection's options.
   package let storeOptions: PersistentStore.Options
 
   let surroundings: Surroundings
   let logger: Logger
 
-  /// A coordinator for stores of one model.
   package init(
     model: AppModel, policy: OpeningPolicy = OpeningPolicy(), home: FilePath? = nil, appVersion: String? = nil,
     storeOptions: PersistentStore.Options = PersistentStore.Options(),
@@ -63,7 +58,6 @@ package struct StoreCoordinator: Sendable {
     self.logger = logger
   }
 
-  /// Looks at a store; touches nothing.
   package func examine(
     _ path: FilePath, options: Examiner.Options = Examiner.Options()
   ) throws -> Examination {
@@ -72,9 +66,9 @@ package struct StoreCoordinator: Sendable {
 
   /// Opens the store at a path.
   ///
-  /// - Throws: `LazaretError` where the store stays closed as it is; `FileError`, `PersistentStoreError`,
-  ///   `MigrationError`, `QuarantineError` where a step failed. `isEnvironmental` tells whether the surroundings are at fault. Whatever is
-  ///   thrown, the old store is whole in its place or whole in quarantine, and opening again goes on from there.
+  /// - Throws: `LazaretError` if the store stays closed; `FileError`, `PersistentStoreError`, `MigrationError`,
+  ///   `QuarantineError` if a step failed. After any error the old store is whole at its path or in quarantine, and
+  ///   opening again continues.
   package func open(_ path: FilePath, observer: OpeningObserver = OpeningObserver()) throws -> Opening {
     try FileError.requireDescriptors(to: "open the store", path: path)
     return try OpeningMachine(coordinator: self, path: path, observer: observer).run()
@@ -86,19 +80,18 @@ package struct StoreCoordinator: Sendable {
 extension StoreCoordinator {
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The version of the model that the store is opened with; nil for a schema without Core Data's tables.
   var currentModel: ManagedObjectModel? {
     if case .coreData(let bundle) = model { bundle.current.model } else { nil }
   }
 
-  /// Migrates the stores of the app's model; nil for a schema without Core Data's tables.
+  /// Nil for a schema without Core Data's tables.
   package var migrator: Migrator? {
     guard case .coreData(let bundle) = model else { return nil }
     var migrator = Migrator(bundle, surroundings: surroundings, logger: logger)
     migrator.appVersion = appVersion
     migrator.keepOriginals(by: surroundings)
     let (current, options) = (bundle.current.model, storeOptions)
-    // As it is opened in the end: what this finds wrong brings the original back.
+    // With the final connection's options: a fault brings the original back.
     migrator.checkOpening = { path in
       let store = try PersistentStore(opening: path, model: current, options: options)
       _ = try store.metadata()

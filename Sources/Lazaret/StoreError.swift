@@ -3,80 +3,77 @@ internal import Migration
 internal import Platform
 public import SystemPackage
 
-/// Why something could not be done with a store: what went wrong, where, and what to do about it.
-///
-/// Values of records are in none of its words.
+/// An error of work on a store, without values of records.
 public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
-  /// What an app decides by.
+  /// The category for an app's decision.
   public enum Kind: String, Sendable, CaseIterable {
-    /// Nothing is wrong with the data: locked, forbidden, disk full, newer than the app. Try again.
+    /// The data is fine: locked, forbidden, disk full, or newer than the app.
     case unavailable
 
-    /// The store is damaged, and the policy is to refuse.
+    /// The store is damaged.
     case damaged
 
-    /// No way leads from the store to the app's model, and the policy is to refuse.
+    /// No migration leads to the app's model.
     case incompatible
 
-    /// The store lacks something of its own model, and the policy is to refuse.
+    /// The store lacks parts of its own model.
     case repairable
 
-    /// The migration failed for a reason in the store; it is as it was, or waits in quarantine with what was salvaged of it.
+    /// The migration failed; the store is unchanged, or quarantined with its salvaged store.
     case migrationFailed
 
-    /// Nothing came out of a salvage that the app could open.
+    /// A salvage had no usable result.
     case salvageFailed
 
-    /// The store lies in quarantine and waits for its salvage, and the policy is to refuse.
+    /// The quarantined store waits for its salvage.
     case salvagePending
 
-    /// The file is plainly of another kind than a store.
+    /// The file is clearly not a store.
     case notAStore
 
-    /// Anything else; ``StoreError/code`` says what.
+    /// See ``StoreError/code``.
     case other
   }
 
-  /// What an app decides by.
+  /// The category for an app's decision.
   public let kind: Kind
 
-  /// A stable word for what went wrong, such as `locked` or `no-space`.
+  /// A stable word, such as `locked` or `no-space`.
   public let code: String
 
-  /// What was being done, as an infinitive phrase.
+  /// The failed operation, an infinitive phrase.
   public let operation: String
 
-  /// The file or folder that it was being done to, where there is one.
+  /// The file or folder concerned.
   public let path: FilePath?
 
-  /// What went wrong, in one plain sentence without a full stop.
+  /// The cause, without a full stop.
   public let detail: String
 
-  /// What can be done next, as a full sentence.
+  /// The advice.
   public let hint: String
 
-  /// Whether the surroundings are at fault (a lock, a permission, a full disk) and nothing is wrong with the data.
+  /// Whether a lock, a permission or a full disk is at fault rather than the data.
   public let isEnvironmental: Bool
 
-  /// The report of a migration that failed, for support: names and numbers, and no value of a record.
+  /// A failed migration's support report: names and numbers, without values of records.
   public let migrationReport: URL?
 
-  /// All of it on one line.
+  /// The error on one line.
   public let description: String
 
-  /// What went wrong, for an alert.
+  /// The error on one line.
   public var errorDescription: String? { description }
 
-  /// What went wrong, without what to do about it.
+  /// The cause.
   public var failureReason: String? { detail }
 
-  /// What can be done next.
+  /// The advice.
   public var recoverySuggestion: String? { hint }
 
-  /// The file or folder that it was being done to, where there is one.
+  /// The file or folder concerned.
   public var url: URL? { path.map { URL(file: $0) } }
 
-  /// An error of the modules below.
   init(_ error: any Error) {
     if let error = error as? StoreError {
       self = error
@@ -105,7 +102,7 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
     code = "unforeseen"
     operation = "use the store"
     path = nil
-    // The error of another library may hold anything; only its kind is told.
+    // A foreign error's text may contain data, so only its type is shown.
     detail = "an unforeseen error of the kind \(type(of: error)) came up"
     hint = "Please report this."
     isEnvironmental = false
@@ -115,7 +112,6 @@ public struct StoreError: LocalizedError, Sendable, CustomStringConvertible {
 }
 
 extension StoreError.Kind {
-  /// What an app decides by, of an error of the modules below.
   init(_ error: any ReportableError) {
     if error.isEnvironmental {
       self = .unavailable

@@ -1,71 +1,70 @@
 internal import Backup
 
-/// How far a piece of work on a store has come.
+/// The progress of work on a store.
 public struct StoreProgress: Sendable, Hashable {
-  /// Called now and then, on the thread that does the work.
+  /// Called repeatedly on the working thread.
   public typealias Handler = @Sendable (StoreProgress) -> Void
 
-  /// What is being done.
+  /// The kind of work.
   public enum Phase: String, Sendable, CaseIterable {
-    /// The store is being looked at.
+    /// Examining the store.
     case examining
 
-    /// The store is being moved into quarantine.
+    /// Moving the store into quarantine.
     case quarantining
 
-    /// A new store is being made.
+    /// Making a new store.
     case creating
 
-    /// What the store lacks of its own model is being added, on a copy.
+    /// Adding missing parts on a copy.
     case repairing
 
-    /// The store is being migrated, on a copy; ``StoreProgress/step`` says by which step.
+    /// Migrating on a copy; see ``StoreProgress/step``.
     case migrating
 
-    /// Records are being recovered.
+    /// Recovering records.
     case salvaging
 
-    /// A store is being put into its place.
+    /// Installing a store.
     case installing
 
-    /// The store is being opened.
+    /// Opening the store.
     case opening
 
-    /// The pages that changed since the last backup are being looked for.
+    /// Searching pages changed since the last backup.
     case comparing
 
-    /// A backup is being packed.
+    /// Packing a backup.
     case packing
 
-    /// The large values beside the store are being packed.
+    /// Packing external large values.
     case externalData = "external-data"
 
-    /// What was written is being read back.
+    /// Reading the backup back.
     case proving
 
-    /// A backup is being unpacked.
+    /// Unpacking a backup.
     case unpacking
 
-    /// A restored store is being checked.
+    /// Checking a restored store.
     case checking
 
-    /// A bundle for support is being made.
+    /// Making a support bundle.
     case exporting
   }
 
-  /// What is being done now.
+  /// The current work.
   public let phase: Phase
 
-  /// How much of the phase is done, from 0 to 1; nil where that cannot be told.
+  /// From 0 to 1; nil if unknown.
   public let fraction: Double?
 
-  /// The step of a migration, such as `V1 → V2`, or the part of an export; nil otherwise.
+  /// A migration's step, such as `V1 → V2`, or an export's part.
   public let step: String?
 
-  /// How long it will take yet, by how long it has taken so far; nil where that cannot be told.
+  /// Estimated from the time so far.
   public let timeLeft: Duration?
 
-  /// A report.
   package init(_ phase: Phase, done: Int64 = 0, of total: Int64 = 0, step: String? = nil, timeLeft: Duration? = nil) {
     self.phase = phase
     fraction = total > 0 ? min(1, max(0, Double(done) / Double(total))) : nil
@@ -75,7 +74,6 @@ public struct StoreProgress: Sendable, Hashable {
 }
 
 extension StoreProgress {
-  /// How far an opening has come.
   init(_ progress: OpeningProgress) {
     let phase: Phase =
       switch progress.phase {
@@ -93,7 +91,6 @@ extension StoreProgress {
       timeLeft: progress.secondsLeft.map { .seconds($0) })
   }
 
-  /// How far a backup or a restore has come.
   init(_ phase: BackupPhase, _ done: Int64, _ total: Int64) {
     let phase: Phase =
       switch phase {
@@ -109,7 +106,7 @@ extension StoreProgress {
 }
 
 extension OpeningObserver {
-  /// Tells the app of an opening, and ends it when the app's task is cancelled.
+  /// Creates an observer that reports to the app and cancels with its task.
   init(
     _ progress: @escaping StoreProgress.Handler, _ cancellation: Cancellation,
     foundDamage: @escaping @Sendable (FoundDamage) -> Void = { _ in }

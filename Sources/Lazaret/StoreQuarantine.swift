@@ -2,7 +2,7 @@ public import Foundation
 internal import Platform
 import SystemPackage
 
-/// The quarantined stores that came from a store's place: looking at them, salvaging them, putting them back.
+/// The quarantined stores from a store's path.
 ///
 /// ```swift
 /// for entry in try await store.quarantine.all() {
@@ -11,72 +11,71 @@ import SystemPackage
 /// }
 /// ```
 ///
-/// A quarantined store is only ever read, until it is put back or discarded.
+/// They are only read until released or discarded.
 public struct StoreQuarantine: Sendable {
   /// A quarantined store.
   public struct Entry: Sendable, Identifiable {
-    /// How far its salvage is.
+    /// Its salvage's state.
     public enum SalvageState: String, Sendable, Hashable, CaseIterable {
-      /// None was asked for.
+      /// Not requested.
       case none
 
-      /// It was asked for and has not been done, or not to its end.
+      /// Requested and not finished.
       case pending
 
-      /// There is a salvaged store beside it, which can be installed, or waits for another version of the app; see
-      /// ``Entry/isInstallable`` and ``Entry/waiting``.
+      /// A salvaged store can be installed, or waits for another version of the app; see ``Entry/isInstallable`` and
+      /// ``Entry/waiting``.
       case salvaged
 
-      /// It gave nothing that this or another version of the app could open.
+      /// No version of the app could open the result.
       case failed
 
-      /// A copy of the salvaged store was put into a store's place.
+      /// A copy was installed.
       case installed
     }
 
-    /// Why a salvaged store waits for another version of the app.
+    /// The reason why a salvaged store waits for another version of the app.
     public enum Waiting: String, Sendable, Hashable, CaseIterable {
       /// It is newer than the app.
       case newerApp = "newer-than-app"
 
-      /// The order of versions that was given leaves its version out.
+      /// The given order omits its version.
       case unlistedVersion = "unlisted-version"
 
-      /// It could not be migrated to the app's version.
+      /// Its migration failed.
       case migration = "salvage-not-migrated"
     }
 
-    /// What it is called.
+    /// The identifier.
     public let id: String
 
-    /// Its main file, in quarantine.
+    /// The quarantined main file.
     public let url: URL
 
-    /// Where it came from; nil where its receipt cannot be read.
+    /// The original path; nil if the receipt is unreadable.
     public let original: URL?
 
-    /// When it was quarantined; nil where its receipt cannot be read.
+    /// Nil if the receipt is unreadable.
     public let date: Date?
 
-    /// A stable word for why it was; nil where its receipt cannot be read.
+    /// The reason's stable word; nil if the receipt is unreadable.
     public let code: String?
 
-    /// Why it was, in a plain sentence.
+    /// The reason.
     public let words: String
 
-    /// The size of its files in bytes; nil where its receipt cannot be read.
+    /// Nil if the receipt is unreadable.
     public let bytes: Int64?
 
-    /// How far its salvage is.
+    /// Its salvage's state.
     public let salvageState: SalvageState
 
-    /// Whether there is a salvaged store that was seen to open with the app's version when it was made, so that it can be installed.
+    /// Whether its salvaged store opened with the app's version when made.
     public let isInstallable: Bool
 
-    /// Why the salvaged store waits and cannot be installed; nil where it can, and where there is none.
+    /// The reason why the salvaged store cannot be installed.
     public let waiting: Waiting?
 
-    /// A quarantined store of the modules below.
     init(_ stored: QuarantinedStore) {
       id = stored.id
       url = URL(file: stored.files.main)
@@ -103,19 +102,18 @@ public struct StoreQuarantine: Sendable {
   private let store: RecoverableStore
   private var quarantines: Quarantines
 
-  /// The quarantined stores of a store's place.
   init(of store: RecoverableStore) {
     self.store = store
     quarantines = Quarantines(home: store.homeOrFolder)
     quarantines.migration = store.migration
   }
 
-  /// Adds the secret keys (`AGE-SECRET-KEY-1…`) with which a salvage reads encrypted backups.
+  /// Adds secret keys (`AGE-SECRET-KEY-1…`) that decrypt backups for a salvage.
   public mutating func unlock(with keys: [String]) throws(StoreError) {
     quarantines.identities += try told { try keys.map { try AgeIdentity($0) } }
   }
 
-  /// Those that came from the store's place, and those whose receipt cannot be read, newest first.
+  /// Returns the stores from this path or with unreadable receipts, newest first.
   public func all() async throws -> [Entry] {
     try await work { _ in
       let place = try StoreFileSet.locate(store.path, in: FileSystem()).main
@@ -124,11 +122,9 @@ public struct StoreQuarantine: Sendable {
     }
   }
 
-  /// Moves the store into quarantine, whatever state it is in; nothing in the process may have it open.
+  /// Quarantines the store in any state; the process must have closed it.
   ///
-  /// - Parameters:
-  ///   - reason: why, in words; what is found if nil.
-  ///   - progress: reports how far it is.
+  /// - Parameter reason: nil takes the examination's.
   @discardableResult
   public func add(reason: String? = nil, progress: @escaping StoreProgress.Handler = { _ in }) async throws -> Entry {
     try await work { cancellation in
@@ -139,15 +135,13 @@ public struct StoreQuarantine: Sendable {
     }
   }
 
-  /// Makes a clean store of every record that is still in the bytes of a quarantined one, beside it.
+  /// Salvages a quarantined store's records into a new store beside it.
   ///
-  /// It can be done again at any time, for instance by a later version of the app; the best result stays the one to install.
+  /// A later version of the app may repeat it; the best result stays the one to install.
   ///
   /// - Parameters:
-  ///   - entry: the quarantined store.
-  ///   - findsDeleted: whether deleted records are looked for too; they are set aside.
-  ///   - usesBackup: whether what is lost is taken from the newest proven backup of the store.
-  ///   - progress: reports how far it is.
+  ///   - findsDeleted: also looks for deleted records, which are set aside.
+  ///   - usesBackup: takes lost records from the newest verified backup.
   @discardableResult
   public func salvage(
     _ entry: Entry, findsDeleted: Bool = false, usesBackup: Bool = false,
@@ -162,11 +156,9 @@ public struct StoreQuarantine: Sendable {
     }
   }
 
-  /// Puts a copy of what was salvaged of a quarantined store into the store's place; the one that is there is quarantined first.
+  /// Installs a salvaged store's copy, after quarantining the present store, which the process must have closed.
   ///
-  /// Nothing in the process may have the store open.
-  ///
-  /// - Returns: what was quarantined for it; nil where nothing was there.
+  /// - Returns: the store quarantined for it.
   @discardableResult
   public func install(_ entry: Entry) async throws -> Entry? {
     try await work { _ in
@@ -176,12 +168,10 @@ public struct StoreQuarantine: Sendable {
     }
   }
 
-  /// Puts a quarantined store back into the store's place as it was.
+  /// Puts a quarantined store back unchanged.
   ///
-  /// - Parameters:
-  ///   - entry: the quarantined store.
-  ///   - replacing: whether a store that is there is quarantined first.
-  /// - Returns: what was quarantined for it; nil where nothing was there.
+  /// - Parameter replacing: first quarantines a present store.
+  /// - Returns: the store quarantined for it.
   @discardableResult
   public func release(_ entry: Entry, replacing: Bool = false) async throws -> Entry? {
     try await work { _ in
@@ -197,6 +187,6 @@ public struct StoreQuarantine: Sendable {
 }
 
 extension RecoverableStore {
-  /// The quarantined stores that came from the store's place.
+  /// The quarantined stores from this path.
   public var quarantine: StoreQuarantine { StoreQuarantine(of: self) }
 }

@@ -3,10 +3,9 @@ package import Platform
 package import Salvage
 package import SystemPackage
 
-/// A backup that a salvage takes lost records from, as a store that can be read.
+/// A backup as a readable store, from which a salvage takes lost records.
 ///
-/// What had to be unpacked lies among the temporary files, for its owner alone, and goes when this value ends. Keep it until
-/// the salvage is done.
+/// Unpacked files are private to their owner and removed with this value; keep it until the salvage is done.
 ///
 /// ```swift
 /// let backup = try UnpackedBackup(.newest, of: "Stores/App.sqlite", home: home)
@@ -14,29 +13,24 @@ package import SystemPackage
 /// withExtendedLifetime(backup) {}
 /// ```
 package final class UnpackedBackup: Sendable {
-  /// The store.
   package let donor: SalvageDonor
 
-  /// The backup of ours that it is; nil for any other file.
+  /// Nil for a foreign backup.
   package let id: BackupIdentifier?
 
-  /// The recovery kit that lies in it.
+  /// The kit in the backup.
   package let kit: KitSource
 
   private let folder: PrivateFolder?
 
-  /// Unpacks a backup, where it is packed.
+  /// Unpacks a backup if it is packed.
   ///
   /// - Parameters:
-  ///   - source: which one.
-  ///   - store: the store that is salvaged, or the place it came from.
-  ///   - home: the folder with `Backups/`.
-  ///   - trust: what must be known of where it is from; of the store's own backups nothing speaks for another store.
-  ///   - scope: of which generation and time it must be, unless any store is trusted; as the store at the path is if nil.
-  ///   - identities: the secret keys with which it is read where it is encrypted.
-  ///   - isCancelled: asked now and then.
-  /// - Throws: `no-such-backup`, `backup-encrypted` where no key opens it, `backup-of-other-generation`, `backup-damaged`, `no-space`,
-  ///   `cancelled`, or what the file system says.
+  ///   - store: the store to salvage, or its original place.
+  ///   - trust: the required evidence of its origin; the store's own backups need only lack contrary evidence.
+  ///   - scope: its generation and time, unless any store is trusted; nil takes those of the store at the path.
+  /// - Throws: `no-such-backup`, `backup-encrypted` if no key decrypts it, `backup-of-other-generation`,
+  ///   `backup-damaged`, `no-space`, `cancelled`, or file system errors.
   package init(
     _ source: BackupSource, of store: FilePath, home: FilePath, trust: SalvageDonor.Trust = .sameStore,
     scope: EvidenceScope? = nil, identities: [AgeIdentity] = [], surroundings: Surroundings = .machine,
@@ -49,14 +43,14 @@ package final class UnpackedBackup: Sendable {
       scope: known, accepts: trust == .anyStore, alternative: home, identities: identities,
       surroundings: surroundings, isCancelled: isCancelled)
     let found: Unpacking.Store
-    // What lies in the store's own place is its own, as far as nothing speaks against it.
+    // Backups in the store's place are its own unless evidence contradicts.
     var isOwn = false
     switch source {
     case .newest:
       let places = try backups.places(of: store)
       let moved = try Self.elsewhere(places, in: backups)
       found = try unpacking.newest(in: moved.isEmpty ? places : moved, of: backups)
-      // Of a copy somewhere else only the identifier speaks, and the salvage holds it against the store's.
+      // Only the identifier links a copy elsewhere; the salvage compares it.
       isOwn = moved.isEmpty
     case .backup(let id):
       let own = try backups.catalogs(of: store).first { $0.backups.contains { $0.id == id } }
@@ -74,8 +68,7 @@ package final class UnpackedBackup: Sendable {
     folder = found.folder
   }
 
-  /// The places of the home that are of the same store by its identifier, where its own has no backup: of a copy that lies
-  /// somewhere else, or was given another name.
+  /// Returns the places of a moved or renamed copy if the store's own place has no backup.
   private static func elsewhere(_ own: [FolderPlace], in backups: Backups) throws(BackupError) -> [FolderPlace] {
     for place in own where try !BackupCatalog(of: place).backups.isEmpty { return [] }
     guard let uuid = own.first?.owner?.uuid else { return [] }
@@ -93,20 +86,19 @@ package final class UnpackedBackup: Sendable {
 
     let scope: EvidenceScope
 
-    /// Whether a backup that the caller names is taken whatever its generation.
+    /// Whether a named backup of any generation is accepted.
     let accepts: Bool
 
-    /// The folder to unpack into where the system's own for temporary files cannot be used.
+    /// The folder to unpack into without a usable temporary folder.
     let alternative: FilePath
 
-    /// The secret keys for what is encrypted.
     let identities: [AgeIdentity]
 
     let surroundings: Surroundings
     let isCancelled: @Sendable () -> Bool
     private var fileSystem: FileSystem { surroundings.fileSystem }
 
-    /// The newest backup that was proven, or else that proves to be whole when it is restored.
+    /// Restores the newest verified backup, or else the newest complete one.
     func newest(in places: [FolderPlace], of backups: Backups) throws(BackupError) -> Store {
       var all: [(backup: StoredBackup, place: FolderPlace)] = []
       for place in places {
@@ -124,7 +116,7 @@ package final class UnpackedBackup: Sendable {
         do throws(BackupError) {
           return try restored(backup.id, from: place)
         } catch {
-          // One that proves to be damaged is none; an environmental error is the same for all.
+          // Skip a damaged backup; an environmental error affects all.
           guard error.kind == .damaged || error.kind == .chainBroken else { throw error }
           if first == nil { first = error }
         }
@@ -135,7 +127,7 @@ package final class UnpackedBackup: Sendable {
         detail: "there is none in its place", hint: try Self.hint(backups))
     }
 
-    /// Where there are backups, for one who asked for those of another store or in another home.
+    /// Suggests other stores' backups.
     private static func hint(_ backups: Backups) throws(BackupError) -> String {
       let others = try backups.places().compactMap { $0.owner?.path?.text }.map { printable($0) }
       guard !others.isEmpty else { return "Name a file instead, or another home with --home." }
@@ -143,14 +135,13 @@ package final class UnpackedBackup: Sendable {
         "The home has backups of \(others.prefix(5).joined(separator: ", ")). Name one of them by its id or its file."
     }
 
-    /// The error for a backup that says nothing of the store.
     private static func refusal(_ id: BackupIdentifier, _ exclusion: EvidenceScope.Exclusion) -> BackupError {
       BackupError(
         .otherGeneration, operation: "take rows from backup \(id)", detail: "it \(exclusion.words)",
         hint: "Use a backup from before; if the records in this one are the right ones, name it with --trust-backup.")
     }
 
-    /// Refuses a store that lies where a salvaged or later one is: its records are not from before the damage.
+    /// Rejects a salvaged or later store: its records postdate the damage.
     private func check(_ path: FilePath) throws(BackupError) {
       guard !accepts, let lineage = scope.lineage else { return }
       var isOther = false
@@ -198,13 +189,13 @@ package final class UnpackedBackup: Sendable {
       return Store(path: main, date: status.modified, folder: folder)
     }
 
-    /// The bytes by which a file is known to be encrypted with age.
+    /// The prefix that identifies age encryption, in bytes.
     private static let ageLength = 64
 
-    /// The largest part of an encrypted file that is opened at once, in bytes.
+    /// The bytes of an encrypted file opened at once.
     private static let stride = 1 << 20
 
-    /// A file of a backup of ours with the rest of its chain, or any other store that is encrypted, packed or not.
+    /// Opens an encrypted backup with the rest of its chain, or another encrypted store.
     private func encrypted(_ path: FilePath, _ status: FileStatus) throws(BackupError) -> Store {
       if let own = try ownBackup(path) { return own }
       guard !identities.isEmpty else { throw Self.locked(path) }
@@ -236,7 +227,7 @@ package final class UnpackedBackup: Sendable {
             throw BackupError(.cancelled, operation: "read the backup", path: path, detail: "it was cancelled")
           }
           let bytes = try source.bytes(at: position, length: Self.stride)
-          // A file that has become shorter meanwhile ends here, and the opener says that it is cut off.
+          // The file was truncated meanwhile; the opener reports it.
           guard !bytes.isEmpty else { break }
           position += Int64(bytes.count)
           try file.write(try opener.open(bytes))
@@ -255,14 +246,13 @@ package final class UnpackedBackup: Sendable {
       }
     }
 
-    /// The error for a file whose key was not given.
     private static func locked(_ path: FilePath) -> BackupError {
       BackupError(
         .locked, operation: "read the backup", path: path,
         detail: "it is encrypted, and no key that opens it was given")
     }
 
-    /// Restores a file of a backup of ours with the rest of its chain; nil where no manifest beside it is of it.
+    /// Restores a Lazaret backup file with the rest of its chain, if a manifest beside it matches.
     private func ownBackup(_ path: FilePath) throws(BackupError) -> Store? {
       guard let name = path.lastComponent?.string,
         let id = BackupIdentifier(String(name.prefix { $0 != "." }))

@@ -4,34 +4,28 @@ import SQLiteFormat
 package import Salvage
 package import SystemPackage
 
-/// What goes on in the background after a store was opened: every page is looked at, and a recovery kit noted.
+/// The background work on an opened store: checking every page and noting a recovery kit.
 ///
-/// The opening does not wait for it. An app that ends soon after, or that wants to know, waits for its outcome.
+/// The opening does not wait for it.
 package final class BackgroundPass: Sendable {
-  /// How it ended.
   package struct Outcome: Sendable {
-    /// What looking at every page came to.
     package var check: Check
 
-    /// What noting a recovery kit came to.
     package var kit: RecoveryKitNote.Outcome
   }
 
-  /// What looking at every page came to.
   package enum Check: Sendable {
     case sound
 
-    /// There is damage; ``OpeningObserver/foundDamage`` was told, and the next opening looks at every page before it decides.
+    /// ``OpeningObserver/foundDamage`` was called, and the next opening checks every page first.
     case damaged(FoundDamage)
 
-    /// The last look is not old enough yet.
     case notDue
 
-    /// The store could not be looked at; the next opening tries again.
+    /// The next opening tries again.
     case failed(any ReportableError)
   }
 
-  /// What it is to do with which store.
   struct Task: Sendable {
     let place: StoreFileSet
     let home: FilePath
@@ -40,20 +34,18 @@ package final class BackgroundPass: Sendable {
     let surroundings: Surroundings
     let observer: OpeningObserver
 
-    /// Whether the look at the store before it was opened went to every page, and found all of them sound.
+    /// Whether the examination already found every page sound.
     let isChecked: Bool
 
-    /// Whether the connection before was not closed: it has left a log, or a journal, with something in it.
+    /// Whether the previous connection left a nonempty log or journal.
     let endedUncleanly: Bool
   }
 
   private let group = DispatchGroup()
   private let result = Mutex<Outcome?>(nil)
 
-  /// The passes that are under way, by the path of the store.
   private static let running = Mutex<[FilePath: BackgroundPass]>([:])
 
-  /// Begins on a thread of its own.
   init(_ task: Task) {
     group.enter()
     Self.running.withLock { $0[task.place.main] = self }
@@ -65,36 +57,32 @@ package final class BackgroundPass: Sendable {
     }
   }
 
-  /// Waits until it has ended, and tells how.
   package func wait() -> Outcome {
     group.wait()
     return result.withLock { $0 } ?? Outcome(check: .notDue, kit: .notDue)
   }
 
-  /// Waits for a pass over a store that is under way in this process: its connection would be in the way of an opening that
-  /// has to move the store.
+  /// Waits for this process's pass, since its connection would keep an opening from moving the store.
   static func waitForRunning(of store: FilePath) {
     let pass = running.withLock { $0[store] }
     _ = pass?.wait()
   }
 }
 
-/// Damage that was found in a store while the app has it open.
+/// Damage in an open store.
 package struct FoundDamage: Sendable, Hashable {
-  /// The store.
   package let store: FilePath
 
-  /// How many flaws there are.
   package let flaws: Int
 
-  /// The kinds of flaws, as stable words, in alphabetical order.
+  /// The kinds of flaws, stable words in alphabetical order.
   package let kinds: [String]
 }
 
 extension BackgroundPass.Task {
   fileprivate func run() -> BackgroundPass.Outcome {
     let check = check()
-    // A kit of a damaged store would take the damage for how the store is meant to be.
+    // A kit would record the damage as the intended state.
     if case .damaged = check { return .init(check: check, kit: .notDue) }
     guard let interval = policy.recoveryKitInterval else { return .init(check: check, kit: .notDue) }
     return .init(check: check, kit: RecoveryKitNote.note(place, home: home, every: interval, surroundings))
@@ -128,7 +116,6 @@ extension BackgroundPass.Task {
       last.appVersion == appVersion, let date = Timestamp(last.date)
     else { return true }
     let age = surroundings.now().secondsSince1970 - date.secondsSince1970
-    // A note of the future is of no use for telling time.
     return age < 0 || age >= interval.components.seconds
   }
 
@@ -138,21 +125,17 @@ extension BackgroundPass.Task {
   }
 }
 
-/// The noting of a recovery kit, which a ``BackgroundPass`` does over a store that was opened.
 package enum RecoveryKitNote {
-  /// How the noting ended.
   package enum Outcome: Sendable {
-    /// A kit was written; the event says where.
     case noted(OpeningEvent)
 
-    /// The newest kit is not old enough yet, or none is wanted.
+    /// The newest kit is recent, or kits are off.
     case notDue
 
-    /// None could be made; the store is open all the same, and the next opening tries again.
+    /// The store stays open, and the next opening tries again.
     case failed(RecoveryKitError)
   }
 
-  /// Notes a kit where the newest one is old enough.
   static func note(
     _ store: StoreFileSet, home: FilePath, every interval: Duration, _ surroundings: Surroundings
   ) -> Outcome {

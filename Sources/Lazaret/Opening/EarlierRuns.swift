@@ -4,12 +4,11 @@ import Migration
 import Platform
 import SystemPackage
 
-/// What earlier runs at a place have left unfinished, and its end.
 struct EarlierRuns {
   let path: FilePath
   let home: FilePath?
 
-  /// The migrator of the app's model; nil for a schema without Core Data's tables.
+  /// Nil for a schema without Core Data's tables.
   let migrator: Migrator?
 
   let surroundings: Surroundings
@@ -17,21 +16,21 @@ struct EarlierRuns {
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// Brings moves, restores and migrations that were interrupted to their end, or takes them back.
+  /// Finishes or undoes interrupted moves, restores and migrations.
   ///
-  /// Moves come first, because the other two move stores themselves.
+  /// Moves come first, because the others move stores themselves.
   func finish() throws -> [OpeningEvent] {
     try finishMoves() + finishRestore() + finishMigration()
   }
 
-  /// Ends moves into quarantine and out of it, and removes what was staged for the place.
+  /// Finishes quarantine moves, and removes staged files.
   private func finishMoves() throws -> [OpeningEvent] {
     let place = try PlaceSearch(path: path, surroundings: surroundings).target()
     let folder = PlaceQuarantine(place: place, surroundings: surroundings).folder
     let hasLeftover = try StagedStore.hasLeftover(for: place, in: fileSystem)
     guard try hasLeftover || folder.hasInterrupted() else { return [] }
     let lock = try FolderLock(place.folder, in: fileSystem)
-    // Large values whose store never came; while they are there the staged store is too.
+    // Large values of a store never installed; a staged store exists too.
     if hasLeftover { try SalvageInstallation.removeHalf(of: place, in: fileSystem) }
     try StagedStore.removeLeftover(for: place, in: fileSystem)
     let finished = try folder.finishInterrupted()
@@ -47,7 +46,7 @@ struct EarlierRuns {
     }
   }
 
-  /// Ends a restore: a restored store whose place is empty already is put there, any other leftover goes.
+  /// Installs a restored store at an empty place, or removes the leftover.
   private func finishRestore() throws -> [OpeningEvent] {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
     let backups = Backups(home: home ?? place.folder, surroundings: surroundings)
@@ -61,7 +60,6 @@ struct EarlierRuns {
     ]
   }
 
-  /// Ends a migration that was replacing the store by its migrated self.
   private func finishMigration() throws -> [OpeningEvent] {
     guard let migrator else { return [] }
     do throws(MigrationError) {
@@ -69,33 +67,31 @@ struct EarlierRuns {
       logger.notice("finished an interrupted migration", metadata: ["steps": "\(result.steps.count)"])
       return OpeningEvent.migrated(result, at: surroundings.now())
     } catch {
-      // What does not open has been taken back; the migration is begun anew, and its failure is the one to tell of.
+      // The store was taken back; the repeated migration reports its failure.
       if !error.isEnvironmental, error.kind == .verificationFailed { return [] }
       throw error
     }
   }
 
-  /// Removes what an ended migration has left beside a store that is of the app's version.
+  /// Removes a finished migration's leftovers.
   func removeLeftovers(of place: StoreFileSet) {
     do throws(FileError) {
       try migrator?.removeLeftovers(place)
     } catch {
-      // Nothing hangs on it; the next opening tries again.
       logger.debug("leftovers of a migration stay for now", metadata: ["code": "\(error.code)"])
     }
   }
 }
 
-/// Finds the place of a store by the path that an app has for it.
 struct PlaceSearch {
   let path: FilePath
   let surroundings: Surroundings
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The set that the path stands for; a link whose store is in quarantine leads to the empty place it left.
+  /// Returns the store's place; for a link to a quarantined store, the emptied one.
   ///
-  /// - Throws: `dangling-link` where nothing says that what a link leads to was ever a store.
+  /// - Throws: `dangling-link` if no record shows a store at the target.
   func place() throws -> StoreFileSet {
     do throws(FileError) {
       return try StoreFileSet.locate(path, in: fileSystem)
@@ -107,7 +103,7 @@ struct PlaceSearch {
     }
   }
 
-  /// The set that the path stands for, or would if there were something at the end of its link.
+  /// Returns the place at the path or its link's target, which may be missing.
   func target() throws(FileError) -> StoreFileSet {
     do throws(FileError) {
       return try StoreFileSet.locate(path, in: fileSystem)
@@ -117,10 +113,9 @@ struct PlaceSearch {
     }
   }
 
-  /// Where a chain of symbolic links ends that leads to nothing.
   private func endOfLink() throws(FileError) -> StoreFileSet {
     var target = path
-    // As many links as the kernel of Linux follows.
+    // As many as the Linux kernel follows.
     for _ in 0..<40 {
       target = target.folder.pushing(try fileSystem.linkTarget(target))
       guard let name = target.lastComponent, try fileSystem.status(of: target.folder) != nil else { break }

@@ -4,25 +4,22 @@ import Platform
 internal import SQLiteFormat
 package import SystemPackage
 
-/// What an opening holds of a store: the verdict on it, and what that rests on.
 struct Judgement {
-  /// What a verdict rests on.
   enum Grounds {
     case look
 
-    /// Opening it: SQLite refused, where the look had seen nothing wrong.
+    /// SQLite refused, although the examination saw no fault.
     case opening
 
-    /// Migrating it, which failed for a reason in the store or in the models.
+    /// It failed because of the store or the models.
     case migration(MigrationError)
   }
 
   let place: StoreFileSet
 
-  /// What was found out about it, with the verdict and the reason that count.
+  /// With the final verdict and reason.
   let examination: Examination
 
-  /// What the verdict rests on.
   let grounds: Grounds
 
   private init(_ place: StoreFileSet, _ examination: Examination, on grounds: Grounds) {
@@ -31,10 +28,8 @@ struct Judgement {
     self.grounds = grounds
   }
 
-  /// The judgement that a look at a store leads to.
   init(of place: StoreFileSet, seen examination: Examination) { self.init(place, examination, on: .look) }
 
-  /// The error of the migration, where the verdict rests on one.
   var migrationError: MigrationError? {
     if case .migration(let error) = grounds { error } else { nil }
   }
@@ -43,18 +38,19 @@ struct Judgement {
 // MARK: - What is found out later
 
 extension Judgement {
-  /// The store as a damaged one, because SQLite says so when it opens it; nil where the error says something else.
+  /// Returns the judgement of damage in SQLite's error; nil for another error.
   ///
-  /// - Parameter look: looks at every page; what it finds says more than SQLite.
+  /// - Parameter look: examines every page, which says more than SQLite.
   func damaged(by error: PersistentStoreError, look: () throws -> Examination) rethrows -> Judgement? {
     guard let reason = VerdictReason(damageFoundBy: error) else { return nil }
     return Judgement(place, try damaged(seen: look(), else: reason), on: .opening)
   }
 
-  /// The store after a migration or repair of it has failed: damaged or incompatible where that was the reason, or where what
-  /// was repaired is not what it was before; else as it was judged.
+  /// Returns the judgement after a failed migration or repair.
   ///
-  /// - Parameter look: looks at every page, where the migration has met damage.
+  /// Damaged or incompatible if that was the reason, or if a repaired store differs from its original; else unchanged.
+  ///
+  /// - Parameter look: examines every page after damage.
   func failed(by error: MigrationError, look: () throws -> Examination) rethrows -> Judgement {
     let judged =
       if error.meansNoWay {
@@ -62,7 +58,7 @@ extension Judgement {
       } else if error.kind == .sourceDamaged
         || error.kind == .verificationFailed && examination.verdict == .repairable
       {
-        // A repair that keeps no rows as they were shows that there is more wrong than was seen.
+        // A repair that changes rows reveals more damage.
         try damaged(seen: look(), else: .migrationFailed(error))
       } else {
         examination.with(examination.verdict, .migrationFailed(error))
@@ -74,9 +70,9 @@ extension Judgement {
     seen.verdict == .damaged ? seen : examination.with(.damaged, reason)
   }
 
-  /// The judgement after another look at the same place.
+  /// Returns the judgement after another examination.
   ///
-  /// What opening or migrating has shown is not seen by a look; it counts as long as the file has not been written to.
+  /// Findings of opening or migrating, which an examination cannot see, count until a write.
   func renewed(by now: Examination) -> Judgement {
     switch grounds {
     case .opening, .migration:
@@ -88,10 +84,9 @@ extension Judgement {
     }
   }
 
-  /// Whether the store is damaged and newer than the app, which could not open what is salvaged of it either.
+  /// Whether the store is damaged and newer than the app, which could not open its salvage either.
   var isOfNewerApp: Bool { examination.verdict == .damaged && examination.newer != nil }
 
-  /// The error for a store that stays where it is because it is unavailable, or because the policy is to refuse.
   func refusal(at path: FilePath) -> LazaretError {
     let kind: LazaretError.Kind =
       switch examination.verdict {
@@ -104,7 +99,7 @@ extension Judgement {
     if let migrationError { return LazaretError(kind, migrationError, path: path, examination: examination) }
     var error = LazaretError(kind, examination, path: path)
     if examination.reason.hint == VerdictReason.salvageHint {
-      // It was opened with the app's model, and told to leave the store where it is.
+      // This opening could have salvaged the store, but the policy refused.
       error.hint = "The store is as it was."
     }
     if kind == .unavailable, let newer = examination.newer { error.details.code = newer.code }
@@ -120,7 +115,6 @@ extension Examination {
     return copy
   }
 
-  /// Whether the same file was looked at, not written to since.
   fileprivate func isOfSameFile(as earlier: Examination) -> Bool {
     let files = [self, earlier].map { $0.health.files.first { $0.part == .main }?.status }
     guard let now = files[0], let then = files[1] else { return false }
@@ -129,44 +123,38 @@ extension Examination {
 }
 
 extension MigrationError {
-  /// Whether the store has nothing to do with the app's models, so that it is an incompatible one.
+  /// Whether the store is incompatible with the app's models.
   ///
-  /// A step that cannot be inferred, or a custom mapping that is missing, stale or without its policy, is not meant:
-  /// that is a mistake of the app's, which its next version mends, and a failed migration.
+  /// Steps that cannot be inferred and missing, stale or incomplete custom mappings are failed migrations, which the
+  /// app's next version can fix.
   fileprivate var meansNoWay: Bool { kind == .sourceModelMissing || kind == .otherModel }
 
-  /// Whether the models alone decide, so that trying again changes nothing.
+  /// Whether the models alone decide, so that a retry cannot help.
   var isDecidedByModels: Bool { meansNoWay || kind == .wouldLose || kind == .notInferable }
 }
 
-/// A store that is open, and how it came to that.
 package struct Opening: Sendable {
-  /// The open store.
   package let store: PersistentStore
 
-  /// What was found when the opening began.
+  /// The examination at the beginning.
   package let examination: Examination
 
-  /// What was done, in order; empty for a store that was simply opened.
+  /// The actions taken, in order.
   package let events: [OpeningEvent]
 
-  /// What to tell the app's user; nil where there is nothing to tell.
   package let notice: OpeningNotice?
 
-  /// What goes on in the background: every page is looked at, and a recovery kit noted; nil where nothing does.
   package let backgroundPass: BackgroundPass?
 
-  /// What records lost in a migration, because the app's version has no place for it; empty where nothing was lost.
+  /// The data lost because the app's version cannot hold it.
   package var losses: [MigrationPlan.Finding] { events.flatMap { $0.migration?.losses ?? [] } }
 
-  /// What was salvaged on the way; nil where nothing was to be.
   package var salvage: OpeningSalvage? { events.last { $0.salvage != nil }?.salvage }
 
-  /// Whether the user has lost something, or does not have it now: an empty store, records that are gone or doubtful, or what
-  /// a migration has left behind.
+  /// Whether the user lost data or lacks it for now: an empty store, lost or doubtful records, losses of a migration.
   package var isWithLosses: Bool { isWithLosses(besides: { _ in false }) }
 
-  /// The same without the losses of a migration that were wanted.
+  /// Excludes planned losses.
   package func isWithLosses(besides isPlanned: (MigrationPlan.Finding) -> Bool) -> Bool {
     if !losses.allSatisfy(isPlanned) { return true }
     if examination.health.mayLackCommits, examination.verdict != .damaged { return true }
@@ -177,6 +165,5 @@ package struct Opening: Sendable {
 }
 
 extension Opening {
-  /// The store that was quarantined on the way, as a file; nil where none was.
   package var quarantinedPath: FilePath? { events.last { $0.kind == .quarantine && $0.id != nil }?.path.path }
 }

@@ -3,8 +3,7 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// What an opening does with a log or journal that was not understood to its last byte: SQLite would fold it into the store, or
-/// remove it.
+/// The copy of a log or journal, not fully understood, that SQLite would fold in or remove.
 struct KeptLog {
   let place: StoreFileSet
   let home: FilePath?
@@ -12,10 +11,7 @@ struct KeptLog {
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// Copies the log and the journal of the place, byte for byte, into `Evidence/` of the folder with its backups; what lies there
-  /// already is not copied again.
-  ///
-  /// - Returns: an event for each file that is kept.
+  /// Copies log and journal byte for byte into `Evidence/` of the backup folder, once.
   func keep() throws -> [OpeningEvent] {
     var events: [OpeningEvent] = []
     for part in [StoreFileSet.Part.wal, .journal] {

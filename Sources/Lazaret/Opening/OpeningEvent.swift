@@ -4,77 +4,66 @@ package import Platform
 internal import SQLiteFormat
 package import SystemPackage
 
-/// One thing that was done to get a store open.
+/// An action taken to open a store.
 package struct OpeningEvent: Sendable, Hashable, Codable {
-  /// What kind of thing.
   package enum Kind: String, Sendable, Codable {
-    /// An earlier run, or another process, had begun or done something of this: an interrupted quarantine was finished or
-    /// taken back, or the store that was here before was found in quarantine.
+    /// An earlier run's or another process's work: a finished or undone quarantine, or the place's store found in
+    /// quarantine.
     case recovery
 
-    /// The store as it was before its repair or migration was kept.
+    /// The original was kept.
     case backup
 
-    /// What the store lacked of its own model was added.
+    /// Missing parts of its own model were added.
     case repair
 
-    /// The store was migrated to the app's version.
     case migration
 
-    /// The store was moved into quarantine.
     case quarantine
 
-    /// The quarantined store was salvaged, and a copy of the result put into its place; or nothing came out.
+    /// The quarantined store was salvaged and a copy installed, or the salvage failed.
     case salvage
 
-    /// An empty store was created.
     case create
 
-    /// A recovery kit of the store was noted; told by ``Opening/backgroundPass`` and not among the events, because it
-    /// happens after the opening.
+    /// A kit was noted; reported by ``Opening/backgroundPass``, after the opening.
     case recoveryKit = "recovery-kit"
   }
 
-  /// What was done.
   package var kind: Kind
 
-  /// When, in RFC 3339.
+  /// RFC 3339.
   package var date: String
 
-  /// The file that it produced: the quarantined store, or the new one.
+  /// The quarantined or the new store.
   package var path: PathText
 
-  /// What happened, in one plain sentence.
+  /// One plain sentence.
   package var words: String
 
-  /// For a quarantine: what the store is called there.
+  /// A quarantined store's name.
   package var id: String?
 
-  /// For a quarantine: why.
   package var reason: Receipt.Reason?
 
-  /// For a quarantine: the receipt.
   package var receipt: PathText?
 
-  /// For a repair: what was added, and what was left as it is.
   package var repair: RepairAccount?
 
-  /// For a migration: what it did and what was lost.
   package var migration: OpeningMigration?
 
-  /// For a salvage: what was recovered and what was not; for a quarantine: what has become of its salvage so far.
+  /// A salvage's result, or a quarantined store's salvage so far.
   package var salvage: OpeningSalvage?
 
-  /// For a quarantine: the command that puts the store back where it came from.
+  /// The command that puts a quarantined store back.
   package var undo: String?
 
-  /// For a quarantine after a failed migration: the report, where one could be written.
+  /// The report of the failed migration that caused a quarantine.
   package var report: PathText?
 
-  /// For a quarantine of a sound store: how many records it held; nil where they were not counted.
+  /// A quarantined sound store's records, if counted.
   package var records: Int64?
 
-  /// One thing that was done, and when.
   package init(
     _ kind: Kind, at date: Timestamp, path: FilePath, words: String, id: String? = nil,
     reason: Receipt.Reason? = nil, receipt: FilePath? = nil, migration: OpeningMigration? = nil
@@ -91,18 +80,15 @@ package struct OpeningEvent: Sendable, Hashable, Codable {
 }
 
 extension OpeningEvent {
-  /// An empty store was put into its place.
   static func created(_ place: StoreFileSet, for model: AppModel, at date: Timestamp) -> OpeningEvent {
     OpeningEvent(
       .create, at: date, path: place.main,
       words: "An empty store for \(printable(model.currentVersionName)) was created.")
   }
 
-  /// This opening has moved the store into quarantine.
+  /// Returns the event of this opening's quarantine.
   ///
-  /// - Parameters:
-  ///   - report: that of the migration whose failure is the reason, where one could be written.
-  ///   - undo: the command that puts it back; nil where its receipt does not say where.
+  /// - Parameter report: the report of the causing migration failure.
   static func quarantined(
     _ stored: QuarantinedStore, because reason: Receipt.Reason, report: FilePath?, undo: String?, at date: Timestamp
   ) -> OpeningEvent {
@@ -118,13 +104,12 @@ extension OpeningEvent {
     return event
   }
 
-  /// How many records of a sound store are in quarantine; nothing where they were not counted.
   private static func kept(_ stored: QuarantinedStore) -> String {
     guard let records = stored.receipt?.soundRecords else { return "" }
     return "; \(counted(records, "record")) \(records == 1 ? "is" : "are") in quarantine"
   }
 
-  /// An earlier run, or another process, has moved the store into quarantine.
+  /// Returns the event of another run's quarantine.
   static func foundInQuarantine(_ stored: QuarantinedStore, undo: String?, at date: Timestamp) -> OpeningEvent {
     var event = OpeningEvent(
       .recovery, at: date, path: stored.files.main,
@@ -136,7 +121,6 @@ extension OpeningEvent {
     return event
   }
 
-  /// A quarantined store was salvaged, or nothing could be, as its receipt says.
   static func salvaged(_ stored: QuarantinedStore, at date: Timestamp) -> OpeningEvent {
     let salvage = OpeningSalvage(stored)
     var words: String
@@ -155,7 +139,6 @@ extension OpeningEvent {
     return event
   }
 
-  /// A store was repaired or migrated, or both, and its original kept.
   static func migrated(_ result: Migrator.Result, at date: Timestamp) -> [OpeningEvent] {
     var events: [OpeningEvent] = []
     if let backup = result.backup {
@@ -173,7 +156,6 @@ extension OpeningEvent {
     return events
   }
 
-  /// What a store lacked of its own model was added.
   private static func repaired(_ repair: RepairAccount, _ store: FilePath, at date: Timestamp) -> OpeningEvent {
     var words = "The store lacked parts of its own model; what was missing was added: \(repair.words)."
     let rest = repair.leftOut.count { $0.kind.isWantedByModel && !$0.kind.isDangling && $0.kind != .lostRecords }
@@ -192,40 +174,34 @@ extension OpeningEvent {
     return event
   }
 
-  /// Whether another event tells of the same thing, though maybe of another moment.
+  /// Whether both report the same action, possibly at different times.
   func isTheSame(as other: OpeningEvent) -> Bool {
     kind == other.kind && id == other.id && path == other.path && words == other.words
   }
 }
 
-/// What a migration did with a store on its way to being open.
 package struct OpeningMigration: Sendable, Hashable, Codable {
-  /// One step of it.
   package struct Step: Sendable, Hashable, Codable {
     /// Such as `V1 → V2`.
     package var step: String
 
-    /// How it was carried out.
     package var way: MigrationWay
 
-    /// The records that it left.
+    /// The records after the step.
     package var rows: Int
   }
 
-  /// The steps, in order.
   package var steps: [Step]
 
-  /// How many of the steps an earlier run had finished.
+  /// The steps that an earlier run had finished.
   package var resumedSteps: Int
 
-  /// What records lost in it; empty where nothing was lost.
   package var losses: [MigrationPlan.Finding]
 
-  /// The records that were left out because the app's version lacks their entity, by entity; they are in the original, which
-  /// is kept until it is released.
+  /// The records left out because the app's version lacks their entity, by entity; the original is kept until released.
   package var removedRows: [String: Int]
 
-  /// What it cost; nil where an earlier run did it and could not tell any more.
+  /// Nil if an earlier run migrated the store.
   package var metrics: MigrationMetrics?
 
   init(_ result: Migrator.Result) {
@@ -236,7 +212,7 @@ package struct OpeningMigration: Sendable, Hashable, Codable {
     metrics = result.metrics
   }
 
-  /// In one plain sentence.
+  /// One plain sentence.
   package var words: String {
     let first = steps.first?.step.split(separator: " → ").first ?? ""
     let last = steps.last?.step.split(separator: " → ").last ?? ""

@@ -9,22 +9,18 @@ import SQLiteFormat
 import Salvage
 import SystemPackage
 
-/// What the steps of an opening work with, made for its store and its app.
 extension OpeningMachine {
   var policy: OpeningPolicy { coordinator.policy }
   var surroundings: Surroundings { coordinator.surroundings }
   var fileSystem: FileSystem { coordinator.fileSystem }
 
-  /// What earlier runs have left unfinished at the place.
   var earlierRuns: EarlierRuns {
     EarlierRuns(
       path: path, home: coordinator.home, migrator: coordinator.migrator, surroundings: surroundings,
       logger: coordinator.logger)
   }
 
-  /// Looks at a store as closely as the policy wants, and at every page where damage was found since the last opening.
-  ///
-  /// - Parameter reports: whether the observer is told how far the look is.
+  /// Returns an examiner of the policy's depth, or a full one if damage was found since the last opening.
   func examiner(of place: StoreFileSet, reports: Bool = true) throws(FileError) -> PatientExaminer {
     let note = try coordinator.home.flatMap { home throws(FileError) in
       try CheckNote.read(of: place.main, home: home, in: fileSystem)
@@ -34,8 +30,6 @@ extension OpeningMachine {
       observer: observer, reports: reports)
   }
 
-  /// Begins with what goes on in the background over a store that is open now; nil where the policy wants nothing of it, or
-  /// there is no home.
   func backgroundPass(over judgement: Judgement) -> BackgroundPass? {
     guard let home = coordinator.home, policy.checkInterval != nil || policy.recoveryKitInterval != nil else {
       return nil
@@ -49,18 +43,16 @@ extension OpeningMachine {
         endedUncleanly: (health.log?.committedFrames ?? 0) > 0 || health.journal == .hot))
   }
 
-  /// Forgets what was found in a store that is in its place no more.
   func forgetCheck(of place: StoreFileSet) throws(FileError) {
     guard let home = coordinator.home else { return }
     try CheckNote.remove(of: place.main, home: home, in: fileSystem)
   }
 
-  /// The quarantine as a place sees it.
   func quarantine(of place: StoreFileSet) -> PlaceQuarantine {
     PlaceQuarantine(place: place, surroundings: surroundings, home: coordinator.home)
   }
 
-  /// Whether a store of the app's was at a place before: one that was opened, quarantined or backed up there.
+  /// Whether a store was opened, quarantined or backed up at the place before.
   func isOwn(_ place: StoreFileSet) throws -> Bool {
     let quarantine = quarantine(of: place)
     if try quarantine.newest() != nil || quarantine.folder.lineage(of: place.main) != nil { return true }
@@ -70,12 +62,11 @@ extension OpeningMachine {
     return try Backups(home: home, surroundings: surroundings).catalogs(of: place.main).contains { !$0.backups.isEmpty }
   }
 
-  /// A new empty store of the app's model.
   func emptyStore() throws -> EmptyStore {
     try EmptyStore(for: coordinator.model, surroundings: surroundings, logger: coordinator.logger)
   }
 
-  /// The migration of an outdated store; nil where the app's model is none of Core Data's.
+  /// Nil if the app's model is not a Core Data model.
   func migration(of judgement: Judgement) throws(FileError) -> StoreMigration? {
     guard let migrator = coordinator.migrator else { return nil }
     return StoreMigration(
@@ -83,13 +74,13 @@ extension OpeningMachine {
       examiner: try examiner(of: judgement.place, reports: false), path: path, observer: observer)
   }
 
-  /// The error where a store would be salvaged, and models alone show that what came out could not be migrated to the app's
-  /// version; nil where it could, where only the salvage can tell, and where the policy replaces such stores.
+  /// Returns the error if the models alone show that salvaged records could not be migrated.
+  ///
+  /// Nil if the policy replaces such stores.
   func obstacle(toSalvageOf judgement: Judgement) -> LazaretError? {
     let examination = judgement.examination
     guard examination.verdict == .damaged, policy.whenMigrationFails == .refuse,
       case .coreData(let bundle) = coordinator.model, let version = examination.modelVersion,
-      // One of the current version is not migrated.
       bundle.version(named: version)?.versionHashes != bundle.current.versionHashes,
       let error = SalvageMigration(coordinator.migration).obstacle(from: .version(version), in: bundle)
     else { return nil }
@@ -99,7 +90,6 @@ extension OpeningMachine {
     return refusal
   }
 
-  /// The salvage that a quarantined store waits for.
   func salvage(of stored: QuarantinedStore, from place: StoreFileSet) -> WaitingSalvage {
     let quarantine = quarantine(of: place)
     let work = SalvageWork(
@@ -110,29 +100,27 @@ extension OpeningMachine {
   }
 }
 
-/// What the last look at every page of a store found: `checked.json` beside the store's recovery kits.
+/// The last check of every page: `checked.json` beside the store's recovery kits.
 struct CheckNote: Codable, Equatable {
-  /// When it was looked at, in RFC 3339.
+  /// RFC 3339.
   var date: String
 
-  /// The version of the app that had it looked at.
   var appVersion: String?
 
-  /// The damage that was found, as a stable word; nil where every page was sound.
+  /// The damage found, as a stable word.
   var damage: String?
 
   private static let limit = 4_096
 
-  /// The note of a store; nil where there is none that can be read.
+  /// Reads a note; nil if missing or unreadable.
   static func read(of store: FilePath, home: FilePath, in fileSystem: FileSystem) throws(FileError) -> CheckNote? {
     let path = path(of: store, home: home, in: fileSystem)
     guard try fileSystem.status(of: path) != nil else { return nil }
     let bytes = try fileSystem.contents(of: path, limit: limit)
-    // Whatever else lies there tells nothing of the store, which is looked at anew then.
+    // An unreadable note only causes a new check.
     return try? JSONDecoder().decode(CheckNote.self, from: Data(bytes))
   }
 
-  /// Writes the note of a store.
   func write(of store: FilePath, home: FilePath, in fileSystem: FileSystem) throws(FileError) {
     let path = Self.path(of: store, home: home, in: fileSystem)
     let bytes = try JSON.bytes(of: self, .line, to: "note what was found", at: path)
@@ -140,7 +128,6 @@ struct CheckNote: Codable, Equatable {
     try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .ownerReadWrite)
   }
 
-  /// Forgets what was found, because the store is not in its place any more.
   static func remove(of store: FilePath, home: FilePath, in fileSystem: FileSystem) throws(FileError) {
     try fileSystem.unlink(path(of: store, home: home, in: fileSystem))
   }
@@ -150,26 +137,20 @@ struct CheckNote: Codable, Equatable {
   }
 }
 
-/// Looks at a store as its opening does, and waits a moment for a lock that is only passing.
-///
-/// SQLite takes one whenever a last connection closes.
+/// An examiner that waits briefly for a passing lock, which SQLite takes when a last connection closes.
 struct PatientExaminer: Sendable {
   let model: AppModel
   var depth: Examination.Depth
   let fileSystem: FileSystem
   let observer: OpeningObserver
 
-  /// Whether the observer is told how far the look is; not where it comes between steps of another phase.
+  /// False between the steps of another phase.
   var reports = true
 
-  /// How often it looks at a store that is locked.
   private static let looks = 11
 
   private static let pause = 0.03
 
-  /// What can be told of the store at a place; touches nothing.
-  ///
-  /// - Throws: `LazaretError.cancelled` where the observer wants that.
   func examine(_ place: StoreFileSet, countsRecords: Bool) throws -> Examination {
     var remaining = Self.looks
     while true {
@@ -198,7 +179,7 @@ struct PatientExaminer: Sendable {
   }
 }
 
-/// An empty store for the app's model, whole in memory, before it has a place.
+/// An empty store, complete in memory before it has a place.
 struct EmptyStore {
   private let model: AppModel
   private let surroundings: Surroundings
@@ -207,7 +188,7 @@ struct EmptyStore {
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The bytes that must be free beside a new store: the index of its write-ahead log has 32 KiB, receipts are smaller.
+  /// The space needed beside a new store: the WAL index has 32 KiB, receipts are smaller.
   private static let reserve: Int64 = 128 << 10
 
   init(for model: AppModel, surroundings: Surroundings, logger: Logger) throws {
@@ -225,26 +206,21 @@ struct EmptyStore {
     }
   }
 
-  /// Makes it complete, verified and on the disk beside a place.
+  /// Writes the store, verified and synced, beside a place, under the caller's folder lock.
   ///
-  /// The caller holds the folder's lock.
-  ///
-  /// - Parameter access: that of the store that it stands in for; nil where there is none, and it is its owner's alone.
+  /// - Parameter access: the replaced store's permissions; nil limits access to the owner.
   func stage(at place: StoreFileSet, access: FileAccess? = nil) throws -> StagedStore {
     let staged = try StagedStore(bytes, for: place, in: fileSystem)
     if let access { try fileSystem.adoptAccess(of: access.usable, to: staged.path) }
     try verify(staged.path)
-    // Journal, receipt and SQLite's own files have to fit too; a disk too full for them is met before anything is
-    // moved.
+    // Journal, receipt and SQLite's files must fit too; a full disk must fail before any move.
     guard try fileSystem.freeSpace(at: place.folder) >= Self.reserve else {
       throw FileError(.noSpace, operation: "make room for a new store", path: place.folder)
     }
     return staged
   }
 
-  /// Gives it, once staged, its place, which must be empty.
-  ///
-  /// The caller holds the folder's lock.
+  /// Moves the staged store to its place, under the caller's folder lock.
   func install(_ staged: consuming StagedStore) throws -> OpeningEvent {
     let place = staged.target
     try staged.install()
@@ -252,14 +228,12 @@ struct EmptyStore {
     return .created(place, for: model, at: surroundings.now())
   }
 
-  /// Puts it into an empty place.
-  ///
-  /// The caller holds the folder's lock.
+  /// Creates the store, under the caller's folder lock.
   func create(at place: StoreFileSet, access: FileAccess? = nil) throws -> OpeningEvent {
     try install(try stage(at: place, access: access))
   }
 
-  /// Walks over every page of it before anything makes room for it.
+  /// Checks every page before another store makes room.
   private func verify(_ path: FilePath) throws {
     let examination = try Examiner(fileSystem: fileSystem).examine(
       path, model: model, options: .init(depth: .full, countsRecords: false))

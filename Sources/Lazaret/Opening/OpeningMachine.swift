@@ -4,58 +4,51 @@ import PersistentStore
 import Platform
 import SystemPackage
 
-/// What an opening does next, with all that it has to know for it.
+/// The next step of an opening, with its input.
 ///
-/// An opening is in one of these steps at any time, from `begin` to `opened`; an error ends it. The function of a
-/// step's name in `OpeningMachine` carries it out and says which one is next.
+/// The function of a step's name in `OpeningMachine` runs it and returns the next one; an error ends the opening.
 enum OpeningStep {
-  /// End what earlier runs have left unfinished.
+  /// Finish earlier runs' work.
   ///
-  /// `fill`, `makeRoom` and `salvage` come back to it where they find, once they have the lock, that another process
-  /// has changed the place since it was looked at.
+  /// `fill`, `makeRoom` and `salvage` return here if another process changed the place before they held the lock.
   case begin
 
-  /// Look at the store, and touch nothing.
+  /// Examine the store.
   case look
 
-  /// Decide, by the verdict and the app's policy, what becomes of the store.
-  ///
-  /// What only opening or migrating it has shown comes here too, as a verdict on other grounds.
+  /// Decide by the verdict and the app's policy, also on findings of opening or migrating.
   case judge(Judgement)
 
-  /// Leave a sound store as it is.
   case keep(Judgement)
 
-  /// Make good what a sound store lacks of its own model.
+  /// Add missing parts of its own model.
   case repair(Judgement)
 
   case migrate(Judgement)
 
   case fill(Judgement)
 
-  /// Move into quarantine what lies at the place: a damaged or incompatible store, or parts of one.
+  /// Quarantine a damaged or incompatible store, or parts of one.
   case makeRoom(Judgement)
 
-  /// Go on with the salvage that a quarantined store waits for, and fill its empty place.
+  /// Go on with the pending salvage of a quarantined store, and fill its empty place.
   ///
-  /// What is to be told of the store until now is told with what comes of the salvage. Where another process does that
-  /// meanwhile, this opening begins anew, and finds and tells what the other one has done.
+  /// If another process finishes it meanwhile, this opening begins again and reports that result.
   case salvage(QuarantinedStore, Judgement, told: [OpeningEvent])
 
-  /// Note that no opening goes on with a salvage, because an empty store has taken the place.
+  /// Note that no opening continues the salvage, because an empty store is installed.
   case stopWaiting(QuarantinedStore, Judgement)
 
-  /// Open the store with SQLite.
   case open(Judgement, StoreOrigin)
 
-  /// Bring the original back, because SQLite refuses to open the store that it was migrated to.
+  /// Put the original back, because SQLite refuses the migrated store.
   case takeBack(Judgement, from: FilePath, because: PersistentStoreError)
 
   case opened(PersistentStore, Judgement, StoreOrigin)
 }
 
 extension OpeningStep {
-  /// Whether it looks at the store while another process may be exchanging it.
+  /// Whether another process may be exchanging the store during the step.
   fileprivate var looksWithoutLock: Bool {
     switch self {
     case .begin, .look, .keep, .repair, .migrate, .open(_, .found): true
@@ -64,12 +57,12 @@ extension OpeningStep {
   }
 }
 
-/// Opens a store, whatever state it is in, step by step.
+/// Opens a store in any state, step by step.
 ///
-/// Each step has a function, which returns the next step and the events to tell of what was done. An error ends the
-/// opening, as a kill does: every step leaves the place so that the next opening, by looking, goes on from there.
+/// Each step's function returns the next step and the events to report. After every step, and an error or kill, the
+/// next opening can go on from the state it finds.
 ///
-/// For a new verdict add a case to `judge`, and a step with its function for what is done about it.
+/// For a new verdict add a case to `judge`, and a step with its function.
 struct OpeningMachine {
   private struct Transition {
     let next: OpeningStep
@@ -83,16 +76,14 @@ struct OpeningMachine {
 
   let coordinator: StoreCoordinator
 
-  /// The store, as the app names it.
   let path: FilePath
   let observer: OpeningObserver
 
-  /// How often an opening begins: anew each time that another process has changed the place between two of its steps.
+  /// The most starts: an opening starts again if another process has changed the place between steps.
   ///
-  /// No step leads back but to `begin`, and so an opening ends.
+  /// Steps lead back only to `begin`, so an opening ends.
   private static let beginnings = 5
 
-  /// Goes from step to step until the store is open.
   func run() throws -> Opening {
     var step = OpeningStep.begin
     var events: [OpeningEvent] = []
@@ -112,14 +103,13 @@ struct OpeningMachine {
         guard begun < Self.beginnings, step.looksWithoutLock, try waitsForExchange(error) else { throw error }
         transition = Transition(to: .begin)
       }
-      // A step that is taken anew may tell the same again: then as it is now.
+      // A repeated step may report an event again: keep the latest.
       events.removeAll { earlier in transition.events.contains { $0.isTheSame(as: earlier) } }
       events += transition.events
       step = transition.next
     }
   }
 
-  /// Takes a step; `opened` is the end, and none.
   private func take(_ step: OpeningStep) throws -> Transition {
     switch step {
     case .begin: try begin()
@@ -138,11 +128,9 @@ struct OpeningMachine {
     }
   }
 
-  /// Whether an error says that the store is not there, which may be so only while another process exchanges it; waits until
-  /// no process does.
+  /// Waits for another process's exchange if the error reports a missing store, and returns whether to begin again.
   ///
-  /// Every exchange holds the lock of the folder from its first step to its last. What is there after it, or is not, the
-  /// opening sees when it begins anew.
+  /// Every exchange holds the folder lock from first step to last.
   private func waitsForExchange(_ error: any Error) throws -> Bool {
     var told: (any ReportableError)? = error as? any ReportableError
     while let one = told, ![FileError.Kind.notFound, .danglingLink].map(\.rawValue).contains(one.code) {
@@ -155,7 +143,7 @@ struct OpeningMachine {
       _ = consume lock
       return true
     } catch {
-      // Where there is no folder, or no way to it, the first error is the one to report.
+      // Without a reachable folder, report the first error.
       guard error.kind == .locked else { return false }
       throw error
     }
@@ -163,13 +151,11 @@ struct OpeningMachine {
 
   // MARK: Finding out
 
-  /// Leads to `look`.
   private func begin() throws -> Transition {
     try observer.report(.examining, at: path)
     return Transition(to: .look, telling: try earlierRuns.finish())
   }
 
-  /// Leads to `judge`.
   private func look() throws -> Transition {
     let place = try PlaceSearch(path: path, surroundings: surroundings).place()
     if let store = try StoreFileSet.store(withPart: place.main, in: fileSystem) {
@@ -188,8 +174,6 @@ struct OpeningMachine {
   }
 
   /// Leads to `keep`, `repair`, `migrate`, `fill` or `makeRoom`.
-  ///
-  /// - Throws: `LazaretError` where the store stays as it is.
   private func judge(_ judgement: Judgement) throws -> OpeningStep {
     if judgement.examination.isForeign, policy.whenForeign == .refuse, try !isOwn(judgement.place) {
       throw judgement.refusal(at: path)
@@ -205,23 +189,22 @@ struct OpeningMachine {
     case .missing, .repairable, .outdated, .incompatible, .damaged:
       let remedy = policy.remedy(for: judgement)
       guard remedy != .refuse else { throw judgement.refusal(at: path) }
-      // A sound store of its version would stay too.
+      // A sound store of that version would stay too.
       if remedy == .salvage, let obstacle = obstacle(toSalvageOf: judgement) { throw obstacle }
       return .makeRoom(judgement)
     case .unavailable: throw judgement.refusal(at: path)
     }
   }
 
-  /// Follows up what SQLite has met: no verdict rests on the word of one page.
+  /// Examines every page, because one page in SQLite's error does not justify a verdict.
   private func lookAtEveryPage(of judgement: Judgement) throws -> Examination {
     var examiner = try examiner(of: judgement.place, reports: false)
     examiner.depth = .full
     return try examiner.examine(judgement.place, countsRecords: false)
   }
 
-  /// What a judgement leads to by another look at the place, now that this opening holds the folder's lock.
   private func judgeAgain(_ judgement: Judgement) throws -> OpeningStep {
-    // A process that was replacing the store by its migrated self has ended: that is finished first.
+    // Finish another process's replacement by a migrated copy.
     if try coordinator.migrator?.isReplacing(judgement.place) == true { return .begin }
     let examiner = try examiner(of: judgement.place, reports: false)
     return try judge(judgement.renewed(by: examiner.examine(judgement.place, countsRecords: true)))
@@ -229,20 +212,18 @@ struct OpeningMachine {
 
   // MARK: Sound stores
 
-  /// Leads to `open`.
   private func keep(_ judgement: Judgement) throws -> Transition {
     let untold = try quarantine(of: judgement.place).untold()
     earlierRuns.removeLeftovers(of: judgement.place)
     return Transition(to: .open(judgement, .found), telling: untold)
   }
 
-  /// Leads to `open`, or to `judge` where the repair fails for a reason in the store.
+  /// Leads to `open`, or to `judge` if the store is at fault.
   private func repair(_ judgement: Judgement) throws -> Transition {
-    // It is the first step of a migration, and here the only one.
     try migrate(judgement)
   }
 
-  /// Leads to `open`, or to `judge` where the migration fails for a reason in the store or in the models.
+  /// Leads to `open`, or to `judge` if store or models are at fault.
   private func migrate(_ judgement: Judgement) throws -> Transition {
     let untold = try quarantine(of: judgement.place).untold()
     guard let migration = try migration(of: judgement) else {
@@ -261,7 +242,7 @@ struct OpeningMachine {
 
   // MARK: Stores that make room
 
-  /// Leads to `open`; where a store waits for its salvage, to `salvage`, or to `stopWaiting` if the policy has none.
+  /// Leads to `open`; for a pending salvage to `salvage`, or to `stopWaiting` if the policy wants none.
   private func fill(_ judgement: Judgement) throws -> Transition {
     let place = judgement.place
     let quarantine = quarantine(of: place)
@@ -272,7 +253,7 @@ struct OpeningMachine {
       return Transition(to: .begin)
     }
     let waiting = try quarantine.waiting()
-    // A run may have ended between making room and filling it: its store is told of now.
+    // Report the quarantine of an earlier run that ended early.
     let found = try (waiting ?? quarantine.newest()).map { try quarantine.found($0) }
     let told = [found].compactMap(\.self)
     if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
@@ -285,7 +266,7 @@ struct OpeningMachine {
     return Transition(to: next, telling: told + [created])
   }
 
-  /// Leads to `salvage`, or to `open` where the policy has an empty store.
+  /// Leads to `salvage`, or to `open` if the policy wants an empty store.
   private func makeRoom(_ judgement: Judgement) throws -> Transition {
     let place = judgement.place
     let quarantine = quarantine(of: place)
@@ -294,13 +275,13 @@ struct OpeningMachine {
     let lock = try FolderLock(place.folder, in: fileSystem)
     guard case .makeRoom(let now) = try judgeAgain(judgement) else { return Transition(to: .begin) }
     let main = try place.members(in: fileSystem).first { $0.part == .main && $0.status.kind == .regular }
-    // Of a store whose main file is missing, its log or journal may have records.
+    // A log or journal alone may still hold records.
     let isStore = main != nil || now.examination.verdict == .damaged
     let salvage = isStore ? policy.salvage(of: now, since: surroundings.now()) : nil
     if salvage?.isWanted == true {
       try WaitingSalvage.requireSpace(for: place, coordinator.model, in: fileSystem)
     }
-    // Complete, verified and on the disk before anything is moved: a disk too full for it is met first.
+    // The new store is on disk before any move, so that a full disk fails early.
     let access = try main.flatMap { try fileSystem.access(to: $0.path) }
     let staged = try empty.stage(at: place, access: access)
     var facts = QuarantineCase(now.examination, appVersion: coordinator.appVersion)
@@ -313,7 +294,7 @@ struct OpeningMachine {
     let quarantined = OpeningEvent.quarantined(
       stored, because: facts.reason, report: now.migrationError?.reportPath,
       undo: try quarantine.undo(of: stored), at: surroundings.now())
-    // What was left over of a store is no reason to forget one that waits.
+    // Leftovers without records must not displace a pending salvage.
     let waiting = salvage?.isWanted == true ? stored : isStore ? nil : try quarantine.waiting()
     if let waiting, try policy.continuesSalvage(of: waiting, at: path, home: coordinator.home) {
       _ = consume staged
@@ -325,10 +306,10 @@ struct OpeningMachine {
     return Transition(to: .open(judgement, .installed), telling: [quarantined, created])
   }
 
-  /// Leads to `open`: of what was salvaged, or of an empty store where nothing was.
+  /// Leads to `open`, with the salvaged store, or an empty one if the salvage produced none.
   ///
-  /// Where the salvage itself fails, the store is put back, and the opening ends.
-  /// Records that were recovered and could not be migrated are replaced by an empty store only where those of a sound store would be.
+  /// If the salvage itself fails, the store is put back. An empty store replaces records that could not be migrated
+  /// only if the policy replaces a sound store with such records.
   private func salvage(
     _ stored: QuarantinedStore, _ judgement: Judgement, _ told: [OpeningEvent]
   ) throws -> Transition {
@@ -364,7 +345,6 @@ struct OpeningMachine {
     return Transition(to: .open(judgement, .installed), telling: told + events)
   }
 
-  /// Leads to `open`.
   private func stopWaiting(_ stored: QuarantinedStore, _ judgement: Judgement) throws -> Transition {
     let quarantine = quarantine(of: judgement.place)
     let lock = try quarantine.folder.salvageLock(patience: 10_000)
@@ -375,11 +355,11 @@ struct OpeningMachine {
 
   // MARK: Opening
 
-  /// Leads to `opened`; where SQLite finds damage, to `judge`, or to `takeBack` if this opening has migrated the store.
+  /// Leads to `opened`; on damage to `judge`, or to `takeBack` if this opening migrated the store.
   private func open(_ judgement: Judgement, _ origin: StoreOrigin) throws -> Transition {
     switch origin {
     case .found: try observer.report(.opening, at: path)
-    // Another store is in the place: the observer cannot cancel that any more.
+    // The store is replaced, so the observer can no longer cancel.
     case .migrated: observer.progress(.init(phase: .opening))
     case .installed:
       observer.progress(.init(phase: .opening))
@@ -401,7 +381,7 @@ struct OpeningMachine {
     }
   }
 
-  /// Keeps what SQLite would fold in or remove although it was not understood; a store that was moved or migrated has it still.
+  /// Keeps a log, not understood, that SQLite would fold in or remove; moved or migrated originals still have theirs.
   private func keepLog(of judgement: Judgement, _ origin: StoreOrigin) throws -> [OpeningEvent] {
     guard case .found = origin, judgement.examination.health.hasUnreadLog else { return [] }
     do {
@@ -411,7 +391,6 @@ struct OpeningMachine {
     }
   }
 
-  /// Leads to `judge`.
   private func takeBack(
     _ judgement: Judgement, _ original: FilePath, _ error: PersistentStoreError
   ) throws -> Transition {
@@ -422,7 +401,6 @@ struct OpeningMachine {
     return Transition(to: .judge(try judgement.failed(by: failure) { try lookAtEveryPage(of: judgement) }))
   }
 
-  /// The end: removes the mark that something has to be told, and tells everything.
   private func opened(
     _ store: PersistentStore, _ judgement: Judgement, _ origin: StoreOrigin, _ events: [OpeningEvent]
   ) throws -> Opening {
@@ -430,8 +408,7 @@ struct OpeningMachine {
     do {
       if try mark.isThere() { try mark.remove() }
     } catch {
-      // The next opening tells of it. The first error is the one to report; nothing was written through this
-      // connection.
+      // The next opening reports it; this connection wrote no data.
       try? store.close()
       throw error
     }

@@ -4,83 +4,75 @@ package import Platform
 package import Salvage
 import SystemPackage
 
-/// What a salvage recovered for an opening, or why there is nothing.
+/// A salvage for an opening.
 package struct OpeningSalvage: Sendable, Hashable, Codable {
-  /// How far it is.
   package var state: Receipt.Salvage.State
 
-  /// The salvaged store, which stays beside the quarantined one; nil where there is none.
+  /// The salvaged store, which stays in quarantine.
   package var store: PathText?
 
-  /// The report of the salvage; nil where there is no salvaged store.
   package var report: PathText?
 
-  /// The file of what is not part of the store; nil where there is nothing.
+  /// The file of the set-aside rows and values.
   package var setAside: PathText?
 
-  /// Whether everything that the store held was recovered, beyond doubt.
+  /// Whether all content was recovered without doubt.
   package var isComplete: Bool
 
-  /// Why not, besides lost and doubtful records, in words; nil where it was, or nothing else tells.
+  /// Reasons for incompleteness other than lost and doubtful records.
   package var incompleteBecause: [String]?
 
-  /// Whether what is no record is missing or doubtful; nil where everything was recovered, or that is not known.
+  /// Whether content other than records is missing or doubtful; nil if complete or unknown.
   package var lacksDetails: Bool?
 
-  /// Whether anything came out of which the numbers are; where nothing has, they are 0 and are not written.
+  /// Whether there is a result; otherwise the numbers are 0 and not encoded.
   package var hasResult: Bool
 
-  /// Records recovered.
   package var recovered: Int64
 
-  /// Those of them that are doubtful.
+  /// The doubtful ones among the recovered records.
   package var doubtful: Int64
 
-  /// Records that were found whole and are not in the salvaged store; nil for none.
+  /// The records found whole but set aside.
   package var recordsSetAside: Int64?
 
-  /// Records lost.
   package var lost: Int64
 
-  /// Whether the number of lost records is exact; else it is an estimate, or the least, or where it is 0 not known.
+  /// Whether `lost` is exact; otherwise an estimate, a minimum, or unknown if 0.
   package var lostIsExact: Bool
 
-  /// Records that the store held: those that were recovered, those that were set aside and those that are lost.
+  /// Recovered, set-aside and lost records.
   package var total: Int64
 
-  /// The share of them that was recovered in percent, rounded down; nil where nothing tells how many there were.
+  /// The recovered percentage, rounded down.
   package var percent: Int?
 
-  /// The pairs of many-to-many relationships; nil where there are none.
+  /// The many-to-many pairs, if any.
   package var pairs: PairNumbers?
 
-  /// Why records are doubtful, with how many for each reason, by the codes of a salvage report; empty where none is.
+  /// Doubtful records by reason, with a salvage report's codes.
   package var doubtfulReasons: [String: Int64]
 
-  /// How much of the store was recovered, from 0 to 100; nil where not known.
-  ///
-  /// It is kept for programs that read it, and shown nowhere.
+  /// The recovered share, from 0 to 100, for programs that read it; shown nowhere.
   package var score: Int?
 
-  /// The accounts of the entities, by name.
   package var entities: [Receipt.Salvage.Entity]
 
-  /// The accounts of the pairs of many-to-many relationships, by table; nil for none.
+  /// The accounts of many-to-many pairs, by table.
   package var pairAccounts: [Receipt.Salvage.Entity]?
 
-  /// Whether the store may have held tables that nothing tells of; nil where it held none.
+  /// Whether the store may have held unknown tables; nil if it held no table.
   package var mayLackTables: Bool?
 
-  /// Values of recovered records that were set aside, because the salvaged store has no column for them; nil for none.
+  /// The values set aside for lack of a column.
   package var valuesSetAside: Int64?
 
-  /// Rows that were found and fit no table, which are kept beside the salvaged store; nil for none.
+  /// The rows set aside because they fit no table.
   package var unplacedRows: Int64?
 
-  /// What the migration to the app's version left out; nil for nothing.
   package var migrationLosses: [Receipt.Salvage.MigrationLoss]?
 
-  /// Why nothing came out that the app could open; nil where something did.
+  /// The reason for a missing usable result.
   package var failure: Receipt.Reason?
 
   private enum CodingKeys: String, CodingKey {
@@ -110,7 +102,7 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     case failure
   }
 
-  /// What a receipt says; nil where no salvage was asked for.
+  /// Creates a receipt's account; nil if no salvage was requested.
   init?(_ stored: QuarantinedStore) {
     guard let salvage = stored.receipt?.salvage else { return nil }
     func path(_ name: PathText?) -> PathText? {
@@ -146,19 +138,15 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     failure = salvage.state == .failed || isWaiting ? salvage.failure : nil
   }
 
-  /// Why it is not complete, in a sentence, where no number of records tells it.
+  /// A sentence on incompleteness that no number of records expresses.
   package var reservationWords: String? { count.words(reserving: incompleteBecause ?? []) }
 
-  /// The numbers of the records, and the words for them.
   package var count: RecoveryCount { RecoveryCount(self) }
 
-  /// Whether more than half of the records are known to be recovered.
   package var hasMost: Bool { (count.percent ?? 0) > 50 }
 
-  /// Whether what was salvaged is in the store's place.
   package var isInstalled: Bool { state == .installed }
 
-  /// An account as it was written; without its numbers where nothing had come out.
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     state = try values.decode(Receipt.Salvage.State.self, forKey: .state)
@@ -188,7 +176,6 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     failure = try values.decodeIfPresent(Receipt.Reason.self, forKey: .failure)
   }
 
-  /// Writes the account; the numbers of records only where something came out that they are of.
   package func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: CodingKeys.self)
     try values.encode(state, forKey: .state)
@@ -219,21 +206,19 @@ package struct OpeningSalvage: Sendable, Hashable, Codable {
     try values.encodeIfPresent(failure, forKey: .failure)
   }
 
-  /// The numbers of the pairs of many-to-many relationships.
+  /// Many-to-many pairs.
   package struct PairNumbers: Sendable, Hashable, Codable {
-    /// Pairs that are in the salvaged store.
     package var recovered: Int64
 
-    /// Pairs that were found and are not in it, because a record of theirs is not.
+    /// The pairs set aside because one of their records is not in the salvaged store.
     package var setAside: Int64
 
-    /// Pairs lost.
     package var lost: Int64
 
-    /// Whether the number of lost pairs is exact; else it is an estimate, or the least, or where it is 0 not known.
+    /// Whether `lost` is exact; otherwise an estimate, a minimum, or unknown if 0.
     package var lostIsExact: Bool
 
-    /// Pairs that the store held, as far as that is known.
+    /// The pairs that the store held, as far as known.
     package var total: Int64
 
     init(_ count: PairCount) {

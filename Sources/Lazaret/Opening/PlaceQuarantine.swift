@@ -1,28 +1,25 @@
 import Platform
 import SystemPackage
 
-/// The quarantine of one place: what came from there, and how its store is moved there.
+/// The quarantine of one place.
 struct PlaceQuarantine {
   let place: StoreFileSet
   let surroundings: Surroundings
 
-  /// The folder with the catalogue of quarantined stores; nil for none.
   var home: FilePath?
 
   private var fileSystem: FileSystem { surroundings.fileSystem }
   private var mark: PendingNotice { PendingNotice(for: place, in: fileSystem) }
 
-  /// The folder beside the place.
   var folder: QuarantineFolder { QuarantineFolder(beside: place, surroundings: surroundings) }
 
   // MARK: Looking
 
-  /// The newest store that came from the place; nil where there is none.
   func newest() throws -> QuarantinedStore? {
     try folder.stores().first { $0.receipt?.originalPath.path == place.main }
   }
 
-  /// The store whose salvage an opening has begun, or whose salvaged store was being put into the empty place.
+  /// Returns the store with a pending salvage or installation.
   func waiting() throws -> QuarantinedStore? {
     let installing = try mark.installation()?.id
     return try folder.stores().first { stored in
@@ -33,7 +30,6 @@ struct PlaceQuarantine {
     }
   }
 
-  /// Whether a store still waits for its salvage, or for its salvaged store to be put into the place.
   func isWaiting(_ id: String) throws -> Bool {
     do {
       let now = try folder.store(named: id)
@@ -44,9 +40,7 @@ struct PlaceQuarantine {
     }
   }
 
-  /// What an earlier run did with the store of the place and could not tell any more.
-  ///
-  /// The caller does not hold the folder's lock.
+  /// Returns an earlier run's unreported events; the caller does not hold the folder lock.
   func untold() throws -> [OpeningEvent] {
     guard try mark.isThere() else { return [] }
     if let stored = try endedInstallation() {
@@ -58,19 +52,17 @@ struct PlaceQuarantine {
     return [try found(stored)]
   }
 
-  /// The event that tells of a store that an earlier run, or another process, has moved into quarantine.
   func found(_ stored: QuarantinedStore) throws -> OpeningEvent {
     .foundInQuarantine(stored, undo: try undo(of: stored), at: surroundings.now())
   }
 
-  /// The command that puts a quarantined store back, with what is in its place now quarantined first.
   func undo(of stored: QuarantinedStore) throws -> String? {
     stored.undo(home: try home.map { try Quarantines.absolute($0, in: fileSystem) }, replacing: true)
   }
 
-  /// Ends, on the receipt, what a run that was killed had put into the place.
+  /// Completes the receipt of a killed run's installation.
   ///
-  /// - Returns: the store that it was salvaged of; nil where no salvaged store was being put there.
+  /// - Returns: the salvaged original, if any.
   private func endedInstallation() throws -> QuarantinedStore? {
     guard let installing = try mark.installation(),
       let main = try fileSystem.status(of: place.main, followingLinks: false),
@@ -79,7 +71,7 @@ struct PlaceQuarantine {
     else { return nil }
     if stored.receipt?.salvage?.state == .installed { return stored }
     let lock = try folder.salvageLock(patience: 10_000)
-    // The run that put it there may only have been about to note it.
+    // That run may not have noted it yet.
     var now = try folder.store(named: stored.id)
     if now.receipt?.salvage?.state != .installed {
       now = try SalvageInstallation(place: place, folder: folder, stored: now, surroundings: surroundings).note()
@@ -90,17 +82,14 @@ struct PlaceQuarantine {
 
   // MARK: Moving
 
-  /// Moves what lies at the place into quarantine, after marking that this has to be told.
+  /// Marks a pending notice and moves the place's files into quarantine, under the caller's folder lock.
   ///
-  /// The caller holds the folder's lock.
-  ///
-  /// - Parameters:
-  ///   - progress: called with the bytes done and the bytes in all; what it throws takes the move back.
-  /// - Throws: what is met on the way; the store is then where it was.
+  /// - Parameter progress: gets the bytes done and the total; its error undoes the move.
+  /// - Throws: the first error; the store is then at its path.
   func add(
     because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void
   ) throws -> QuarantinedStore {
-    // The catalogue first: one that cannot be written is met before anything is moved.
+    // A failed write must precede any move.
     if let home {
       try QuarantineCatalogue(home: home, surroundings: surroundings).add(folder, holding: [place.folder])
     }
@@ -108,15 +97,13 @@ struct PlaceQuarantine {
     do {
       return try folder.add(place, because: facts, progress: progress)
     } catch {
-      // The first error is the one to report; a mark that stays behind tells of nothing that did not happen.
+      // Report the first error; a leftover mark is harmless.
       try? mark.remove()
       throw error
     }
   }
 
-  /// Notes that an empty store is in the place now, so that no opening goes on with a salvage by itself.
-  ///
-  /// The caller holds the salvage lock.
+  /// Notes an installed empty store, so that no opening continues the salvage, under the caller's salvage lock.
   func stopWaiting(_ id: String) throws -> QuarantinedStore {
     let date = surroundings.now()
     return try folder.update(id) { receipt in

@@ -6,19 +6,16 @@ import Platform
 package import Salvage
 import SystemPackage
 
-/// The migration of a store to the app's version, as its opening wants it.
-///
-/// A packed backup is taken before where the home's policy wants one, and the migration is tried again as often as the
-/// app's says.
+/// The migration of a store during its opening, with a packed backup first if the home's policy wants one.
 struct StoreMigration {
   enum Outcome {
-    /// The store is of the app's version now, and its original is kept; the events say so.
+    /// The original is kept.
     case migrated(from: FilePath, [OpeningEvent])
 
-    /// Another process has migrated it meanwhile; the events are those of the backup.
+    /// Another process migrated it; the events are the backup's.
     case notNeeded([OpeningEvent])
 
-    /// It failed for a reason in the store or in the models; the store is as it was.
+    /// The store or the models are at fault; the store is unchanged.
     case failed(MigrationError)
   }
 
@@ -27,10 +24,9 @@ struct StoreMigration {
   let place: StoreFileSet
   let examination: Examination
 
-  /// Looks at the store once more before it is migrated.
+  /// Examines the store again before the migration.
   let examiner: PatientExaminer
 
-  /// The store, as the app names it.
   let path: FilePath
   let observer: OpeningObserver
 
@@ -38,9 +34,9 @@ struct StoreMigration {
 
   /// Migrates the store.
   ///
-  /// - Throws: `LazaretError` where the surroundings are at fault or it was cancelled; finished steps are kept.
+  /// - Throws: `LazaretError` on a failure of the environment or cancellation; finished steps are kept.
   func run() throws -> Outcome {
-    // What cannot be looked at is told by the repair itself.
+    // The repair itself reports a failed examination.
     if examination.verdict == .repairable, (try? migrator.hasSomethingToRepair(place.main)) == false {
       return .notNeeded([])
     }
@@ -49,7 +45,7 @@ struct StoreMigration {
     let (examiner, place) = (examiner, place)
     migrator.isStillNeeded = {
       let now = try examiner.examine(place, countsRecords: false)
-      // A store that cannot be looked at just now has not been migrated by another process for that.
+      // An unavailable store was not necessarily migrated by another process.
       if now.verdict == .unavailable { throw LazaretError(.unavailable, now, path: place.main) }
       return now.verdict == .outdated || now.verdict == .repairable
     }
@@ -63,7 +59,7 @@ struct StoreMigration {
         return .migrated(from: original, backup + OpeningEvent.migrated(result, at: surroundings.now()))
       } catch {
         if error.kind == .cancelled { throw LazaretError.cancelled(path) }
-        // What becomes of a store that is not there any more is not for its migration to say.
+        // The opening handles a missing store.
         if error.fileError?.kind == .notFound, error.path == place.main { throw error }
         if error.isEnvironmental { throw LazaretError(.unavailable, error, path: path, examination: examination) }
         guard retries > 0, !error.isDecidedByModels else { return .failed(error) }
@@ -73,10 +69,8 @@ struct StoreMigration {
     }
   }
 
-  /// What is done to the store, in a word.
   private var change: String { examination.verdict == .repairable ? "repaired" : "migrated" }
 
-  /// Takes a packed backup of the store, where the home's policy wants one.
   private func backUp() throws -> [OpeningEvent] {
     let backups = Backups(home: coordinator.home ?? place.folder, surroundings: surroundings)
     do {
@@ -89,7 +83,7 @@ struct StoreMigration {
           words: "A backup of the store was taken before it was \(change), and proven.", id: backup.id.description)
       ]
     } catch let error as BackupError {
-      // An app that wants a backup first does not want to do without because the disk is full.
+      // A full disk must not skip a wanted backup.
       var told = LazaretError(.unavailable, because: error, path: path)
       told.examination = examination
       throw told
@@ -117,46 +111,43 @@ struct StoreMigration {
   }
 }
 
-/// How a store that is about to be opened has come to its place.
 enum StoreOrigin {
   case found
 
-  /// This opening has migrated it from an original, which is kept; the events count once the store is open.
+  /// Migrated by this opening; the original is kept, and the events count once the store is open.
   case migrated(from: FilePath, [OpeningEvent])
 
-  /// This opening has put it there: what was salvaged, or an empty store.
+  /// A salvaged or an empty store from this opening.
   case installed
 
-  /// What is told of it once it is open.
+  /// The events to report once the store is open.
   var events: [OpeningEvent] {
     if case .migrated(_, let events) = self { events } else { [] }
   }
 
-  /// Whether this opening has put it there, so that nothing is known of its past.
+  /// Whether this opening installed it, so that its past is unknown.
   var isInstalled: Bool {
     if case .installed = self { true } else { false }
   }
 }
 
-/// Who watches an opening, and may end it.
+/// The observer of an opening, which may cancel it.
 package struct OpeningObserver: Sendable {
-  /// Called now and then, on the thread that opens.
+  /// Called repeatedly on the opening thread.
   package var progress: @Sendable (OpeningProgress) -> Void
 
-  /// Asked now and then; true ends the opening with `cancelled`, and leaves the store as it was, or whole in quarantine.
+  /// Polled repeatedly; true ends the opening with `cancelled` and leaves the store unchanged, or whole in quarantine.
   ///
-  /// Asked before each step of a migration; the finished steps are kept for the next opening. During a salvage the store is in
-  /// quarantine already, and the next opening goes on with its salvage. Not asked any more once another store is in its
-  /// place.
+  /// Polled before each migration step, and the next opening keeps finished steps or continues a salvage. Not polled
+  /// after another store is installed.
   package var isCancelled: @Sendable () -> Bool
 
-  /// Called after the opening, on a thread of its own, where the background pass finds damage in the store that is open.
+  /// Called on its own thread if the background pass finds damage in the open store.
   ///
-  /// The app goes on with the store as long as that does it good: what is in sound pages can be read. The next opening looks at
-  /// every page, and does what the policy says.
+  /// The app may go on: sound pages stay readable. The next opening checks every page and follows the policy.
   package var foundDamage: @Sendable (FoundDamage) -> Void
 
-  /// An observer; without one of its own, the opening ends when the current task is cancelled.
+  /// Creates an observer that by default cancels with the current task.
   package init(
     progress: @escaping @Sendable (OpeningProgress) -> Void = { _ in },
     isCancelled: @escaping @Sendable () -> Bool = { Task.isCancelled },
@@ -167,7 +158,7 @@ package struct OpeningObserver: Sendable {
     self.foundDamage = foundDamage
   }
 
-  /// Tells how far it is, and stops where the result is not wanted any more.
+  /// Reports progress; throws on cancellation.
   func report(
     _ phase: OpeningProgress.Phase, at path: FilePath, completed: Int64 = 0, of total: Int64 = 0
   ) throws {
@@ -176,53 +167,46 @@ package struct OpeningObserver: Sendable {
   }
 }
 
-/// How far an opening has come.
 package struct OpeningProgress: Sendable, Hashable {
-  /// What is being done.
   package enum Phase: String, Sendable, CaseIterable {
-    /// The store is being looked at: `completed` of `total` pages, where every page is.
+    /// `completed` of `total` pages, if every page is examined.
     case examining
 
-    /// The store is being moved into quarantine.
     case quarantining
 
-    /// A new store is being made, before anything is moved.
+    /// A new store is made before any move.
     case creating
 
-    /// What the store lacks of its own model is being added on a copy.
+    /// Missing parts are added on a copy.
     case repairing
 
-    /// The store is being migrated: `completed` of `total` steps are done, and `step` is the one that begins.
+    /// `completed` of `total` steps are done; `step` is starting.
     case migrating
 
-    /// The quarantined store is being salvaged: `completed` of `total` thousandths are done, as far as that can be told.
+    /// `completed` of `total` thousandths, estimated.
     case salvaging
 
-    /// A copy of the salvaged store is being put into the store's place.
     case installing
 
-    /// The store is being opened with SQLite.
     case opening
   }
 
-  /// What is being done now.
   package var phase: Phase
 
-  /// The bytes done, of `total`; of a look at the store, pages; of a migration, the steps; of a salvage, thousandths.
+  /// Bytes; pages of an examination, steps of a migration, thousandths of a salvage.
   package var completed: Int64 = 0
 
-  /// The bytes in all, or the pages, the steps, or a thousand; 0 where they are not known.
+  /// In the same unit; 0 if unknown.
   package var total: Int64 = 0
 
-  /// The step of a migration, such as `V1 → V2`; nil otherwise.
+  /// A migration's step, such as `V1 → V2`.
   package var step: String?
 
-  /// What a salvage is doing; nil otherwise.
   package var salvagePhase: SalvagePhase?
 
-  /// How long it will take yet, in seconds, by how long it has taken so far; nil where that cannot be told.
+  /// Estimated from the time so far; nil if unknown.
   package var secondsLeft: Double?
 
-  /// How much of the phase is done, from 0 to 1; nil where that cannot be told.
+  /// The completed share of the phase, from 0 to 1; nil if unknown.
   package var fraction: Double? { total > 0 ? min(1, max(0, Double(completed) / Double(total))) : nil }
 }

@@ -4,22 +4,19 @@ import Platform
 import SystemPackage
 
 extension VerdictReason {
-  /// The code of an older version from which no migration leads to the app's.
+  /// No migration leads from the earlier version to the app's.
   static let notMigratableCode = "not-migratable"
 
-  /// The code of a migration that failed for a reason in the store.
   static let migrationFailedCode = "migration-failed"
 
-  /// The code of a repair that failed for a reason in the store.
   static let repairFailedCode = "repair-failed"
 
-  /// The code of damage that only SQLite saw.
+  /// Only SQLite saw the damage.
   static let foundBySQLiteCode = "damage-found-by-sqlite"
 
-  /// The longest text that a reason quotes of an error.
+  /// The longest quotation of an error.
   private static let limit = 1_000
 
-  /// No way leads from the store's version to the app's.
   static func notMigratable(_ error: MigrationError) -> VerdictReason {
     var words = "No migration leads from the store's version of the model to the app's: \(printable(error.detail))"
     for refusal in error.refusals.dropFirst().prefix(4) { words += "; \(printable(refusal.detail))" }
@@ -28,7 +25,7 @@ extension VerdictReason {
       coreData: error.coreDataCode)
   }
 
-  /// The migration, or the repair before it, failed for a reason in the store.
+  /// Returns the reason of a failed migration, or the repair before it.
   static func migrationFailed(_ error: MigrationError) -> VerdictReason {
     VerdictReason(
       error.isOfRepair ? repairFailedCode : migrationFailedCode,
@@ -38,7 +35,7 @@ extension VerdictReason {
       hint: error.hint, coreData: error.coreDataCode)
   }
 
-  /// The damage that SQLite reported when it opened a store; nil for any other error.
+  /// Creates the reason of damage that SQLite reported; nil for other errors.
   init?(damageFoundBy error: PersistentStoreError) {
     guard error.kind == .damaged || error.kind == .notADatabase else { return nil }
     self.init(

@@ -5,29 +5,26 @@ import Platform
 import Salvage
 import SystemPackage
 
-/// The salvage that a quarantined store waits for while its place is empty.
+/// The pending salvage of a quarantined store with an empty place.
 ///
-/// Only one process at a time goes on with it: the one that holds its lock. No other lock is held while it is waited
-/// for, so that other stores of the folder can be opened meanwhile.
+/// Only the process with its lock continues it, holding no other lock while waiting, so that the folder's other stores
+/// can be opened.
 struct WaitingSalvage {
   enum Outcome {
-    /// A salvaged store that the app can open lies in quarantine.
     case usable(SalvageInstallation, SalvageFiles, Receipt.Salvage.Result)
 
-    /// What was salvaged is newer than the app.
     case newer(Examination)
 
-    /// What was salvaged is of an earlier version, and could not be migrated to the app's.
+    /// It is of an earlier version and could not be migrated.
     case unmigrated(LazaretError)
 
-    /// Nothing came out that the app could open; the error says why, where that is known.
+    /// No store that the app could open, with the reason if known.
     case nothing(LazaretError?)
   }
 
   let quarantine: PlaceQuarantine
   let work: SalvageWork
 
-  /// The store, as the app names it.
   let path: FilePath
   let logger: Logger
 
@@ -37,7 +34,7 @@ struct WaitingSalvage {
   private var fileSystem: FileSystem { surroundings.fileSystem }
   private var observer: OpeningObserver { work.observer }
 
-  /// Stops where the disk is too full for the salvage of a store, before anything of it is moved.
+  /// Throws if the disk is too full for the salvage, before any move.
   static func requireSpace(for place: StoreFileSet, _ model: AppModel, in fileSystem: FileSystem) throws(FileError) {
     let needed = try SalvageNeeds(of: place, in: fileSystem).installingBytes(SalvageModel(model))
     let free = try fileSystem.freeSpace(at: place.folder)
@@ -49,7 +46,7 @@ struct WaitingSalvage {
       details: .init(neededBytes: needed))
   }
 
-  /// Waits for another process that is salvaging in the folder, ten seconds at most.
+  /// Waits up to ten seconds for another salvage in the folder.
   func lock() throws -> FolderLock {
     var rounds = 40
     while true {
@@ -64,17 +61,17 @@ struct WaitingSalvage {
     }
   }
 
-  // The caller of all that follows holds that lock.
+  // The callers hold that lock.
 
-  /// Whether it still has to be done: another process may have done it, or put the store back, or filled the place.
+  /// Whether another process has not yet salvaged or released the store, or filled the place.
   func isNeeded() throws -> Bool {
     try place.members(in: fileSystem).isEmpty && quarantine.isWaiting(work.id)
   }
 
-  /// Salvages the store, unless an interrupted run has left a result that the app can open.
+  /// Salvages the store, unless an interrupted run left a usable result.
   ///
-  /// - Parameter triesAgain: whether one that has failed before is tried again.
-  /// - Throws: what the surroundings say, and `cancelled`; the store goes on waiting.
+  /// - Parameter triesAgain: repeats a failed salvage.
+  /// - Throws: errors of the environment, and `cancelled`; the salvage stays pending.
   func run(triesAgain: Bool) throws -> Outcome {
     var stored = try folder.store(named: work.id)
     if try !hasReadyResult(stored) {
@@ -102,7 +99,7 @@ struct WaitingSalvage {
     SalvageInstallation(place: place, folder: folder, stored: stored, surroundings: surroundings)
   }
 
-  /// Whether an interrupted run has left a result that was not changed since, and that the app can open as it is now.
+  /// Whether an interrupted run left an unchanged, usable result.
   private func hasReadyResult(_ stored: QuarantinedStore) throws -> Bool {
     let installation = installation(of: stored)
     guard let (files, result) = try installation.source(), !(try installation.isChanged(files, result)) else {
@@ -114,18 +111,18 @@ struct WaitingSalvage {
     return examination.isUsableAsIs
   }
 
-  /// What is found out about a result that waits for a newer version of the app; nil where it does not, or no longer.
+  /// Examines a result that still waits for a newer app.
   ///
-  /// A result that does not fit is not made again and again: only another model can make another one of it.
+  /// It is not repeated: only another model can produce another result.
   private func newerResult(of stored: QuarantinedStore) throws -> Examination? {
     let codes: Set = [Receipt.Salvage.newerAppCode, Receipt.Salvage.unlistedVersionCode]
     guard let examination = try examined(stored, waitingFor: codes) else { return nil }
     return examination.isNewerThanApp ? examination : nil
   }
 
-  /// Whether a result waits that could not be migrated, and no way leads from its version to the app's yet.
+  /// Whether a result waits because no migration leads to the app's version yet.
   ///
-  /// One of a model that the app lacks altogether is made anew where no way leads from that: then by the names of columns.
+  /// Without its model in the app, the salvage is repeated by the names of columns.
   private func hasResultWithoutWay(_ stored: QuarantinedStore) throws -> Bool {
     guard case .coreData(let bundle) = work.model,
       let examination = try examined(stored, waitingFor: [Receipt.Salvage.notMigratedCode]),
@@ -138,7 +135,7 @@ struct WaitingSalvage {
     return work.migration.obstacle(from: .model(model), in: bundle).map { !$0.kind.leavesNoWay } ?? false
   }
 
-  /// What a look finds out now about a result that waits for one of some reasons; nil where none does, or it is not there as it was.
+  /// Examines an unchanged result that waits for one of some reasons.
   private func examined(_ stored: QuarantinedStore, waitingFor codes: Set<String>) throws -> Examination? {
     guard let salvage = stored.receipt?.salvage, let code = salvage.failure?.code, codes.contains(code),
       let result = salvage.result,
@@ -149,7 +146,6 @@ struct WaitingSalvage {
       files.store.main, model: work.model, options: .init(countsRecords: false))
   }
 
-  /// The error where what was salvaged waits for a newer version of the app.
   func waitsForNewerApp(_ examination: Examination) -> LazaretError {
     var error = LazaretError(.unavailable, examination, path: path)
     let isUnlisted = examination.newer?.code == VerdictReason.unlistedVersionCode
@@ -162,7 +158,7 @@ struct WaitingSalvage {
     return error
   }
 
-  /// The error where what was salvaged could not be migrated, and waits for an app that can; nil where it does not.
+  /// Returns the error for a result that waits for a migration.
   private func unmigrated(_ stored: QuarantinedStore) -> LazaretError? {
     guard let salvage = stored.receipt?.salvage, salvage.result != nil, let failure = salvage.failure,
       failure.code == Receipt.Salvage.notMigratedCode
@@ -174,11 +170,11 @@ struct WaitingSalvage {
         + "\(printable(work.id)), with what was salvaged of it.")
   }
 
-  /// Puts the store back where it was, since the salvage itself has failed: that says nothing of the store.
+  /// Puts the store back after a failure of the salvage itself, which says nothing about the store.
   ///
-  /// The caller does not hold the salvage lock any more.
+  /// The caller has released the salvage lock.
   ///
-  /// - Returns: the error to throw; the store is in its place then, and nothing is left of its quarantine.
+  /// - Returns: the error to throw; the quarantine keeps no trace.
   func putBack(because error: any ReportableError) throws -> LazaretError {
     let lock = try FolderLock(place.folder, in: fileSystem)
     _ = try folder.release(work.id, to: place)
@@ -194,9 +190,7 @@ struct WaitingSalvage {
 
   // MARK: Filling the place
 
-  /// Puts a copy of the salvaged store into the place.
-  ///
-  /// - Returns: nil where the place is not empty any more.
+  /// Installs a copy of the salvaged store; nil if the place is no longer empty.
   func install(
     _ installation: SalvageInstallation, _ files: SalvageFiles, _ result: Receipt.Salvage.Result
   ) throws -> [OpeningEvent]? {
@@ -213,11 +207,8 @@ struct WaitingSalvage {
     return [.salvaged(stored, at: surroundings.now())]
   }
 
-  /// Puts an empty store into the place, and notes that the salvage is not waited for any more.
-  ///
-  /// - Returns: nil where the place is not empty any more.
+  /// Installs an empty store and ends the pending salvage; nil if the place is no longer empty.
   func giveUp(for empty: EmptyStore) throws -> [OpeningEvent]? {
-    // What the attempt could not remove at once goes now, or by the next opening.
     try folder.endSalvage(of: work.id)
     let lock = try FolderLock(place.folder, in: fileSystem)
     guard try place.members(in: fileSystem).isEmpty else { return nil }

@@ -1,30 +1,27 @@
 package import Platform
 package import SystemPackage
 
-/// What goes when a quarantined store is discarded, and what stays of it elsewhere.
+/// The removals of a discard, and the remaining copies.
 package struct Discarding: Sendable, Hashable {
-  /// A file, or a folder with what is in it.
+  /// A file, or a folder with its content.
   package struct Item: Sendable, Hashable, Encodable {
-    /// Its name in the folder of quarantined stores.
+    /// The name in the quarantine folder.
     package var name: PathText
 
-    /// Its size in bytes; of a folder that of the files in it.
     package var bytes: Int64
   }
 
-  /// Everything that goes, by name.
   package var items: [Item]
 
-  /// Where the store itself was put back, and a store is now; nil where it was not, or there is none.
+  /// The store's path after a release, if a store is there.
   package var released: FilePath?
 
-  /// Where a salvaged store was installed, and a store is now; nil where there is none.
+  /// The path of an installed salvaged store, if a store is there.
   package var installed: FilePath?
 
-  /// The sizes of all items in bytes.
   package var bytes: Int64 { items.reduce(0) { $0 + $1.bytes } }
 
-  /// What is known of copies elsewhere, in a sentence.
+  /// The known copies elsewhere, in a sentence.
   package var words: String {
     if let released {
       return "The store itself was released to \(printable(released.string)), and a store is there now."
@@ -35,7 +32,7 @@ package struct Discarding: Sendable, Hashable {
 }
 
 extension QuarantineFolder {
-  /// What discarding a store removes: the store, its receipts, and everything that was salvaged of it.
+  /// Returns the removals of a discard: the store, its receipts, and its salvaged stores.
   package func discarding(_ store: QuarantinedStore) throws -> Discarding {
     let id = store.id
     let folders = [files(of: id).path(of: .externalData), workingFolder(of: id)].compactMap(\.lastComponent)
@@ -56,7 +53,6 @@ extension QuarantineFolder {
       installed: try installedCopy(of: store))
   }
 
-  /// Where a store was put back, as its receipt says; nil where nothing is there any more.
   private func releasedPlace(of store: QuarantinedStore) throws -> FilePath? {
     guard let place = store.receipt?.released?.path.path, try fileSystem.status(of: place)?.kind == .regular else {
       return nil
@@ -64,7 +60,6 @@ extension QuarantineFolder {
     return place
   }
 
-  /// Where a salvaged store was installed, as the receipt says; nil where nothing is there any more.
   private func installedCopy(of store: QuarantinedStore) throws -> FilePath? {
     guard let place = store.receipt?.salvage?.installed?.path.path,
       try fileSystem.status(of: place)?.kind == .regular

@@ -2,46 +2,39 @@ package import Platform
 internal import Salvage
 import SystemPackage
 
-/// How the files of a quarantined store are now, compared with what its receipt says of them.
+/// The comparison of a quarantined store's files with its receipt.
 package struct EvidenceCheck: Sendable, Hashable, Encodable {
-  /// What was compared.
   package enum Depth: String, Sendable, Hashable, Encodable {
-    /// That the files are there, and their sizes.
+    /// Presence and size.
     case size
 
-    /// Their content, by its SHA-256.
+    /// The SHA-256 of the content.
     case content
   }
 
-  /// A file that is not as the receipt says.
+  /// A file that differs from the receipt.
   package struct Difference: Sendable, Hashable, Codable {
-    /// What is different of it.
     package enum Kind: String, Sendable, Hashable, Codable {
-      /// It is not there any more.
       case missing
 
       case size
 
-      /// It has its size, and other content.
+      /// Equal size, other content.
       case content
 
-      /// It was not there when the store was quarantined.
       case added
     }
 
-    /// Its name in the folder of the receipt.
+    /// The name in the receipt's folder.
     package var name: PathText
 
-    /// What is different.
     package var kind: Kind
 
-    /// Its size when the store was quarantined, in bytes; nil where it was not there.
+    /// The size at the quarantine.
     package var notedBytes: Int64?
 
-    /// Its size now, in bytes; nil where it is not there.
     package var bytes: Int64?
 
-    /// It and what is different, in words.
     package var words: String {
       let name = printable(name.text)
       return switch kind {
@@ -53,16 +46,15 @@ package struct EvidenceCheck: Sendable, Hashable, Encodable {
     }
   }
 
-  /// What was compared.
   package var checked: Depth
 
-  /// The files that are not as the receipt says, in its order.
+  /// The differing files, in the receipt's order.
   package var differences: [Difference]
 
-  /// Whether no file of the store is there any more.
+  /// Whether all files are missing.
   package var isMissing: Bool
 
-  /// The SHA-256 over the names and contents of all files, in hexadecimal digits; nil where the content was not compared.
+  /// The SHA-256 over the names and contents of all files; nil if contents were not compared.
   package var digest: String?
 
   private enum CodingKeys: String, CodingKey {
@@ -71,12 +63,12 @@ package struct EvidenceCheck: Sendable, Hashable, Encodable {
     case isMissing = "missing"
   }
 
-  /// What is not as it was, in a sentence; nil where nothing was found.
+  /// A sentence on the differences.
   package var words: String? {
     Self.words(differences).map { "It is no longer what was quarantined: \($0)." }
   }
 
-  /// The first differences in words, and how many more there are; nil for none.
+  /// Returns the first differences and the number of further ones.
   package static func words(_ differences: [Difference]) -> String? {
     guard !differences.isEmpty else { return nil }
     let told = 3
@@ -87,10 +79,9 @@ package struct EvidenceCheck: Sendable, Hashable, Encodable {
 }
 
 extension QuarantineFolder {
-  /// Compares the files of a quarantined store with its receipt; nil where there is no receipt to compare with.
+  /// Compares a quarantined store's files with its receipt, if any.
   ///
-  /// - Parameter depth: whether their contents are read, too.
-  /// - Throws: what the file system says.
+  /// - Parameter depth: whether to read the contents.
   package func check(
     evidenceOf store: QuarantinedStore, _ depth: EvidenceCheck.Depth
   ) throws -> EvidenceCheck? {
@@ -137,7 +128,7 @@ extension QuarantineFolder {
     return check
   }
 
-  /// Where a file of a receipt lies; nil for a name that leads out of the folder, which no receipt of this software has.
+  /// Returns a file's path; nil for one outside the folder, as in a forged receipt.
   private func place(of file: Receipt.File) -> FilePath? {
     guard let name = file.name.path, name.isRelative, !name.components.contains(where: { $0.kind != .regular }) else {
       return nil
@@ -147,7 +138,6 @@ extension QuarantineFolder {
 }
 
 extension EvidenceCheck {
-  /// What to do where files are not as they were quarantined; nil where nothing was found.
   package func hint(on store: QuarantinedStore) -> String? {
     if isMissing {
       return "Put its files back from a copy, under their names; what is left of it is removed with: "
@@ -159,7 +149,7 @@ extension EvidenceCheck {
       : "Where a copy of the files is as the receipt says, put that in their place."
   }
 
-  /// What was compared and found, in a sentence.
+  /// A sentence on the comparison and its result.
   package var sentence: String {
     if isMissing { return "Its files are missing; only its receipt is left." }
     if let words { return words }
@@ -167,13 +157,11 @@ extension EvidenceCheck {
       ? "Its files are there with the sizes that they had." : "Its files are as they were quarantined."
   }
 
-  /// What programs are told of it, with what to do.
   package func payload(on store: QuarantinedStore) -> JSON.Object { JSON.Object(self, ["hint": hint(on: store)]) }
 }
 
 extension Receipt.Salvage.Evidence {
-  /// Which files were not as they were quarantined when the result was made, in a sentence; nil for none, or where that was not
-  /// noted.
+  /// A sentence on files that had changed before the result was made.
   package var changeWords: String? {
     EvidenceCheck.words(changes ?? []).map {
       "When it was salvaged, the files were no longer what was quarantined: \($0)."

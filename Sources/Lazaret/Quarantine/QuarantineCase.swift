@@ -2,30 +2,27 @@ internal import ManagedObjectModel
 package import PersistentStore
 package import Platform
 
-/// What is known of a store when it is quarantined: the receipt's content apart from names, times and digests.
+/// The receipt's content except names, times and digests.
 package struct QuarantineCase: Sendable, Hashable, Codable {
-  /// Why it is quarantined.
   package var reason: Receipt.Reason
 
-  /// The numbers that SQLite and Core Data would have reported.
+  /// The errors that SQLite and Core Data would have reported.
   package var error: Receipt.ErrorCodes
 
-  /// The model it was written with; nil where it could not be told.
+  /// The store's own model.
   package var model: Receipt.Model?
 
-  /// The records that could be counted; nil where it could not be read so far.
+  /// The numbers of records; nil if unreadable.
   package var entities: [EntityCount]?
 
-  /// The versions of everything that had a part in it.
   package var versions: Receipt.Versions
 
-  /// What is asked for as to its salvage; nil for nothing.
+  /// The requested salvage.
   package var salvage: Receipt.Salvage?
 
-  /// The backup that is put into the place after it; nil for none.
+  /// The backup that takes the place.
   package var makesRoomFor: StoreLineage.Restored?
 
-  /// What is known of a store.
   package init(
     reason: Receipt.Reason, error: Receipt.ErrorCodes = .init(), model: Receipt.Model? = nil,
     entities: [EntityCount]? = nil, versions: Receipt.Versions
@@ -39,20 +36,17 @@ package struct QuarantineCase: Sendable, Hashable, Codable {
 }
 
 extension QuarantineCase {
-  /// The reason's code of a store that was quarantined on request.
   package static let requestCode = "by-request"
 
-  /// The reason's code where no main file was there.
+  /// The code of a place without a main file.
   static let leftoversCode = "no-store-but-leftovers"
 
-  /// What an examination knows that belongs on a receipt.
-  ///
-  /// - Parameter appVersion: the app's own version, as its makers write it.
+  /// Creates the case from an examination.
   package init(_ examination: Examination, appVersion: String?) {
     let metadata = examination.metadata
     var reason = Receipt.Reason(code: examination.reason.code, words: examination.reason.words)
     if examination.verdict == .missing, reason.code != Self.leftoversCode {
-      // The one part that an examination does not call a leftover, because it harms no new store.
+      // An examination does not count this part as a leftover, because it cannot harm a new store.
       reason = .init(
         code: Self.leftoversCode,
         words: "There was no store at this path, but the folder with the large values of one was left over.")

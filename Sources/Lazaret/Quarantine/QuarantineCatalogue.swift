@@ -2,17 +2,17 @@ import Foundation
 package import Platform
 package import SystemPackage
 
-/// The list of a home's quarantine folders, so that every quarantined store can be found again.
+/// The list of a home's quarantine folders.
 ///
-/// Kept as `Quarantines.json` in the home: versioned JSON with the folders' paths, and those of folders that have any number of
-/// them below, as an inbox with a folder for each bundle.
+/// `Quarantines.json` in the home: versioned JSON with the paths of folders, and of parents with any number of them,
+/// such as an inbox with a folder per bundle.
 package struct QuarantineCatalogue: Sendable {
   private struct Content: Codable {
     var format = "lazaret-quarantine-catalogue"
     var version = 1
     var folders: [PathText] = []
 
-    /// Folders each of whose folders may have a quarantine folder.
+    /// The folders with quarantine folders in their subfolders.
     var parents: [PathText]?
 
     mutating func add(_ path: FilePath) {
@@ -27,7 +27,6 @@ package struct QuarantineCatalogue: Sendable {
     }
   }
 
-  /// The folder that holds the catalogue.
   package let home: FilePath
   let surroundings: Surroundings
 
@@ -39,12 +38,12 @@ package struct QuarantineCatalogue: Sendable {
   private var file: FilePath { home.appending("Quarantines.json") }
   private var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// The facts of its file, which are others once it was written; nil where there is none yet.
+  /// Returns the file's status, which every write changes.
   package func status() throws(FileError) -> FileStatus? { try fileSystem.status(of: file) }
 
-  /// The folders that are known, in the order in which they came; one that has gone is left out.
+  /// Returns the known folders that exist, oldest entry first.
   ///
-  /// The one in the home itself is known without being listed: it may be from before the home had a catalogue.
+  /// The home's own one needs no entry: it may predate the catalogue.
   package func folders() throws -> [QuarantineFolder] {
     let content = try content()
     var folders = try listed(content)
@@ -57,7 +56,7 @@ package struct QuarantineCatalogue: Sendable {
     return folders
   }
 
-  /// The folders that are known one by one, without those below a parent.
+  /// Returns the folders with their own entries.
   package func listedFolders() throws -> [QuarantineFolder] { try listed(content()) }
 
   private func listed(_ content: Content) throws -> [QuarantineFolder] {
@@ -72,10 +71,9 @@ package struct QuarantineCatalogue: Sendable {
 
   private func isFolder(_ path: FilePath) throws -> Bool { try fileSystem.status(of: path)?.kind == .directory }
 
-  /// Adds a folder, which need not be there yet; nothing is written where it is known.
+  /// Adds a folder, which may not exist yet, unless known.
   ///
-  /// - Parameter locked: the folders whose locks the caller holds; the home may be one of them, and waiting for oneself
-  ///   would never end.
+  /// - Parameter locked: the caller's locked folders; locking the home again would deadlock.
   package func add(_ folder: QuarantineFolder, holding locked: [FilePath] = []) throws {
     let isThere = try fileSystem.status(of: folder.path) != nil
     let path =
@@ -95,9 +93,7 @@ package struct QuarantineCatalogue: Sendable {
     _ = consume lock
   }
 
-  /// Adds a folder, which is there, each of whose folders may have a quarantine folder; nothing is written where it is known.
-  ///
-  /// Those of them that were listed one by one are not any more.
+  /// Adds a parent folder, unless known, and drops its subfolders' entries.
   package func add(parent: FilePath) throws {
     let path = try fileSystem.realPath(parent)
     if try content().parents?.contains(where: { $0.path == path }) == true { return }
@@ -106,7 +102,7 @@ package struct QuarantineCatalogue: Sendable {
     _ = consume lock
   }
 
-  /// Writes the catalogue with one more folder, under the home's lock.
+  /// Writes the catalogue under the home's lock.
   private func write(_ add: (inout Content) -> Void) throws {
     var content = try content()
     add(&content)
@@ -114,9 +110,9 @@ package struct QuarantineCatalogue: Sendable {
     try fileSystem.writeAtomically(bytes, to: file, replacing: true)
   }
 
-  /// Every quarantined store of the home, newest first.
+  /// Returns every quarantined store of the home, newest first.
   ///
-  /// - Parameter includingMissing: whether those are among them of which no file is there any more.
+  /// - Parameter includingMissing: includes stores without any remaining file.
   package func stores(includingMissing: Bool = false) throws -> [QuarantinedStore] {
     try folders().flatMap { try $0.stores(includingMissing: includingMissing) }.ordered {
       QuarantineFolder.isNewer($0.id, $1.id)

@@ -2,13 +2,12 @@ package import Platform
 package import SystemPackage
 
 extension QuarantineFolder {
-  /// Puts a quarantined store back, as one unit, and keeps its receipt as `….released.json`.
+  /// Puts a quarantined store back as one unit, and keeps its receipt as `….released.json`.
   ///
-  /// The caller holds the lock of the folder it goes to.
+  /// The caller holds the destination's folder lock.
   ///
-  /// - Parameter destination: where it goes; the place it came from if nil.
-  /// - Throws: `place-taken` where any part of a store is there; `evidence-changed` where a file is no longer what the
-  ///   receipt says.
+  /// - Parameter destination: nil takes the original place.
+  /// - Throws: `place-taken` if any part of a store is there; `evidence-changed` if a file differs from the receipt.
   package func release(_ id: String, to destination: StoreFileSet? = nil) throws -> StoreFileSet {
     let store = try store(named: id)
     let target = try destination ?? originalPlace(of: store)
@@ -17,7 +16,7 @@ extension QuarantineFolder {
         .placeTaken, operation: "release the store", path: member.path, detail: "another store is in its place")
     }
     try verify(store)
-    // The store is not taken away from a process that is salvaging it.
+    // Another process may be salvaging the store.
     let salvaging = try salvageLock()
     let lock = try StoreLock(on: store.files, in: fileSystem)
     var relocation = try Relocation(of: store.files, to: target, note: "release", in: fileSystem)
@@ -37,7 +36,7 @@ extension QuarantineFolder {
     return target
   }
 
-  /// Where a store came from, as its receipt says.
+  /// Returns the store's place in its receipt.
   package func originalPlace(of store: QuarantinedStore) throws -> StoreFileSet {
     guard let original = store.receipt?.originalPath.path, original.isAbsolute, original.lastComponent != nil else {
       throw QuarantineError(
@@ -47,9 +46,9 @@ extension QuarantineFolder {
     return StoreFileSet(main: original)
   }
 
-  /// Compares every file with the receipt; nothing to compare where there is none.
+  /// Compares every file with the receipt, if any.
   ///
-  /// - Throws: `evidence-changed` for the first file that is not what the receipt says.
+  /// - Throws: `evidence-changed` for the first difference.
   package func verify(_ store: QuarantinedStore) throws {
     guard let difference = try check(evidenceOf: store, .content)?.differences.first else { return }
     let detail =
@@ -63,12 +62,12 @@ extension QuarantineFolder {
       detail: detail, hint: "It was changed here. Copy the files elsewhere by hand if you want them as they are now.")
   }
 
-  /// Removes a quarantined store for good, with its receipt and what was salvaged out of it.
+  /// Removes a quarantined store for good, with its receipt and salvaged stores.
   package func discard(_ id: String) throws {
     let store = try released(id) ?? store(named: id, includingMissing: true)
     let salvaging = try salvageLock()
     let lock = try StoreLock(on: store.files, in: fileSystem)
-    // The mark says that the rest is to go too, should this be cut short.
+    // The mark lets the next run finish the removal.
     try fileSystem.writeAtomically([], to: discardMark(of: id), replacing: true)
     _ = consume lock
     try finishDiscarding(id)
@@ -90,31 +89,26 @@ extension QuarantineFolder {
 // MARK: - After an interruption
 
 extension QuarantineFolder {
-  /// What was found unfinished and brought to an end.
+  /// Unfinished work that was completed.
   package struct Finished: Sendable, Hashable {
-    /// What had been going on.
     package enum Kind: String, Sendable {
       case quarantine
       case release
       case discard
     }
 
-    /// What had been going on.
     package var kind: Kind
 
-    /// What the store is called in quarantine.
     package var id: String
 
-    /// Whether the store is at its new place; false where it is back at its old one.
+    /// False if the store is back at its old place.
     package var isDone: Bool
 
-    /// The store's place outside quarantine, for a quarantine and a release.
+    /// The store's path outside quarantine.
     package var path: FilePath?
   }
 
-  /// Brings what an earlier run left unfinished to an end: a move is finished or taken back, a removal is finished.
-  ///
-  /// The caller holds the lock of the folder above.
+  /// Completes or undoes interrupted moves and completes removals, under the caller's lock of the parent folder.
   package func finishInterrupted() throws -> [Finished] {
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
     var result: [Finished] = []
@@ -122,7 +116,7 @@ extension QuarantineFolder {
       let name = component.string
       guard name.hasPrefix(".") else { continue }
       if name.hasSuffix(".unfinished") || name.hasSuffix(".arriving") {
-        // Half a file that never got its name; its writer is gone, for we hold the locks.
+        // A half-written file; its writer is gone, since the locks are held.
         if !Self.isArriving(name, in: try fileSystem.entries(of: path)) { try removeHalfFile(component) }
       } else if name.hasSuffix(".discarding") {
         let id = String(name.dropFirst().dropLast(".discarding".count))
@@ -152,20 +146,20 @@ extension QuarantineFolder {
     path.appending(".\(place.main.lastComponent?.string ?? "")\(Self.replacing)")
   }
 
-  /// Notes that the store of a place goes into quarantine to make room for another one.
+  /// Notes that the place's store makes room for another.
   ///
-  /// While the note is there and the place is empty, the store that left it belongs there.
+  /// With the note and an empty place, the quarantined store belongs there.
   package func noteReplacing(_ place: StoreFileSet) throws(FileError) {
     try fileSystem.makeDirectory(path)
     try fileSystem.writeAtomically([], to: replacementMark(of: place), replacing: true)
   }
 
-  /// Removes the note, when the place has its new store or the old one again.
+  /// Removes the note once the place is filled.
   package func endReplacing(_ place: StoreFileSet) throws(FileError) {
     try fileSystem.unlink(replacementMark(of: place))
   }
 
-  /// Puts the store back that made room for one that did not come.
+  /// Puts back a store that made room in vain.
   private func finishReplacing(_ place: StoreFileSet) throws -> Finished? {
     var finished: Finished?
     if try place.members(in: fileSystem).isEmpty,
@@ -180,7 +174,7 @@ extension QuarantineFolder {
     return finished
   }
 
-  /// Removes what a salvage left that was cut short, unless another process is salvaging here.
+  /// Removes an interrupted salvage's remains, unless another process is salvaging here.
   private func removeHalfSalvage(_ id: String) throws(FileError) {
     do throws(FileError) {
       let salvaging = try salvageLock()
@@ -191,7 +185,7 @@ extension QuarantineFolder {
     }
   }
 
-  /// Removes half a file, unless another process is salvaging here, which may be writing it.
+  /// Removes a half-written file, unless another process may be writing it.
   private func removeHalfFile(_ name: FilePath.Component) throws(FileError) {
     do throws(FileError) {
       let salvaging = try salvageLock()
@@ -202,7 +196,6 @@ extension QuarantineFolder {
     }
   }
 
-  /// Whether an earlier run left something unfinished here.
   package func hasInterrupted() throws -> Bool {
     guard try fileSystem.status(of: path)?.kind == .directory else { return false }
     return try fileSystem.entries(of: path).contains { name in
@@ -227,24 +220,22 @@ extension QuarantineFolder {
     return Finished(kind: .quarantine, id: id, isDone: isDone, path: relocation.source.path)
   }
 
-  /// Whether a half-copied file belongs to a move whose journal is there, which will deal with it.
+  /// Whether a half-copied file belongs to a move with a journal, which will handle it.
   private static func isArriving(_ name: String, in names: [FilePath.Component]) -> Bool {
     guard name.hasSuffix(".arriving") else { return false }
     return names.contains { $0.string.hasSuffix(".moving") }
   }
 }
 
-/// The files of one result of a salvage, beside the quarantined store: `….salvaged.sqlite` and its companions.
+/// The files of one salvage result: `….salvaged.sqlite` and its companions.
 ///
-/// A repeated salvage takes the names of another number, so that earlier results stay.
+/// A repeated salvage takes another number and keeps the earlier results.
 package struct SalvageFiles: Sendable, Hashable {
-  /// The salvaged store.
   package let store: StoreFileSet
 
-  /// The report.
   package let report: FilePath
 
-  /// What is not part of the store.
+  /// The set-aside rows and values.
   package var setAside: FilePath { store.main.sibling(suffix: "-set-aside") }
 
   init(of id: String, number: Int, in folder: FilePath) {
@@ -255,13 +246,13 @@ package struct SalvageFiles: Sendable, Hashable {
 
   private static let maximumNumber = 1_000_000
 
-  /// The files of the result whose store has a name; nil where it is none that a folder gives.
+  /// Nil for a name that a folder would not give.
   init?(of id: String, named name: FilePath.Component, in folder: FilePath) {
     guard let number = Self.number(in: name.string, after: "\(id).salvaged", before: ".sqlite") else { return nil }
     self.init(of: id, number: number, in: folder)
   }
 
-  /// The number of the result that a file belongs to; nil where it belongs to none.
+  /// Returns the number of the file's result.
   static func number(of name: String, _ id: String) -> Int? {
     for ending in ["", "-wal", "-shm", "-journal", "-set-aside"] {
       if let number = number(in: name, after: "\(id).salvaged", before: ".sqlite" + ending) { return number }
@@ -287,11 +278,11 @@ package struct SalvageFiles: Sendable, Hashable {
 // MARK: - Salvaging
 
 extension QuarantineFolder {
-  /// The lock for salvaging a store of this folder, or writing into the receipts; held until the value ends.
+  /// Takes the lock for salvaging or writing receipts here.
   ///
-  /// A caller that also needs the lock of a folder with stores and has it already must not wait for this one.
+  /// A caller with the lock of a folder of stores must not wait for it.
   ///
-  /// - Throws: `locked` when the patience is over.
+  /// - Throws: `locked` after the patience.
   package func salvageLock(patience: Int = 0) throws(FileError) -> FolderLock {
     do throws(FileError) {
       return try FolderLock(path, patience: patience, in: fileSystem)
@@ -304,12 +295,9 @@ extension QuarantineFolder {
     }
   }
 
-  /// The private folder in which a store is salvaged.
   package func workingFolder(of id: String) -> FilePath { path.appending(".\(id).salvaging") }
 
-  /// Makes the private folder for a salvage, and removes what a killed one left of its results.
-  ///
-  /// The caller holds the salvage lock.
+  /// Creates the working folder and removes a killed salvage's partial results, under the caller's salvage lock.
   package func beginSalvage(of id: String) throws -> FilePath {
     let folder = workingFolder(of: id)
     try fileSystem.removeTree(folder)
@@ -318,14 +306,13 @@ extension QuarantineFolder {
     return folder
   }
 
-  /// Removes the private folder.
   package func endSalvage(of id: String) throws(FileError) { try fileSystem.removeTree(workingFolder(of: id)) }
 
-  /// The names that a new result gets: the first that none of the receipt's results has.
+  /// Returns the first result names that the receipt does not use.
   package func freeResult(of id: String) throws -> SalvageFiles {
     let first = SalvageFiles(of: id, number: 1, in: path)
     guard let named = try namedResults(of: id) else {
-      // Nothing says which one counts: the first one stays.
+      // Without a receipt the first result counts.
       let isFree = try fileSystem.status(of: first.store.main, followingLinks: false) == nil
       return isFree ? first : SalvageFiles(of: id, number: 2, in: path)
     }
@@ -334,14 +321,14 @@ extension QuarantineFolder {
     return SalvageFiles(of: id, number: number, in: path)
   }
 
-  /// The files of the results that a receipt names; nil where there is no receipt.
+  /// Returns the results in the receipt, if any.
   private func namedResults(of id: String) throws -> Set<SalvageFiles>? {
     guard let receipt = try store(named: id).receipt else { return nil }
     let results = (receipt.salvage?.result).map { [$0] } ?? []
     return Set((results + (receipt.salvage?.others ?? [])).compactMap { files(of: $0, id) })
   }
 
-  /// Removes what an interrupted salvage has left under names that the receipt does not have.
+  /// Removes an interrupted salvage's results, which the receipt does not name.
   private func removeUnnamedResults(of id: String) throws {
     guard let named = try namedResults(of: id) else { return try remove(try freeResult(of: id)) }
     let numbers = Set(try fileSystem.entries(of: path).compactMap { SalvageFiles.number(of: $0.string, id) })
@@ -351,18 +338,17 @@ extension QuarantineFolder {
     }
   }
 
-  /// The files of the current result that a receipt names; nil where there is none, or a name is not one that this folder
-  /// gives.
+  /// Returns the receipt's current result; nil for a foreign name.
   package func result(of stored: QuarantinedStore) -> SalvageFiles? {
     stored.receipt?.salvage?.result.flatMap { files(of: $0, stored.id) }
   }
 
-  /// The files of a result; nil where its name is not one that this folder gives.
+  /// Returns a result's files; nil for a foreign name.
   package func files(of result: Receipt.Salvage.Result, _ id: String) -> SalvageFiles? {
     result.name.path?.lastComponent.flatMap { SalvageFiles(of: id, named: $0, in: path) }
   }
 
-  /// Whether the store of a result is there, and as it was made.
+  /// Whether the result's store is unchanged.
   package func isIntact(_ result: Receipt.Salvage.Result, _ files: SalvageFiles) throws -> Bool {
     guard try fileSystem.status(of: files.store.main, followingLinks: false)?.kind == .regular else { return false }
     for part in [StoreFileSet.Part.wal, .journal] {
@@ -371,9 +357,7 @@ extension QuarantineFolder {
     return try FileDigest(of: fileSystem.open(files.store.main)).hexadecimal == result.sha256
   }
 
-  /// Gives a finished result its names, the store's last.
-  ///
-  /// The caller holds the salvage lock.
+  /// Gives a finished result its names, the store's last, under the caller's salvage lock.
   package func keep(
     _ made: StoreFileSet, setAside: FilePath?, report: [UInt8], as files: SalvageFiles
   ) throws {
@@ -390,7 +374,7 @@ extension QuarantineFolder {
       try fileSystem.synchronizeFile(made.main)
       try fileSystem.install(made.main, at: files.store.main, replacing: false)
     } catch {
-      // The first error is the one to report; what cannot be removed now is removed by the next salvage.
+      // Report the first error; the next salvage removes the rest.
       try? remove(files)
       throw error
     }
@@ -410,11 +394,7 @@ extension QuarantineFolder {
     if try fileSystem.status(of: path, followingLinks: false) != nil { try fileSystem.unlink(path) }
   }
 
-  /// Changes a receipt, whole or not at all; nothing is done where it is missing or cannot be read.
-  ///
-  /// The caller holds the salvage lock.
-  ///
-  /// - Returns: the store with its receipt as it is now.
+  /// Changes a readable receipt atomically, under the caller's salvage lock.
   @discardableResult
   package func update(_ id: String, _ change: (inout Receipt) -> Void) throws -> QuarantinedStore {
     let stored = try store(id)

@@ -1,35 +1,33 @@
 package import Platform
 package import SystemPackage
 
-/// A folder of quarantined stores: `Incompatible/`, beside the stores that were set aside.
+/// A folder of quarantined stores: `Incompatible/`, beside the original stores.
 ///
-/// Each store lies there under the time of its quarantine, with its receipt beside it:
-/// `2026-11-21-10-11-12.sqlite` (and `-wal` …), `2026-11-21-10-11-12.json`.
+/// The time of the quarantine names each store and its receipt: `2026-11-21-10-11-12.sqlite` (and `-wal` …),
+/// `2026-11-21-10-11-12.json`.
 package struct QuarantineFolder: Sendable {
-  /// The name of the folder.
   package static let name: FilePath.Component = "Incompatible"
 
-  /// Its name where a store itself is called ``name``.
+  /// The name beside a store called ``name``.
   private static let otherName: FilePath.Component = "Incompatible stores"
 
-  /// Whether a folder has the name of one.
+  /// Whether a folder has a quarantine's name.
   package static func isOne(_ folder: FilePath) -> Bool {
     folder.lastComponent == name || folder.lastComponent == otherName
   }
 
-  /// The folder, whether it is there or not.
+  /// The folder, which may not exist yet.
   package let path: FilePath
   let surroundings: Surroundings
 
-  /// The folder itself, whether it is there or not.
   package init(_ path: FilePath, surroundings: Surroundings) {
     self.path = path
     self.surroundings = surroundings
   }
 
-  /// The folder for the stores of a folder.
+  /// Creates the quarantine beside a store.
   package init(beside store: StoreFileSet, surroundings: Surroundings) {
-    // Some file systems keep names apart by their case, some do not.
+    // Some file systems ignore case.
     let isNamesake = store.main.lastComponent?.string.lowercased() == Self.name.string.lowercased()
     self.init(store.folder.appending(isNamesake ? Self.otherName : Self.name), surroundings: surroundings)
   }
@@ -46,12 +44,9 @@ package struct QuarantineFolder: Sendable {
 // MARK: - Looking
 
 extension QuarantineFolder {
-  /// The stores that lie here, newest first.
+  /// Returns the folder's stores, newest first, but no unfinished move.
   ///
-  /// A store whose receipt is missing or unreadable is listed without one; an interrupted move is not listed until it has
-  /// been finished.
-  ///
-  /// - Parameter includingMissing: whether those are listed, too, of which no file is there any more and only a receipt tells.
+  /// - Parameter includingMissing: includes stores with only a receipt.
   package func stores(includingMissing: Bool = false) throws -> [QuarantinedStore] {
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
     let names = Set(try fileSystem.entries(of: path).map(\.string))
@@ -61,14 +56,13 @@ extension QuarantineFolder {
         let id = String(name.dropLast(suffix.count))
         if Self.isID(id) { ids.insert(id) }
       }
-      // External data alone is a quarantined store too, where nothing else was left of it.
+      // External data alone is a quarantined store too.
       if name.hasPrefix("."), name.hasSuffix("_SUPPORT") {
         let id = String(name.dropFirst().dropLast("_SUPPORT".count))
         if Self.isID(id) { ids.insert(id) }
       }
     }
     if includingMissing {
-      // Most receipts are of stores that are there.
       let receipts = Set(names.filter { $0.hasSuffix(".json") }.map { String($0.dropLast(".json".count)) })
       ids.formUnion(try receipts.subtracting(ids).filter(hasMissingStore))
     }
@@ -76,7 +70,7 @@ extension QuarantineFolder {
       .ordered(by: Self.isNewer).map { try store($0) }
   }
 
-  /// The names of stores that were released, of which something is left here: what was salvaged of them, and their receipts.
+  /// Returns the released stores with remaining receipts or salvaged stores.
   package func releasedIDs() throws -> [String] {
     guard try fileSystem.status(of: path)?.kind == .directory else { return [] }
     let ids = try fileSystem.entries(of: path).compactMap { name in
@@ -85,10 +79,10 @@ extension QuarantineFolder {
     return try ids.filter(isReleased).ordered(by: Self.isNewer)
   }
 
-  /// Whether a store of that name was released, and nothing but what was made of it is here.
+  /// Whether only a released store's receipt and salvaged stores remain.
   private func isReleased(_ id: String) throws -> Bool {
     guard Self.isID(id), try fileSystem.status(of: releasedReceiptPath(of: id))?.kind == .regular else { return false }
-    // One that is being moved or removed is another run's, and one that is back here is a quarantined store.
+    // Another run is moving or removing it, or it is back.
     for mark in [receiptPath(of: id), journalPath(of: id), discardMark(of: id)]
     where try fileSystem.status(of: mark, followingLinks: false) != nil {
       return false
@@ -96,7 +90,7 @@ extension QuarantineFolder {
     return try files(of: id).members(in: fileSystem).isEmpty
   }
 
-  /// What is left here of a store that was released; nil where none of that name was.
+  /// Returns the remains of a released store.
   package func released(_ id: String) throws -> QuarantinedStore? {
     guard try isReleased(id) else { return nil }
     let receiptPath = releasedReceiptPath(of: id)
@@ -104,15 +98,15 @@ extension QuarantineFolder {
     do {
       receipt = try Receipt(at: receiptPath, in: fileSystem)
     } catch let error as QuarantineError where error.kind == .receiptUnreadable {
-      // It is listed without it.
+      // Listed without a receipt.
     }
     return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath, receipt: receipt)
   }
 
-  /// The store of that name.
+  /// Returns the store with a name.
   ///
-  /// - Parameter includingMissing: whether one is found, too, of which no file is there any more.
-  /// - Throws: `not-in-quarantine` where there is none; `evidence-missing` where there is a receipt and no file of the store.
+  /// - Parameter includingMissing: includes a store without any remaining file.
+  /// - Throws: `not-in-quarantine`; `evidence-missing` if only its receipt remains.
   package func store(named id: String, includingMissing: Bool = false) throws -> QuarantinedStore {
     guard Self.isID(id), !(try files(of: id).members(in: fileSystem)).isEmpty else {
       if try hasMissingStore(id) {
@@ -135,17 +129,17 @@ extension QuarantineFolder {
     return try store(id)
   }
 
-  /// Whether a receipt tells of a store here of which no file is there any more.
+  /// Whether only a store's receipt remains.
   private func hasMissingStore(_ id: String) throws -> Bool {
     guard Self.isID(id), try fileSystem.status(of: receiptPath(of: id))?.kind == .regular,
       try files(of: id).members(in: fileSystem).isEmpty
     else { return false }
-    // What is being moved or removed is not missing.
+    // A store being moved or removed is not missing.
     for mark in [journalPath(of: id), discardMark(of: id)] where try fileSystem.status(of: mark) != nil { return false }
     return try store(id).receipt != nil
   }
 
-  /// The store of that name as its receipt tells of it, whether any file of it is there or not.
+  /// Returns a store, even without any file.
   func store(_ id: String) throws -> QuarantinedStore {
     var receipt: Receipt?
     do {
@@ -153,12 +147,12 @@ extension QuarantineFolder {
         receipt = try Receipt(at: receiptPath(of: id), in: fileSystem)
       }
     } catch let error as QuarantineError where error.kind == .receiptUnreadable {
-      // Listed without its receipt; a caller that asks for the receipt itself gets the error.
+      // A caller that asks for the receipt gets the error.
     }
     return QuarantinedStore(id: id, files: files(of: id), receiptPath: receiptPath(of: id), receipt: receipt)
   }
 
-  /// Whether text is a name that this folder gives: a time, and a number where two came in one second.
+  /// Whether text is a time, with a number if two stores came in one second.
   static func isID(_ text: String) -> Bool {
     guard text.utf8.count >= 19, Timestamp(String(text.prefix(19))) != nil else { return false }
     let rest = text.dropFirst(19)
@@ -166,7 +160,7 @@ extension QuarantineFolder {
     return rest.first == "-" && rest.count > 1 && rest.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
   }
 
-  /// Newest first; of two in one second the one with the higher number.
+  /// Within a second the higher number is newer.
   static func isNewer(_ left: String, _ right: String) -> Bool {
     let times = (left.prefix(19), right.prefix(19))
     if times.0 != times.1 { return times.0 > times.1 }
@@ -177,14 +171,13 @@ extension QuarantineFolder {
 // MARK: - Adding
 
 extension QuarantineFolder {
-  /// Moves a store here, as one unit, and writes its receipt.
+  /// Moves a store into the folder as one unit, with a receipt, under the caller's folder lock.
   ///
-  /// After a kill at any moment the store is whole in its old place or whole here; `finishInterrupted` brings it to one of
-  /// the two for good. The caller holds the lock of the store's folder.
+  /// After a kill the store is whole at its old place or here; `finishInterrupted` completes or undoes the move.
   ///
-  /// - Parameter progress: called with the bytes done and the bytes in all; what it throws takes the move back.
-  /// - Throws: `nothing-to-quarantine` where no part of the store is there; `locked` or `in-use` where another process has
-  ///   it open; what the file system says. The store is then where it was.
+  /// - Parameter progress: gets the bytes done and the total; its error undoes the move.
+  /// - Throws: `nothing-to-quarantine` for an empty place; `locked` or `in-use` if another process has it open; file
+  ///   system errors. The store is then at its path.
   package func add(
     _ store: StoreFileSet, because facts: QuarantineCase, progress: (Int64, Int64) throws -> Void = { _, _ in }
   ) throws -> QuarantinedStore {
@@ -205,7 +198,7 @@ extension QuarantineFolder {
     return try self.store(id)
   }
 
-  /// Moves a store, with a receipt that is there when, and only when, the move is final.
+  /// Moves a store; its receipt exists if and only if the move is final.
   func move(
     _ relocation: inout Relocation, id: String, receiptPath: FilePath, formerReceiptPath: FilePath? = nil,
     progress: (Int64, Int64) throws -> Void = { _, _ in }, receipt: (Relocation) throws -> [UInt8]?
@@ -233,31 +226,26 @@ extension QuarantineFolder {
   }
 }
 
-/// The generations of the stores of a place, as the receipts beside it tell them.
+/// The generations of a place's stores, from its receipts.
 ///
-/// Each quarantine names the generation of the store that goes and that of whatever comes after it, in the receipt that is
-/// there when, and only when, the move is final. So no other file has to agree with the place, whatever is interrupted.
+/// Each receipt, which exists if and only if the move is final, names the generations of the leaving store and its
+/// successor. So no other file must agree with the place after an interruption.
 extension QuarantineFolder {
-  /// What a quarantine notes of generations.
   struct Succession {
     var lineage: StoreLineage
 
-    /// That of whatever comes after it.
+    /// The generation of the next store at the place.
     var successor: StoreLineage
 
     /// The number of the change at the place.
     var order: Int
   }
 
-  /// The generation of the store at a place; nil where nothing tells, because no receipt of that place has one.
-  ///
-  /// - Parameter place: the main file, as receipts name it.
+  /// Returns the generation of the store at a place, if a receipt records it.
   package func lineage(of place: FilePath) throws(FileError) -> StoreLineage? { try lastChange(at: place)?.lineage }
 
-  /// The number of the last change at a place; 0 for none.
   func lastOrder(at place: FilePath) throws(FileError) -> Int { try lastChange(at: place)?.order ?? 0 }
 
-  /// What is noted of a store that goes into quarantine now.
   func succession(
     of place: FilePath, to id: String, at date: Timestamp, makingRoomFor restored: StoreLineage.Restored?
   ) throws(FileError) -> Succession {
@@ -269,9 +257,7 @@ extension QuarantineFolder {
       order: (last?.order ?? 0) + 1)
   }
 
-  /// Notes that what is put into an empty place now is a restored backup; nothing is done where no receipt tells of the place.
-  ///
-  /// The caller holds the salvage lock.
+  /// Records a restored backup at an empty place, if a receipt names the place, under the caller's salvage lock.
   package func noteRestored(_ restored: StoreLineage.Restored, at place: FilePath) throws {
     guard let last = try lastChange(at: place), let id = last.id else { return }
     let now = surroundings.now()
@@ -281,18 +267,17 @@ extension QuarantineFolder {
     }
   }
 
-  /// The highest number of a change that is believed.
   private static let maximumOrder = 1 << 40
 
   private struct Change {
     var order: Int
     var lineage: StoreLineage?
 
-    /// The store that was quarantined; nil where one was put back.
+    /// Nil after a release.
     var id: String?
   }
 
-  /// The last change at a place, of those that receipts tell.
+  /// Returns the last recorded change at a place.
   private func lastChange(at place: FilePath) throws(FileError) -> Change? {
     guard try fileSystem.status(of: path)?.kind == .directory else { return nil }
     var last: Change?
@@ -316,31 +301,28 @@ extension QuarantineFolder {
     return last
   }
 
-  /// A receipt; nil where it cannot be read as one.
   private func receipt(_ path: FilePath) throws(FileError) -> Receipt? {
     do {
       return try Receipt(at: path, in: fileSystem)
     } catch let error as FileError where error.isEnvironmental {
       throw error
     } catch {
-      // It tells nothing of generations, then; a caller that asks for the receipt itself gets the error.
+      // A caller that asks for the receipt gets the error.
       return nil
     }
   }
 }
 
 extension QuarantinedStore {
-  /// Which kits and backups say something of the store.
+  /// The scope of the kits and backups that concern the store.
   package var evidence: EvidenceScope {
     EvidenceScope(
       lineage: receipt?.lineage, event: receipt.flatMap { Timestamp($0.date) } ?? Timestamp(String(id.prefix(19))))
   }
 }
 
-/// A request of the quarantine that cannot be met.
 package typealias QuarantineError = Failure<QuarantineErrorKind>
 
-/// Why a request of the quarantine cannot be met.
 package enum QuarantineErrorKind: String, FailureKind {
   case notFound = "not-in-quarantine"
   case ambiguous = "ambiguous-id"
@@ -353,10 +335,8 @@ package enum QuarantineErrorKind: String, FailureKind {
   case notSalvaged = "not-salvaged"
   case salvageUnusable = "salvage-unusable"
 
-  /// What was being done, where a failure does not say.
   package static let usualOperation = "use the quarantine"
 
-  /// What the reader can do next, where a failure does not say.
   package var usualHint: String {
     switch self {
     case .notFound: "List what there is with: lazaret quarantine list"

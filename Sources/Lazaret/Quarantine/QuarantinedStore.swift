@@ -1,21 +1,17 @@
 package import Platform
 package import SystemPackage
 
-/// A store in quarantine: where it lies, and its receipt.
 package struct QuarantinedStore: Sendable, Hashable, Encodable {
-  /// What it is called: its file name without extension, such as `2026-11-21-10-11-12`.
+  /// The file name without extension, such as `2026-11-21-10-11-12`.
   package var id: String
 
-  /// The files, under their names in quarantine.
   package var files: StoreFileSet
 
-  /// The path of the receipt.
   package var receiptPath: FilePath
 
-  /// The receipt; nil where it is missing or cannot be read.
+  /// Nil if missing or unreadable.
   package var receipt: Receipt?
 
-  /// Writes where it and its receipt are, with the receipt.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "id": id, "store": PathText(files.main), "receiptPath": PathText(receiptPath), "receipt": receipt,
@@ -24,19 +20,16 @@ package struct QuarantinedStore: Sendable, Hashable, Encodable {
 }
 
 extension QuarantinedStore {
-  /// The command that puts the store back where it came from; nil where the receipt does not say where that is.
+  /// Returns the command that puts the store back; nil if the receipt does not name its path.
   ///
-  /// It names everything by its path, so that it does the same in any folder.
+  /// Absolute paths make it work in any folder.
   ///
-  /// - Parameters:
-  ///   - home: the folder with the catalogue of quarantined stores; nil for none.
-  ///   - isReplacing: whether another store is in its place, which is quarantined first.
+  /// - Parameter isReplacing: first quarantines another store at the path.
   package func undo(home: FilePath?, replacing isReplacing: Bool) -> String? {
     guard receipt?.originalPath.path != nil else { return nil }
     return command("release", home: home, isReplacing ? ["--replace"] : [])
   }
 
-  /// A command of the command line about the store, by its path, so that it does the same in any folder.
   func command(_ verb: String, home: FilePath?, _ options: [String] = []) -> String {
     var words = ["lazaret quarantine", verb, shellQuoted(files.main)]
     if let home { words += ["--home", shellQuoted(home)] }
@@ -45,10 +38,7 @@ extension QuarantinedStore {
 }
 
 extension Quarantines {
-  /// The command that puts a quarantined store back where it came from, as things are now; nil where its receipt does not
-  /// say where that is, and where no file of it is there any more.
-  ///
-  /// - Throws: `FileError` where the home cannot be looked at.
+  /// Returns the command that puts a store back in the present state; nil without its path or files.
   package func undo(of stored: QuarantinedStore) throws -> String? {
     guard let place = stored.receipt?.originalPath.path, try !stored.files.members(in: fileSystem).isEmpty else {
       return nil
@@ -57,13 +47,12 @@ extension Quarantines {
     do throws(FileError) {
       isTaken = try !StoreFileSet(main: place).members(in: fileSystem).isEmpty
     } catch {
-      // A place that cannot be looked at now may be taken; the command does the same where it is not.
+      // An unreadable place may be taken; replacing works on an empty one too.
       isTaken = true
     }
     return stored.undo(home: try Self.absolute(home, in: fileSystem), replacing: isTaken)
   }
 
-  /// The path of a home from the root; a home that does not exist yet is named as it was given.
   static func absolute(_ home: FilePath, in fileSystem: FileSystem) throws -> FilePath {
     guard try fileSystem.status(of: home) != nil else { return home }
     return try fileSystem.realPath(home)

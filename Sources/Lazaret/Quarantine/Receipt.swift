@@ -3,71 +3,60 @@ internal import Migration
 package import Platform
 package import SystemPackage
 
-/// What is written beside a quarantined store: what it was, where it was, why it was set aside, and how to prove that it
-/// is still the same.
+/// The record beside a quarantined store, with digests that prove it unchanged.
 ///
-/// Versioned JSON; keys may be added, never changed.
+/// Versioned JSON; keys may be added, never changed. Earlier versions wrote fewer members.
 package struct Receipt: Sendable, Hashable, Codable {
-  /// Why a store was quarantined.
   package struct Reason: Sendable, Hashable, Codable {
-    /// A stable, machine-readable word, such as `not-sqlite`.
+    /// A stable word, such as `not-sqlite`.
     package var code: String
 
-    /// The reason in plain words.
     package var words: String
 
-    /// A reason by its code and words.
     package init(code: String, words: String) {
       self.code = code
       self.words = words
     }
   }
 
-  /// The error numbers that SQLite and Core Data would have reported.
+  /// The errors that SQLite and Core Data would have reported.
   package struct ErrorCodes: Sendable, Hashable, Codable {
-    /// The code in Core Data's part of `NSCocoaErrorDomain`, such as 134100.
+    /// A Core Data code of `NSCocoaErrorDomain`, such as 134100.
     package var coreData: Int?
 
     /// SQLite's result code, such as 11 (`SQLITE_CORRUPT`) or 26 (`SQLITE_NOTADB`).
     package var sqlite: Int?
 
-    /// The numbers, as far as there are any.
     package init(coreData: Int? = nil, sqlite: Int? = nil) {
       self.coreData = coreData
       self.sqlite = sqlite
     }
   }
 
-  /// One file of the quarantined set.
   package struct File: Sendable, Hashable, Codable {
-    /// Which part of the set it is.
     package var part: StoreFileSet.Part
 
-    /// The path now, relative to the folder of the receipt.
+    /// Relative to the receipt's folder.
     package var name: PathText
 
-    /// The path it had.
     package var originalPath: PathText
 
-    /// Its size in bytes.
     package var bytes: Int64
 
-    /// The SHA-256 of the content in hexadecimal digits.
     package var sha256: String
   }
 
-  /// The model that the store was written with, as far as it could be told.
   package struct Model: Sendable, Hashable, Codable {
-    /// The name of the version in the app's models, where it is one of them.
+    /// The name in the app's models.
     package var version: String?
 
-    /// The identifiers in the store's metadata.
+    /// From the store's metadata.
     package var identifiers: [String]
 
     /// The checksum over the entities' hashes (`NSStoreModelVersionChecksumKey`).
     package var checksum: String?
 
-    /// Whether the store was compared with the app's versions; nil in receipts of earlier versions of this software.
+    /// Whether the store was compared with the app's versions.
     package var isCompared: Bool?
 
     private enum CodingKeys: String, CodingKey {
@@ -77,7 +66,6 @@ package struct Receipt: Sendable, Hashable, Codable {
       case isCompared = "compared"
     }
 
-    /// What is known of the model.
     package init(
       version: String? = nil, identifiers: [String] = [], checksum: String? = nil, isCompared: Bool? = nil
     ) {
@@ -87,7 +75,7 @@ package struct Receipt: Sendable, Hashable, Codable {
       self.isCompared = isCompared
     }
 
-    /// The version in words: its name, or why there is none.
+    /// The version's name, or the reason for its absence.
     package var words: String {
       if let version { return printable(version) }
       return switch isCompared {
@@ -98,21 +86,17 @@ package struct Receipt: Sendable, Hashable, Codable {
     }
   }
 
-  /// The versions of everything that had a part in a quarantine.
   package typealias Versions = SoftwareVersions
 
-  /// Where a released store went, and when.
   package struct Release: Sendable, Hashable, Codable {
-    /// When, in RFC 3339.
+    /// RFC 3339.
     package var date: String
 
-    /// Where it was put.
     package var path: PathText
 
-    /// The number of the change at the place it came from, by which its lineage is told; nil where none was counted.
+    /// The number of the change at the original place, which orders its lineage.
     package var order: Int?
 
-    /// A place and a time, in RFC 3339.
     package init(date: String, path: PathText, order: Int? = nil) {
       self.date = date
       self.path = path
@@ -120,66 +104,59 @@ package struct Receipt: Sendable, Hashable, Codable {
     }
   }
 
-  /// The name of the format: always `lazaret-quarantine-receipt`.
+  /// Always `lazaret-quarantine-receipt`.
   package var format: String
 
-  /// The version of the format: 1.
+  /// Always 1.
   package var version: Int
 
-  /// What the store is called in quarantine: its file name without extension.
+  /// The file name without extension.
   package var id: String
 
-  /// When it was quarantined, in RFC 3339.
+  /// RFC 3339.
   package var date: String
 
-  /// Why it was quarantined.
   package var reason: Reason
 
-  /// The numbers that SQLite and Core Data would have reported.
   package var error: ErrorCodes
 
-  /// The path that the store had.
   package var originalPath: PathText
 
-  /// The files of the set, the main file first.
+  /// The main file first.
   package var files: [File]
 
-  /// The model it was written with; nil where it could not be told.
+  /// The store's own model, if known.
   package var model: Model?
 
-  /// The records that could be counted; nil where the store could not be read so far.
+  /// The numbers of records; nil if unreadable.
   package var entities: [EntityCount]?
 
-  /// The versions of everything that had a part in it.
   package var versions: Versions
 
-  /// Set when the store was put back.
   package var released: Release?
 
-  /// What has become of its salvage; nil where none was asked for.
+  /// Nil if not requested.
   package var salvage: Salvage?
 
-  /// What has happened to the store, oldest first; nil in receipts of earlier versions of this software.
+  /// Oldest first.
   package var timeline: [Moment]?
 
-  /// The bundles that were made of it, oldest first; nil for none.
+  /// The bundles made, oldest first.
   package var exports: [Export]?
 
-  /// The bundles of it that were sent, oldest first; nil for none.
+  /// The bundles sent, oldest first.
   package var deliveries: [Delivery]?
 
-  /// The generation of the store, and where it comes from; nil in receipts of earlier versions of this software.
+  /// The store's generation and origin.
   package var lineage: StoreLineage?
 
-  /// The generation of whatever is at the place after it; nil in receipts of earlier versions of this software.
+  /// The generation of the next store at the place.
   package var successor: StoreLineage?
 
-  /// The number of the change at the place, counted from 1; nil in receipts of earlier versions of this software.
+  /// The number of the change at the place, from 1.
   package var order: Int?
 
-  /// The size of all files together, in bytes.
-  ///
-  /// A receipt is not to be trusted: a sum beyond the largest number is that number.
+  /// The total size; receipts are untrusted, so an overflow becomes the largest number.
   package var totalBytes: Int64 {
     files.reduce(0) { sum, file in
       let (total, isTooLarge) = sum.addingReportingOverflow(max(0, file.bytes))
@@ -189,24 +166,19 @@ package struct Receipt: Sendable, Hashable, Codable {
 }
 
 extension Receipt {
-  /// A bundle that was made of a quarantined store.
   package struct Export: Sendable, Hashable, Codable {
-    /// When, in RFC 3339.
+    /// RFC 3339.
     package var date: String
 
-    /// How much of the store is in it: a level of support bundles, such as `scrubbed`.
+    /// A support bundle's level, such as `scrubbed`.
     package var level: String
 
-    /// Where it was written.
     package var path: PathText
 
-    /// Its size in bytes.
     package var bytes: Int64
 
-    /// The SHA-256 of the file in hexadecimal digits.
     package var sha256: String
 
-    /// Whether only the holders of certain keys can open it.
     package var isEncrypted: Bool
 
     private enum CodingKeys: String, CodingKey {
@@ -218,7 +190,6 @@ extension Receipt {
       case isEncrypted = "encrypted"
     }
 
-    /// A bundle.
     package init(
       at date: Timestamp, level: String, path: PathText, bytes: Int64, sha256: String, isEncrypted: Bool
     ) {
@@ -231,24 +202,21 @@ extension Receipt {
     }
   }
 
-  /// A bundle that was sent: the receiver's receipt.
+  /// The receiver's receipt of a bundle.
   package struct Delivery: Sendable, Hashable, Codable {
-    /// When it was received, in RFC 3339.
+    /// RFC 3339.
     package var date: String
 
-    /// Who received it: scheme, host and port, without any path or token.
+    /// Scheme, host and port, without a path or token.
     package var receiver: String
 
-    /// What the receiver calls it.
+    /// The receiver's name for the bundle.
     package var id: String
 
-    /// The size of the bundle in bytes.
     package var bytes: Int64
 
-    /// The SHA-256 of the bundle in hexadecimal digits.
     package var sha256: String
 
-    /// A delivery.
     package init(at date: Timestamp, receiver: String, id: String, bytes: Int64, sha256: String) {
       self.date = date.rfc3339
       self.receiver = receiver
@@ -258,16 +226,15 @@ extension Receipt {
     }
   }
 
-  /// The most exports, and the most deliveries, that are kept; of more, the latest are.
+  /// The exports, and the deliveries, kept; the latest stay.
   private static let maximumBundles = 100
 
-  /// Notes a bundle that was made, and adds it to the timeline.
   package mutating func add(_ export: Export, at date: Timestamp) {
     exports = ((exports ?? []) + [export]).suffix(Self.maximumBundles)
     add(Moment(.exported, at: date, words: "Level: \(export.level).", path: export.path))
   }
 
-  /// Notes a bundle that was sent, and adds it to the timeline; one that is noted already is not noted again.
+  /// Adds a sent bundle, also to the timeline, unless noted already.
   package mutating func add(_ delivery: Delivery, at date: Timestamp) {
     let known = deliveries ?? []
     guard !known.contains(where: { $0.id == delivery.id && $0.receiver == delivery.receiver }) else { return }
@@ -277,7 +244,6 @@ extension Receipt {
 }
 
 extension Receipt {
-  /// The receipt of a store that has just got its names in quarantine.
   init(
     _ relocation: Relocation, of store: QuarantineCase, id: String, date: Timestamp, folder: FilePath,
     _ succession: QuarantineFolder.Succession
@@ -299,7 +265,7 @@ extension Receipt {
 
   /// Reads a receipt.
   ///
-  /// - Throws: `receipt-unreadable` where it is not one, or is of a later version than this software knows.
+  /// - Throws: `receipt-unreadable` for another format or a later version.
   package init(at path: FilePath, in fileSystem: FileSystem) throws {
     let bytes = try fileSystem.contents(of: path, limit: 1 << 26)
     let receipt: Receipt
@@ -319,12 +285,11 @@ extension Receipt {
     self = receipt
   }
 
-  /// The receipt as the JSON text that is written, with a final newline.
+  /// Returns JSON with a final newline.
   package func json() throws(FileError) -> [UInt8] { try JSON.bytes(of: self, to: "write the receipt") }
 }
 
 extension FilePath {
-  /// The path from a folder on; the whole path where it does not lie in there.
   fileprivate func relative(to folder: FilePath) -> FilePath {
     var path = self
     return path.removePrefix(folder) ? path : self
@@ -332,21 +297,19 @@ extension FilePath {
 }
 
 extension Receipt.Salvage {
-  /// What the migration of a salvaged store left out, because the app's version has no place for it.
+  /// A loss of a salvaged store's migration to a version that cannot hold the data.
   package struct MigrationLoss: Sendable, Hashable, Codable {
-    /// The entity, of the version that was migrated.
     package var entity: String
 
-    /// The property; nil where it is about whole records.
+    /// Nil for whole records.
     package var property: String?
 
-    /// The values or records concerned; nil where that is not known.
+    /// The values or records, if known.
     package var count: Int64?
 
-    /// What it is, in one sentence without a full stop.
+    /// One sentence without a full stop.
     package var text: String
 
-    /// Something that a migration left out.
     package init(entity: String, property: String?, count: Int64?, text: String) {
       self.entity = entity
       self.property = property
@@ -357,68 +320,53 @@ extension Receipt.Salvage {
 }
 
 extension Receipt {
-  /// One thing that happened to a quarantined store.
   package struct Moment: Sendable, Hashable, Codable {
-    /// What kind of thing: a word that later versions may add to.
+    /// Later versions may add words.
     package struct Kind: RawRepresentable, Sendable, Hashable, Codable {
-      /// The word.
       package var rawValue: String
 
-      /// A kind by its word.
       package init(rawValue: String) { self.rawValue = rawValue }
 
-      /// It was moved into quarantine.
       package static let quarantined = Kind(rawValue: "quarantined")
 
-      /// A clean store was made of its records.
       package static let salvaged = Kind(rawValue: "salvaged")
 
-      /// Its salvage gave nothing that an app could open.
       package static let salvageFailed = Kind(rawValue: "salvage-failed")
 
-      /// A copy of the salvaged store was put into a store's place.
       package static let installed = Kind(rawValue: "installed")
 
-      /// An empty store was put into its place.
+      /// An empty store was installed.
       package static let replaced = Kind(rawValue: "replaced")
 
-      /// It was exported for debugging.
       package static let exported = Kind(rawValue: "exported")
 
-      /// A bundle of it was sent.
       package static let sent = Kind(rawValue: "sent")
 
-      /// It came in with a bundle that was received.
+      /// It came in a received bundle.
       package static let received = Kind(rawValue: "received")
 
-      /// It was put back.
       package static let released = Kind(rawValue: "released")
 
-      /// Reads the word.
       package init(from decoder: any Decoder) throws {
         rawValue = try decoder.singleValueContainer().decode(String.self)
       }
 
-      /// Writes the word.
       package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(rawValue)
       }
     }
 
-    /// What kind of thing.
     package var kind: Kind
 
-    /// When, in RFC 3339.
+    /// RFC 3339.
     package var date: String
 
-    /// What happened, in words; nil where the kind says it all.
+    /// Nil if the kind suffices.
     package var words: String?
 
-    /// The file or folder it is about; nil where there is none.
     package var path: PathText?
 
-    /// A thing that happened.
     package init(_ kind: Kind, at date: Timestamp, words: String? = nil, path: PathText? = nil) {
       self.kind = kind
       self.date = date.rfc3339
@@ -427,10 +375,10 @@ extension Receipt {
     }
   }
 
-  /// The most moments that are kept; of more, the first and the latest are.
+  /// The entries kept: the first, and the latest.
   private static let maximumMoments = 500
 
-  /// What has happened to the store, oldest first, as far as it is known.
+  /// The known history, oldest first.
   package var history: [Moment] {
     if let timeline { return timeline }
     var moments: [Moment] = []
@@ -441,7 +389,6 @@ extension Receipt {
     return moments
   }
 
-  /// Adds a moment.
   package mutating func add(_ moment: Moment) {
     var moments = history
     moments.append(moment)

@@ -2,39 +2,33 @@ internal import ManagedObjectModel
 package import Platform
 internal import Salvage
 
-/// How two results of salvaging one quarantined store differ, and by what.
+/// The differences between two salvage results, and their causes.
 package struct SalvageComparison: Sendable, Hashable, Codable {
-  /// The account of an entity in the earlier result and in the later one.
   package struct Entity: Sendable, Hashable, Codable {
-    /// The name of the entity, else of the table.
+    /// The entity, or the table.
     package var name: String
 
-    /// The table.
     package var table: String
 
-    /// What the earlier result has; nil where it does not know the table.
+    /// Nil if the earlier result lacks the table.
     package var earlier: Receipt.Salvage.Entity?
 
-    /// What the later result has; nil where it does not know the table.
+    /// Nil if the later result lacks the table.
     package var later: Receipt.Salvage.Entity?
   }
 
-  /// The earlier result: its store.
   package var earlier: PathText
 
-  /// The later result: its store.
   package var later: PathText
 
-  /// The entities whose accounts differ, by table and name.
+  /// The entities with different accounts, by table and name.
   package var entities: [Entity]
 
-  /// What only one of them stands on, a sentence each; empty where both stand on the same.
+  /// The sources of only one result, a sentence each.
   package var evidence: [String]
 
-  /// Both of them, and how they differ, in sentences.
   package var words: String
 
-  /// Compares two results.
   package init(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) {
     self.earlier = earlier.name
     self.later = later.name
@@ -85,7 +79,6 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
     return sentences
   }
 
-  /// Whether both read the same bytes of the quarantined store, in a sentence where they did not, or nothing tells.
   private static func fileDifferences(
     _ earlier: Receipt.Salvage.Evidence, _ later: Receipt.Salvage.Evidence
   ) -> [String] {
@@ -108,36 +101,35 @@ package struct SalvageComparison: Sendable, Hashable, Codable {
 }
 
 extension Receipt.Salvage {
-  /// How the result of each other salvage and the current one differ, in the order of the others.
+  /// The comparisons with the current result.
   package var comparisons: [SalvageComparison] {
     guard let result else { return [] }
     return (others ?? []).map { other in
-      // Dates of one form, so that their text has their order.
+      // Dates of one form sort as text.
       other.date <= result.date ? SalvageComparison(other, result) : SalvageComparison(result, other)
     }
   }
 }
 
 extension Receipt.Salvage.Result {
-  /// Whether another result says and stands on the same, so that one of the two is enough.
+  /// Whether content and sources are equal, so that one result is redundant.
   package func isSame(as other: Self) -> Bool {
     entities == other.entities && pairs == other.pairs && evidence == other.evidence && version == other.version
       && isUsable == other.isUsable && (setAside == nil) == (other.setAside == nil)
   }
 
-  /// Whether this result, which was made later, takes the place of an earlier one.
+  /// Whether this later result replaces an earlier one.
   ///
-  /// One that the app can open is better than one that it cannot, unless it has no record and the other one has. Of two
-  /// alike, the one is better that has more certain records of some entity and of none fewer; then the one that has more
-  /// records. Of two that have the same records the one is better that knows more about what is missing. What is better in
-  /// one entity and worse in another is not better.
+  /// A result that the app can open is better, unless it alone has no record. Otherwise the better one has more certain
+  /// records of some entity and fewer of none, then more records, then more knowledge about losses. Better in one
+  /// entity and worse in another is not better.
   ///
-  /// - Parameter isUsable: whether the app can open the earlier one as it is now.
+  /// - Parameter isUsable: whether the app can open the earlier one now.
   package func isBetter(than earlier: Self, whichIsUsable isUsable: Bool) -> Bool {
     let (hasAny, hadAny) = (entities.contains { $0.recovered > 0 }, earlier.entities.contains { $0.recovered > 0 })
     if hadAny, !hasAny { return false }
     if self.isUsable != isUsable { return self.isUsable }
-    // Receipts are not to be trusted: no sum of theirs may stop the run.
+    // Receipts are untrusted: an overflow must not crash.
     let pairs = SalvageAccountPair.all(earlier, self)
     for count in [{ $0.recovered &- $0.doubtful }, { $0.recovered }] as [(Receipt.Salvage.Entity) -> Int64] {
       let numbers = pairs.map { (before: $0.earlier.map(count) ?? 0, after: $0.later.map(count) ?? 0) }
@@ -151,27 +143,25 @@ extension Receipt.Salvage.Result {
 }
 
 extension Receipt.Salvage.Evidence {
-  /// How much it tells of what is missing: a kit says what there was, a search for deleted records what was meant to go.
+  /// A kit shows the former records, a search for deleted records shows intended removals.
   fileprivate var knowledge: Int { (kit == nil ? 0 : 2) + (deleted ? 1 : 0) }
 }
 
-/// The accounts that two results of salvaging one quarantined store have of the same records.
+/// Two results' accounts of the same records.
 struct SalvageAccountPair {
-  /// The name of the entity; that of the table where the results have other entities in it.
+  /// The entity; the table if the results have different entities in it.
   let name: String
 
   let table: String
 
-  /// What the earlier result has; nil where it does not know the table.
   let earlier: Receipt.Salvage.Entity?
 
-  /// What the later result has; nil where it does not know the table.
   let later: Receipt.Salvage.Entity?
 
-  /// The accounts of two results by table and entity, in that order.
+  /// Returns the accounts by table and entity.
   ///
-  /// Several entities share the table of their hierarchy. Where the results name others in a table, as one does that was made
-  /// without a model, the sums of the table are compared.
+  /// If the results name different entities in a hierarchy's table, as one without a model does, the table's sums are
+  /// compared.
   static func all(
     _ earlier: [Receipt.Salvage.Entity], _ later: [Receipt.Salvage.Entity]
   ) -> [SalvageAccountPair] {
@@ -182,7 +172,7 @@ struct SalvageAccountPair {
     }
   }
 
-  /// The accounts of two results, those of the pairs of relationships among them where both have these.
+  /// Includes the pairs if both results have them.
   static func all(_ earlier: Receipt.Salvage.Result, _ later: Receipt.Salvage.Result) -> [SalvageAccountPair] {
     guard let before = earlier.pairs, let after = later.pairs else { return all(earlier.entities, later.entities) }
     return all(earlier.entities + before, later.entities + after)
@@ -203,10 +193,9 @@ struct SalvageAccountPair {
     }
   }
 
-  /// The accounts of a table as one; nil for none.
   private static func sum(of table: String, _ accounts: [Receipt.Salvage.Entity]) -> Receipt.Salvage.Entity? {
     guard accounts.count > 1 else { return accounts.first }
-    // Receipts are not to be trusted: no sum of theirs may stop the run.
+    // An overflow must not crash.
     func sum(_ number: (Receipt.Salvage.Entity) -> Int64) -> Int64 { accounts.reduce(0) { $0 &+ number($1) } }
     let taken = sum { $0.fromBackup ?? 0 }
     let apart = sum { $0.setAside ?? 0 }
