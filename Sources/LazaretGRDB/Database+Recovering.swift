@@ -3,7 +3,7 @@ public import Lazaret
 internal import SystemPackage
 
 extension DatabasePool {
-  /// Gets a store ready, whatever state it is in, and opens it.
+  /// Prepares a store in any state, and opens it.
   ///
   /// ```swift
   /// let pool = try await DatabasePool(recovering: store) { opening in
@@ -13,10 +13,9 @@ extension DatabasePool {
   ///
   /// - Parameters:
   ///   - store: the store; for a plain database its model is a schema file.
-  ///   - configuration: how GRDB opens it.
-  ///   - opened: told how the store came to be ready, before GRDB opens it.
-  ///   - progress: reports how far it is.
-  /// - Throws: `StoreError` and `CancellationError` of ``Lazaret/RecoverableStore/open(progress:foundDamage:)``, or what GRDB throws.
+  ///   - opened: receives the result before GRDB opens the store.
+  /// - Throws: `StoreError` and `CancellationError` of ``Lazaret/RecoverableStore/open(progress:foundDamage:)``, or
+  ///   GRDB's errors.
   public convenience init(
     recovering store: RecoverableStore, configuration: Configuration = Configuration(),
     opened: (RecoverableStore.Opening) -> Void = { _ in }, progress: @escaping StoreProgress.Handler = { _ in }
@@ -26,7 +25,8 @@ extension DatabasePool {
 }
 
 extension DatabaseQueue {
-  /// Gets a store ready, whatever state it is in, and opens it; see ``GRDB/DatabasePool/init(recovering:configuration:opened:progress:)``.
+  /// Prepares a store in any state, and opens it; see
+  /// ``GRDB/DatabasePool/init(recovering:configuration:opened:progress:)``.
   public convenience init(
     recovering store: RecoverableStore, configuration: Configuration = Configuration(),
     opened: (RecoverableStore.Opening) -> Void = { _ in }, progress: @escaping StoreProgress.Handler = { _ in }
@@ -36,7 +36,6 @@ extension DatabaseQueue {
 }
 
 extension RecoverableStore {
-  /// Gets the store ready, tells how, and says where it is.
   fileprivate func path(
     _ opened: (Opening) -> Void, _ progress: @escaping StoreProgress.Handler
   ) async throws -> String {
