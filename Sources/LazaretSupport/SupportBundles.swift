@@ -4,7 +4,7 @@ internal import Platform
 internal import SupportBundle
 internal import SystemPackage
 
-/// Support bundles of a store: what support needs to find out what happened, and no more than the owner of the store agrees to.
+/// Support bundles of a store, within the consent of its owner.
 ///
 /// ```swift
 /// let prepared = try await store.support.prepare()
@@ -14,45 +14,44 @@ internal import SystemPackage
 public struct SupportBundles: Sendable {
   /// How much of a store leaves the machine.
   public enum Level: String, Sendable, Hashable, CaseIterable {
-    /// Numbers, names of tables and columns, and states: no byte of the user's.
+    /// Numbers, states, and names of tables and columns: no user data.
     case facts
 
-    /// Besides, the damaged and orphan pages and those of the schema, as they are.
+    /// The facts, and the damaged, orphan and schema pages unchanged.
     case damagedPages = "damaged-pages"
 
-    /// Besides the facts, the whole store with its damage, its values replaced but for those that the report lists.
+    /// The facts, and the whole damaged store with replaced values, except those that the report lists.
     case scrubbed
 
     /// Everything, byte for byte.
     case full
   }
 
-  /// A bundle that is ready to be written; nothing has left the machine.
+  /// A bundle ready for writing, still on this machine.
   public struct Prepared: Sendable {
-    /// A file in it.
+    /// A file of the bundle.
     public struct File: Sendable, Hashable {
-      /// What it is called.
+      /// The name.
       public let name: String
 
-      /// Its size in bytes.
+      /// The size in bytes.
       public let bytes: Int64
 
-      /// What it is, in words.
+      /// The description.
       public let words: String
     }
 
-    /// The files in it.
+    /// The files.
     public let files: [File]
 
-    /// What is remarkable, each in a plain sentence.
+    /// The remarks in plain sentences.
     public let remarks: [String]
 
-    /// Words that ask the user for leave, with what would leave the machine.
+    /// The request for the user's consent, listing the data.
     public let consent: Notice
 
     let export: PreparedExport
 
-    /// A bundle of the modules below.
     init(_ export: PreparedExport) {
       files = export.preview.files.map { File(name: $0.name, bytes: $0.bytes, words: $0.words) }
       remarks = export.preview.remarks
@@ -61,21 +60,20 @@ public struct SupportBundles: Sendable {
     }
   }
 
-  /// A bundle that was written.
+  /// A written bundle.
   public struct Bundle: Sendable, Hashable {
-    /// Where it is.
+    /// The location.
     public let url: URL?
 
-    /// Its size in bytes.
+    /// The size in bytes.
     public let bytes: Int64
 
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// The hexadecimal SHA-256.
     public let sha256: String
 
-    /// Whether only its recipients can open it.
+    /// Whether it is encrypted to recipients.
     public let isEncrypted: Bool
 
-    /// A bundle of the modules below.
     init(_ summary: ExportSummary) {
       url = URL(summary.path)
       bytes = summary.bundle.bytes
@@ -89,15 +87,14 @@ public struct SupportBundles: Sendable {
 
   init(of store: RecoverableStore) { self.store = store }
 
-  /// Makes a bundle ready.
+  /// Prepares a bundle.
   ///
   /// - Parameters:
-  ///   - level: how much of the store it holds.
-  ///   - entry: a quarantined store instead of the one in its place.
+  ///   - level: how much of the store to include.
+  ///   - entry: a quarantined store instead of the live one.
   ///   - app: the app's identifier, for support.
-  ///   - keeping: the entities and attributes (`Note.color`) whose values a scrubbed store keeps.
-  ///   - dropping: those of which it keeps nothing.
-  ///   - progress: reports how far it is.
+  ///   - keeping: the entities and attributes (`Note.color`) with kept values in a scrubbed store.
+  ///   - dropping: those with erased values.
   public func prepare(
     _ level: Level = .scrubbed, of entry: StoreQuarantine.Entry? = nil, app: String? = nil, keeping: Set<String> = [],
     dropping: Set<String> = [], progress: @escaping StoreProgress.Handler = { _ in }
@@ -112,13 +109,12 @@ public struct SupportBundles: Sendable {
     }
   }
 
-  /// Writes a bundle that is ready.
+  /// Writes a prepared bundle.
   ///
   /// - Parameters:
-  ///   - prepared: what was prepared, and the user agreed to.
-  ///   - url: a folder that is there, in which the bundle gets a name of its own; else the bundle's own URL.
-  ///   - recipients: the public keys (`age1…`) that alone can open it; not encrypted if empty.
-  ///   - progress: reports how far it is.
+  ///   - prepared: the bundle, with the user's consent.
+  ///   - url: an existing folder, or the bundle's URL.
+  ///   - recipients: the public keys (`age1…`) to encrypt to; not encrypted if empty.
   public func write(
     _ prepared: Prepared, to url: URL, encryptedFor recipients: [String] = [],
     progress: @escaping StoreProgress.Handler = { _ in }
@@ -133,12 +129,11 @@ public struct SupportBundles: Sendable {
 }
 
 extension RecoverableStore {
-  /// Support bundles of the store.
+  /// The support bundles of the store.
   public var support: SupportBundles { SupportBundles(of: self) }
 }
 
 extension SupportBundles.Level {
-  /// The same, for the modules below.
   var level: BundleLevel {
     switch self {
     case .facts: .facts
@@ -149,7 +144,7 @@ extension SupportBundles.Level {
   }
 }
 
-/// Tells the app of an export, and ends it when the app's task is cancelled.
+/// Reports an export's progress, and cancels it with the app's task.
 private func told(_ progress: @escaping StoreProgress.Handler, _ cancellation: Cancellation) -> ExportProgress {
   { phase, done, total in
     progress(StoreProgress(.exporting, done: done, of: total, step: phase.words))
@@ -158,7 +153,7 @@ private func told(_ progress: @escaping StoreProgress.Handler, _ cancellation: C
 }
 
 extension StoreModel {
-  /// The model that a store, a backup or a support bundle carries; nil where it carries none.
+  /// Reads the model in a store, backup or support bundle, if any.
   public init?(carriedBy url: URL) throws(StoreError) {
     let bundle = try told { try ModelCarrier(FilePath(file: url))?.load() }
     guard let bundle else { return nil }
