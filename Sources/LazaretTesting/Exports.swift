@@ -1,4 +1,4 @@
-// A test imports this module alone; the types that its interface speaks of come along.
+// Tests import only this module, so re-export the types of its interface.
 @_exported public import ManagedObjectModel
 @_exported public import Migration
 @_exported public import PersistentStore

@@ -6,33 +6,28 @@ public import PersistentStore
 public import Platform
 public import SystemPackage
 
-/// One store at two versions of its model, both open: what a test of a migration looks at.
+/// A store at two versions of its model, both open, for tests of a migration.
 ///
-/// Both are copies in a temporary folder, which goes when this value does; the store itself is only read.
-///
-/// The stores must not be used longer than this value.
+/// The original is only read; both copies are in a temporary folder removed with this value, and must not outlive it.
 public final class SideBySide: Sendable {
-  /// The store at the earlier of the two versions.
+  /// The store at the earlier version.
   public let before: PersistentStore
 
-  /// The store at the later one.
+  /// The store at the later version.
   public let after: PersistentStore
 
-  /// The mappings of the steps from the one to the other.
+  /// The mappings of the steps between them.
   public let mappings: [MappingModel]
 
   private let scratch: PrivateFolder
 
-  /// Copies a store twice and migrates each copy to its version.
+  /// Copies a store twice and migrates each copy.
   ///
   /// - Parameters:
-  ///   - store: a store of the first version or of an earlier one.
-  ///   - bundle: the model.
-  ///   - first: the name of the earlier version.
-  ///   - second: the name of the later one; the current version if nil.
-  ///   - mappings: mappings to use in place of inferred ones where their hashes fit.
-  ///   - surroundings: the file system, the clock and randomness.
-  /// - Throws: `StoreTestingError` with the code of whatever stands in the way.
+  ///   - store: a store of the first version or an earlier one.
+  ///   - second: the later version; the current one if nil.
+  ///   - mappings: mappings preferred to inferred ones where their hashes fit.
+  /// - Throws: `StoreTestingError` with the code of its cause.
   public init(
     _ store: FilePath, bundle: ModelBundle, from first: String, to second: String? = nil,
     mappings: [MappingModel] = [], surroundings: Surroundings = .machine
@@ -56,19 +51,19 @@ public final class SideBySide: Sendable {
   }
 
   deinit {
-    // The files go in any case; what is still open ends with them.
+    // The files are removed regardless; open ones end with them.
     try? before.close()
     try? after.close()
   }
 
-  /// Compares the two stores through the names and renaming identifiers of their models.
+  /// Compares the stores by names and renaming identifiers.
   public func comparison(
     options: StoreComparison.Options = StoreComparison.Options()
   ) throws(StoreTestingError) -> StoreComparison {
     try StoreComparison(before, after, options: options)
   }
 
-  /// Holds the later store against what the mapping implies; nil where there is more than one step between them.
+  /// Compares the later store with the mapping; nil for several steps.
   public func migrationComparison(
     options: StoreComparison.Options = StoreComparison.Options()
   ) throws(StoreTestingError) -> MigrationComparison? {
@@ -82,7 +77,7 @@ private struct Copies {
   let mappings: [MappingModel]
   let surroundings: Surroundings
 
-  /// Migrates a store into a file of its own, or copies it where it is of that version already.
+  /// Migrates a store to a new file, or copies it at the same version.
   func make(_ store: FilePath, at version: String, as target: FilePath) throws -> FilePath {
     var options = Migrator.Options()
     options.version = version
@@ -110,48 +105,46 @@ private struct Copies {
   }
 }
 
-/// The comparison of a migrated store with what its mapping implies for every record of the source.
+/// A comparison of a migrated store with the result implied by its mapping.
 ///
-/// What is expected is worked out here from the records of the source and the mapping, one value at a time, and not by the
-/// SQL that migrates. Memory grows with the pairs of relationships, not with the records.
+/// Expected values are computed one at a time from source records and mapping, independently of the migrating SQL.
+/// Memory grows with the pairs of relationships, not with the records.
 public struct MigrationComparison: Sendable {
-  /// Something that the mapping says may change, and that did.
+  /// A change permitted by the mapping.
   public struct Alteration: Sendable, Hashable, Codable {
-    /// What may change.
+    /// The permission.
     public var kind: MigrationCondition.Kind
 
-    /// The entity of the destination.
+    /// The destination entity.
     public var entity: String
 
-    /// The property of the destination.
+    /// The destination property.
     public var property: String
 
-    /// The values or pairs concerned.
+    /// The number of values or pairs.
     public var count: Int
   }
 
-  /// What is not as the mapping says.
+  /// The deviations from the mapping.
   public let differences: [StoreDifference]
 
-  /// How many differences there are, kept or not.
+  /// The number of all differences.
   public let differenceCount: Int
 
-  /// How many records of the source were found again and compared.
+  /// The number of compared source records.
   public let comparedRecords: Int
 
-  /// What changed as the mapping says it may: numbers that do not fit, pairs that are cut.
+  /// The permitted changes: numbers that do not fit, dropped pairs.
   public let alterations: [Alteration]
 
-  /// The entities and properties of the destination that custom steps make, so that nothing can be said of them.
+  /// The destination's entities and properties made by custom steps, which are not checked.
   public let unchecked: [String]
 
-  /// Compares a store with the one it was migrated from in one step.
+  /// Compares a store with its source before one step.
   ///
   /// - Parameters:
-  ///   - mapping: the step's mapping.
-  ///   - source: the store before the step, opened with the mapping's source model.
-  ///   - result: the store after it, opened with the mapping's destination model.
-  ///   - options: how stores are compared.
+  ///   - source: the earlier store, opened with the source model.
+  ///   - result: the later store, opened with the destination model.
   public init(
     _ mapping: MappingModel, source: PersistentStore, result: PersistentStore,
     options: StoreComparison.Options = StoreComparison.Options()
@@ -170,26 +163,24 @@ public struct MigrationComparison: Sendable {
   }
 }
 
-/// A store that cannot be generated, compared or opened side by side.
+/// A failure of a store test.
 ///
-/// Most come from a lower module and keep its code, words and hint.
+/// Most take code, words and hint from a lower module.
 public typealias StoreTestingError = Failure<StoreTestingErrorKind>
 
-/// Why a store cannot be generated, compared or opened side by side.
+/// The kinds of store test failures.
 public enum StoreTestingErrorKind: String, FailureKind {
-  /// A store was opened without its model.
   case noModel = "store-without-model"
 
-  /// A version of a model that is newer than the current one.
   case newerVersion = "version-is-newer"
 
-  /// A lower module could not do its part; the code is that of its error.
+  /// A lower module failed; its error's code applies.
   case lowerModule = "store-testing"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation of a failure.
   public static let usualOperation = "test the store"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint of a failure.
   public var usualHint: String {
     switch self {
     case .noModel: "Open both with their models."
@@ -198,12 +189,12 @@ public enum StoreTestingErrorKind: String, FailureKind {
     }
   }
 
-  /// Whether the code is that of the lower module's error.
+  /// Whether the lower module's code applies.
   public var standsForCause: Bool { self == .lowerModule }
 }
 
 extension StoreTestingError {
-  /// The error of a lower module, or of SQLite; neither SQL nor values of records get into it.
+  /// Wraps an error of a lower module or SQLite, without SQL or record values.
   init(_ error: any Error, operation: String, path: FilePath?) {
     if let error = error as? StoreTestingError {
       self = error

@@ -3,7 +3,6 @@ internal import Migration
 internal import PersistentStore
 internal import Platform
 
-/// The work in progress on a comparison of a migrated store with its source.
 struct MigrationComparisonWork {
   let mapping: MappingModel
   let source: PersistentStore
@@ -16,10 +15,9 @@ struct MigrationComparisonWork {
   var unchecked: Set<String> = []
   private var altered: [String: MigrationComparison.Alteration] = [:]
 
-  /// The mapping of each entity of the destination that inference made, by its name.
   let inferred: [String: EntityMapping]
 
-  /// The entity that the records of an entity of the source become ones of, by the number of the latter.
+  /// The destination entity of each source entity, by the latter's number.
   let images: [Int: String]
 
   init(
@@ -122,7 +120,7 @@ struct MigrationComparisonWork {
     }
   }
 
-  /// Whether a large value's file has come along; one that the source lacks cannot.
+  /// Whether a large value's file was migrated; a file missing from the source cannot be.
   private func hasSameFile(_ name: String) -> Bool {
     let fileSystem = FileSystem()
     func digest(_ store: PersistentStore) throws -> FileDigest? {
@@ -134,12 +132,12 @@ struct MigrationComparisonWork {
       guard let before = try digest(source) else { return true }
       return try digest(result) == before
     } catch {
-      // A file that is there and cannot be read is as good as lost.
+      // An unreadable file counts as lost.
       return false
     }
   }
 
-  /// For derived attributes that count a relationship, the numbers of destinations that records really have.
+  /// For derived counts of a relationship, the actual numbers of destinations.
   private func derivedCounts(of entity: String) throws -> [(name: String, counts: [Int64: Int])] {
     try new.model.properties(of: entity).sorted { precedesByCodeUnit($0.key, $1.key) }.compactMap { name, inherited in
       guard let attribute = inherited.property.attribute, !attribute.traits.isTransient,
@@ -159,14 +157,13 @@ extension MigrationComparisonWork {
     let relationship: String
   }
 
-  /// The pairs that a relationship must have, and those whose order counts.
   private struct Expected {
     var pairs: Set<RelationshipPair> = []
     var sequence: [RelationshipPair] = []
     var isOrdered = false
   }
 
-  /// Holds every relationship against the pairs that the mapping implies.
+  /// Compares every relationship with the pairs implied by the mapping.
   mutating func compareRelationships() throws {
     var expected: [Place: Expected] = [:]
     var known: Set<Place> = []
@@ -178,7 +175,7 @@ extension MigrationComparisonWork {
         let isMade = isMadeByCustomStep(entity.name, key.name)
         guard !isMade, !isInverseMadeByCustomStep(relationship, key) else {
           unchecked.insert("\(entity.name).\(key.name)")
-          // What an inverse leads back to is there all the same.
+          // An inverse leads back regardless.
           if !isMade { halves.insert(place) }
           continue
         }
@@ -197,7 +194,6 @@ extension MigrationComparisonWork {
     }
   }
 
-  /// Whether a custom step says what a relationship leads to.
   private func isMadeByCustomStep(_ entity: String, _ relationship: String) -> Bool {
     guard let own = inferred[entity] else { return mapping.entityMappings(to: entity).contains { $0.kind != .add } }
     switch own.propertyMapping(of: PropertyPath(relationship))?.value {
@@ -207,7 +203,7 @@ extension MigrationComparisonWork {
     }
   }
 
-  /// Whether a custom step fills a relationship from the other side.
+  /// Whether a custom step sets a relationship through its inverse.
   private func isInverseMadeByCustomStep(_ relationship: Relationship, _ key: PropertyKey) -> Bool {
     guard let inverse = new.mutualInverse(of: relationship, key) else { return false }
     return new.concreteEntities.contains { entity in
@@ -215,7 +211,6 @@ extension MigrationComparisonWork {
     }
   }
 
-  /// Makes sure that what relationships lead to leads back, where nothing else is known of them.
   private mutating func compareInverses(of places: Set<Place>) throws {
     for place in places.sorted(by: { ($0.entity, $0.relationship) < ($1.entity, $1.relationship) })
     where !options.ignoring.contains("\(place.entity).\(place.relationship)") {
@@ -228,7 +223,6 @@ extension MigrationComparisonWork {
     }
   }
 
-  /// Adds what a relationship of the source leads to, and the way back where the new one has an inverse.
   private func add(
     _ name: String, of from: String, at place: Place, _ key: PropertyKey, _ relationship: Relationship,
     to expected: inout [Place: Expected]
@@ -237,7 +231,7 @@ extension MigrationComparisonWork {
     let isOld = old.model.properties(of: from)[name]?.property.relationship?.isOrdered == true
     expected[place, default: Expected()].isOrdered = relationship.isOrdered && isOld
     for stored in try source.pairs(of: name, entity: from) {
-      // The other record must have arrived, as one that the relationship may lead to.
+      // The other record must have arrived as a permitted destination.
       guard let image = images[stored.destinationNumber],
         new.isKind(image, of: relationship.destinationEntityName)
       else { continue }
@@ -265,7 +259,7 @@ extension MigrationComparisonWork {
     let isExclusive = inverse.map { !$0.relationship.isToMany } ?? relationship.isToMany
     let owned = Set(found.map(\.own))
     let missing = expected.pairs.subtracting(found)
-    // A record of another entity of the hierarchy may have taken what is missing.
+    // A record of another entity in the hierarchy may have taken the missing one.
     let reached = missing.isEmpty || !isExclusive ? [] : try destinations(of: key)
     for pair in missing.sorted(by: { ($0.own, $0.destination) < ($1.own, $1.destination) }) {
       let hasOther = !relationship.isToMany && owned.contains(pair.own)
@@ -285,7 +279,6 @@ extension MigrationComparisonWork {
     }
   }
 
-  /// Everything that a relationship leads to in the result, whichever entity of a hierarchy leads there.
   private func destinations(of key: PropertyKey) throws -> Set<Int64> {
     var reached: Set<Int64> = []
     for entity in new.concreteEntities where new.isKind(entity.name, of: key.entityName) {
@@ -298,7 +291,7 @@ extension MigrationComparisonWork {
     list.add(StoreDifference(kind, entity: place.entity, primaryKey: own, property: place.relationship))
   }
 
-  /// The condition that allows a pair to be cut, because only one of several can be kept.
+  /// Returns the condition that permits dropping a pair, because only one can be kept.
   private func permission(_ place: Place) -> MigrationCondition.Kind? {
     let kinds: Set<MigrationCondition.Kind> = [.severalOwners, .newInverse]
     guard

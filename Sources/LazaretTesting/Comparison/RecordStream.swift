@@ -1,6 +1,6 @@
 internal import PersistentStore
 
-/// The records of one entity, without those of its sub-entities, in the order of their primary keys.
+/// The records of one entity without sub-entities, by primary key.
 struct RecordStream {
   private let store: PersistentStore
   private let entityName: String
@@ -14,7 +14,6 @@ struct RecordStream {
     self.entityName = entityName
   }
 
-  /// The next record; nil after the last one.
   mutating func next() throws -> Record? {
     while true {
       while let record = batch.popFirst() {
@@ -28,7 +27,7 @@ struct RecordStream {
     }
   }
 
-  /// Walks two entities in step: records with the same primary key come together.
+  /// Walks two entities in step, pairing records by primary key.
   static func zip(
     _ first: (store: PersistentStore, entity: String), _ second: (store: PersistentStore, entity: String),
     _ body: (Record?, Record?) throws -> Void

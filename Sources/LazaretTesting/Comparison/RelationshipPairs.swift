@@ -2,7 +2,7 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// A record and one that a relationship of it leads to.
+/// A record and a destination of its relationship.
 struct RelationshipPair: Hashable {
   var own: Int64
   var destination: Int64
@@ -17,10 +17,10 @@ extension PersistentStore {
     let destinationNumber: Int
   }
 
-  /// What a relationship leads to from the records of one entity, those of its sub-entities left out.
+  /// Returns the pairs of a relationship from one entity's records, without sub-entities.
   ///
-  /// They come by primary key; for one record in the relationship's order where it has one, else by primary key.
-  /// References to records that are not there are left out.
+  /// Sorted by primary key; a record's destinations in the relationship's order, if any, else by primary key. Dangling
+  /// references are omitted.
   func pairs(of relationship: String, entity entityName: String) throws -> [StoredPair] {
     guard let layout = try layout(), let entity = layout.entity(named: entityName),
       let found = layout.model.properties(of: entityName)[relationship]?.property.relationship,
@@ -71,10 +71,8 @@ extension PersistentStore {
 }
 
 extension StoreLayout {
-  /// The entities that have records of their own, in the order of their numbers.
   var concreteEntities: [EntityLayout] { entities.filter { model.entities[$0.name]?.isAbstract == false } }
 
-  /// The stored relationships of an entity, inherited ones included, in the order of their names.
   func relationships(of entityName: String) -> [(key: PropertyKey, relationship: Relationship)] {
     model.properties(of: entityName).sorted { precedesByCodeUnit($0.key, $1.key) }.compactMap { name, inherited in
       guard let relationship = inherited.property.relationship, !relationship.traits.isTransient else { return nil }
@@ -82,7 +80,6 @@ extension StoreLayout {
     }
   }
 
-  /// The stored relationship that leads back, where both lead back to each other.
   func mutualInverse(
     of relationship: Relationship, _ key: PropertyKey
   ) -> (key: PropertyKey, relationship: Relationship)? {
@@ -92,7 +89,6 @@ extension StoreLayout {
     return found
   }
 
-  /// Whether an entity is another one or inherits from it.
   func isKind(_ name: String, of ancestor: String) -> Bool {
     guard let entity = entity(named: name), let other = self.entity(named: ancestor) else { return false }
     return other.numbers.contains(entity.number)

@@ -2,48 +2,47 @@ internal import ManagedObjectModel
 public import PersistentStore
 internal import Platform
 
-/// The comparison of two stores, record by record.
+/// A comparison of two stores, record by record.
 ///
-/// Entities and properties belong together that have the same renaming identifier, which is the name unless the model
-/// says otherwise; so stores of two versions can be compared as well as two of the same. Records belong together that
-/// have the same primary key. Memory grows with the pairs of relationships, not with the records.
+/// Entities and properties match by renaming identifier, so versions may differ; records match by primary key. Memory
+/// grows with the pairs of relationships, not with the records.
 public struct StoreComparison: Sendable {
-  /// How stores are compared.
+  /// The options of a comparison.
   public struct Options: Sendable, Hashable {
-    /// Whether the differences tell the values; records hold what people wrote, so they do not unless asked.
+    /// Whether differences include values; off by default, since they are private.
     public var includesValues = false
 
-    /// The most differences that are kept; all are counted.
+    /// The most differences kept; all are counted.
     public var limit = 1000
 
-    /// Properties of the second store that are left out, as `Car.color`; entities as `Car`.
+    /// Ignored properties of the second store, as `Car.color`, and entities, as `Car`.
     public var ignoring: Set<String> = []
 
-    /// Everything, a thousand differences, no values.
+    /// Makes the default options.
     public init() {}
   }
 
   /// The differences, by entity, record and property.
   public let differences: [StoreDifference]
 
-  /// How many differences there are, kept or not.
+  /// The number of all differences.
   public let differenceCount: Int
 
-  /// How many records of the two stores were held against each other.
+  /// The number of compared records.
   public let comparedRecords: Int
 
-  /// The entities that only one of the models has, by name.
+  /// The entities in only one model, by name.
   public let unmatchedEntities: [String]
 
-  /// The properties that only one of the models has, as `Car.color`, of entities that both have.
+  /// The properties in only one model, as `Car.color`, of common entities.
   public let unmatchedProperties: [String]
 
-  /// Whether no differences were found.
+  /// Whether the stores are equal.
   public var isEqual: Bool { differenceCount == 0 }
 
-  /// Compares two open stores, which must have been opened with their models.
+  /// Compares two stores opened with their models.
   ///
-  /// - Throws: `StoreTestingError` where one was opened without a model or cannot be read.
+  /// - Throws: `StoreTestingError` if a store has no model or is unreadable.
   public init(
     _ first: PersistentStore, _ second: PersistentStore, options: Options = Options()
   ) throws(StoreTestingError) {
@@ -127,7 +126,7 @@ private struct ComparisonWork {
     }
   }
 
-  /// Composite attributes have a value for each leaf, by path.
+  /// Compares values; composite attributes have one for each leaf, by path.
   private mutating func compareValues(_ one: Record, _ other: Record, _ old: String, _ new: String, _ entity: String) {
     func check(_ oldPath: String, _ newPath: String) {
       let (before, after) = (one.values[oldPath] ?? .null, other.values[newPath] ?? .null)
@@ -168,7 +167,6 @@ private struct ComparisonWork {
     }
   }
 
-  /// The stored properties of two entities that belong together.
   private mutating func pairs(_ old: String, _ new: String) -> [(old: String, new: String, isAttribute: Bool)] {
     func stored(_ layout: StoreLayout, _ entity: String) -> [(name: String, identifier: String, isAttribute: Bool)] {
       layout.model.properties(of: entity).values.compactMap { inherited in
@@ -200,7 +198,7 @@ private struct ComparisonWork {
   }
 }
 
-/// The differences found so far, up to a limit; all are counted.
+/// A bounded list of differences with the full count.
 struct DifferenceList {
   private(set) var differences: [StoreDifference] = []
   private(set) var count = 0
@@ -228,44 +226,37 @@ struct DifferenceList {
   }
 }
 
-/// One difference between two stores, or between a migrated store and what its mapping implies.
+/// A difference between two stores, or between a migrated store and its mapping.
 ///
-/// It names entity, record and property, and no values unless they are asked for.
+/// It has values only on request.
 public struct StoreDifference: Sendable, Hashable, Codable, CustomStringConvertible {
-  /// What differs.
+  /// The kinds of differences.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-    /// A record of the first store is not in the second.
     case missingRecord = "missing-record"
 
-    /// A record of the second store is not in the first.
     case extraRecord = "extra-record"
 
-    /// An attribute has another value.
     case value
 
-    /// A relationship does not lead to a record that it should lead to.
     case missingDestination = "missing-destination"
 
-    /// A relationship leads to a record that it should not lead to.
     case extraDestination = "extra-destination"
 
-    /// An ordered relationship leads to the same records in another order.
     case order
 
-    /// A relationship leads to a record whose inverse does not lead back.
     case oneSided = "one-sided"
 
-    /// A value lies in a file beside the store that is not there, or holds something else.
+    /// A large value's file is missing or differs.
     case externalFile = "external-file"
 
-    /// The store's identifier or its version hashes are not what they should be.
+    /// The store's identifier or version hashes are wrong.
     case metadata
   }
 
-  /// What differs.
+  /// The kind of difference.
   public var kind: Kind
 
-  /// The entity of the second store; that of the first where only that has the record.
+  /// The second store's entity, or the first's if only that has the record.
   ///
   /// Empty for metadata.
   public var entityName: String
@@ -273,16 +264,16 @@ public struct StoreDifference: Sendable, Hashable, Codable, CustomStringConverti
   /// The record; nil for metadata.
   public var primaryKey: Int64?
 
-  /// The property, by its name in the second store; nil where it is about the whole record.
+  /// The property's name in the second store; nil for a whole record.
   public var propertyName: String?
 
-  /// The value in the first store, or the one expected; nil unless values were asked for.
+  /// The first or expected value, on request.
   public var first: String?
 
-  /// The value in the second store; nil unless values were asked for.
+  /// The second value, on request.
   public var second: String?
 
-  /// A difference.
+  /// Makes a difference.
   public init(
     _ kind: Kind, entity: String, primaryKey: Int64?, property: String? = nil, first: String? = nil,
     second: String? = nil

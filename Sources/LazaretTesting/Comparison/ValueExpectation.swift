@@ -2,9 +2,9 @@ internal import ManagedObjectModel
 internal import Migration
 internal import PersistentStore
 
-/// What one attribute of a migrated record must hold, worked out from the record it was made of.
+/// The expected value of a migrated attribute, derived from the source record.
 struct ValueExpectation {
-  /// The values that are right, and whether the source's value is still the same.
+  /// The accepted values, and whether the source's value is preserved.
   struct Expected {
     var values: [RecordValue]
     var isExact = true
@@ -17,12 +17,12 @@ struct ValueExpectation {
     case unknown
   }
 
-  /// The attribute of the destination, or the path of a leaf of a composite one.
+  /// The destination attribute, or a composite leaf's path.
   let name: String
 
   private let rule: Rule
 
-  /// What takes the place of nil: nothing, a default, or one that only the app can make.
+  /// The replacement of nil: none, a default, or unknown because the app makes it.
   private let replacement: Replacement
 
   private enum Replacement {
@@ -30,10 +30,8 @@ struct ValueExpectation {
     case value(RecordValue)
   }
 
-  /// Whether nothing can be said, because a custom step makes the value.
   var isUnknown: Bool { if case .unknown = rule { true } else { false } }
 
-  /// The expectations for all attributes of the records that a mapping makes.
   static func all(of mapping: EntityMapping, _ old: StoreLayout, _ new: StoreLayout) throws -> [ValueExpectation] {
     guard let from = mapping.sourceEntityName, let to = mapping.destinationEntityName else { return [] }
     let (before, after) = (old.model.properties(of: from), new.model.properties(of: to))
@@ -61,8 +59,8 @@ struct ValueExpectation {
     }
   }
 
-  /// A derived value is known where the source derives it in the same way from the record itself alone; those that follow
-  /// relationships or the clock are checked elsewhere or not at all.
+  /// Handles derived values: known if the source derives them alike from the record alone; those over relationships or
+  /// the clock are checked elsewhere or not at all.
   private static func derivation(_ attribute: Attribute, _ before: [String: InheritedProperty]) -> Rule {
     guard let old = before[attribute.name]?.property.attribute, old.isDerived, old.type == attribute.type,
       old.derivationExpression == attribute.derivationExpression,
@@ -84,7 +82,7 @@ struct ValueExpectation {
     return current
   }
 
-  /// What the attribute must hold; nil where nothing can be said.
+  /// Returns nil if unknown.
   func expected(_ record: Record) -> Expected? {
     var expected: Expected
     switch rule {
@@ -96,7 +94,7 @@ struct ValueExpectation {
       if let converted = ConvertedNumber(value, to: type) {
         expected = Expected(values: converted.accepted, isExact: converted.isExact)
       } else {
-        // Nil stays nil; what is no number is none in the new type either, and nothing more can be said.
+        // Nil stays nil; a value that is no number stays none, and its result is unknown.
         guard value == .null else { return nil }
         expected = Expected(values: [.null])
       }
@@ -112,18 +110,16 @@ struct ValueExpectation {
   }
 }
 
-/// What becomes of a number that changes its type, worked out in Swift and not in SQL.
+/// A converted number, computed in Swift instead of SQL.
 ///
-/// The rules are those of `NSNumber`: fractions are cut off, a whole number keeps the bits that its new width has room for,
-/// everything but zero is true.
+/// By the rules of `NSNumber`: fractions are truncated, integers keep the low bits of the new width, all but zero is
+/// true.
 struct ConvertedNumber {
-  /// The values that are right.
   let accepted: [RecordValue]
 
-  /// Whether the number is still the same.
   let isExact: Bool
 
-  /// Converts a value; nil for what is no number.
+  /// Returns nil for other values than numbers.
   init?(_ value: RecordValue, to type: AttributeType) {
     let whole: Int64?
     let real: Double
@@ -159,7 +155,7 @@ struct ConvertedNumber {
     }
   }
 
-  /// Fractions go, and what is beyond 64 bits becomes the nearest number that is not.
+  /// Truncates and clamps to 64 bits.
   private static func cutOff(_ value: Double) -> Int64 {
     if value.isNaN { return 0 }
     return Int64(exactly: value.rounded(.towardZero)) ?? (value < 0 ? .min : .max)
@@ -177,7 +173,7 @@ struct ConvertedNumber {
 }
 
 extension RecordValue {
-  /// Whether two stored values are the same; decimal numbers may be written in different ways.
+  /// Whether two stored values are the same; decimals have several spellings.
   func isSame(as other: RecordValue) -> Bool {
     if self == other { return true }
     guard case .decimal(let digits) = self, case .decimal(let others) = other, let one = Double(digits),
@@ -186,7 +182,7 @@ extension RecordValue {
     return one == two
   }
 
-  /// Whether two values are the same number, whatever their types are, or the same value.
+  /// Whether two values are the same number regardless of type, or identical.
   func isEqual(to other: RecordValue) -> Bool {
     if isSame(as: other) { return true }
     guard let one = ConvertedNumber(self, to: .double), let two = ConvertedNumber(other, to: .double), one.isExact,
@@ -195,7 +191,6 @@ extension RecordValue {
     return one.accepted == two.accepted
   }
 
-  /// A default of a model as records have it; nil where it is not of the attribute's type.
   init?(_ value: AttributeValue?, type: AttributeType) {
     switch (value, type) {
     case (.integer(let number), .integer16), (.integer(let number), .integer32), (.integer(let number), .integer64):

@@ -1,9 +1,8 @@
 package import Platform
 internal import SystemPackage
 
-/// One kind of damage that can be done to a copy of a store, as it is written on the command line: `zero:5`, `roots`.
+/// A kind of damage to a store's copy, as written on the command line: `zero:5`, `roots`.
 package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
-  /// The kinds by name.
   package enum Name: String, Sendable, Hashable, CaseIterable {
     case none
     case zero
@@ -48,26 +47,19 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
     case drift
   }
 
-  /// What follows the colon.
   package enum Argument: Sendable, Hashable {
     case none
 
-    /// A number: percent, bytes or a count, as the kind says.
     case number(Double)
 
-    /// One of the words that the kind knows.
     case word(String)
   }
 
-  /// Which kind.
   package let name: Name
 
-  /// How much, or with what.
   package let argument: Argument
 
-  /// A kind from its text.
-  ///
-  /// - Throws: `unknown-damage` for a name that is none, and for an argument that does not belong to it.
+  /// - Throws: `unknown-damage` for an unknown name or invalid argument.
   package init(_ text: String) throws(DamageError) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     guard let name = Name(rawValue: parts.first ?? "") else {
@@ -98,7 +90,6 @@ package struct DamageKind: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The text that stands for it.
   package var description: String {
     switch argument {
     case .none: name.rawValue
@@ -118,7 +109,6 @@ extension DamageKind.Name {
     case number(usual: Double, ClosedRange<Double>, unit: String)
   }
 
-  /// What may stand behind the colon.
   var form: Form {
     switch self {
     case .zero, .random, .swapped, .torn, .stale, .cellPointers, .pageHeaders, .truncated:
@@ -142,7 +132,6 @@ extension DamageKind.Name {
     }
   }
 
-  /// How it is written, with what may stand behind the colon.
   package var usage: String {
     switch form {
     case .nothing: rawValue
@@ -151,7 +140,6 @@ extension DamageKind.Name {
     }
   }
 
-  /// What is done, in a few words.
   package var words: String {
     switch self {
     case .none: "nothing: a copy"
@@ -200,24 +188,18 @@ extension DamageKind.Name {
   }
 }
 
-/// A rehearsal of damage that cannot be made.
 package typealias DamageError = Failure<DamageErrorKind>
 
-/// Why a rehearsal of damage cannot be made.
 package enum DamageErrorKind: String, FailureKind {
-  /// There is no such kind of damage.
   case unknownDamage = "unknown-damage"
 
-  /// The store has nothing that this kind could damage.
+  /// The store lacks the target of this kind.
   case nothingToDamage = "nothing-to-damage"
 
-  /// Something is at the place of the copy.
   case placeTaken = "place-taken"
 
-  /// What was being done, where a failure does not say.
   package static let usualOperation = "damage the store"
 
-  /// What the reader can do next, where a failure does not say.
   package var usualHint: String {
     switch self {
     case .unknownDamage: "See lazaret damage --list."

@@ -1,6 +1,6 @@
 internal import SQLiteFormat
 
-// Damage of parts of pages and of the header, of places of pages, and of the shape of a log or a journal.
+// Damage to parts of pages, the header, page positions, and logs or journals.
 extension DamageRun {
   mutating func spoilSectors(_ kind: DamageKind) throws {
     let sectors = Int(try size(of: .main) - base) / 512
@@ -46,7 +46,7 @@ extension DamageRun {
     try write(bytes, at: base + offset, kind, page: 1)
   }
 
-  /// Makes a bit or a word of one of the statements wrong that are on the first page or another leaf.
+  /// Corrupts a bit or word of a statement on the first page or another leaf.
   mutating func spoilDeclaration(_ kind: DamageKind) throws {
     let words = Array("CREATE TABLE".utf8)
     var places: [(page: UInt32, offset: Int)] = []
@@ -70,7 +70,6 @@ extension DamageRun {
     try write(statement, at: offset(of: place.page) + Int64(place.offset), kind, page: place.page)
   }
 
-  /// Puts bytes into the file, or takes some out.
   mutating func shift(_ kind: DamageKind) throws {
     let size = try size(of: .main)
     let number = Int(kind.number)
@@ -100,7 +99,7 @@ extension DamageRun {
     }
   }
 
-  /// Writes some of the log's pages into the file and removes the log, so that the file has pages of two times.
+  /// Writes some of the log's pages into the file and removes the log, mixing pages of two times.
   mutating func writePartially(_ kind: DamageKind) throws {
     let log = try fileSystem.open(files.path(of: .wal))
     let frame = Int64(WriteAheadLog.frameHeaderLength + pageSize)

@@ -2,7 +2,6 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// The damaging of one copy, kind after kind.
 struct DamageRun {
   let files: StoreFileSet
   let fileSystem: FileSystem
@@ -10,10 +9,10 @@ struct DamageRun {
   private(set) var placeCount = 0
   var generator = SeededGenerator(seed: 0)
 
-  /// Where the first page is, once bytes have been put before it.
+  /// The first page's offset, after insertions before it.
   private(set) var base: Int64 = 0
 
-  /// The bytes of a page; those of the store before any damage.
+  /// The page size before any damage.
   let pageSize: Int
   private(set) var pageCount: UInt32
   private(set) var database: Survey
@@ -79,7 +78,7 @@ struct DamageRun {
     }
   }
 
-  /// Takes something from the schema or the bookkeeping; later kinds find the pages as they are then.
+  /// Damages schema or bookkeeping; later kinds see the new pages.
   private mutating func drift(_ kind: DamageKind) throws {
     guard base == 0 else { throw DamageError.nothing(kind, main, "other bytes stand before the database already") }
     try SchemaDrift(kind: kind, files: files).apply(drawing: &generator)
@@ -88,7 +87,7 @@ struct DamageRun {
     try note(kind, .main, 0, try size(of: .main), nil)
   }
 
-  /// Every kind draws from numbers of its own, so that one more kind changes nothing about the others.
+  /// Seeds each kind separately, so that adding one does not change the others.
   private static func mix(_ seed: UInt64, _ text: String, _ index: Int) -> UInt64 {
     var mixed = seed &+ UInt64(index) &* 0x9E37_79B9_7F4A_7C15
     for byte in text.utf8 { mixed = (mixed ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -97,13 +96,13 @@ struct DamageRun {
 
   // MARK: Pages
 
-  /// As many pages as a percentage makes, at least one, never the first, in order.
+  /// Picks a percentage of the pages in order, at least one, never the first.
   mutating func pick(_ percent: Double) -> [UInt32] {
     guard pageCount >= 2 else { return [] }
     let count = max(1, Int((Double(pageCount - 1) * percent / 100).rounded()))
     var chosen = PageSet()
     var result: [UInt32] = []
-    // Of more than half of the pages, those that stay are drawn.
+    // Above half, draw the pages to keep.
     let isMost = count > Int(pageCount - 1) / 2
     var left = isMost ? Int(pageCount - 1) - count : count
     while left > 0 {
@@ -121,7 +120,7 @@ struct DamageRun {
   }
 
   private mutating func overwrite(_ page: UInt32, _ bytes: [UInt8], _ kind: DamageKind) throws {
-    // The last page may be cut off already.
+    // The last page may be truncated already.
     let present = try bytes.prefix(self.bytes(of: page).count)
     guard !present.isEmpty else { return }
     try write(Array(present), at: offset(of: page), kind, page: page)
@@ -221,7 +220,6 @@ struct DamageRun {
     base += Int64(before)
   }
 
-  /// Takes bytes out of a file and puts random ones in their place.
   mutating func splice(_ part: StoreFileSet.Part, at place: Int64, removing: Int, inserting: Int) throws {
     let path = files.path(of: part)
     let unfinished = path.hiddenSibling(suffix: ".unfinished")
@@ -293,7 +291,7 @@ struct DamageRun {
     }
   }
 
-  /// A log that SQLite takes for sound, with pages that mean nothing here.
+  /// Makes a log that is valid to SQLite, with foreign pages.
   private mutating func foreignLog(frames: Int) -> [UInt8] {
     let count = min(frames, 64)
     var log = bigEndian(0x377F_0683) + bigEndian(3_007_000) + bigEndian(UInt32(pageSize))

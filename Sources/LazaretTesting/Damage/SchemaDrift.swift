@@ -5,22 +5,19 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// The loss of one thing of a Core Data store's schema or bookkeeping, with every page left sound.
+/// The removal of a part of a Core Data store's schema or bookkeeping, with every page sound.
 ///
-/// It is done by SQL on the copy, whose log goes into the file by that. The same store, kind and seed give the same bytes:
-/// nothing of it depends on the time, and SQLite leaves no log behind.
+/// SQL on the copy, which checkpoints its log. Reproducible: SQLite leaves no log.
 struct SchemaDrift {
   let kind: DamageKind
   let files: StoreFileSet
 
-  /// Does it.
-  ///
-  /// - Throws: `nothing-to-damage` where the store has nothing of the kind, or SQLite cannot work with it.
+  /// - Throws: `nothing-to-damage` without a target, or if SQLite rejects the store.
   func apply(drawing generator: inout SeededGenerator) throws {
     var drawn = generator
     do {
       let queue = try EvidenceConnection.open(files.main, .copy, label: "Lazaret.Damage") { database in
-        // What a statement changes may be named in triggers that call functions only the framework has.
+        // Triggers may call functions that only Core Data has.
         try database.execute(sql: "PRAGMA legacy_alter_table = ON")
       }
       try queue.writeWithoutTransaction { database in
@@ -68,7 +65,6 @@ struct SchemaDrift {
 
   // MARK: Kinds
 
-  /// Drops a column of an attribute or relationship, with the indexes and triggers that name it.
   private func dropColumn(_ database: GRDB.Database, _ generator: inout SeededGenerator) throws {
     var columns: [(table: String, column: String)] = []
     for table in try Self.entityTables(database) {
@@ -94,7 +90,7 @@ struct SchemaDrift {
     try database.execute(sql: "ALTER TABLE \(Self.quoted(table)) DROP COLUMN \(Self.quoted(column))")
   }
 
-  /// Sets the highest key noted of a hierarchy below that of its table.
+  /// Lowers a hierarchy's noted maximum key below the table's.
   private func lowerMaximum(_ database: GRDB.Database, _ generator: inout SeededGenerator) throws {
     var entities: [(number: Int64, highest: Int64)] = []
     for table in try Self.entityTables(database) {
@@ -112,7 +108,7 @@ struct SchemaDrift {
       sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [maximum, number])
   }
 
-  /// Gives an entity a number that the model has not, in its row and in its records.
+  /// Renumbers an entity, in its row and its records, to a number unknown to the model.
   private func renumber(_ database: GRDB.Database, _ generator: inout SeededGenerator) throws {
     let numbers = try Self.entityNumbers(database)
     let old = try pick(numbers, "Z_PRIMARYKEY has no row of an entity", &generator)
@@ -140,9 +136,8 @@ struct SchemaDrift {
         ])
     ])
 
-  // MARK: What is there
+  // MARK: Queries
 
-  /// The tables of root entities: those with the three columns that every such table has.
   private static func entityTables(_ database: GRDB.Database) throws -> [String] {
     try String.fetchAll(
       database,
@@ -154,7 +149,7 @@ struct SchemaDrift {
         """)
   }
 
-  /// The numbers of the model's entities; Core Data's own begin at 16001.
+  /// Returns the numbers of the model's entities; Core Data's own begin at 16001.
   private static func entityNumbers(_ database: GRDB.Database) throws -> [Int64] {
     try Int64.fetchAll(database, sql: "SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_ENT <= 16000 ORDER BY Z_ENT")
   }

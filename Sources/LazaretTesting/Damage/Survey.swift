@@ -1,34 +1,31 @@
 internal import Platform
 internal import SQLiteFormat
 
-/// Which page of a sound store is what, so that damage can be done to the pages of a kind.
+/// The pages of a sound store by kind, as targets.
 struct Survey {
   let pageSize: Int
   let pageCount: UInt32
   let geometry: PayloadGeometry
 
-  /// The number of the text encoding in the header, 1 to 3.
+  /// The header's text encoding, 1 to 3.
   let encodingNumber: UInt8
 
-  /// The roots of tables and indexes, the schema's own left out.
+  /// The root pages of tables and indexes, without the schema's.
   private(set) var roots: [UInt32] = []
 
-  /// Pages of trees that lead to other pages.
   private(set) var interior: [UInt32] = []
 
   private(set) var leaves: [UInt32] = []
 
-  /// The trunk pages of the list of free pages.
   private(set) var trunks: [UInt32] = []
 
   private(set) var pointerMaps: [UInt32] = []
 
-  /// The second page of each chain of overflow pages that has one.
   private(set) var secondOverflowPages: [UInt32] = []
 
-  /// Looks at every page of the main file once; the log is no part of it.
+  /// Classifies every page of the main file, without the log.
   ///
-  /// - Throws: `not-a-database` where no page size can be told.
+  /// - Throws: `not-a-database` without a page size.
   init(_ files: StoreFileSet, in fileSystem: FileSystem) throws {
     let file = try fileSystem.open(files.main)
     var database = try Database(main: file)

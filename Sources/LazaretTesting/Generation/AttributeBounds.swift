@@ -1,25 +1,21 @@
 internal import ManagedObjectModel
 
-/// The range that an attribute's values must keep to, from its type and the model's validation.
-///
-/// For text it is a range of lengths in UTF-16 units, as Core Data counts them.
+/// The value range of an attribute, by type and validation; for text a range of lengths in UTF-16 units, as in Core
+/// Data.
 struct AttributeBounds: Sendable {
-  /// The bounds of an integer type; those of lengths for text.
+  /// The bounds of integers, or of text lengths.
   let integers: ClosedRange<Int64>
 
-  /// The bounds of numbers with fractions and of dates.
+  /// The bounds of fractional numbers and dates.
   let reals: ClosedRange<Double>
 
-  /// Whether the model gives a lower or an upper bound.
   let isLimited: Bool
 
-  /// Whether the model's bounds exclude each other.
   let isImpossible: Bool
 
-  /// How many different values there are for primary keys from 1 on to choose from.
+  /// The number of distinct values for primary keys from 1.
   let capacity: Int64
 
-  /// The longest text that is generated.
   static let longestText: Int64 = 20_000
 
   init(_ attribute: Attribute) {
@@ -41,7 +37,7 @@ struct AttributeBounds: Sendable {
     let real: ClosedRange<Double> =
       switch attribute.type {
       case .float: -Double(Float.greatestFiniteMagnitude)...Double(Float.greatestFiniteMagnitude)
-      // Distant past and distant future, as Foundation has them.
+      // Foundation's distant past and distant future.
       case .date: -63_114_076_800...63_113_904_000
       case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .string, .boolean, .binary, .uuid, .uri,
         .transformable, .objectID, .composite:

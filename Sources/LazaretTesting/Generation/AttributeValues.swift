@@ -3,13 +3,10 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import Platform
 
-/// The values of one attribute, or of one leaf of a composite one, in generated records.
 struct AttributeValues: Sendable {
-  /// A value on its way into a store.
   enum Value {
     case stored(DatabaseValue)
 
-    /// Bytes that go into a file of that name beside the store.
     case external(fileName: String, [UInt8])
   }
 
@@ -17,13 +14,11 @@ struct AttributeValues: Sendable {
   let profile: StoreProfile
   let numbers: SeededNumbers
 
-  /// Whether no two records may have the same value.
   let isUnique: Bool
 
-  /// Whether a record may lack the value.
   let isOptional: Bool
 
-  /// Whether values begin with the marker byte of external storage (format section 3.7).
+  /// Whether values start with the external storage marker (format section 3.7).
   let isMarked: Bool
 
   let bounds: AttributeBounds
@@ -43,11 +38,6 @@ struct AttributeValues: Sendable {
     bounds = AttributeBounds(attribute)
   }
 
-  /// The value of a record.
-  ///
-  /// - Parameters:
-  ///   - index: the place of the record among those of its entity.
-  ///   - primaryKey: its primary key.
   func value(_ index: Int, primaryKey: Int64) -> Value {
     if attribute.isDerived || isNil(index, primaryKey) { return .stored(.null) }
     let index = profile == .uniform ? 0 : index
@@ -93,7 +83,7 @@ struct AttributeValues: Sendable {
     }
   }
 
-  /// Whether the model has rules that only its default is known to keep.
+  /// Whether only the default is known to satisfy the model's rules.
   private var isRuled: Bool { attribute.regularExpression != nil || !attribute.validationPredicates.isEmpty }
 
   private var defaultValue: DatabaseValue? {
@@ -145,8 +135,7 @@ struct AttributeValues: Sendable {
     return attribute.type == .float ? Double(Float(value)).clamped(to: range) : value
   }
 
-  /// Whole numbers are stored as such and others as binary numbers, which is what the column's affinity makes of them
-  /// (format section 3.5).
+  /// Returns a decimal as an integer or binary number, as the column's affinity stores it (format section 3.5).
   private func decimal(_ index: Int) -> DatabaseValue {
     let edges = [10.11, 10, -0.5, 99_999_999_999_999.98, 1e30, 0, 0.000_001, -123_456_789_012]
     let value =
@@ -174,7 +163,7 @@ struct AttributeValues: Sendable {
       if place < Self.edgeTexts.count {
         text = Self.edgeTexts[place]
       } else {
-        // Only a few records have text of that length, so that many records stay quick to make.
+        // Few records have long text, for speed.
         let count = index < 64 ? Int(bounds.integers.upperBound) : 300
         text = String(repeating: "long ⛵️ ", count: count / 7 + 1)
       }
@@ -186,7 +175,6 @@ struct AttributeValues: Sendable {
     return fitted(text)
   }
 
-  /// The text with a length that the model allows.
   private func fitted(_ text: String) -> String {
     let (least, most) = (Int(bounds.integers.lowerBound), Int(bounds.integers.upperBound))
     var length = text.utf16.count
@@ -219,11 +207,11 @@ struct AttributeValues: Sendable {
 
   // MARK: Unique values
 
-  /// A value that follows from the primary key, so that no two records of the hierarchy have the same one.
+  /// Derives a value from the primary key, unique within the hierarchy.
   private func unique(_ primaryKey: Int64) -> DatabaseValue {
     switch attribute.type {
     case .integer16, .integer32, .integer64, .boolean:
-      // Around zero where there is room, from the lower bound on where there is not.
+      // Around zero if possible, else from the lower bound.
       let range = bounds.integers
       let start = range.contains(0) && range.upperBound >= primaryKey ? 0 : range.lowerBound
       let offset = start == 0 ? primaryKey - (range.lowerBound == 0 ? 1 : 0) : primaryKey - 1
@@ -231,7 +219,7 @@ struct AttributeValues: Sendable {
     case .double, .float, .date, .decimal:
       let span = bounds.reals.upperBound - bounds.reals.lowerBound
       if span.isFinite, span < 1e9 {
-        // A fraction of its own, however narrow the range is.
+        // A distinct fraction in any range.
         return (bounds.reals.lowerBound + span * (Double(primaryKey) / Double(primaryKey + 1))).databaseValue
       }
       let start = bounds.reals.contains(0) ? 0 : bounds.reals.lowerBound
@@ -252,7 +240,7 @@ struct AttributeValues: Sendable {
     let (least, most) = (Int(bounds.integers.lowerBound), Int(bounds.integers.upperBound))
     let word = profile == .edge ? "é👩‍👧 " : "unique "
     let text = most >= 24 ? word + digits : digits
-    // Zeros before the digits change no number.
+    // Leading zeros do not change a number.
     return String(repeating: "0", count: max(0, least - text.utf16.count)) + text
   }
 
@@ -262,13 +250,12 @@ struct AttributeValues: Sendable {
 }
 
 extension AttributeValues {
-  /// The length from which data goes into a file of its own; Core Data's own limit is thought to be about this.
+  /// The threshold for external files, about Core Data's own.
   static let externalLength = 110_000
 
-  /// How many records have data of such a length, so that many records stay quick to make.
+  /// The number of records with large data, for speed.
   private static let largeRecords = 12
 
-  /// The data of a binary or transformable attribute, as its column or a file beside the store holds it.
   func data(_ index: Int) -> Value {
     let bytes = attribute.type == .transformable ? archive(index) : binary(index)
     guard isMarked else { return .stored(Data(bytes).databaseValue) }
@@ -286,7 +273,7 @@ extension AttributeValues {
     switch index % 8 {
     case 0: return []
     case 1: return [0]
-    // Data that looks like the markers of external storage.
+    // Data like the markers of external storage.
     case 2: return [1, 2, 3]
     case 3: return [2] + Array("0F0E0D0C-0B0A-4908-8706-050403020100".utf8) + [0]
     case 4: return index < Self.largeRecords ? numbers.bytes(index, count: 150_000) : [1]
@@ -296,14 +283,14 @@ extension AttributeValues {
     }
   }
 
-  /// What Core Data's usual transformer makes of a list of texts: a keyed archive.
+  /// Archives a list of texts like Core Data's default transformer.
   private func archive(_ index: Int) -> [UInt8] {
     var writer = KeyedArchiveWriter()
     let texts = (0..<(1 + numbers.number(index, below: 3))).map { place in
       writer.string(profile == .edge ? "⛵️ \(place)" : "text \(numbers.number(index &+ place, below: 100))")
     }
     let root = writer.array(texts)
-    // The archive is of plain text and always fits; if not, data that no transformer made is still data.
+    // An archive of plain text always fits; otherwise any data will do.
     let bytes = (try? writer.bytes(root: root)) ?? [0x62]
     guard isMarked, profile == .edge, index == 4 else { return bytes }
     return bytes + numbers.bytes(index, count: Self.externalLength)

@@ -3,9 +3,7 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// The making of one entity's rows.
 struct EntityWriter {
-  /// The values of a row in the order of the statement's columns, and what goes into files beside the store.
   struct Row {
     var values: [DatabaseValue]
     var files: [(name: String, bytes: [UInt8])]
@@ -18,7 +16,6 @@ struct EntityWriter {
     let order: Int?
   }
 
-  /// The statement that inserts a row.
   let sql: String
 
   private let member: RecordPool.Member
@@ -105,7 +102,6 @@ struct EntityWriter {
       isUnique: isUnique, isOptional: isOptional, isLeaf: !path.isEmpty)
   }
 
-  /// Makes the row of a record.
   func row(_ index: Int) -> Row {
     let primaryKey = member.primaryKey(index)
     var row = Row(values: [DatabaseValue](repeating: .null, count: width), files: [])

@@ -1,7 +1,6 @@
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// How many records of each entity are made, and which relationships connect them.
 struct GenerationPlan: Sendable {
   let layout: StoreLayout
   let profile: StoreProfile
@@ -9,7 +8,7 @@ struct GenerationPlan: Sendable {
   private(set) var counts: [String: Int] = [:]
   private(set) var notes: [GenerationNote] = []
 
-  /// The entities of each hierarchy that have records of their own, by the name of the root.
+  /// The entities with own records of each hierarchy, by root name.
   private let concrete: [String: [EntityLayout]]
 
   init(_ layout: StoreLayout, _ options: StoreGenerator.Options) {
@@ -27,10 +26,9 @@ struct GenerationPlan: Sendable {
     limitByUniqueness()
   }
 
-  /// The entities that have records, in the order of their numbers.
   func members(of table: TableLayout) -> [RecordPool.Member] { pool(of: table.rootEntityName).members }
 
-  /// The records of an entity and its sub-entities; of those only that are of another entity too where one is given.
+  /// Returns the records of an entity and its sub-entities, optionally only those of another entity too.
   func pool(of name: String, and other: String? = nil) -> RecordPool {
     guard let entity = layout.entity(named: name), let all = concrete[entity.rootName] else { return RecordPool([]) }
     let others = other.map { layout.entity(named: $0)?.numbers ?? 0...0 }
@@ -44,7 +42,7 @@ struct GenerationPlan: Sendable {
 
   // MARK: Counts
 
-  /// Raises counts until every mandatory relationship can be filled, within a bound: models may ask for the impossible.
+  /// Raises counts until mandatory relationships can be filled, up to a bound: models may be unsatisfiable.
   private mutating func raiseCounts(ceiling: Int) {
     let pairs = relationshipPairs()
     for _ in 0..<8 {
@@ -61,7 +59,6 @@ struct GenerationPlan: Sendable {
     }
   }
 
-  /// What one side of a relationship needs of the other.
   private struct Need {
     let own: String
     let ownLimit: String?
@@ -86,7 +83,7 @@ struct GenerationPlan: Sendable {
         result.append(
           Need(own: entity.name, ownLimit: nil, other: relationship.destinationEntityName, otherLimit: holder) { own in
             guard own > 0 else { return 0 }
-            // Of its own inverse, records go in pairs.
+            // A self-inverse relationship pairs its records.
             if isOwn, !relationship.isToMany { return own + own % 2 }
             return isExclusive ? own * least : least
           })
@@ -95,7 +92,6 @@ struct GenerationPlan: Sendable {
     return result
   }
 
-  /// The stored relationship that leads back, where both lead back to each other.
   func inverse(of relationship: Relationship, _ key: PropertyKey) -> (key: PropertyKey, relationship: Relationship)? {
     guard let found = layout.model.inverse(of: relationship), let back = layout.model.inverse(of: found.relationship),
       back.key == key
@@ -103,7 +99,7 @@ struct GenerationPlan: Sendable {
     return found
   }
 
-  /// No entity gets more records than its uniqueness constraints leave room for.
+  /// Limits counts to the capacity of uniqueness constraints.
   private mutating func limitByUniqueness() {
     for (root, entities) in concrete.sorted(by: { precedesByCodeUnit($0.key, $1.key) }) {
       for key in uniqueAttributes(inHierarchyOf: root) {
@@ -113,7 +109,7 @@ struct GenerationPlan: Sendable {
         let capacity = AttributeBounds(attribute).capacity
         guard !attribute.traits.isOptional, capacity < Int64.max else { continue }
         let members = entities.filter { holder.numbers.contains($0.number) }
-        // Unique values follow the primary keys, which are given out to the whole hierarchy in turn.
+        // Unique values follow the primary keys, assigned in turn within the hierarchy.
         let share = Int(capacity) / max(1, entities.count)
         for member in members where (counts[member.name] ?? 0) > share {
           counts[member.name] = share
@@ -123,7 +119,7 @@ struct GenerationPlan: Sendable {
     }
   }
 
-  /// The attribute of each uniqueness constraint of a hierarchy that is made unique: the one with the most values.
+  /// Returns the attribute with the most values of each uniqueness constraint.
   func uniqueAttributes(inHierarchyOf root: String) -> Set<PropertyKey> {
     var result: Set<PropertyKey> = []
     for entity in layout.entities where entity.rootName == root {
@@ -146,10 +142,9 @@ struct GenerationPlan: Sendable {
 }
 
 extension Relationship {
-  /// The smallest number of destinations that a valid record has.
   var leastDestinations: Int { max(minimumCount, traits.isOptional ? 0 : 1).clamped(to: isToMany ? 0...1000 : 0...1) }
 
-  /// The largest number of destinations; nil for no limit.
+  /// Nil if unlimited.
   var mostDestinations: Int? { maximumCount > 0 ? maximumCount : nil }
 }
 
@@ -158,8 +153,7 @@ extension Comparable {
 }
 
 extension ManagedObjectModel {
-  /// The stored relationship that leads back, by the entity that declares it: looked for in the destination and its
-  /// ancestors, as the layout of stores does.
+  /// Returns the inverse by its declaring entity, searched in the destination and its ancestors.
   func inverse(of relationship: Relationship) -> (key: PropertyKey, relationship: Relationship)? {
     guard let name = relationship.inverseName else { return nil }
     for ancestor in lineage(of: relationship.destinationEntityName) {
@@ -171,18 +165,15 @@ extension ManagedObjectModel {
   }
 }
 
-/// The generated records that a relationship can lead from or to, each with a position from 0.
+/// The records on one side of a relationship, by position from 0.
 struct RecordPool: Sendable {
-  /// The records of one entity among them.
   struct Member: Sendable {
     let entity: EntityLayout
     let count: Int
 
-    /// The position of its first record.
     let offset: Int
 
-    /// The place of the entity among those of its hierarchy that have records, and their number: primary keys are given
-    /// out in turn, so that the records of a hierarchy are mixed.
+    /// The entity's index and count within its hierarchy: primary keys are assigned in turn, to mix the records.
     let slot: Int
     let stride: Int
 
@@ -207,7 +198,6 @@ struct RecordPool: Sendable {
       members.enumerated().map { ($1.entity.number, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The record at a position, which must be below `total`.
   func record(at position: Int) -> (number: Int, key: Int64)? {
     var (low, high) = (0, members.count)
     while high - low > 1 {
@@ -215,12 +205,12 @@ struct RecordPool: Sendable {
       if members[middle].offset <= position { low = middle } else { high = middle }
     }
     guard members.indices.contains(low) else { return nil }
-    // Members without records share their offset with the next one.
+    // Members without records share the next one's offset.
     while low + 1 < members.count, position >= members[low].offset + members[low].count { low += 1 }
     let member = members[low]
     return (member.entity.number, member.primaryKey(position - member.offset))
   }
 
-  /// The position of a record of an entity; nil where the entity is not among these.
+  /// Returns a record's position; nil for another entity.
   func position(number: Int, index: Int) -> Int? { places[number].map { members[$0].offset + index } }
 }

@@ -1,8 +1,7 @@
 internal import PersistentStore
 
-/// Which pairs of records a join table connects.
 struct JoinPlan: Sendable {
-  /// A row of a join table; the order values are unique for each primary key.
+  /// A row; order values are unique for each primary key.
   struct Pair {
     let source: Int64
     let destination: Int64
@@ -41,7 +40,7 @@ struct JoinPlan: Sendable {
     profile = plan.profile
   }
 
-  /// Calls a closure with every pair; the same pair may come twice.
+  /// Calls a closure for every pair, possibly twice.
   func forEachPair(_ body: (Pair) throws -> Void) throws {
     guard own.total > 0, other.total > 0, isMandatory || profile != .sparse else { return }
     func emit(_ position: Int, _ place: Int) throws {
@@ -55,7 +54,7 @@ struct JoinPlan: Sendable {
         try body(Pair(source: source.key, destination: destination.key))
       }
     }
-    // Everyone gets as many as are asked for; then some get more.
+    // All get the minimum; then some get more.
     if isMandatory || most.own != nil || most.other != nil {
       for round in 0..<max(1, least).clamped(to: 1...other.total) {
         for step in 0..<max(own.total, other.total) {

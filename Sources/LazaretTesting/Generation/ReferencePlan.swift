@@ -2,26 +2,23 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// Which record each generated record leads to through one column: a to-one relationship, or the hidden one of a to-many
-/// relationship without an inverse.
+/// The destinations of a column: a to-one relationship, or the hidden one of a to-many without an inverse.
 struct ReferencePlan: Sendable {
-  /// A record that is led to.
   struct Target {
     let number: Int
     let key: Int64
 
-    /// The place among the records that lead to the same one; unique for each primary key.
+    /// The position among the records with this destination; unique for each primary key.
     let order: Int64
   }
 
   private enum Kind {
-    /// Each other record has one that leads to it at most; the positions differ by a shift.
+    /// At most one source for each destination; positions differ by a shift.
     case oneToOne(shift: Int)
 
-    /// The relationship is its own inverse: neighbours form pairs.
     case pairs
 
-    /// Any number may lead to the same record, as many as the other side wants and allows.
+    /// Any number of sources within the other side's limits.
     case manyToOne(least: Int, most: Int?)
   }
 
@@ -59,7 +56,7 @@ struct ReferencePlan: Sendable {
     }
   }
 
-  /// The records that own the destinations of a to-many relationship without an inverse.
+  /// Plans the owners in a to-many relationship without an inverse.
   init(owners key: PropertyKey, _ relationship: Relationship, _ plan: GenerationPlan) {
     profile = plan.profile
     own = plan.pool(of: relationship.destinationEntityName)
@@ -70,7 +67,6 @@ struct ReferencePlan: Sendable {
     kind = .manyToOne(least: relationship.leastDestinations, most: relationship.mostDestinations)
   }
 
-  /// Whether mandatory records are left without a destination, because there are too few.
   var isIncomplete: Bool {
     guard !isOptional, own.total > 0 else { return false }
     switch kind {
@@ -80,7 +76,6 @@ struct ReferencePlan: Sendable {
     }
   }
 
-  /// What a record leads to; nil for nothing.
   func target(number: Int, index: Int, primaryKey: Int64) -> Target? {
     guard let position = own.position(number: number, index: index), other.total > 0,
       let place = place(position), let found = other.record(at: place)
@@ -100,7 +95,7 @@ struct ReferencePlan: Sendable {
       guard max(own.total, other.total) > 0 else { return nil }
       let total = other.total
       let place = shift == 0 ? position : (position + shift + total) % total
-      // The one on the side whose key comes first is what both sides ask about.
+      // Both sides ask about the one whose key comes first.
       guard place < total, isConnected(shift < 0 ? place : position) else { return nil }
       return place
     case .manyToOne(let least, let most):
@@ -116,7 +111,7 @@ struct ReferencePlan: Sendable {
         return position / other.total < most || !isOptional ? position % other.total : nil
       }
       if profile == .uniform { return 0 }
-      // Some records are led to by many.
+      // Some destinations are popular.
       let isPopular = numbers.number(~position, below: 3) == 0
       return numbers.number(position &+ 1, below: isPopular ? max(1, other.total / 10) : other.total)
     }
@@ -128,14 +123,12 @@ struct ReferencePlan: Sendable {
   }
 }
 
-/// Random numbers that follow from a seed and a name, each reached by its index (SplitMix64).
-///
-/// No state goes from one record to the next, so that a value depends on nothing but its own place.
+/// Stateless random numbers from a seed and a name, by index (SplitMix64).
 struct SeededNumbers: Sendable {
   private let base: UInt64
 
   init(seed: UInt64, _ names: String...) {
-    // FNV-1a over the names, each closed by a byte that no text has.
+    // FNV-1a over the names, each terminated by a byte that text lacks.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for name in names {
       for byte in Array(name.utf8) + [0xFF] { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
@@ -143,18 +136,15 @@ struct SeededNumbers: Sendable {
     base = (hash &+ seed.mixed).mixed
   }
 
-  /// The number of that index.
   subscript(index: Int) -> UInt64 { (base &+ UInt64(bitPattern: Int64(index)) &* SeededGenerator.step).mixed }
 
-  /// One of the numbers below a limit; 0 where the limit is not positive.
+  /// Returns 0 if the limit is not positive.
   func number(_ index: Int, below limit: Int) -> Int {
     limit > 0 ? Int(self[index] % UInt64(limit)) : 0
   }
 
-  /// A number of at least 0 and less than 1.
   func fraction(_ index: Int) -> Double { Double(self[index] >> 11) / 9_007_199_254_740_992 }
 
-  /// Bytes that follow from an index.
   func bytes(_ index: Int, count: Int) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(count + 8)

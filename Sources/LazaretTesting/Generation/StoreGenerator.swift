@@ -4,49 +4,47 @@ internal import PersistentStore
 public import Platform
 public import SystemPackage
 
-/// Makes stores of a model with generated records, for trying migrations on.
+/// Generates stores of a model for testing migrations.
 ///
-/// The same model, options and seed give the same bytes. Records are valid as far as the model can say: mandatory
-/// properties are filled, bounds and uniqueness constraints kept, and every relationship leads to a record that is there
-/// and back again; what cannot be kept is told in `GeneratedStore.notes`. Derived attributes are computed by the store's
-/// own triggers. Memory does not grow with the number of records.
+/// Model, options and seed determine the bytes. Records are valid if the model is satisfiable: mandatory properties,
+/// bounds, uniqueness and inverses are kept; `GeneratedStore.notes` lists exceptions. The store's own triggers compute
+/// derived attributes. Memory is independent of the number of records.
 public struct StoreGenerator: Sendable {
-  /// Where the records of a store lie.
+  /// The location of a store's records.
   public enum Journal: String, Sendable, Hashable, CaseIterable {
-    /// All in the main file, which is in WAL mode, as an app leaves it that quits.
+    /// In the main file in WAL mode, as after a quit.
     case none
 
-    /// The last quarter and all many-to-many pairs only in the log (`-wal`), as an app leaves it that is killed.
+    /// The last quarter and all many-to-many pairs in the log (`-wal`), as after a kill.
     case log
 
-    /// All in the main file, which is not in WAL mode, as old systems leave it.
+    /// In the main file in rollback mode, as on old systems.
     case rollback
   }
 
-  /// What is made.
+  /// The options of a generator.
   public struct Options: Sendable, Hashable {
-    /// What kind of values there are.
+    /// The profile of values.
     public var profile = StoreProfile.typical
 
-    /// What everything random follows from.
+    /// The seed of all random values.
     public var seed: UInt64 = 1
 
-    /// The number of records of each entity that is not abstract.
+    /// The records of each concrete entity.
     ///
-    /// Entities that others must lead to get more, and those whose uniqueness constraints have no room for as many get
-    /// fewer.
+    /// Required destinations get more, entities with tight uniqueness constraints fewer.
     public var records = 20
 
-    /// The number of records of single entities, by name.
+    /// The records of single entities, by name.
     public var recordsByEntity: [String: Int] = [:]
 
-    /// Where the records lie.
+    /// The location of the records.
     public var journal = Journal.none
 
-    /// Twenty records of each entity with usual values.
+    /// Makes the default options.
     public init() {}
 
-    /// A profile, with a seed and a number of records of each entity.
+    /// Makes options.
     public init(_ profile: StoreProfile, seed: UInt64 = 1, records: Int = 20, journal: Journal = .none) {
       self.profile = profile
       self.seed = seed
@@ -55,10 +53,10 @@ public struct StoreGenerator: Sendable {
     }
   }
 
-  /// The model that stores are made of.
+  /// The model.
   public let model: ManagedObjectModel
 
-  /// What is made.
+  /// The options.
   public let options: Options
 
   let layout: StoreLayout
@@ -66,7 +64,7 @@ public struct StoreGenerator: Sendable {
 
   /// Plans the records of a model.
   ///
-  /// - Throws: `StoreTestingError` where the model cannot be laid out as a store.
+  /// - Throws: `StoreTestingError` if the model has no store layout.
   public init(_ model: ManagedObjectModel, options: Options = Options()) throws(StoreTestingError) {
     do {
       layout = try StoreLayout(model)
@@ -78,15 +76,14 @@ public struct StoreGenerator: Sendable {
     plan = GenerationPlan(layout, options)
   }
 
-  /// When the records say that they were saved: 2026-01-01T00:00:00Z, in seconds since 2001-01-01.
+  /// The records' save time: 2026-01-01T00:00:00Z, in seconds since 2001-01-01.
   static let referenceDate = 788_918_400.0
 
-  /// Makes a store.
+  /// Writes a store.
   ///
-  /// - Parameters:
-  ///   - path: the store's main file; nothing of the set may be there yet.
-  ///   - fileSystem: where it is made.
-  /// - Throws: `StoreTestingError`: `file-exists`, or what the file system or SQLite refuses. Nothing is left then.
+  /// - Parameter path: the main file; no part may exist.
+  /// - Throws: `StoreTestingError`: `file-exists`, or an error of the file system or SQLite; the files are then
+  ///   removed.
   @discardableResult
   public func write(
     to path: FilePath, in fileSystem: FileSystem = FileSystem()
@@ -109,43 +106,42 @@ public struct StoreGenerator: Sendable {
   }
 }
 
-/// A store that was generated: where it is and what is in it.
+/// A generated store.
 public struct GeneratedStore: Sendable, Hashable {
-  /// The store's main file.
+  /// The main file.
   public let path: FilePath
 
-  /// The records of each entity that has any, by name; those of sub-entities are counted with their own.
+  /// The records of each concrete entity, by name.
   public let records: [String: Int]
 
-  /// The number of files beside the store that hold large values.
+  /// The number of external files.
   public let externalFiles: Int
 
-  /// What the model asks for and the records do not keep.
+  /// The violated rules of the model.
   public let notes: [GenerationNote]
 
   /// The number of all records.
   public var recordCount: Int { records.values.reduce(0, +) }
 }
 
-/// What kind of values a generated store holds.
+/// The profiles of values.
 public enum StoreProfile: String, Sendable, Hashable, Codable, CaseIterable {
   case empty
 
-  /// Values as apps have them, now and then none where the model allows that.
+  /// Realistic values, some nil.
   case typical
 
-  /// The values at the edges of every type: extreme numbers and dates, empty and very long text, writing from right to
-  /// left, combining marks, large and empty data, data in files beside the store.
+  /// Edge cases: extreme numbers and dates, empty and very long text, right-to-left writing, combining marks, large and
+  /// empty data, external files.
   case edge
 
-  /// Nothing where the model allows nothing: what a change to mandatory stumbles over.
+  /// Nil where permitted: fails a change to mandatory.
   case sparse
 
-  /// The same values in every record where the model does not ask for different ones, and all records leading to the
-  /// same one: what a new uniqueness constraint stumbles over.
+  /// Equal values and one common destination where permitted: fails a new uniqueness constraint.
   case uniform
 
-  /// What kind of records such a store has, to end a sentence with.
+  /// The records' description, for the end of a sentence.
   public var words: String {
     switch self {
     case .empty: "no records"

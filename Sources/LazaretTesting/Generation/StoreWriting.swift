@@ -4,7 +4,6 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// The writing of one generated store.
 struct StoreWriting {
   private let generator: StoreGenerator
   private let set: StoreFileSet
@@ -36,13 +35,13 @@ struct StoreWriting {
       try database.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384")
       let isLogged = generator.options.journal == .log
       try transaction(database) { try fill(database, isLast: false, isWhole: !isLogged) }
-      // Both version bytes of the header say WAL unless told otherwise; this pushes the file to the disk.
+      // The header says WAL unless changed; this also synchronizes the file.
       let mode = generator.options.journal == .rollback ? "DELETE" : "WAL"
       try database.execute(
         sql: "PRAGMA synchronous = FULL; PRAGMA journal_mode = \(mode); PRAGMA wal_autocheckpoint = 0")
       if isLogged {
         try transaction(database) { try fill(database, isLast: true, isWhole: false) }
-        // Copied while the connection is open: when it closes, the log goes into the file.
+        // Copied while the connection is open: closing it checkpoints the log.
         _ = try fileSystem.copy(unfinished, to: set.main)
         try LogCopy(fileSystem, salt: SeededNumbers(seed: plan.seed, "salt")[0])
           .copy(unfinished.sibling(suffix: "-wal"), to: set.path(of: .wal))
@@ -77,7 +76,6 @@ struct StoreWriting {
 
   // MARK: Records
 
-  /// Inserts the records: all of them, or the first three quarters, or the last quarter with everything that follows.
   private mutating func fill(_ database: Database, isLast: Bool, isWhole: Bool) throws {
     for table in layout.tables {
       try fill(table, database) { count in
@@ -131,7 +129,7 @@ struct StoreWriting {
     }
   }
 
-  /// Writes a large value into its file beside the store (format section 3.7).
+  /// Writes an external file (format section 3.7).
   private mutating func writeExternal(_ bytes: [UInt8], _ name: String) throws(FileError) {
     let folder = set.path(of: .externalData).appending("_EXTERNAL_DATA")
     if externalFiles == 0 {
@@ -146,7 +144,6 @@ struct StoreWriting {
 
   // MARK: Notes
 
-  /// What the model asks for and the records do not keep.
   private var notes: [GenerationNote] {
     guard plan.counts.values.contains(where: { $0 > 0 }) else { return [] }
     var result = plan.notes
@@ -176,12 +173,12 @@ struct StoreWriting {
 
   private func removeUnfinished() {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-      // A name that is not there, or cannot be removed, is found again when the file is created.
+      // A remaining file shows when it is created.
       try? fileSystem.unlink(unfinished.sibling(suffix: suffix))
     }
   }
 
-  /// Removes what a failed run has written; the first error is the one to report.
+  /// Removes a failed run's files; report the first error.
   func removeEverything() {
     removeUnfinished()
     for part in StoreFileSet.Part.allCases where part != .externalData { try? fileSystem.unlink(set.path(of: part)) }
@@ -189,39 +186,36 @@ struct StoreWriting {
   }
 }
 
-/// Something that a model asks for and a generated store does not keep.
+/// A model's rule that a generated store violates.
 ///
-/// Records that break such a rule are still records that Core Data reads; only saving them would be refused.
+/// Core Data can read such records, but not save them.
 public struct GenerationNote: Sendable, Hashable {
-  /// What it is.
+  /// The kinds of violated rules.
   public enum Kind: String, Sendable {
-    /// Text need not match the attribute's pattern.
     case pattern
 
-    /// Values need not obey the attribute's predicates.
     case predicate
 
-    /// The bounds of a mandatory attribute exclude each other, or leave no room for the uniqueness asked for.
+    /// A mandatory attribute's bounds are contradictory or too narrow for uniqueness.
     case bounds
 
-    /// A mandatory relationship leads nowhere for some records, because the model's counts cannot all be kept.
+    /// Some mandatory relationships lack destinations, because the model's counts are unsatisfiable.
     case relationship
   }
 
-  /// What kind of rule is broken.
+  /// The kind of rule.
   public let kind: Kind
 
-  /// The entity that declares the property.
+  /// The declaring entity.
   public let entityName: String
 
   /// The property.
   public let propertyName: String
 }
 
-/// The copying of a write-ahead log under salts of our own: SQLite draws them at random, and generated stores are to have
-/// the same bytes each time.
+/// Rewrites a write-ahead log with fixed salts, since SQLite's random ones vary the bytes.
 ///
-/// The checksums of the header and of every frame are made anew (SQLite's file format, section 4.2).
+/// Recomputes the checksums of header and frames (SQLite's file format, section 4.2).
 struct LogCopy {
   private let fileSystem: FileSystem
   private let salts: [UInt8]
@@ -231,9 +225,9 @@ struct LogCopy {
     salts = (0..<8).map { UInt8(truncatingIfNeeded: salt >> UInt64(8 * $0)) }
   }
 
-  /// Copies a log that holds anything; memory is bounded by one page.
+  /// Copies a nonempty log with the memory of one page.
   func copy(_ source: FilePath, to target: FilePath) throws {
-    // Where nothing was left to write, there is no log.
+    // No writes, no log.
     guard let status = try fileSystem.status(of: source), status.size > 0 else { return }
     let original = try fileSystem.open(source)
     let copy = try fileSystem.create(target)
@@ -241,7 +235,7 @@ struct LogCopy {
     guard try original.read(at: 0, length: 32, into: &header) == 32 else {
       throw FileError(.other, operation: "copy the log", path: source, detail: "it has no header")
     }
-    // The lowest bit of the magic number says in which order the checksums read their words.
+    // The magic number's lowest bit is the checksums' byte order.
     let isBigEndian = header[3] & 1 == 1
     let pageSize = Self.number(header[8..<12])
     guard (512...65536).contains(pageSize) else {

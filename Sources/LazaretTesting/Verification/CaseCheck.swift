@@ -4,7 +4,6 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// The check of one generated store.
 struct CaseCheck {
   private let verifier: MigrationVerifier
   private let piece: VerifiedRun
@@ -27,7 +26,7 @@ struct CaseCheck {
   private var options: MigrationVerifier.Options { verifier.options }
   private var steps: [MigrationStep] { piece.steps }
 
-  /// Where the records of a kind of store lie: migrations meet all three in the field.
+  /// Returns a profile's journal: migrations meet all three in the field.
   static func journal(_ profile: StoreProfile) -> StoreGenerator.Journal {
     switch profile {
     case .typical: .log
@@ -36,7 +35,6 @@ struct CaseCheck {
     }
   }
 
-  /// What was found, and how much of what each step loses was in the store.
   func run() throws -> (found: VerificationReport.Case, losses: [LossCount]) {
     var losses = steps.map { LossCount($0) }
     let begin = surroundings.now()
@@ -64,7 +62,7 @@ struct CaseCheck {
     return (report, losses)
   }
 
-  /// A path for one of the stores; names are those of versions, with what a file name cannot hold replaced.
+  /// Makes a store's path from a version, with invalid characters replaced.
   private func place(_ name: String) -> FilePath {
     let whole = "\(piece.label)-\(profile.rawValue)-\(name).sqlite"
     let safe = whole.unicodeScalars.map { scalar -> String in
@@ -87,14 +85,14 @@ struct CaseCheck {
       let before = try PersistentStore(opening: source, model: model, options: .init(isReadOnly: true))
       try losses[number].count(in: before)
       try before.close()
-      // Just this step, whatever else leads there.
+      // Only this step, regardless of other paths.
       try migrate(source, to: step.destinationName, target, isDirect: true)
       try compare(step.mapping, source, target, &report)
       source = target
       model = step.mapping.destination
     }
     guard piece.isWay else { return }
-    // The whole way at once must end in the same records.
+    // The whole path at once must give the same records.
     let target = place("whole")
     try migrate(store, to: verifier.bundle.current.name, target, isDirect: false)
     try compareWhole(source, target, model, &report)
@@ -132,7 +130,7 @@ struct CaseCheck {
     let one = try PersistentStore(opening: first, model: model, options: .init(isReadOnly: true))
     let other = try PersistentStore(opening: second, model: model, options: .init(isReadOnly: true))
     var options = comparisonOptions
-    // The time of the save is that of each run.
+    // Each run has its own save time.
     options.ignoring = Set(
       model.entities.values.flatMap { entity in
         entity.properties.values.compactMap { property in
@@ -158,7 +156,7 @@ struct CaseCheck {
 
   // MARK: Failures
 
-  /// Tells a store whose records break a condition of the mapping from a migration that is broken.
+  /// Distinguishes records that violate a mapping's condition from a broken migration.
   private func fail(_ error: MigrationError, _ report: inout VerificationReport.Case) {
     report.step = error.step
     report.code = error.code
@@ -173,20 +171,19 @@ struct CaseCheck {
         } ?? true)
     }
     report.condition = condition?.text
-    // Usual records must get through; others are a finding.
+    // Typical records must migrate; others give a finding.
     let isUsual = profile == .empty || profile == .typical
     report.outcome = condition == nil || isUsual ? .failed : .conditional
   }
 }
 
-/// How much of what a step loses was in the generated stores.
+/// The generated records affected by a step's losses.
 struct LossCount: Sendable {
   let step: MigrationStep
   private var counts: [MigrationLoss: Int] = [:]
 
   init(_ step: MigrationStep) { self.step = step }
 
-  /// Counts what a store of the step's source holds of it.
   mutating func count(in store: PersistentStore) throws {
     for loss in step.mapping.losses {
       counts[loss, default: 0] += try Self.count(loss, store)
@@ -196,7 +193,6 @@ struct LossCount: Sendable {
     }
   }
 
-  /// Adds what was counted elsewhere for the same step.
   mutating func add(_ other: LossCount) { counts.merge(other.counts, uniquingKeysWith: +) }
 
   private static func count(_ loss: MigrationLoss, _ store: PersistentStore) throws -> Int {
@@ -218,7 +214,7 @@ struct LossCount: Sendable {
     return count
   }
 
-  /// The losses, those that an entity only inherits counted with the entity that declares them.
+  /// The losses, inherited ones under the declaring entity.
   var losses: [VerificationReport.Loss] {
     let filtered = counts.keys.filter { $0.kind == .filteredRecords }.sorted {
       $0.sourceEntityName < $1.sourceEntityName

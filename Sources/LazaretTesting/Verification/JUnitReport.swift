@@ -1,14 +1,13 @@
-/// A report as JUnit's XML, for build servers: a case for each step, and one for each version whose steps depend on each
-/// other and were taken all at once.
+/// A report in JUnit's XML, with a case for each step, and for each version with dependent steps.
 public struct JUnitReport: Sendable {
   private let report: VerificationReport
   private let allowed: Set<VerificationReport.Outcome>
 
-  /// Prepares the XML of a report.
+  /// Prepares the XML.
   ///
   /// - Parameters:
-  ///   - report: what was found.
-  ///   - allowed: outcomes that are no failures: losses, for instance, that are known and meant.
+  ///   - report: the report.
+  ///   - allowed: outcomes that do not fail, such as known losses.
   public init(_ report: VerificationReport, allowing allowed: Set<VerificationReport.Outcome> = []) {
     self.report = report
     self.allowed = allowed
@@ -99,7 +98,6 @@ public struct JUnitReport: Sendable {
     }
   }
 
-  /// What is told of a step or a way: what fails it, and what is only told.
   private static func made(
     _ name: String, _ refusals: Lines, _ losses: [VerificationReport.Loss], _ stores: [VerificationReport.Case],
     _ allowed: Set<VerificationReport.Outcome>
@@ -130,7 +128,7 @@ public struct JUnitReport: Sendable {
       failure: failures.first.map { ($0.type, $0.message, failures.text) }, output: others.text)
   }
 
-  /// What is told of one thing, line by line; the first line gives it its kind.
+  /// The lines about one item; the first gives the kind.
   private struct Lines {
     private(set) var first: (type: String, message: String)?
     private var lines: [String] = []
@@ -149,7 +147,7 @@ public struct JUnitReport: Sendable {
     return "\(thousandths / 1000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
   }
 
-  /// The text with everything escaped that means something in XML, and with what no XML may hold replaced.
+  /// Escapes text for XML and replaces forbidden characters.
   private func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

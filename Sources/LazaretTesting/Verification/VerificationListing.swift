@@ -4,10 +4,10 @@ internal import Platform
 public struct VerificationListing: Sendable {
   private let report: VerificationReport
 
-  /// Prepares the text of a report.
+  /// Prepares the text.
   public init(_ report: VerificationReport) { self.report = report }
 
-  /// The text, with a line end at its end.
+  /// The text, with a final newline.
   public var text: String {
     var lines = ["\(printable(report.model)) to \(printable(report.to)), seed \(report.seed)"]
     if report.versions.isEmpty { lines += ["", "There is no earlier version that differs from it."] }
@@ -30,7 +30,6 @@ public struct VerificationListing: Sendable {
     }
   }
 
-  /// The versions of which nothing is said, and why.
   private var uncheckedLines: [String] {
     var lines = report.unreadableVersions.map {
       "\(printable($0.name)) cannot be read and was not checked [\($0.code)]"
@@ -53,7 +52,7 @@ public struct VerificationListing: Sendable {
     return lines + Self.unchecked(step.cases)
   }
 
-  /// What became of stores that took several steps which depend on each other.
+  /// The results of stores over dependent steps.
   private func lines(for version: VerificationReport.Version) -> [String] {
     var lines = [
       """
@@ -66,7 +65,7 @@ public struct VerificationListing: Sendable {
     return lines + Self.unchecked(version.cases)
   }
 
-  /// A line for each store that there is something to say about, and one for all others.
+  /// A line for each notable store, and one for the others.
   private static func lines(for cases: [VerificationReport.Case]) -> [String] {
     var lines: [String] = []
     let quiet = cases.filter { $0.outcome == .fine && $0.alterations.isEmpty && words(for: $0).isEmpty }
@@ -92,7 +91,7 @@ public struct VerificationListing: Sendable {
     return names.isEmpty ? [] : ["  not compared, made by custom steps: \(names.joined(separator: ", "))"]
   }
 
-  /// What became of one store, in a sentence; empty where there is nothing to say.
+  /// The result of one store in a sentence; empty if unremarkable.
   static func words(for found: VerificationReport.Case) -> String {
     if let detail = found.detail {
       let place = found.step.map { "\($0): " } ?? ""
@@ -103,7 +102,7 @@ public struct VerificationListing: Sendable {
     return "\(counted(found.differenceCount, "difference")) from what the mapping implies"
   }
 
-  /// What became of one store, with the kind of its records.
+  /// Returns the result of one store, with its profile.
   public static func sentence(for found: VerificationReport.Case) -> String {
     "\(found.profile.rawValue): \(words(for: found))"
   }

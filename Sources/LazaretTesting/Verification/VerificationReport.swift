@@ -1,24 +1,24 @@
 public import Migration
 
-/// What a check of a model's migrations found; as JSON it is what `model verify --json` prints.
+/// The result of a migration check, and the JSON of `model verify --json`.
 ///
-/// Keys may be added, never changed. What is not there is left out.
+/// Keys may be added, never changed; absent values are omitted.
 public struct VerificationReport: Codable, Sendable, Hashable {
-  /// How it went.
+  /// The outcomes.
   public enum Outcome: String, Codable, Sendable, Hashable, Comparable {
-    /// Every store migrates, and nothing is lost.
+    /// Every store migrates without loss.
     case fine
 
-    /// Every usual store migrates, and something is lost.
+    /// Typical stores migrate with losses.
     case lossy
 
     /// Stores with certain records do not migrate.
     case conditional
 
-    /// A version, or a store with usual records, does not migrate; or what comes out is not what it should be.
+    /// A version or a typical store does not migrate, or the result is wrong.
     case failed
 
-    /// The better one comes first.
+    /// Orders outcomes, best first.
     public static func < (first: Outcome, second: Outcome) -> Bool { first.rank < second.rank }
 
     private var rank: Int {
@@ -31,217 +31,214 @@ public struct VerificationReport: Codable, Sendable, Hashable {
     }
   }
 
-  /// Something that a step loses whatever the records are.
+  /// A step's loss, regardless of records.
   public struct Loss: Codable, Sendable, Hashable {
     /// The step, such as `V1 → V2`.
     public var step: String
 
-    /// What is lost, as in `MigrationLoss`.
+    /// The kind of loss.
     public var kind: MigrationLoss.Kind
 
-    /// The entity of the step's source.
+    /// The source entity.
     public var entity: String
 
-    /// The property, where it is about one.
+    /// The property, if any.
     public var property: String?
 
-    /// What is lost, in one sentence.
+    /// The loss in one sentence.
     public var text: String
 
-    /// How many values, pairs or records of the generated stores were concerned.
+    /// The affected values, pairs or records of generated stores.
     public var count: Int
   }
 
-  /// A reason why a step cannot be inferred.
+  /// The reason why a step cannot be inferred.
   public struct Refusal: Codable, Sendable, Hashable {
     /// The step, such as `V1 → V2`.
     public var step: String
 
-    /// What stands in the way, as in `MigrationRefusal`.
+    /// The kind of refusal.
     public var kind: MigrationRefusal.Kind
 
-    /// The entity it is about.
+    /// The entity.
     public var entity: String
 
-    /// The property it is about, where it is about one.
+    /// The property, if any.
     public var property: String?
 
     /// The reason in Core Data's words.
     public var reason: String
 
-    /// What exactly stands against what.
+    /// The exact conflict.
     public var text: String
 
-    /// A way round it.
+    /// A workaround.
     public var wayRound: String
   }
 
-  /// One generated store and what became of it.
+  /// A generated store and its result.
   public struct Case: Codable, Sendable, Hashable {
-    /// The kind of records.
+    /// The profile.
     public var profile: StoreProfile
 
     /// The number of records.
     public var records: Int
 
-    /// How it went; losses are told for the whole version.
+    /// The outcome; losses are listed for the version.
     public var outcome: Outcome
 
-    /// The step that failed.
+    /// The failed step.
     public var step: String?
 
-    /// The code of the error that it failed with.
+    /// The error code.
     public var code: String?
 
-    /// What went wrong, without values.
+    /// The error without values.
     public var detail: String?
 
-    /// The condition of the mapping that the records break, where that is why it failed.
+    /// The violated condition, if that caused the failure.
     public var condition: String?
 
-    /// The number of records that were found in the result and compared.
+    /// The number of compared records.
     public var comparedRecords: Int
 
-    /// What changed as the mappings say it may.
+    /// The permitted changes.
     public var alterations: [MigrationComparison.Alteration]
 
-    /// The first differences between the result and what the mappings imply.
+    /// The first differences from the mappings.
     public var differences: [StoreDifference]
 
     /// The number of all differences.
     public var differenceCount: Int
 
-    /// What custom steps make, so that nothing can be said of it.
+    /// The results of custom steps, which are not checked.
     public var unchecked: [String]
 
-    /// What the model asks for and the generated records do not keep, as `pattern Car.plate`.
+    /// The violated rules of the model, as `pattern Car.plate`.
     public var notes: [String]
 
-    /// How long it took, in seconds.
+    /// The duration in seconds.
     public var seconds: Double
   }
 
-  /// One step, and what became of generated stores of the version that it starts from.
+  /// A step and its generated stores.
   public struct Step: Codable, Sendable, Hashable {
     /// The step, such as `V1 → V2`.
     public var step: String
 
-    /// The version that the stores are of.
+    /// The source version.
     public var from: String
 
-    /// The version that they are migrated to.
+    /// The target version.
     public var to: String
 
-    /// Whether it leaves out the versions between.
+    /// Whether it skips the versions between.
     public var direct: Bool
 
-    /// The versions whose stores take it.
+    /// The versions with this step.
     public var versions: [String]
 
-    /// How it went.
+    /// The outcome.
     public var outcome: Outcome
 
-    /// What is lost.
+    /// The losses.
     public var losses: [Loss]
 
-    /// Why it cannot be inferred.
+    /// The refusals.
     public var refusals: [Refusal]
 
-    /// What depends on the records, in sentences.
+    /// The conditions on records, in sentences.
     public var conditions: [String]
 
-    /// The stores that were tried.
+    /// The tested stores.
     public var cases: [Case]
   }
 
-  /// What was found for one version.
+  /// The result of one version.
   public struct Version: Codable, Sendable, Hashable {
-    /// The version that the stores are of.
+    /// The source version.
     public var from: String
 
-    /// The version that they are migrated to.
+    /// The target version.
     public var to: String
 
-    /// Whether the versions between are left out.
+    /// Whether it skips the versions between.
     public var direct: Bool
 
-    /// The steps, such as `V1 → V2`; empty where a step is refused.
+    /// The steps, such as `V1 → V2`; empty if one is refused.
     public var steps: [String]
 
-    /// Whether its stores were taken along all steps, because what a later one does depends on what an earlier one makes;
-    /// else each step was looked at by itself.
+    /// Whether stores took all steps, because later ones depend on earlier results.
     public var wholeWay: Bool
 
-    /// How it went.
+    /// The outcome.
     public var outcome: Outcome
 
-    /// What is lost.
+    /// The losses.
     public var losses: [Loss]
 
-    /// Why it cannot be inferred.
+    /// The refusals.
     public var refusals: [Refusal]
 
-    /// What depends on the records, in sentences.
+    /// The conditions on records, in sentences.
     public var conditions: [String]
 
-    /// The stores of this version that were tried.
+    /// The tested stores.
     public var cases: [Case]
   }
 
-  /// A version that was not checked, and nothing is wrong with it.
+  /// A version left out of the check.
   public struct UncheckedVersion: Codable, Sendable, Hashable {
-    /// Why a version is not checked.
+    /// The reason to leave out a version.
     public enum Reason: String, Codable, Sendable, Hashable {
-      /// It is newer than the current one.
       case newer
 
-      /// The order that was given leaves it out.
       case leftOut = "left-out"
     }
 
-    /// The name of the version.
+    /// The version's name.
     public var name: String
 
-    /// Why it was not checked.
+    /// The reason.
     public var reason: Reason
   }
 
-  /// A version that could not be read, so that nothing can be said of it.
+  /// An unreadable version.
   public struct UnreadableVersion: Codable, Sendable, Hashable {
-    /// The name of the version.
+    /// The version's name.
     public var name: String
 
-    /// The code of the error.
+    /// The error code.
     public var code: String
 
-    /// What is wrong with it.
+    /// The error.
     public var detail: String
   }
 
-  /// The name of the model.
+  /// The model's name.
   public var model: String
 
-  /// The version that everything is migrated to.
+  /// The target version.
   public var to: String
 
-  /// The seed of the generated records.
+  /// The seed.
   public var seed: UInt64
 
   /// The number of records of each entity.
   public var rows: Int
 
-  /// How it went on the whole: the worst of the versions.
+  /// The worst outcome of the versions.
   public var outcome: Outcome
 
-  /// What was found for each step, oldest first; refused ones last.
+  /// The steps, oldest first; refused ones last.
   public var steps: [Step]
 
-  /// What was found for each version, oldest first.
+  /// The versions, oldest first.
   public var versions: [Version]
 
-  /// The versions that could not be read and were not checked.
+  /// The unreadable versions.
   public var unreadableVersions: [UnreadableVersion]
 
-  /// The other versions of which nothing is said.
+  /// The other unchecked versions.
   public var uncheckedVersions: [UncheckedVersion]
 }

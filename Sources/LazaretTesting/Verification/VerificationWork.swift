@@ -2,7 +2,6 @@ internal import ManagedObjectModel
 internal import Migration
 internal import Platform
 
-/// The work of a check: the ways of all versions, the steps on them, and what is told of each.
 struct VerificationWork {
   private let verifier: MigrationVerifier
   private let bundle: ModelBundle
@@ -11,11 +10,10 @@ struct VerificationWork {
 
   init(_ verifier: MigrationVerifier) {
     self.verifier = verifier
-    // What mappings tell of the order decides here too which versions are newer.
+    // The mappings' order decides here too which versions are newer.
     bundle = verifier.bundle.knowing(verifier.options.mappings, [])
   }
 
-  /// What was found for one piece of the check.
   private struct Found {
     var cases: [VerificationReport.Case]
     var losses: [VerificationReport.Loss]
@@ -43,9 +41,9 @@ struct VerificationWork {
     return report
   }
 
-  // MARK: What is checked
+  // MARK: Versions
 
-  /// The versions that are not newer than the current one and differ from it.
+  /// The other versions up to the current one.
   private func versionsToCheck() throws -> [ModelVersion] {
     let earlier = bundle.versions(upTo: bundle.current).filter { $0.versionHashes != bundle.current.versionHashes }
     guard let name = options.version else { return earlier }
@@ -72,7 +70,7 @@ struct VerificationWork {
     }
   }
 
-  /// The versions of which nothing is said: newer ones, and those that a given order leaves out.
+  /// The newer versions, and those excluded by a given order.
   private var unchecked: [VerificationReport.UncheckedVersion] {
     guard options.version == nil else { return [] }
     return bundle.versions.filter { bundle.isNewer($0, than: bundle.current) }
@@ -81,7 +79,7 @@ struct VerificationWork {
   }
 
   private func ways(of versions: [ModelVersion]) throws -> [VerifiedWay] {
-    // Where a step cannot be inferred, every version between is tried, which takes as long as some migrations.
+    // If a step cannot be inferred, every version between is tried, which is slow.
     let ways = try ConcurrentWork(versions.count) { [bundle, options] number in
       guard !options.isCancelled() else { throw Self.cancelled(at: versions[number].name, bundle) }
       let way = try VerifiedWay(versions[number], in: bundle, isDirect: false, mappings: options.mappings)
@@ -91,14 +89,14 @@ struct VerificationWork {
     return ways.flatMap { $0 }
   }
 
-  /// Each step once, in the order of the versions, and the ways whose steps depend on each other.
+  /// Returns each step once in version order, and the paths with dependent steps.
   private static func runs(of ways: [VerifiedWay]) -> [VerifiedRun] {
     var runs: [VerifiedRun] = []
     var keys: Set<VerifiedRun.Key> = []
     let own = Set(ways.compactMap { way in way.steps.first.map(way.key) })
     for way in ways {
       for step in way.steps where keys.insert(way.key(of: step)).inserted {
-        // A step's source has the hashes of a version, and may be one that is not checked by itself.
+        // The step's source may be a version that is not checked itself.
         let known = ways.first { $0.version.name == step.sourceName }?.version
         let version =
           known
@@ -113,7 +111,7 @@ struct VerificationWork {
     return runs
   }
 
-  // MARK: Doing it
+  // MARK: Running
 
   private func carryOut(_ runs: [VerifiedRun]) throws -> [Found] {
     let workplace = try Workplace(options.folder, verifier.surroundings)
@@ -147,7 +145,7 @@ struct VerificationWork {
       detail: "it was cancelled at version \"\(printable(version))\"")
   }
 
-  // MARK: What is told
+  // MARK: Reporting
 
   private static func told(
     _ step: MigrationStep, _ run: VerifiedRun, _ found: Found, _ ways: [VerifiedWay]
@@ -182,27 +180,24 @@ struct VerificationWork {
   }
 }
 
-/// Pieces of work that have nothing in common, several at once.
 struct ConcurrentWork<Piece: Sendable>: Sendable {
   private let count: Int
   private let body: @Sendable (Int) throws -> Piece
 
-  /// Where the work stands: the next piece, what came of those that are done, and the first failure.
   private struct State: Sendable {
     var next = 0
     var results: [Int: Piece] = [:]
     var failure: (number: Int, error: any Error)?
   }
 
-  /// Work of several pieces, numbered from 0.
   init(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Piece) {
     self.count = count
     self.body = body
   }
 
-  /// Does all pieces on so many threads, and returns what came of each in their order.
+  /// Runs all pieces and returns their results in order.
   ///
-  /// - Throws: what the first piece that failed threw; no further piece is begun then.
+  /// - Throws: the error of the first failed piece, which stops the work.
   func run(threads: Int) throws -> [Piece] {
     let state = Mutex(State())
     Self.run(min(max(1, threads), max(1, count))) { [count, body] in
@@ -229,34 +224,31 @@ struct ConcurrentWork<Piece: Sendable>: Sendable {
     }
   }
 
-  /// Does the same on so many threads, and waits for all of them.
   private static func run(_ threads: Int, _ worker: @escaping @Sendable () -> Void) {
     guard threads > 1 else { return worker() }
     _ = concurrently(worker) { run(threads - 1, worker) }
   }
 }
 
-/// The way that stores of one version take to the current one.
 struct VerifiedWay: Sendable {
   let version: ModelVersion
 
-  /// Whether it is one step, whatever lies between.
+  /// Whether it is a single step over versions between.
   let isDirect: Bool
 
-  /// The steps; empty where one is refused.
+  /// Empty if a step is refused.
   let steps: [MigrationStep]
 
-  /// Why there is no way; empty where there is one.
   let refusals: [VerificationReport.Refusal]
 
-  /// Finds the way of a version.
+  /// Finds the path.
   ///
-  /// - Throws: `MigrationError` for anything but a step that is refused, which is a finding.
+  /// - Throws: `MigrationError`; a refused step is a finding instead.
   init(_ version: ModelVersion, in bundle: ModelBundle, isDirect: Bool, mappings: [MappingModel]) throws {
     self.version = version
     self.isDirect = isDirect
     do throws(MigrationError) {
-      // The version that it leads to is named: which one is newer is not asked of stores that are only imagined.
+      // Name the target: hypothetical stores have no order of versions.
       steps = try MigrationPath(
         in: bundle, from: .version(version.name), to: bundle.current.name,
         options: .init(isDirect: isDirect, mappings: mappings)
@@ -274,10 +266,9 @@ struct VerifiedWay: Sendable {
     }
   }
 
-  /// Whether what becomes of a store depends on more than each step by itself.
+  /// Whether a result depends on the combination of steps.
   ///
-  /// That is so where a later step is a custom one, or goes well or loses more or less with the records: those are then what
-  /// the steps before have made of them, and not what a store of the version between may hold.
+  /// It does if a later step is custom, or its success or losses vary with the records that earlier steps produce.
   var dependsOnEarlierSteps: Bool {
     steps.dropFirst().contains { step in
       guard case .inferred = step.mapping.origin else { return true }
@@ -286,27 +277,23 @@ struct VerifiedWay: Sendable {
   }
 }
 
-/// A piece of the check: stores of a version that take some steps.
 struct VerifiedRun: Sendable {
-  /// What tells the pieces apart.
   enum Key: Hashable, Sendable {
-    /// A step of any ways.
     case step(from: String?, to: String)
 
-    /// The one step of a version that leaves out what lies between.
+    /// The direct step of a version.
     case direct(from: String)
 
-    /// All steps of a version's way.
+    /// All steps of a version.
     case way(from: String)
   }
 
   let key: Key
   let version: ModelVersion
 
-  /// The steps that the stores take: one, or all of a way whose steps depend on each other.
+  /// One step, or all of a path with dependent steps.
   let steps: [MigrationStep]
 
-  /// What the names of its files begin with.
   var label: String {
     switch key {
     case .step(_, let destination): isOwn ? version.name : "\(version.name)-to-\(destination)"
@@ -315,19 +302,18 @@ struct VerifiedRun: Sendable {
     }
   }
 
-  /// Whether it is the first step of its version's own way.
+  /// Whether it is the first step of its version's own path.
   var isOwn = true
 
-  /// Whether it is a whole way, which is also taken at once.
+  /// Whether it is a whole path, which is also tested in one go.
   var isWay: Bool { steps.count > 1 }
 }
 
 extension VerifiedWay {
-  /// What a step of it is told by.
   func key(of step: MigrationStep) -> VerifiedRun.Key {
     isDirect ? .direct(from: version.name) : .step(from: step.sourceName, to: step.destinationName)
   }
 
-  /// What has to be looked at to say what becomes of its stores.
+  /// The keys that determine its stores' results.
   var keys: [VerifiedRun.Key] { dependsOnEarlierSteps ? [.way(from: version.name)] : steps.map(key) }
 }
