@@ -1,26 +1,25 @@
 public import Platform
 package import SystemPackage
 
-/// A model that cannot be read, written or used.
+/// A failure to read, write or use a model.
 public typealias ModelError = Failure<ModelErrorKind>
 
-/// Why a model cannot be read, written or used.
+/// The kind of model failure.
 public enum ModelErrorKind: String, FailureKind {
-  /// The file system refused; the code is that of the file error.
+  /// The error code is the file error's.
   case file = "model-file"
   case notAModel = "not-a-model"
   case damaged = "model-damaged"
 
-  /// The model can be read and contradicts itself.
   case invalid = "model-invalid"
 
-  /// A keyed archive written by something else than Apple's tools.
+  /// A keyed archive not by Apple's tools.
   case foreignArchive = "model-foreign-archive"
 
-  /// The source format of Xcode 3: an archive called `elements`.
+  /// Xcode 3's source: an archive named `elements`.
   case oldFormat = "model-old-format"
 
-  /// The optimized form that Xcode writes beside a compiled model (`momv2$`, `.omo`).
+  /// Xcode's optimized form (`momv2$`, `.omo`).
   case optimizedFormat = "model-optimized-format"
   case tooLarge = "model-too-large"
   case noVersions = "model-no-versions"
@@ -28,34 +27,34 @@ public enum ModelErrorKind: String, FailureKind {
   case currentVersionMissing = "model-current-version-missing"
   case unwritable = "model-unwritable"
 
-  /// Something in Swift sources that cannot be resolved without a compiler.
+  /// Only a compiler can resolve it.
   case unresolvedSource = "model-unresolved-source"
 
-  /// Swift sources, and a build that does not read them.
+  /// The build cannot read Swift sources.
   case sourcesNotBuiltIn = "model-sources-not-built-in"
 
-  /// A class or a schema that was asked for by its name.
+  /// A requested class or schema is missing.
   case unknownType = "model-unknown-type"
 
-  /// What of the model a failure is about.
+  /// The affected part of a model.
   public struct Details: FailureDetails {
-    /// The version of a bundle that the error is about, where it is about one.
+    /// The affected version.
     public var versionName: String?
 
-    /// The entity that the error is about, where it is about one.
+    /// The affected entity.
     public var entityName: String?
 
-    /// The property that the error is about, where it is about one.
+    /// The affected property.
     public var propertyName: String?
 
-    /// The error is about the whole model.
+    /// Creates details for the whole model.
     public init() {}
   }
 
-  /// What was being done, where a failure does not say.
+  /// The default operation of a failure.
   public static let usualOperation = "read the model"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint of a failure.
   public var usualHint: String {
     switch self {
     case .file: "Check the path and its permissions."
@@ -83,7 +82,6 @@ public enum ModelErrorKind: String, FailureKind {
 }
 
 extension ModelError {
-  /// An error about an entity or a property, with the usual hint unless another is given.
   package init(
     _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
     entityName: String?, propertyName: String? = nil
@@ -93,12 +91,11 @@ extension ModelError {
     self.propertyName = propertyName
   }
 
-  /// The error of a file that could not be read.
+  /// Wraps a file error.
   public init(_ error: FileError) {
     self.init(.file, because: error, operation: Kind.usualOperation)
   }
 
-  /// The error of an archive, a property list or an XML document that could not be read.
   init(_ error: PropertyListError, operation: String = Kind.usualOperation) {
     let kind: Kind =
       switch error.kind {
@@ -111,7 +108,6 @@ extension ModelError {
     self.init(kind, because: error, operation: operation, hint: kind.usualHint)
   }
 
-  /// The same error, told about a file and a version.
   func told(path: FilePath?, versionName: String? = nil) -> ModelError {
     var copy = self
     copy.path = copy.path ?? path

@@ -3,53 +3,51 @@ public import SystemPackage
 
 /// All versions of an app's model, oldest first.
 public struct ModelBundle: Sendable {
-  /// A version that is in the bundle and cannot be read.
+  /// A version that cannot be read.
   public struct UnreadableVersion: Sendable {
-    /// The name of the version.
+    /// The version's name.
     public let name: String
 
-    /// Why it cannot be read.
+    /// The reason.
     public let error: ModelError
 
-    /// A version that cannot be read.
     package init(name: String, error: ModelError) {
       self.name = name
       self.error = error
     }
   }
 
-  /// The name of the bundle: that of its file or folder, without extension.
+  /// The file's or folder's name without extension.
   public let name: String
 
-  /// Where it was loaded from.
+  /// The source path.
   public let path: FilePath?
 
-  /// The versions, oldest first: in the order given by the caller or a lock file, else in natural order of their names
-  /// (`V2` before `V10`), which says little; `order` tells what is known.
+  /// The versions, oldest first: in the given order, else by natural order of names, which proves little; see `order`.
   public private(set) var versions: [ModelVersion]
 
-  /// The versions of the folder that a given order leaves out: stores of them are recognized, and nothing leads through them.
+  /// The versions missing from the given order: recognized, but never migrated through.
   public private(set) var unorderedVersions: [ModelVersion]
 
-  /// The versions that could not be read; the current one is never among them.
+  /// The unreadable versions, never including the current one.
   public let unreadableVersions: [UnreadableVersion]
 
   /// The version that stores are created with and migrated to.
   public private(set) var current: ModelVersion
 
-  /// The name of the version that the caller chose as the current one, whatever the order says; nil for the bundle's own.
+  /// The caller's current version; nil for the bundle's own.
   private var chosenName: String?
 
-  /// What is known of the order of the versions.
+  /// The known order of versions.
   public private(set) var order: VersionOrder
 
-  /// Puts a bundle together from versions that are read already; the first that is current counts, else the last.
+  /// Creates a bundle; the first version marked current counts, else the last.
   ///
-  /// Returns nil for no versions at all.
+  /// Returns nil without versions.
   ///
   /// - Parameters:
-  ///   - isOrdered: whether the versions come in the order in which they were made; else only their names tell.
-  ///   - unordered: versions that the order leaves out.
+  ///   - isOrdered: whether versions come oldest first; otherwise names decide.
+  ///   - unordered: versions missing from the order.
   public init?(
     name: String, path: FilePath? = nil, versions: [ModelVersion], isOrdered: Bool = true,
     unordered: [ModelVersion] = [], unreadableVersions: [UnreadableVersion] = []
@@ -65,15 +63,14 @@ public struct ModelBundle: Sendable {
     order = VersionOrder(names: names + unordered.map(\.name), given: isOrdered ? names : nil)
   }
 
-  /// Names of versions in the order in which people count: `V2` before `V10`.
+  /// Sorts version names naturally: `V2` before `V10`.
   public static func namesInOrder(_ names: [String]) -> [String] { names.ordered(by: precedesNaturally) }
 
-  /// The version of that name.
+  /// Returns the version of a name.
   public func version(named name: String) -> ModelVersion? {
     versions.first { $0.name == name } ?? unorderedVersions.first { $0.name == name }
   }
 
-  /// The same bundle with another version as the current one; nil where it has none of that name that can be read.
   package func choosing(_ name: String) -> ModelBundle? {
     guard let chosen = version(named: name) else { return nil }
     var bundle = self
@@ -84,33 +81,32 @@ public struct ModelBundle: Sendable {
     return bundle
   }
 
-  /// The same bundle, with pairs of versions of which the first is known to have come before the second.
+  /// Returns the bundle with additional known pairs of order.
   public func knowing(_ pairs: [(before: String, after: String)]) -> ModelBundle {
     var bundle = self
     bundle.order = order.knowing(pairs)
     return bundle
   }
 
-  /// The versions that are not newer than one of them, that one last.
+  /// Returns the versions not newer than the given one, which comes last.
   public func versions(upTo version: ModelVersion) -> [ModelVersion] {
     versions.filter { $0.name != version.name && !isNewer($0, than: version) } + [version]
   }
 
-  /// The versions that come after one of them, by what is known or by their names.
+  /// Returns the versions after the given one, by known order or name.
   public func versions(after version: ModelVersion) -> [ModelVersion] {
     versions.filter { order.comes($0.name, after: version.name) }
   }
 
-  /// Whether the order that was given leaves a version out, and nothing else tells how it stands to the current one.
+  /// Whether a version is missing from the given order and its relation to the current one is unknown.
   package func isUnlisted(_ version: ModelVersion) -> Bool {
     order.isGiven && unorderedVersions.contains { $0.name == version.name }
       && order.relation(version.name, to: current.name) == nil
   }
 
-  /// Whether a store of one version is newer than another version: by what is known of the order, and never by its name.
+  /// Whether a store's version is newer by known order, never by name.
   ///
-  /// A version that the given order leaves out counts as newer where it has what the other lacks; and none is newer than one
-  /// that was chosen.
+  /// A version missing from the given order is newer if it has additional parts; no version is newer than a chosen one.
   public func isNewer(_ version: ModelVersion, than other: ModelVersion) -> Bool {
     guard version.versionHashes != other.versionHashes, other.name != chosenName else { return false }
     if let known = order.relation(version.name, to: other.name) { return known == .after }
@@ -118,16 +114,15 @@ public struct ModelBundle: Sendable {
   }
 }
 
-/// Names in the order in which people count: runs of digits by their value, letters without regard to case, and spaces and
-/// punctuation not at all.
+/// Compares names naturally: digits by value, ignoring case, spaces and punctuation.
 ///
-/// Equal names in that sense are ordered by their code units, so that the order is always the same.
+/// Code units break ties, for a stable order.
 package func precedesNaturally(_ first: String, _ second: String) -> Bool {
   let (left, right) = (naturalKey(first), naturalKey(second))
   return left == right ? precedesByCodeUnit(first, second) : left.lexicographicallyPrecedes(right)
 }
 
-/// A piece of a name; numbers come before letters, and shorter ones before longer ones.
+/// Numbers precede letters, shorter ones longer ones.
 private enum NaturalPiece: Comparable {
   case number(length: Int, digits: String)
   case letter(UInt16)
@@ -151,15 +146,15 @@ private func naturalKey(_ name: String) -> [NaturalPiece] {
 }
 
 extension ModelBundle {
-  /// The version that a store was written with.
+  /// Returns the version that wrote a store.
   ///
-  /// Version hashes say nothing of renaming identifiers, defaults and indexes, so that several versions can have the same.
-  /// Then the identifiers that the store notes decide, and after them the model that it carries.
+  /// Version hashes exclude renaming identifiers, defaults and indexes, so versions can share them. Then the store's
+  /// version identifiers decide, then its cached model.
   ///
   /// - Parameters:
-  ///   - hashes: the version hashes in the store's metadata.
-  ///   - identifiers: the version identifiers there; nil where they are not known.
-  ///   - cached: the model that the store carries; one of other hashes counts for nothing.
+  ///   - hashes: the store's version hashes.
+  ///   - identifiers: its version identifiers, if known.
+  ///   - cached: its model; ignored if its hashes differ.
   public func version(
     matching hashes: [String: VersionHash], identifiers: [String]? = nil, cached: ManagedObjectModel? = nil
   ) -> ModelVersion? {
@@ -173,15 +168,14 @@ extension ModelBundle {
       let distances = fitting.map { ModelDistance(from: cached, to: $0.model) }
       if let least = distances.min() { fitting = zip(fitting, distances).filter { $1 == least }.map(\.0) }
     }
-    // What is left does not differ in anything that the store tells.
     return fitting.first { $0.name == current.name }
       ?? fitting.last { !order.comes($0.name, after: current.name) } ?? fitting.last
   }
 }
 
-/// How far two models of the same version hashes are from each other in what is not hashed.
+/// The distance in unhashed parts.
 private struct ModelDistance: Comparable {
-  /// The renaming identifiers that differ; they decide what a migration keeps.
+  /// Different renaming identifiers, which decide what a migration keeps.
   private var identifiers = 0
 
   private var others = 0
@@ -213,13 +207,12 @@ private struct ModelDistance: Comparable {
 }
 
 extension ModelBundle {
-  /// More versions of merged models than any app has had.
+  /// More merged versions than any real app has.
   private static let mergedLimit = 1000
 
-  /// Several models as one with the entities of all, as an app merges them when it starts: a version for each choice of theirs.
+  /// Merges models as an app does at launch, with a version per combination.
   ///
-  /// Returns nil for none, for models that have an entity of the same name, and where there are too many choices; then only the
-  /// current versions count.
+  /// Returns nil for no models or shared entity names. With too many combinations only current versions count.
   package static func merging(_ bundles: [ModelBundle]) -> ModelBundle? {
     let count = bundles.reduce(1) { min(mergedLimit + 1, $0 * max(1, $1.versions.count)) }
     var choices: [[ModelVersion]] = [[]]
@@ -243,13 +236,12 @@ extension ModelBundle {
       unreadableVersions: bundles.flatMap(\.unreadableVersions))
   }
 
-  /// The same bundle with its versions in the order in which they were made.
+  /// Returns the bundle with its versions in the given order.
   ///
   /// - Parameters:
-  ///   - names: the versions, oldest first. The versions that it leaves out are still recognized in stores, and nothing leads
-  ///     through them.
-  ///   - target: the version that a migration leads to; the current one if not given.
-  /// - Throws: `model-version-order` for a name that the bundle lacks or that is there twice, or without the target.
+  ///   - names: the versions, oldest first. Others are recognized, but never migrated through.
+  ///   - target: the version to migrate to; by default the current one.
+  /// - Throws: `model-version-order` for an unknown or repeated name or a missing target.
   public func ordered(_ names: [String], to target: String? = nil) throws(ModelError) -> ModelBundle {
     let all = versions + unorderedVersions
     let known = Set(all.map(\.name)).union(unreadableVersions.map(\.name))
@@ -276,35 +268,30 @@ extension ModelBundle {
   }
 }
 
-/// What is known of the order in which a bundle's versions came about.
+/// The known order of versions.
 ///
-/// Names tell little: a draft, a branch or `Model Old` may sort after the current version. So an order is only known where
-/// a caller or a lock file gave it, or a mapping or a stage leads from one version to another; names count where nothing
-/// else tells, and then only for finding versions between two others.
+/// Names prove little: a draft, a branch or `Model Old` may sort after the current version. So only a caller, lock
+/// file, mapping or stage establishes order; names only help to find versions between two others.
 public struct VersionOrder: Sendable, Hashable {
-  /// How one version stands to another.
+  /// The relation of one version to another.
   public enum Relation: Sendable, Hashable {
-    /// It came before the other.
     case before
 
-    /// It came after the other.
     case after
   }
 
-  /// The place of each version in the order that was given; nil where none was given.
   private let given: [String: Int]?
 
-  /// The place of each version in the natural order of names.
   private let natural: [String: Int]
 
-  /// What is known to have come after a version, near or far.
+  /// The versions known to follow each version.
   private var later: [String: Set<String>] = [:]
 
-  /// The order of versions.
+  /// Creates an order.
   ///
   /// - Parameters:
-  ///   - names: the names of all versions.
-  ///   - given: the names of those whose order is known, oldest first; nil where nothing but the names tells.
+  ///   - names: all versions.
+  ///   - given: the ordered ones, oldest first; nil if only names exist.
   public init(names: [String], given: [String]? = nil) {
     natural = Self.places(names.ordered(by: precedesNaturally))
     self.given = given.map { Self.places($0) }
@@ -314,12 +301,10 @@ public struct VersionOrder: Sendable, Hashable {
     Dictionary(names.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Whether a caller or a lock file gave the order.
+  /// Whether a caller or lock file gave the order.
   public var isGiven: Bool { given != nil }
 
-  /// The same order, with pairs of versions of which the first is known to have come before the second.
-  ///
-  /// Pairs that contradict the order that was given, or each other, tell nothing.
+  /// Returns the order with additional pairs, unless they contradict it or each other.
   public func knowing(_ pairs: [(before: String, after: String)]) -> VersionOrder {
     var order = self
     for pair in pairs where pair.before != pair.after && natural[pair.before] != nil && natural[pair.after] != nil {
@@ -330,8 +315,7 @@ public struct VersionOrder: Sendable, Hashable {
     return order
   }
 
-  /// Lets everything that comes after a later version come after the earlier one too; versions in a circle know nothing of
-  /// each other.
+  /// Computes the transitive closure; cycles get no relation.
   private mutating func closeUp() {
     let direct = later
     for name in direct.keys {
@@ -349,7 +333,7 @@ public struct VersionOrder: Sendable, Hashable {
     }
   }
 
-  /// How a version is known to stand to another; nil where only their names tell.
+  /// Returns the known relation of two versions; nil if only names exist.
   public func relation(_ name: String, to other: String) -> Relation? {
     if let given, let place = given[name], let otherPlace = given[other], place != otherPlace {
       return place < otherPlace ? .before : .after
@@ -359,17 +343,15 @@ public struct VersionOrder: Sendable, Hashable {
     return nil
   }
 
-  /// Whether a version comes after another by what is known, or where nothing is, by its name.
+  /// Whether a version follows another by known order, else by name.
   public func comes(_ name: String, after other: String) -> Bool {
     if let known = relation(name, to: other) { return known == .after }
-    // A version that the given order leaves out has no place in it.
+    // It has no place.
     guard given == nil else { return false }
     return (natural[name] ?? 0) > (natural[other] ?? 0)
   }
 
-  /// The versions between two others, oldest first; those before the later one where the earlier one is none of the bundle.
-  ///
-  /// A version that comes after the later one is never among them.
+  /// Returns the versions between two others, oldest first; all before the later one if the earlier one is unknown.
   public func names(from earlier: String?, to later: String) -> [String] {
     let between = natural.keys.filter { name in
       guard name != earlier, name != later, comes(later, after: name), !comes(name, after: later) else { return false }
@@ -378,14 +360,14 @@ public struct VersionOrder: Sendable, Hashable {
     return sorted(between)
   }
 
-  /// Names in this order, oldest first.
+  /// Sorts names in this order, oldest first.
   public func sorted(_ names: [String]) -> [String] {
     if let given {
       return names.ordered { first, second in
         (given[first] ?? .max, natural[first] ?? 0) < (given[second] ?? .max, natural[second] ?? 0)
       }
     }
-    // By name, but each only once everything that is known to come before it has come.
+    // In natural order, after all known predecessors.
     var waiting = names.ordered { (natural[$0] ?? 0) < (natural[$1] ?? 0) }
     guard !later.isEmpty else { return waiting }
     var result: [String] = []

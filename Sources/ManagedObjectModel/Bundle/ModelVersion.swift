@@ -3,31 +3,31 @@ public import SystemPackage
 
 /// One version of an app's model.
 public struct ModelVersion: Sendable, Hashable {
-  /// The name of the version: that of its file or folder, without extension.
+  /// The file's or folder's name without extension.
   public let name: String
 
-  /// The model of this version.
+  /// The version's model.
   public let model: ManagedObjectModel
 
-  /// Whether the bundle names it as the current version.
+  /// Whether it is the bundle's current version.
   public private(set) var isCurrent: Bool
 
-  /// The version hash of each entity, computed from the model; none of an entity that is not known whole.
+  /// The computed version hashes of all completely known entities.
   public private(set) var versionHashes: [String: VersionHash]
 
-  /// The entities that are not known whole, so that they have no hash.
+  /// The incomplete entities, which have no hash.
   public private(set) var incompleteEntities: Set<String> = []
 
-  /// Whether the whole version is known, so that it has a checksum.
+  /// Whether the whole version is known and has a checksum.
   public private(set) var isComplete = true
 
-  /// The hashes that a compiled bundle's `VersionInfo.plist` has for the version, where it has any.
+  /// The hashes in a compiled bundle's `VersionInfo.plist`.
   public let storedHashes: [String: VersionHash]?
 
-  /// The checksum that a compiled bundle's `VersionInfo.plist` has for the version, where it has one.
+  /// The checksum in a compiled bundle's `VersionInfo.plist`.
   public let storedChecksum: String?
 
-  /// A version; its hashes are computed here, once.
+  /// Creates a version and computes its hashes once.
   public init(
     name: String, model: ManagedObjectModel, isCurrent: Bool, storedHashes: [String: VersionHash]? = nil,
     storedChecksum: String? = nil
@@ -40,14 +40,12 @@ public struct ModelVersion: Sendable, Hashable {
     self.storedChecksum = storedChecksum
   }
 
-  /// The same version in a bundle whose current one has a certain name.
   func named(current: String) -> ModelVersion {
     var version = self
     version.isCurrent = name == current
     return version
   }
 
-  /// The same version, of which not everything could be read.
   package func incomplete(_ entities: Set<String>) -> ModelVersion {
     var version = self
     version.isComplete = false
@@ -56,12 +54,12 @@ public struct ModelVersion: Sendable, Hashable {
     return version
   }
 
-  /// The checksum of the version, as stores keep it (base 64); empty for one that is not known whole.
+  /// The checksum as stored in metadata (base 64); empty if incomplete.
   public var checksum: String { isComplete ? ManagedObjectModel.versionChecksum(of: versionHashes) : "" }
 
-  /// The names of entities whose computed hash is not the one that the bundle has stored, in order.
+  /// The entities with different computed and stored hashes, sorted.
   ///
-  /// Always empty, unless the bundle was put together from files of different versions.
+  /// Empty unless the bundle mixes versions.
   public var mismatchedEntityNames: [String] {
     guard let storedHashes else { return [] }
     return Set(storedHashes.keys).union(versionHashes.keys)
@@ -70,16 +68,16 @@ public struct ModelVersion: Sendable, Hashable {
 }
 
 extension ModelBundle {
-  /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, whatever it is called.
+  /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, regardless of its name.
+  ///
+  /// `unreadableVersions` lists unreadable ones.
   ///
   /// - Parameters:
   ///   - path: The file or folder.
-  ///   - order: The names of the versions, oldest first; nil where only their names tell. Versions that it leaves out are
-  ///     recognized in stores and never passed through; the current one must be in it.
-  ///   - fileSystem: The file system it is read from.
-  /// A version that cannot be read is noted in `unreadableVersions`, and the others are loaded.
-  ///
-  /// - Throws: `ModelError` where the current version cannot be read; it names the version, entity and property where it is about one.
+  ///   - order: The versions, oldest first, including the current one; nil if only names exist.
+  ///     Others are recognized, but never passed through.
+  ///   - fileSystem: The file system.
+  /// - Throws: `ModelError` if the current version is unreadable.
   public static func load(
     path: FilePath, order: [String]? = nil, fileSystem: FileSystem = FileSystem()
   ) throws(ModelError) -> ModelBundle {
@@ -88,7 +86,6 @@ extension ModelBundle {
   }
 }
 
-/// Finds the versions of a bundle and reads them.
 private struct ModelBundleLoader {
   let path: FilePath
   let files: ModelFiles
@@ -126,7 +123,7 @@ private struct ModelBundleLoader {
     return try order.map { names throws(ModelError) in try bundle.ordered(names) } ?? bundle
   }
 
-  /// A lone file: a compiled model, or the `contents` of a source model.
+  /// Loads a compiled model or source `contents`.
   private mutating func loadFile() throws(ModelError) {
     guard path.extension?.lowercased() != "sql" else {
       throw ModelError(
@@ -134,7 +131,7 @@ private struct ModelBundleLoader {
         detail: "it is a schema in SQL, which has no versions that a store could be migrated between")
     }
     let bytes = try files.read(path)
-    // A compiled model comes first: some archives are XML too.
+    // Some compiled models are XML archives too.
     let isSource = XMLTree.looksLikeXML(bytes) && path.extension != "mom" && path.extension != "omo"
     let isContents = path.lastComponent?.string == "contents"
     let name = isContents ? path.removingLastComponent().stem ?? "" : path.stem ?? ""
@@ -156,7 +153,7 @@ private struct ModelBundleLoader {
         throw ModelError(error).told(path: place)
       }
     }
-    // Without a current version the only one counts, or the last in natural order.
+    // Without a current version the naturally last one counts.
     let currentFolder = current ?? folders.max { precedesNaturally(Self.stem($0), Self.stem($1)) }
     if let current, !folders.contains(current) { throw missingCurrent(current) }
     for folder in folders {
@@ -204,7 +201,6 @@ private struct ModelBundleLoader {
     }
   }
 
-  /// Reads one version, or notes that it cannot be read.
   private mutating func append(
     name: String, isCurrent: Bool, path: FilePath, _ info: VersionInfo?,
     _ model: () throws(ModelError) -> ManagedObjectModel
@@ -234,15 +230,13 @@ private struct ModelBundleLoader {
   }
 }
 
-/// What a compiled bundle says about its versions in `VersionInfo.plist` (section 2.1).
+/// A compiled bundle's `VersionInfo.plist` (section 2.1).
 struct VersionInfo {
-  /// The current version, without extension.
   var currentVersionName: String?
 
-  /// The hashes of each version's entities.
   var hashes: [String: [String: VersionHash]]
 
-  /// The checksum of each version, in base 64; newer compilers write it.
+  /// Base-64 checksums, from newer compilers.
   var checksums: [String: String]
 
   init(_ bytes: [UInt8]) throws(ModelError) {
@@ -261,26 +255,26 @@ struct VersionInfo {
   }
 }
 
-/// The files of a model, as far as loading one needs them; every error is told as an error of the model.
+/// Reads a model's files with errors as `ModelError`.
 struct ModelFiles {
-  /// The largest file that is read, in bytes.
+  /// The limit in bytes.
   static let maximumFileSize = 64 << 20
 
-  /// More entries than the folder of any model has.
+  /// More than any real model's.
   static let maximumEntries = 10_000
 
   let fileSystem: FileSystem
 
-  /// Reads a whole file.
+  /// Reads a whole file, rejecting pipes and devices unread.
   ///
-  /// The only place of this module that reads one; pipes and devices are refused before a byte is read of them.
+  /// It alone reads files in this module.
   func read(_ path: FilePath) throws(ModelError) -> [UInt8] {
     return try wrapping(ModelError.init) { () throws(FileError) in
       try fileSystem.contents(of: path, limit: Self.maximumFileSize)
     }
   }
 
-  /// Whether a path leads to a folder, links followed; an error where it leads nowhere.
+  /// Whether a path is a folder, following links.
   func isFolder(_ path: FilePath) throws(ModelError) -> Bool {
     do throws(FileError) {
       guard let status = try fileSystem.status(of: path) else {
@@ -292,7 +286,6 @@ struct ModelFiles {
     }
   }
 
-  /// The names of what is in a folder, in the order of their code units.
   func entries(_ path: FilePath) throws(ModelError) -> [String] {
     do throws(FileError) {
       let names = try fileSystem.entries(of: path).map(\.string)

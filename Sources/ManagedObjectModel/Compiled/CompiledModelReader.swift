@@ -1,20 +1,18 @@
 internal import Platform
 
-/// Reads a compiled model: a keyed archive of the classes that Core Data describes models with (section 2.2).
+/// Reads a compiled model: a keyed archive of Core Data's description classes (section 2.2).
 ///
-/// A `.mom` holds each property once, with the entity that declares it; the cache inside a store holds copies in every
-/// sub-entity as well. Those copies are recognized and left out.
+/// A `.mom` has each property once; a store's cache repeats inherited ones in sub-entities, which are dropped.
 struct CompiledModelReader {
   private let archive: KeyedArchive
 
-  /// How many properties may still be read: an honest archive has an object for each.
+  /// The remaining properties; valid archives have an object each.
   private var propertyBudget: Int
 
-  /// How many entries of user information may still be read; entities of one archive may share them.
+  /// The remaining user information entries; entities may share them.
   private var entryBudget: Int
   private var predicates: ArchivedPredicateReader
 
-  /// Reads a model and checks its structure.
   static func read(_ bytes: [UInt8]) throws(ModelError) -> ManagedObjectModel {
     let archive: KeyedArchive
     do {
@@ -57,7 +55,7 @@ struct CompiledModelReader {
       versionIdentifiers: (root.object("NSVersionIdentifiers")?.elements ?? []).compactMap(\.string)
         .inCodeUnitOrder(),
       configurations: configurations(root), fetchRequests: fetchRequests(root))
-    // A model that contradicts itself is refused before anything walks its hierarchy.
+    // Rejects contradictions before any walk of the hierarchy.
     try model.requireSoundStructure()
     model.removeInheritedCopies()
     return model
@@ -66,7 +64,7 @@ struct CompiledModelReader {
   private func configurations(_ root: ArchivedObject) -> [String: [String]] {
     var result: [String: [String]] = [:]
     for (name, members) in root.object("NSConfigurations")?.entries ?? [] {
-      // The elements are the entities themselves; in some archives they are their names.
+      // Entities, or in some archives their names.
       let names = (members.elements ?? []).compactMap { $0.string ?? $0.string("NSEntityName") }
       result[name] = names.inCodeUnitOrder()
     }
@@ -116,7 +114,7 @@ struct CompiledModelReader {
       userInfo: try userInfo(object, name))
   }
 
-  /// Arrays of arrays of names; some archives have property objects in place of names.
+  /// Reads nested lists of names; some archives have property objects.
   private mutating func lists(_ object: ArchivedObject?, _ entity: String) throws(ModelError) -> [[String]] {
     var result: [[String]] = []
     for list in object?.elements ?? [] {
@@ -132,7 +130,7 @@ struct CompiledModelReader {
     for element in object.object("NSIndexElements")?.elements ?? [] {
       try spend(1, entity)
       let indexed = element.object("NSIndexedProperty")
-      // A description of an expression holds it; the number beside it is the type of its result.
+      // A description contains the expression; its number is the result type.
       let expression = indexed?.object("NSExpression") ?? (indexed?.integer("NSExpressionType") == nil ? nil : indexed)
       elements.append(
         FetchIndexElement(
@@ -149,10 +147,9 @@ struct CompiledModelReader {
 
   // MARK: Properties
 
-  /// A property that an entity has in its archive; nil for the stand-in of one that it inherits.
+  /// Reads an own property; nil for the proxy of an inherited one.
   ///
-  /// Caches of some systems (real stores of fw 641 and 851) have a `_NSPropertyDescriptionProxy` in place of every inherited
-  /// property: it names the very object that the ancestor declares.
+  /// Some caches (real stores of fw 641 and 851) have a `_NSPropertyDescriptionProxy` to the ancestor's object.
   private mutating func ownProperty(_ object: ArchivedObject, of entity: String) throws(ModelError) -> Property? {
     var object = object
     var steps = 0
@@ -229,7 +226,7 @@ struct CompiledModelReader {
     return attribute
   }
 
-  /// The leaves of a composite; the key under which they are archived is unverified.
+  /// Reads composite leaves; their key is unverified.
   private mutating func leaves(
     of object: ArchivedObject, entity: String, depth: Int
   ) throws(ModelError) -> [Attribute] {
@@ -304,16 +301,16 @@ struct CompiledModelReader {
 }
 
 extension ManagedObjectModel {
-  /// Takes out of every entity what it only inherits.
+  /// Removes inherited copies.
   ///
-  /// A copy is recognized by its name and by hashing to the same bytes. A property that hashes differently stays: it is
-  /// what the store was written with, and `validate()` tells of it.
+  /// A copy has an ancestor's name and hash. A property with another hash stays: the store was written with it, and
+  /// `validate()` reports it.
   fileprivate mutating func removeInheritedCopies() {
     let original = self
     for (name, entity) in original.entities where entity.parentName != nil {
       let ancestors = original.lineage(of: name).dropFirst()
       for (propertyName, property) in entity.properties {
-        // The topmost declaration is the true one; those in between are copies themselves.
+        // The topmost is the original; those between are copies.
         guard let declaring = ancestors.last(where: { $0.properties[propertyName] != nil }),
           let inherited = declaring.properties[propertyName]
         else { continue }

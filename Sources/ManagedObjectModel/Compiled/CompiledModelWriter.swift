@@ -1,9 +1,9 @@
 internal import Platform
 
-/// Writes a model as the keyed archive that Core Data keeps in a store's model cache.
+/// Writes the keyed archive of a store's model cache.
 ///
-/// The classes, keys and flags are those found in the caches of real stores: entities in a dictionary with known keys,
-/// inherited properties repeated in every sub-entity, a summary of flags (`_P`) with each property.
+/// Classes, keys and flags come from real stores: a dictionary of entities, inherited properties repeated in
+/// sub-entities, a flag summary (`_P`) per property.
 struct CompiledModelWriter {
   typealias Reference = KeyedArchiveWriter.Reference
 
@@ -13,7 +13,6 @@ struct CompiledModelWriter {
   private let root: Reference
   private var entities: [String: Reference] = [:]
 
-  /// The place of every property, inherited copies included, by entity and name.
   private var properties: [String: [String: Reference]] = [:]
 
   static func bytes(of model: ManagedObjectModel) throws(ModelError) -> [UInt8] {
@@ -146,7 +145,7 @@ struct CompiledModelWriter {
     }
   }
 
-  /// The keys that every kind of property has; false ones are left out.
+  /// Returns common keys; false ones are omitted.
   private mutating func commonFields(
     _ traits: PropertyTraits, of entity: Reference, isOrdered: Bool = false, rules: Int = 0
   ) -> [String: PropertyList] {
@@ -225,7 +224,7 @@ struct CompiledModelWriter {
     archive.define(place, classes: ["NSRelationshipDescription", "NSPropertyDescription", "NSObject"], fields)
   }
 
-  /// The inverse with the entity that is named, else with the one that declares it.
+  /// Returns the inverse on the named or declaring entity.
   private func inverse(of relationship: Relationship) -> Reference {
     guard let name = relationship.inverseName else { return .null }
     if let entity = relationship.inverseEntityName, let place = properties[entity]?[name] { return place }
@@ -245,7 +244,7 @@ struct CompiledModelWriter {
       "NSEntity": (entities[request.entityName] ?? .null).value,
       "NSPredicate": predicate(request.predicateFormat).value,
       "NSHasFetchRequestFlags": .boolean(true),
-      // Sub-entities, property values, pending changes, faults: the flags of a fetch request that was left as it is made.
+      // The default flags: sub-entities, property values, pending changes, faults.
       "NSFetchRequestFlags": .integer(30),
     ]
     let none = Reference.null.value
@@ -264,7 +263,7 @@ struct CompiledModelWriter {
     return ArchivedPredicateWriter.add(predicate, to: &archive)
   }
 
-  /// An expression that cannot be read is kept as a key path, which prints, and therefore hashes, as it stands.
+  /// Archives an unreadable expression as a key path, which prints and hashes unchanged.
   private mutating func expression(_ format: String) -> Reference {
     let known = FormatParser.expression(format).flatMap { $0.isComplete && $0.format == format ? $0 : nil }
     return ArchivedPredicateWriter.add(known ?? .keyPath(format), to: &archive)
@@ -272,7 +271,7 @@ struct CompiledModelWriter {
 }
 
 extension Attribute {
-  /// The number of the error that breaking a rule raises (1550 to 1680 in Cocoa's error domain); unverified.
+  /// The error code (1550 to 1680 in Cocoa's error domain); unverified.
   fileprivate func warning(for rule: ModelPredicate) -> Int64 {
     switch rule {
     case .comparison(_, .greaterThanOrEqual, _, _, _):

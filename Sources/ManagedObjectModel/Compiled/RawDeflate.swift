@@ -1,12 +1,12 @@
 internal import CZlib
 
-/// DEFLATE without any header, as the model cache of a store is packed.
+/// DEFLATE without header, as in model caches.
 ///
-/// The only place of this module that hands memory to C.
+/// It alone passes memory to C in this module.
 package enum RawDeflate {
   private static let chunk = 64 << 10
 
-  /// Unpacks a stream; nil where it is damaged or cut off, or unpacks to more than `limit` bytes.
+  /// Returns nil for damaged or truncated streams, or beyond `limit` bytes.
   package static func unpack(_ bytes: [UInt8], limit: Int) -> [UInt8]? {
     var stream = unsafe z_stream()
     guard
@@ -16,12 +16,11 @@ package enum RawDeflate {
     return unsafe run(&stream, over: bytes, limit: limit) { unsafe inflate($0, Z_NO_FLUSH) }
   }
 
-  /// Packs bytes as small as can be; nil only where memory is short.
   package static func pack(_ bytes: [UInt8]) -> [UInt8]? { pack(bytes, level: 9) }
 
-  /// Packs bytes; nil only where memory is short.
+  /// Packs bytes; nil if out of memory.
   ///
-  /// - Parameter level: how hard, from 1 to 9.
+  /// - Parameter level: from 1 to 9.
   package static func pack(_ bytes: [UInt8], level: Int) -> [UInt8]? {
     var stream = unsafe z_stream()
     guard
@@ -34,7 +33,7 @@ package enum RawDeflate {
     return unsafe run(&stream, over: bytes, limit: .max) { unsafe deflate($0, Z_FINISH) }
   }
 
-  /// Has the library work on bytes until the stream ends; nil where it does not, or gives more than `limit` bytes.
+  /// Runs zlib; nil on failure or beyond `limit` bytes.
   private static func run(
     _ stream: inout z_stream, over bytes: [UInt8], limit: Int, step: (UnsafeMutablePointer<z_stream>) -> Int32
   ) -> [UInt8]? {
@@ -54,7 +53,7 @@ package enum RawDeflate {
         guard output.count + made <= limit else { return false }
         output += buffer[..<made]
         if status == Z_STREAM_END { return true }
-        // Without progress the stream is cut off.
+        // Without progress the stream is truncated.
         guard status == Z_OK, made > 0 else { return false }
       }
     }

@@ -2,52 +2,52 @@ import Platform
 
 /// An attribute of an entity.
 public struct Attribute: Sendable, Hashable {
-  /// What all kinds of properties have in common.
+  /// The common traits.
   public var traits: PropertyTraits
 
-  /// The type of its values.
+  /// The value type.
   public var type: AttributeType
 
-  /// The value of new records, where one is given.
+  /// The default value, if any.
   public var defaultValue: AttributeValue?
 
   /// The transformer of a transformable attribute.
   public var valueTransformerName: String?
 
-  /// The class of the value, as compiled models name it (`NSString`), or a transformable's own class.
+  /// The value class in compiled models (`NSString`), or a transformable's own class.
   public var valueClassName: String?
 
-  /// Whether large values may lie in files beside the store.
+  /// Whether large values may use external files.
   public var allowsExternalBinaryDataStorage: Bool
 
-  /// Whether persistent history keeps the value of deleted records.
+  /// Whether persistent history keeps values of deleted records.
   public var preservesValueInHistoryOnDeletion: Bool
 
-  /// The expression a derived attribute is computed from, in the format that enters the version hash.
+  /// A derived attribute's expression, in hashed format.
   public var derivationExpression: String?
 
-  /// The filter of a derived attribute, in predicate format.
+  /// A derived attribute's filter, in predicate format.
   public var filteringPredicate: String?
 
-  /// The leaves of a composite attribute, in the order of the model; a leaf may be composite itself.
+  /// The elements of a composite attribute in model order, possibly composite themselves.
   public var compositeElements: [Attribute]
 
-  /// The name of the composite type, where the model source gave one.
+  /// The composite type's name, if the source gave one.
   public var compositeTypeName: String?
 
-  /// Lower and upper bound of the value (of the length, for text), as the model source writes them.
+  /// The lower bound of the value (of the length, for text), as in model source.
   public var minimumValue: String?
 
-  /// The upper bound of the value (of the length, for text), as the model source writes it.
+  /// The upper bound of the value (of the length, for text), as in model source.
   public var maximumValue: String?
 
-  /// The pattern that text must match.
+  /// The regular expression for text.
   public var regularExpression: String?
 
-  /// The rules a value must obey beyond the bounds and the pattern, in predicate format.
+  /// The further validation rules, in predicate format.
   public var validationPredicates: [String]
 
-  /// An attribute; whatever is left out it does not have.
+  /// Creates an attribute.
   public init(
     traits: PropertyTraits,
     type: AttributeType,
@@ -85,11 +85,11 @@ public struct Attribute: Sendable, Hashable {
   /// The name, unique within the entity and its ancestors.
   public var name: String { traits.name }
 
-  /// Whether the store computes the value itself.
+  /// Whether the store computes the value.
   public var isDerived: Bool { derivationExpression != nil }
 }
 
-/// The type of an attribute; raw values are Core Data's own numbers.
+/// An attribute type, with Core Data's raw values.
 public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case undefined = 0
   case integer16 = 100
@@ -109,12 +109,12 @@ public enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   case composite = 2100
 }
 
-/// A value of an attribute, as models hold them for defaults.
+/// A default value of an attribute.
 public enum AttributeValue: Sendable, Hashable {
   case integer(Int64)
   case real(Double)
 
-  /// A decimal number as plain digits (`-12.50`), so that no precision is lost.
+  /// Plain digits (`-12.50`), to keep precision.
   case decimal(String)
   case boolean(Bool)
   case string(String)
@@ -123,18 +123,17 @@ public enum AttributeValue: Sendable, Hashable {
   case date(Double)
   case data([UInt8])
 
-  /// The 16 bytes of a UUID.
   case uuid([UInt8])
   case uri(String)
 
-  /// A default of a kind that is not read, such as an archived object; its class name.
+  /// An unsupported default.
   case opaque(className: String)
 }
 
 extension Attribute {
-  /// Takes a validation rule apart into a bound or the pattern, or keeps it as text.
+  /// Reads a rule as a bound or pattern, or keeps its text.
   ///
-  /// Bounds are compared with the value itself (`SELF >= 3`), those of text with its length (`length <= 50`).
+  /// Bounds compare the value (`SELF >= 3`), or a text's length (`length <= 50`).
   mutating func add(rule: ModelPredicate) {
     switch rule {
     case .and(let parts) where parts.allSatisfy(isBound):
@@ -151,7 +150,7 @@ extension Attribute {
     }
   }
 
-  /// The rules as predicates: bounds, pattern, then the others that could be read.
+  /// Bounds, pattern, then other readable rules.
   var rules: [ModelPredicate] {
     let measure: ModelExpression = type == .string ? .keyPath("length") : .selfObject
     var rules: [ModelPredicate] = []
@@ -186,7 +185,6 @@ extension Attribute {
 }
 
 extension ModelExpression.Constant {
-  /// The value as a model source would write it.
   fileprivate var plainText: String {
     switch self {
     case .string(let text): text
@@ -197,7 +195,7 @@ extension ModelExpression.Constant {
 }
 
 extension AttributeValue {
-  /// The value as plain text, as a model source would write it; data as hexadecimal digits.
+  /// The value as in source; data as hexadecimal digits.
   package var plainText: String {
     switch self {
     case .integer(let value): String(value)

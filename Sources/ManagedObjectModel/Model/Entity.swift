@@ -3,37 +3,37 @@ public struct Entity: Sendable, Hashable {
   /// The name, unique within the model.
   public var name: String
 
-  /// The class the app represents it with; no matter for the data.
+  /// The app's class, irrelevant to stored data.
   public var className: String?
 
-  /// Whether no record is of this entity itself, only of its sub-entities.
+  /// Whether only sub-entities have records.
   public var isAbstract: Bool
 
-  /// The entity it inherits its properties from.
+  /// The parent entity.
   public var parentName: String?
 
-  /// The identifier it is matched by across versions, where it is not its name.
+  /// The renaming identifier, if not the name.
   public var explicitRenamingIdentifier: String?
 
-  /// Text that changes the entity's version hash and nothing else.
+  /// A text that only changes the version hash.
   public var versionHashModifier: String?
 
-  /// The properties it declares itself (inherited ones are in `ManagedObjectModel.properties(of:)`), by name.
+  /// The declared properties by name; `ManagedObjectModel.properties(of:)` adds inherited ones.
   public var properties: [String: Property]
 
-  /// The uniqueness constraints it declares, each a list of attribute names.
+  /// The declared uniqueness constraints, as lists of attribute names.
   public var uniquenessConstraints: [[String]]
 
-  /// The fetch indexes it declares.
+  /// The declared fetch indexes.
   public var fetchIndexes: [FetchIndex]
 
-  /// The compound indexes of models from before fetch indexes, each a list of property names.
+  /// The compound indexes of old models, as lists of property names.
   public var compoundIndexes: [[String]]
 
-  /// Free text that the developer attached.
+  /// The developer's free text.
   public var userInfo: [String: String]
 
-  /// An entity; of properties with the same name the first counts.
+  /// Creates an entity; the first of equally named properties counts.
   public init(
     name: String,
     className: String? = nil,
@@ -60,7 +60,7 @@ public struct Entity: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// The identifier it is matched by across versions: the explicit one, else its name.
+  /// The explicit renaming identifier, else the name.
   public var renamingIdentifier: String { explicitRenamingIdentifier ?? name }
 }
 
@@ -69,13 +69,13 @@ public struct FetchIndex: Sendable, Hashable {
   /// The name, unique within the entity.
   public var name: String
 
-  /// The columns, the most significant first.
+  /// The columns, most significant first.
   public var elements: [FetchIndexElement]
 
   /// The filter of a partial index, in predicate format.
   public var partialIndexPredicate: String?
 
-  /// A fetch index.
+  /// Creates a fetch index.
   public init(name: String, elements: [FetchIndexElement], partialIndexPredicate: String? = nil) {
     self.name = name
     self.elements = elements
@@ -83,27 +83,27 @@ public struct FetchIndex: Sendable, Hashable {
   }
 }
 
-/// One column of a fetch index.
+/// A column of a fetch index.
 public struct FetchIndexElement: Sendable, Hashable {
-  /// The kind of index; raw values are Core Data's own numbers (that of the R-tree is unverified).
+  /// The kind of index, with Core Data's raw values (the R-tree's is unverified).
   public enum Kind: Int, Sendable, Hashable {
     case binary = 0
     case rTree = 1
   }
 
-  /// The property it indexes; nil for an expression.
+  /// The indexed property; nil for an expression.
   public var propertyName: String?
 
-  /// The expression it indexes, in expression format, where it is not a property.
+  /// The indexed expression, in expression format.
   public var expression: String?
 
-  /// The kind of index it is part of.
+  /// The kind of index.
   public var kind: Kind
 
-  /// Whether it is sorted from small to large.
+  /// Whether the order is ascending.
   public var isAscending: Bool
 
-  /// A column of an index.
+  /// Creates an index column.
   public init(propertyName: String?, expression: String? = nil, kind: Kind = .binary, isAscending: Bool = true) {
     self.propertyName = propertyName
     self.expression = expression

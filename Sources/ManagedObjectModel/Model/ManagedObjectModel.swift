@@ -1,25 +1,24 @@
 public import Platform
 
-/// A managed object model: the entities of one version of an app's data, their properties and their relationships.
+/// A managed object model: the entities of one version of an app's data.
 ///
-/// A value without behaviour of its own; it is read from model source, from a compiled model or from the cache inside a
-/// store, and knows nothing of SQL.
+/// It is a plain value, independent of SQL.
 public struct ManagedObjectModel: Sendable, Hashable {
   /// The entities by name.
   ///
-  /// Every `parentName`, `destinationEntityName` and `inverseName` in them has been checked by `validate()`.
+  /// `validate()` checks every `parentName`, `destinationEntityName` and `inverseName`.
   public var entities: [String: Entity]
 
-  /// The identifiers that the developer gave this version, often one empty string.
+  /// The developer's version identifiers, often one empty string.
   public var versionIdentifiers: [String]
 
-  /// The named configurations, each a list of entity names.
+  /// The named configurations, as lists of entity names.
   public var configurations: [String: [String]]
 
-  /// The fetch requests stored in the model, by name.
+  /// The fetch request templates by name.
   public var fetchRequests: [String: FetchRequestTemplate]
 
-  /// A model; of entities with the same name the first counts.
+  /// Creates a model; the first of equally named entities counts.
   public init(
     entities: [Entity] = [],
     versionIdentifiers: [String] = [],
@@ -33,15 +32,15 @@ public struct ManagedObjectModel: Sendable, Hashable {
   }
 }
 
-/// A fetch request that is stored in a model under a name.
+/// A named fetch request of a model.
 public struct FetchRequestTemplate: Sendable, Hashable {
-  /// The entity it fetches.
+  /// The fetched entity.
   public var entityName: String
 
-  /// The predicate in predicate format, where it has one that could be read.
+  /// The predicate, if present and readable.
   public var predicateFormat: String?
 
-  /// A fetch request.
+  /// Creates a fetch request.
   public init(entityName: String, predicateFormat: String? = nil) {
     self.entityName = entityName
     self.predicateFormat = predicateFormat
@@ -49,12 +48,12 @@ public struct FetchRequestTemplate: Sendable, Hashable {
 }
 
 extension ManagedObjectModel {
-  /// The entity of that name.
+  /// Returns the entity of a name.
   public func entity(named name: String) -> Entity? { entities[name] }
 
-  /// The entity and its ancestors, itself first, root last.
+  /// Returns an entity and its ancestors, root last.
   ///
-  /// Ends where a parent is missing or comes up a second time, so that it ends on any model.
+  /// Stops at a missing or repeated parent.
   public func lineage(of name: String) -> [Entity] {
     var result: [Entity] = []
     var seen: Set<String> = []
@@ -66,15 +65,15 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// The root of the entity's hierarchy; its own name where it has no parent.
+  /// Returns the root of an entity's hierarchy; its own name without a parent.
   public func rootName(of name: String) -> String { lineage(of: name).last?.name ?? name }
 
-  /// The names of the entities that inherit from this one directly, in no particular order.
+  /// Returns the direct sub-entities, unordered.
   public func childNames(of name: String) -> [String] {
     entities.values.filter { $0.parentName == name }.map(\.name)
   }
 
-  /// The names of all entities that inherit from this one, itself left out, in no particular order.
+  /// Returns all sub-entities, unordered.
   public func descendantNames(of name: String) -> Set<String> {
     var result: Set<String> = []
     var waiting = childNames(of: name)
@@ -85,7 +84,7 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// All properties of an entity, inherited ones included; a property declared nearer to the entity wins.
+  /// Returns all properties of an entity, including inherited ones; the nearest declaration wins.
   public func properties(of name: String) -> [String: InheritedProperty] {
     var result: [String: InheritedProperty] = [:]
     for ancestor in lineage(of: name).reversed() {
@@ -97,19 +96,19 @@ extension ManagedObjectModel {
   }
 }
 
-/// A property together with the entity that declares it.
+/// A property with its declaring entity.
 public struct InheritedProperty: Sendable, Hashable {
   /// The property.
   public var property: Property
 
-  /// The entity that declares it.
+  /// The declaring entity.
   public var declaringEntityName: String
 }
 
 extension ManagedObjectModel {
-  /// The entities and properties that none of some other models has, as `Car` and `Car.owner`, renames considered.
+  /// Returns the parts absent from all other models, as `Car` and `Car.owner`, considering renames.
   ///
-  /// A store whose model has any is taken for one of a newer version, and is left alone.
+  /// A store with any counts as newer and is left alone.
   package func surplus(over others: [ManagedObjectModel]) -> [String] {
     var result: [String] = []
     for (name, entity) in entities.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
@@ -129,7 +128,6 @@ extension ManagedObjectModel {
     return result
   }
 
-  /// Whether two things may be one, because either has a name or an identifier of the other's.
   private static func isSame(_ first: (name: String, identifier: String), _ second: (name: String, identifier: String))
     -> Bool
   {
@@ -154,14 +152,14 @@ extension PropertyTraits {
 }
 
 extension ManagedObjectModel {
-  /// Reads the source of a model: the XML of `.xcdatamodel/contents`.
+  /// Reads model source: the XML of `.xcdatamodel/contents`.
   ///
-  /// - Throws: `ModelError` where it is no model source, or the model contradicts itself.
+  /// - Throws: `ModelError` for other data or contradictions.
   public init(source bytes: [UInt8]) throws(ModelError) { self = try ModelSourceReader.read(bytes) }
 
-  /// Reads a compiled model: the keyed archive of a `.mom`, or of an unpacked model cache.
+  /// Reads a compiled model: the keyed archive of a `.mom` or unpacked model cache.
   ///
-  /// - Throws: `ModelError` where it is no compiled model, is damaged, or the model contradicts itself.
+  /// - Throws: `ModelError` for other or damaged data, or contradictions.
   public init(compiled bytes: [UInt8]) throws(ModelError) {
     if bytes.starts(with: Array("momv2$".utf8)) {
       throw ModelError(
@@ -170,9 +168,9 @@ extension ManagedObjectModel {
     self = try CompiledModelReader.read(bytes)
   }
 
-  /// Reads the model cache of a store: the content of `Z_MODELCACHE`, raw DEFLATE of a compiled model (section 3.4).
+  /// Reads a store's model cache: `Z_MODELCACHE`, raw DEFLATE of a compiled model (section 3.4).
   ///
-  /// - Throws: `ModelError` where it cannot be unpacked, unpacks to more than is plausible, or holds no model.
+  /// - Throws: `ModelError` for damaged, implausibly large or other data.
   public init(modelCache bytes: [UInt8]) throws(ModelError) {
     let archive = try Self.unpacked(modelCache: bytes)
     do {
@@ -185,15 +183,14 @@ extension ManagedObjectModel {
     }
   }
 
-  /// Whether a model cache unpacks to a keyed archive, of whatever version.
+  /// Whether a model cache contains a keyed archive.
   package static func isArchive(modelCache bytes: [UInt8]) -> Bool {
     guard let archive = try? unpacked(modelCache: bytes) else { return false }
     return (try? KeyedArchive(archive)) != nil
   }
 
-  /// The keyed archive inside of a model cache.
   package static func unpacked(modelCache bytes: [UInt8]) throws(ModelError) -> [UInt8] {
-    // Real caches unpack to five to twenty times their size; DEFLATE could give a thousand.
+    // Real caches unpack to 5 to 20 times their size; DEFLATE allows a thousand.
     let limit = min(64 << 20, (64 << 10) + 200 * min(bytes.count, 1 << 20))
     guard let archive = RawDeflate.unpack(bytes, limit: limit) else {
       throw ModelError(
@@ -203,11 +200,11 @@ extension ManagedObjectModel {
     return archive
   }
 
-  /// The model as stores cache it in `Z_MODELCACHE`: raw DEFLATE of a keyed archive.
+  /// Returns the model as in `Z_MODELCACHE`: raw DEFLATE of a keyed archive.
   ///
-  /// Default values and rules of kinds that are not read are left out; nothing of them enters the version hashes.
+  /// Omits unsupported defaults and rules, which are not hashed.
   ///
-  /// - Throws: `ModelError` where the model contradicts itself or is too large for an archive.
+  /// - Throws: `ModelError` if the model is contradictory or too large.
   public func modelCache() throws(ModelError) -> [UInt8] {
     guard let packed = RawDeflate.pack(try compiledBytes()) else {
       throw ModelError(.unwritable, operation: "write the model cache", detail: "it could not be packed")
@@ -215,22 +212,20 @@ extension ManagedObjectModel {
     return packed
   }
 
-  /// The model as a keyed archive in the form that Core Data caches it in a store.
   package func compiledBytes() throws(ModelError) -> [UInt8] { try CompiledModelWriter.bytes(of: self) }
 }
 
 extension ManagedObjectModel {
-  /// The version hash of every entity, by name; equal to what Core Data computes, bit for bit.
+  /// Computes version hashes, bit for bit as Core Data does.
   ///
-  /// Section 4.2 of the format: SHA-256 over the name, whether it is abstract, the parent's hash, the digests of all
-  /// stored properties (inherited ones included) in the order of their names' code units, the hash modifier and the
-  /// uniqueness constraints. Checked against thousands of entities in stores of fifteen years.
+  /// Section 4.2 of the format: SHA-256 over the name, abstractness, the parent's hash, the digests of all stored
+  /// properties (including inherited ones) in code unit order, the hash modifier and the uniqueness constraints.
+  /// Checked against thousands of entities in stores of fifteen years.
   public func versionHashes() -> [String: VersionHash] {
     var digests: [String: [String: [UInt8]]] = [:]
     for (name, entity) in entities { digests[name] = propertyDigests(of: entity) }
     var hashes: [String: VersionHash] = [:]
     for name in entities.keys where hashes[name] == nil {
-      // The root first, so that a parent's hash is always there before its children's.
       for entity in lineage(of: name).reversed() where hashes[entity.name] == nil {
         hashes[entity.name] = versionHash(of: entity, parent: entity.parentName.flatMap { hashes[$0] }, digests)
       }
@@ -238,7 +233,6 @@ extension ManagedObjectModel {
     return hashes
   }
 
-  /// The version hash of an entity of this model whose parent's hash is known.
   package func versionHash(of entity: Entity, parentHash: VersionHash?) -> VersionHash {
     var digests: [String: [String: [UInt8]]] = [:]
     for ancestor in lineage(of: entity.name) { digests[ancestor.name] = propertyDigests(of: ancestor) }
@@ -271,9 +265,9 @@ extension ManagedObjectModel {
     return VersionHash(of: message)
   }
 
-  /// The digest of a property, as it enters the hash of every entity that has it; `entity` declares it.
+  /// Returns a property's digest; `entity` declares it.
   ///
-  /// Section 4.1 of the format. The digest of composite attributes is unverified.
+  /// Section 4.1 of the format. Digests of composites are unverified.
   package func propertyDigest(_ property: Property, of entity: String) -> [UInt8] {
     switch property {
     case .attribute(let attribute): attributeDigest(attribute)
@@ -292,7 +286,7 @@ extension ManagedObjectModel {
 
   private func attributeDigest(_ attribute: Attribute) -> [UInt8] {
     if let expression = attribute.derivationExpression {
-      // Neither the name nor the type of a derived attribute is hashed.
+      // A derived attribute's name and type are not hashed.
       return VersionHash(of: Array(expression.utf8) + Array((attribute.filteringPredicate ?? "").utf8)).bytes
     }
     if attribute.type == .composite, !attribute.compositeElements.isEmpty {
@@ -307,7 +301,6 @@ extension ManagedObjectModel {
     return VersionHash(of: message).bytes
   }
 
-  /// The attributes that a composite consists of in the end, however deeply nested.
   package static func leaves(of attribute: Attribute) -> [Attribute] {
     var leaves: [Attribute] = []
     var waiting = [attribute]
@@ -333,7 +326,6 @@ extension ManagedObjectModel {
     return VersionHash(of: message).bytes
   }
 
-  /// Whether a relationship that `entity` declares is its own inverse.
   package func isOwnInverse(_ relationship: Relationship, of entity: String) -> Bool {
     guard relationship.inverseName == relationship.name else { return false }
     if let inverseEntity = relationship.inverseEntityName { return inverseEntity == entity }
@@ -348,13 +340,13 @@ extension ManagedObjectModel {
     ]
   }
 
-  /// The digest of all version hashes, as stores keep it under `NSStoreModelVersionHashesDigest` (SHA-512, base 64).
+  /// Returns the digest of all version hashes, as in `NSStoreModelVersionHashesDigest` (SHA-512, base 64).
   public func versionHashesDigest() -> String { Self.versionHashesDigest(of: versionHashes()) }
 
-  /// The checksum of the model, as stores keep it under `NSStoreModelVersionChecksumKey` (SHA-256, base 64).
+  /// Returns the model's checksum, as in `NSStoreModelVersionChecksumKey` (SHA-256, base 64).
   public func versionChecksum() -> String { Self.versionChecksum(of: versionHashes()) }
 
-  /// The digest of version hashes that are known already.
+  /// Returns the digest of known version hashes.
   public static func versionHashesDigest(of hashes: [String: VersionHash]) -> String {
     var message: [UInt8] = []
     for (name, hash) in hashes.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
@@ -363,7 +355,7 @@ extension ManagedObjectModel {
     return Base64.text(of: Array(SHA512.hash(data: message)))
   }
 
-  /// The checksum of version hashes that are known already.
+  /// Returns the checksum of known version hashes.
   public static func versionChecksum(of hashes: [String: VersionHash]) -> String {
     var message: [UInt8] = []
     for (_, hash) in hashes.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) { message += hash.bytes }
@@ -371,37 +363,36 @@ extension ManagedObjectModel {
   }
 }
 
-/// The version hash of an entity: the 32 bytes by which Core Data recognizes what a store was written with.
+/// An entity's 32-byte version hash, by which Core Data identifies a store's model.
 public struct VersionHash: Sendable, Hashable, CustomStringConvertible {
   /// The 32 bytes.
   public let bytes: [UInt8]
 
-  /// A hash from its 32 bytes; nil where there are not 32 of them.
+  /// Creates a hash from exactly 32 bytes.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 32 else { return nil }
     self.bytes = bytes
   }
 
-  /// A hash from 64 hexadecimal digits; nil where the text is anything else.
+  /// Creates a hash from exactly 64 hexadecimal digits.
   public init?(hex: String) {
     guard let bytes = [UInt8](hexadecimal: hex) else { return nil }
     self.init(bytes: bytes)
   }
 
-  /// The SHA-256 of a message.
   init(of message: [UInt8]) { bytes = Array(SHA256.hash(data: message)) }
 
   /// The hash as 64 lower-case hexadecimal digits.
   public var hex: String { bytes.hexadecimal }
 
-  /// The hash in base 64, as Xcode shows it.
+  /// The hash in base 64, as in Xcode.
   public var base64: String { Base64.text(of: bytes) }
 
   /// The hash as hexadecimal digits.
   public var description: String { hex }
 }
 
-/// Base 64 with padding, as model checksums are written.
+/// Padded, as in model checksums.
 enum Base64 {
   private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -419,12 +410,12 @@ enum Base64 {
   }
 }
 
-/// Text in the order that Core Data sorts names by: UTF-16 code unit by code unit, capital letters before small ones.
+/// Compares UTF-16 code units, as Core Data does; upper case first.
 package func precedesByCodeUnit(_ first: String, _ second: String) -> Bool {
   first.utf16.lexicographicallyPrecedes(second.utf16)
 }
 
 extension Sequence<String> {
-  /// The names in the order of their code units, sorted by code that is compiled once.
+  /// Sorts in code compiled once.
   package func inCodeUnitOrder() -> [String] { sorted(by: precedesByCodeUnit) }
 }

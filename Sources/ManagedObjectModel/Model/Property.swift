@@ -13,7 +13,7 @@ public enum Property: Sendable, Hashable {
     }
   }
 
-  /// What all kinds of properties have in common.
+  /// The common traits.
   public var traits: PropertyTraits {
     switch self {
     case .attribute(let attribute): attribute.traits
@@ -22,53 +22,53 @@ public enum Property: Sendable, Hashable {
     }
   }
 
-  /// The attribute, where it is one.
+  /// The attribute, if it is one.
   public var attribute: Attribute? {
     if case .attribute(let attribute) = self { attribute } else { nil }
   }
 
-  /// The relationship, where it is one.
+  /// The relationship, if it is one.
   public var relationship: Relationship? {
     if case .relationship(let relationship) = self { relationship } else { nil }
   }
 }
 
-/// What all kinds of properties have in common.
+/// The traits common to all properties.
 public struct PropertyTraits: Sendable, Hashable {
   /// The name, unique within the entity and its ancestors.
   public var name: String
 
-  /// Whether a record may lack it.
+  /// Whether the value is optional.
   public var isOptional: Bool
 
   /// Whether it is never stored.
   public var isTransient: Bool
 
-  /// Whether the app cannot set it, as derived attributes and fetched properties.
+  /// Whether the app cannot set it, as for derived attributes and fetched properties.
   public var isReadOnly: Bool
 
-  /// Whether models from before fetch indexes asked for an index on it.
+  /// Whether an old model requested an index.
   public var isIndexed: Bool
 
-  /// The identifier it is matched by across versions, where it is not its name.
+  /// The renaming identifier, if not the name.
   public var explicitRenamingIdentifier: String?
 
-  /// Text that changes the property's part of the version hash and nothing else.
+  /// A text that only changes the property's digest.
   public var versionHashModifier: String?
 
-  /// Free text that the developer attached.
+  /// The developer's free text.
   public var userInfo: [String: String]
 
-  /// Whether the system's search index gets its values.
+  /// Whether system search indexes its values.
   public var isIndexedBySpotlight: Bool
 
-  /// Whether its values are also kept in a file per record, for search (`storedInTruthFile`).
+  /// Whether search files per record also hold its values (`storedInTruthFile`).
   public var isStoredInExternalRecord: Bool
 
-  /// Whether its values are encrypted in the cloud.
+  /// Whether cloud values are encrypted.
   public var allowsCloudEncryption: Bool
 
-  /// Traits; whatever is left out is false or not there.
+  /// Creates traits.
   public init(
     name: String,
     isOptional: Bool = false,
@@ -95,54 +95,54 @@ public struct PropertyTraits: Sendable, Hashable {
     self.allowsCloudEncryption = allowsCloudEncryption
   }
 
-  /// The identifier it is matched by across versions: the explicit one, else its name.
+  /// The explicit renaming identifier, else the name.
   public var renamingIdentifier: String { explicitRenamingIdentifier ?? name }
 }
 
-/// A fetched property: a weak, one-way relationship that is a fetch request; never stored, never hashed.
+/// A fetched property: a one-way relationship by fetch request, neither stored nor hashed.
 public struct FetchedProperty: Sendable, Hashable {
-  /// What all kinds of properties have in common.
+  /// The common traits.
   public var traits: PropertyTraits
 
-  /// The request whose result is its value.
+  /// The request that yields its value.
   public var fetchRequest: FetchRequestTemplate?
 
-  /// A fetched property.
+  /// Creates a fetched property.
   public init(traits: PropertyTraits, fetchRequest: FetchRequestTemplate?) {
     self.traits = traits
     self.fetchRequest = fetchRequest
   }
 }
 
-/// A relationship from one entity to another.
+/// A relationship between entities.
 public struct Relationship: Sendable, Hashable {
-  /// What all kinds of properties have in common.
+  /// The common traits.
   public var traits: PropertyTraits
 
-  /// The entity it leads to.
+  /// The destination entity.
   public var destinationEntityName: String
 
-  /// The relationship of the destination that leads back; nil for a one-way relationship.
+  /// The destination's inverse relationship; nil if one-way.
   public var inverseName: String?
 
-  /// The entity that declares the inverse, where it is named; else the destination (or an ancestor of it).
+  /// The inverse's declaring entity, if named; else the destination or an ancestor.
   public var inverseEntityName: String?
 
-  /// The largest number of destinations; 1 for a to-one relationship, 0 for no limit.
+  /// The largest number of destinations; 1 for to-one, 0 for unlimited.
   ///
-  /// Models built in code hold other numbers too (-1, 10000); it is kept as it is, because it is hashed.
+  /// Models built in code have other values too (-1, 10000), kept because they are hashed.
   public var maximumCount: Int
 
-  /// The smallest number of destinations; 0 also where it is mandatory and the model gives none.
+  /// The smallest number of destinations; 0 if not given, even when mandatory.
   public var minimumCount: Int
 
-  /// Whether the destinations have an order.
+  /// Whether destinations are ordered.
   public var isOrdered: Bool
 
-  /// What becomes of the destinations when a record is deleted.
+  /// The effect of deletion on destinations.
   public var deleteRule: DeleteRule
 
-  /// A relationship; to-one and optional in its counts unless said otherwise.
+  /// Creates a relationship, by default to-one.
   public init(
     traits: PropertyTraits,
     destinationEntityName: String,
@@ -166,11 +166,11 @@ public struct Relationship: Sendable, Hashable {
   /// The name, unique within the entity and its ancestors.
   public var name: String { traits.name }
 
-  /// Whether it leads to any number of records.
+  /// Whether it is to-many.
   public var isToMany: Bool { maximumCount != 1 }
 }
 
-/// What becomes of the destination when a record is deleted; raw values are Core Data's own numbers.
+/// The effect of deletion on destinations, with Core Data's raw values.
 public enum DeleteRule: Int, Sendable, Hashable {
   case noAction = 0
   case nullify = 1

@@ -1,19 +1,16 @@
 package import Platform
 
-/// Reads archived expressions and predicates, bounded in depth and in the number of objects looked at.
+/// Reads archived expressions and predicates within limits; unsupported parts become opaque.
 package struct ArchivedPredicateReader {
-  /// How many archived objects may still be looked at; shared parts count each time.
+  /// The remaining objects; shared ones count repeatedly.
   private var budget: Int
 
   private static let maximumDepth = 40
 
-  /// A reader that looks at so many objects and no more.
   package init(budget: Int) { self.budget = budget }
 
-  /// The expression that an archived object is; what is not read of it is opaque.
   package mutating func expression(_ object: ArchivedObject) -> ModelExpression { expression(object, depth: 0) }
 
-  /// The predicate that an archived object is; what is not read of it is opaque.
   package mutating func predicate(_ object: ArchivedObject) -> ModelPredicate { predicate(object, depth: 0) }
 
   private mutating func expression(_ object: ArchivedObject, depth: Int) -> ModelExpression {
@@ -21,8 +18,8 @@ package struct ArchivedPredicateReader {
     budget -= 1
     guard budget > 0, depth < Self.maximumDepth else { return .opaque(className: className) }
     if className == "NSSelfExpression" { return .selfObject }
-    // The numbers of the types are Apple's: 0 constant, 1 self, 2 variable, 3 key path, 4 function, 10 key path specifier,
-    // 14 aggregate, 20 conditional, 50 fetch request.
+    // Apple's type numbers: 0 constant, 1 self, 2 variable, 3 key path, 4 function, 10 key path specifier, 14
+    // aggregate, 20 conditional, 50 fetch request.
     switch object.integer("NSExpressionType") {
     case 0: return .constant(constant(object))
     case 1: return .selfObject
@@ -35,7 +32,7 @@ package struct ArchivedPredicateReader {
       }
       return .aggregate(elements.map { expression($0, depth: depth + 1) })
     case 20:
-      // The keys are Apple's; no archive with a condition was at hand to check them against.
+      // Unverified: no archive had a condition.
       guard let condition = object.object("NSPredicate"), let first = object.object("NSTrueExpression"),
         let second = object.object("NSFalseExpression")
       else { return .opaque(className: className) }
@@ -103,7 +100,7 @@ package struct ArchivedPredicateReader {
     }
   }
 
-  /// The options stand in `NSOptions`, or for the operators on text in `NSFlags`.
+  /// Options are in `NSOptions`, for text operators in `NSFlags`.
   private static func options(of sign: ArchivedObject, _ comparison: ModelPredicate.Comparison) -> Int {
     let key =
       switch comparison {

@@ -1,13 +1,12 @@
 package import Platform
 
-/// Adds expressions and predicates to an archive, in the form that Core Data archives them.
+/// Archives expressions and predicates as Core Data does; unsupported ones become null.
 ///
-/// The forms of key paths, functions, constants and of `<`, `==` and `CONTAINS` comparisons were taken from real stores;
-/// those of the other operators follow the same pattern and are unverified.
+/// Key paths, functions, constants and `<`, `==` and `CONTAINS` comparisons follow real stores; other operators are
+/// unverified.
 package enum ArchivedPredicateWriter {
   private static let expressionClasses = ["NSExpression", "NSObject"]
 
-  /// Adds an expression; null for what was not read.
   package static func add(_ expression: ModelExpression, to archive: inout KeyedArchiveWriter)
     -> KeyedArchiveWriter.Reference
   {
@@ -49,7 +48,6 @@ package enum ArchivedPredicateWriter {
     }
   }
 
-  /// Adds a predicate; null for what was not read.
   package static func add(_ predicate: ModelPredicate, to archive: inout KeyedArchiveWriter)
     -> KeyedArchiveWriter.Reference
   {

@@ -1,19 +1,18 @@
-/// Reads expression and predicate format, as model sources hold it.
+/// Parses the expression and predicate format of model sources.
 ///
-/// What it does not know it refuses; the caller then keeps the text as it is.
+/// Rejects unknown syntax, so callers keep the text.
 package struct FormatParser {
   private var scanner: FormatScanner
   private var token: FormatScanner.Token
   private var isBroken = false
   private var depth = 0
 
-  /// How many signs may still be met: each makes the tree one level deeper without any parenthesis.
+  /// The remaining signs: each nests without parentheses.
   private var signBudget = 256
 
   private static let maximumLength = 16_384
   private static let maximumDepth = 40
 
-  /// The expression that the text is; nil where it is none that is known.
   package static func expression(_ text: String) -> ModelExpression? {
     guard text.utf8.count <= maximumLength else { return nil }
     var parser = FormatParser(text)
@@ -21,7 +20,6 @@ package struct FormatParser {
     return parser.isBroken || parser.token != .end ? nil : result
   }
 
-  /// The predicate that the text is; nil where it is none that is known.
   package static func predicate(_ text: String) -> ModelPredicate? {
     guard text.utf8.count <= maximumLength else { return nil }
     var parser = FormatParser(text)
@@ -96,7 +94,6 @@ package struct FormatParser {
     if accept(word: "TRUEPREDICATE") { return .always(true) }
     if accept(word: "FALSEPREDICATE") { return .always(false) }
     if token == .sign("(") {
-      // A parenthesis opens a predicate or an expression; the first that fits is taken.
       let saved = self
       advance()
       let inner = disjunction()
@@ -226,7 +223,7 @@ package struct FormatParser {
     return fail()
   }
 
-  /// A key path behind another expression: `$FETCH_SOURCE.alias`.
+  /// Parses `$FETCH_SOURCE.alias`.
   private mutating func path(after base: ModelExpression) -> ModelExpression {
     guard accept(sign: ".") else { return base }
     guard case .word(let path) = token else { return fail() }
@@ -237,7 +234,7 @@ package struct FormatParser {
 
   private mutating func named(_ word: String) -> ModelExpression {
     if token == .sign("("), let special = special(word.uppercased()) { return special }
-    // A function's selector may have several parts: `count:(…)`, `add:to:(…)`, `now()`.
+    // Selectors may have parts: `count:(…)`, `add:to:(…)`, `now()`.
     var selector = word
     while accept(sign: ":") {
       selector += ":"
@@ -256,15 +253,15 @@ package struct FormatParser {
     default: break
     }
     guard !word.hasSuffix("."), !word.contains("..") else { return fail() }
-    // `path.@count` is stored and hashed as the function `count:(path)`; checked against stored hashes.
+    // `path.@count` is stored and hashed as `count:(path)`; checked against stored hashes.
     if word.hasSuffix(".@count") { return .function("count:", [.keyPath(String(word.dropLast(7)))]) }
     return .keyPath(word.uppercased().hasPrefix("SELF.") ? String(word.dropFirst(5)) : word)
   }
 
-  /// The forms that look like functions and are none; nil for every other word.
+  /// Parses function-like forms; nil for other words.
   private mutating func special(_ word: String) -> ModelExpression? {
     guard ["FUNCTION", "CAST", "TERNARY", "FETCH"].contains(word) else { return nil }
-    // Each lies in a pair of parentheses of its own, which `sum` counts only for what is inside.
+    // Each has own parentheses, which `sum` does not count.
     guard enter() else { return fail() }
     defer { depth -= 1 }
     advance()

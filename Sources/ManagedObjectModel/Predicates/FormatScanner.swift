@@ -1,4 +1,3 @@
-/// Cuts expression and predicate format into words.
 struct FormatScanner {
   enum Token: Hashable {
     case word(String)
@@ -14,7 +13,7 @@ struct FormatScanner {
 
   init(_ text: String) { scalars = Array(text.unicodeScalars) }
 
-  /// The next token; nil where the text makes none.
+  /// Returns nil for invalid text.
   mutating func next() -> Token? {
     while position < scalars.count, scalars[position].properties.isWhitespace { position += 1 }
     guard position < scalars.count else { return .end }

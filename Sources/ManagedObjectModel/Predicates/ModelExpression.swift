@@ -1,6 +1,5 @@
-/// An expression of a model: what a derived attribute is computed from, or one side of a comparison in a predicate.
+/// An expression of a derived attribute or predicate.
 package indirect enum ModelExpression: Sendable, Hashable {
-  /// A value that is written into the expression.
   package enum Constant: Sendable, Hashable {
     case null
     case boolean(Bool)
@@ -12,7 +11,6 @@ package indirect enum ModelExpression: Sendable, Hashable {
     /// Seconds since 2001-01-01T00:00:00Z.
     case date(Double)
 
-    /// A value of a kind that is not read; its class.
     case opaque(className: String)
   }
 
@@ -20,34 +18,32 @@ package indirect enum ModelExpression: Sendable, Hashable {
   case selfObject
   case variable(String)
 
-  /// Properties joined by dots, from the object itself.
+  /// From the object itself.
   case keyPath(String)
 
-  /// Properties joined by dots, from the value of another expression, such as `$FETCH_SOURCE`.
+  /// From another expression, such as `$FETCH_SOURCE`.
   case keyPathOf(ModelExpression, String)
 
-  /// A built-in function by its selector: `count:`, `now`.
+  /// By selector: `count:`, `now`.
   case function(String, [ModelExpression])
 
-  /// A method of an object by its selector.
   case method(ModelExpression, String, [ModelExpression])
   case aggregate([ModelExpression])
 
-  /// One of two expressions, as a predicate decides: `TERNARY(…)`.
+  /// `TERNARY(…)`.
   case conditional(ModelPredicate, ModelExpression, ModelExpression)
 
-  /// The result of a fetch request, or its count alone: `FETCH(…)`.
+  /// `FETCH(…)`.
   case fetch(request: ModelExpression, context: ModelExpression, isCountOnly: Bool)
 
-  /// An expression of a kind that is not read; its class.
   case opaque(className: String)
 }
 
 extension ModelExpression {
-  /// The expression in expression format, as Core Data prints it into version hashes.
+  /// The expression as Core Data prints it into version hashes.
   ///
-  /// Key paths print as typed, built-in functions as `selector(arguments)`; both were checked against stored hashes,
-  /// the other forms follow Apple's predicate format and are unverified.
+  /// Key paths print as typed, built-in functions as `selector(arguments)`; both were checked against stored hashes.
+  /// Other forms are unverified.
   package var format: String {
     switch self {
     case .constant(let constant): constant.format
@@ -72,7 +68,7 @@ extension ModelExpression {
     }
   }
 
-  /// The expression as an operand of arithmetic: in parentheses where it is arithmetic itself.
+  /// Nested arithmetic gets parentheses.
   private var operandFormat: String {
     if case .function(let selector, let arguments) = self, arguments.count == 2, Self.arithmetic[selector] != nil {
       return "(\(format))"
@@ -80,12 +76,12 @@ extension ModelExpression {
     return format
   }
 
-  /// The sign of each built-in function that is written between its operands.
+  /// Infix signs of functions.
   static let arithmetic = [
     "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toPower:": "**",
   ]
 
-  /// The method of an object; a key path where it only reads properties.
+  /// Returns a method call, or a key path for properties.
   static func message(_ target: ModelExpression, _ selector: String, _ arguments: [ModelExpression]) -> ModelExpression
   {
     guard selector == "valueForKey:" || selector == "valueForKeyPath:", arguments.count == 1 else {
@@ -99,7 +95,7 @@ extension ModelExpression {
     }
   }
 
-  /// Whether everything in it was read, so that it can be written again.
+  /// Whether it is fully supported.
   var isComplete: Bool {
     switch self {
     case .constant(.opaque), .opaque: false
@@ -115,7 +111,6 @@ extension ModelExpression {
 }
 
 extension ModelExpression.Constant {
-  /// The value in expression format.
   var format: String {
     switch self {
     case .null: "nil"
@@ -130,7 +125,7 @@ extension ModelExpression.Constant {
   }
 }
 
-/// Text between double quotes, with backslashes before quotes and backslashes.
+/// Escapes quotes and backslashes.
 func quotedFormat(_ text: String) -> String {
   var result = "\""
   for scalar in text.unicodeScalars {
@@ -140,7 +135,7 @@ func quotedFormat(_ text: String) -> String {
   return result + "\""
 }
 
-/// A number in its shortest form, whole numbers without a fraction.
+/// Formats whole numbers without fraction.
 package func numberFormat(_ value: Double) -> String {
   if let whole = Int64(exactly: value), abs(whole) < 1 << 53 { return String(whole) }
   return value.description

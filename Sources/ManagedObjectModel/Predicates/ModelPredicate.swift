@@ -1,6 +1,6 @@
-/// A predicate of a model: the filter of a fetch request or an index, or the rule that a value must obey.
+/// A filter of a fetch request or index, or a validation rule.
 package indirect enum ModelPredicate: Sendable, Hashable {
-  /// How two expressions are compared; raw values are Apple's own numbers.
+  /// Apple's raw values.
   package enum Comparison: Int, Sendable, Hashable {
     case lessThan = 0
     case lessThanOrEqual = 1
@@ -35,7 +35,7 @@ package indirect enum ModelPredicate: Sendable, Hashable {
     }
   }
 
-  /// Which of many values must fulfil the comparison; raw values are Apple's own numbers.
+  /// Apple's raw values.
   package enum Modifier: Int, Sendable, Hashable {
     case direct = 0
     case all = 1
@@ -50,12 +50,10 @@ package indirect enum ModelPredicate: Sendable, Hashable {
   case not(ModelPredicate)
   case always(Bool)
 
-  /// A predicate of a kind that is not read; its class.
   case opaque(className: String)
 }
 
 extension ModelPredicate {
-  /// The predicate in Apple's predicate format.
   package var format: String {
     switch self {
     case .comparison(let left, let comparison, let right, let modifier, let options):
@@ -86,7 +84,7 @@ extension ModelPredicate {
     return letters.isEmpty ? "" : "[\(letters)]"
   }
 
-  /// Whether everything in it was read, so that it can be written again.
+  /// Whether it is fully supported.
   var isComplete: Bool {
     switch self {
     case .comparison(let left, _, let right, _, _): left.isComplete && right.isComplete

@@ -1,38 +1,38 @@
-/// How one model differs from another in what is stored, entity by entity and property by property, matched by name.
+/// The stored differences of two models, matched by name.
 ///
-/// What does not enter version hashes (defaults, delete rules, indexes …) is not compared.
+/// Unhashed parts (defaults, delete rules, indexes …) are not compared.
 public struct ModelDifference: Sendable, Hashable, Codable {
-  /// A property that is in only one of the models, or hashed differently in both.
+  /// A property of only one model, or with different hashes.
   public struct PropertyDifference: Sendable, Hashable, Codable {
-    /// The name of the entity.
+    /// The entity.
     public let entity: String
 
-    /// The name of the property.
+    /// The property.
     public let property: String
 
-    /// What changed, in words (`type: String → Date`); empty for one that is in only one of the models.
+    /// The changes in words (`type: String → Date`); empty if only one model has the property.
     public let changes: [String]
   }
 
-  /// Entities of the second model that the first lacks, by name.
+  /// The entities only in the second model.
   public let addedEntities: [String]
 
-  /// Entities of the first model that the second lacks, by name.
+  /// The entities only in the first model.
   public let removedEntities: [String]
 
-  /// Entities of both whose hashes differ, by name.
+  /// The common entities with different hashes.
   public let changedEntities: [String]
 
-  /// Properties that an entity of both declares only in the second model.
+  /// The properties of common entities only in the second model.
   public let addedProperties: [PropertyDifference]
 
-  /// Properties that an entity of both declares only in the first model.
+  /// The properties of common entities only in the first model.
   public let removedProperties: [PropertyDifference]
 
-  /// Properties of both that are hashed differently.
+  /// The common properties with different hashes.
   public let changedProperties: [PropertyDifference]
 
-  /// Changes of entities of both that are not in their properties: parent, abstractness, modifier, constraints.
+  /// The changes of common entities in parent, abstractness, modifier and constraints.
   public let entityChanges: [String: [String]]
 
   /// Compares two models.
@@ -69,10 +69,10 @@ public struct ModelDifference: Sendable, Hashable, Codable {
     self.entityChanges = entityChanges
   }
 
-  /// Whether both models hash alike, so that either opens the other's stores.
+  /// Whether hashes agree, so that either model opens the other's stores.
   public var isEmpty: Bool { addedEntities.isEmpty && removedEntities.isEmpty && changedEntities.isEmpty }
 
-  /// What the first model has and the second lacks, as `Car` or `Car.owner`: what a store of the first would lose.
+  /// The parts only in the first model, as `Car` or `Car.owner`: the losses of its stores.
   public var missingInSecond: [String] { removedEntities + removedProperties.map { "\($0.entity).\($0.property)" } }
 
   private static func changes(_ old: Entity, _ new: Entity) -> [String] {

@@ -1,13 +1,13 @@
 internal import Platform
 
-/// A model as text for people, in 100 columns or the width given.
+/// A model as readable text, 100 columns wide by default.
 public struct ModelListing: Sendable {
-  /// The lines of the text.
+  /// The lines.
   public private(set) var lines: [String] = []
 
   private let width: Int
 
-  /// A bundle: an overview of its versions, then the entities of the current one or of the versions given.
+  /// Lists a bundle's versions and the entities of the current or given ones.
   public init(_ bundle: ModelBundle, versions: [ModelVersion]? = nil, width: Int = 100) {
     self.width = max(40, width)
     add("Model \(printable(bundle.name)): \(count(bundle.versions.count, "version"))")
@@ -33,13 +33,13 @@ public struct ModelListing: Sendable {
     }
   }
 
-  /// One version.
+  /// Lists one version.
   public init(_ version: ModelVersion, width: Int = 100) {
     self.width = max(40, width)
     add(version)
   }
 
-  /// The text, ending in a new line.
+  /// The text with a final newline.
   public var text: String { lines.map { $0 + "\n" }.joined() }
 
   private mutating func add(_ version: ModelVersion) {
@@ -48,7 +48,7 @@ public struct ModelListing: Sendable {
     let suffix = identifiers.isEmpty ? "" : ", identifier \(identifiers.joined(separator: ", "))"
     add("Version \(printable(version.name))\(version.isCurrent ? " (current)" : "")\(suffix)")
     let roots = model.entities.values.filter { $0.parentName == nil }.map(\.name).inCodeUnitOrder()
-    // Depth first, every hierarchy together.
+    // Depth first, to keep hierarchies together.
     var waiting = roots.reversed().map { (name: $0, depth: 0) }
     while let (name, depth) = waiting.popLast() {
       guard let entity = model.entities[name] else { continue }
@@ -107,13 +107,12 @@ public struct ModelListing: Sendable {
 
   private mutating func add(_ attribute: Attribute, _ indent: String, _ column: Int, mark: String = "") {
     item(indent, mark + attribute.name, column, Self.text(attribute))
-    // Composite types are nested a few levels at most; readers see to that.
+    // Readers limit the nesting of composite types.
     for element in attribute.compositeElements.prefix(1000) where indent.count < 40 {
       add(element, indent + "  ", max(8, column - 2), mark: ".")
     }
   }
 
-  /// A property: its name, then what it is, wrapped into the column beside it.
   private mutating func item(_ indent: String, _ name: String, _ column: Int, _ text: String) {
     let name = printable(name)
     let first = indent + name + String(repeating: " ", count: max(2, column - name.count))
@@ -164,7 +163,7 @@ public struct ModelListing: Sendable {
 }
 
 extension ModelListing {
-  /// What an attribute is: `String? = "none", 3 to 50`.
+  /// Returns `String? = "none", 3 to 50`.
   static func text(_ attribute: Attribute) -> String {
     var text = attribute.type.sourceName + (attribute.traits.isOptional ? "?" : "")
     if let name = attribute.compositeTypeName { text += " \(printable(name))" }
@@ -189,7 +188,7 @@ extension ModelListing {
     return ([text] + notes + common(attribute.traits)).joined(separator: ", ")
   }
 
-  /// What a relationship is: `→ Author? (books), cascade`, with `→→` for a to-many one.
+  /// Returns `→ Author? (books), cascade`, with `→→` for to-many.
   static func text(_ relationship: Relationship) -> String {
     var text = (relationship.isToMany ? "→→ " : "→ ") + printable(relationship.destinationEntityName)
     if relationship.traits.isOptional { text += "?" }

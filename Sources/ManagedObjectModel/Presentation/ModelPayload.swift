@@ -1,9 +1,9 @@
 package import Platform
 
 extension ModelBundle {
-  /// What `model show --json` prints of the bundle, or of some of its versions.
+  /// Returns the output of `model show --json`.
   ///
-  /// Keys may be added, never changed. What is not there is null or left out; what is false is left out too.
+  /// Keys may be added, never changed. Missing values are null or omitted; false ones are omitted.
   package func payload(_ versions: [ModelVersion]? = nil) -> JSON.Object {
     ["name": name, "versions": (versions ?? self.versions).map(\.payload), "unreadableVersions": unreadablePayload]
   }
@@ -15,7 +15,7 @@ extension ModelBundle {
     return unreadable.isEmpty ? nil : unreadable
   }
 
-  /// What `model hashes --json` prints: the version hashes, and the checksum of each version.
+  /// Returns the output of `model hashes --json`.
   package func hashesPayload() -> JSON.Object {
     let versions = versions.map { version -> JSON.Object in
       [
@@ -62,7 +62,6 @@ extension Entity {
 }
 
 extension PropertyTraits {
-  /// What all properties have; the sides of a relationship and the types of attributes are told beside it.
   fileprivate var payload: JSON.Object {
     [
       "name": name, "optional": isOptional, "transient": isTransient ? true : nil,
@@ -116,7 +115,7 @@ extension FetchIndex {
 }
 
 extension DeleteRule {
-  /// The rule as one word: `no-action`, `nullify`, `cascade` or `deny`.
+  /// One of `no-action`, `nullify`, `cascade` and `deny`.
   package var word: String {
     switch self {
     case .noAction: "no-action"

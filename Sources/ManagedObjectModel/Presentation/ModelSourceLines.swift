@@ -1,21 +1,21 @@
 public import Platform
 public import SystemPackage
 
-/// Where the entities and properties of a version stand in the XML of its source, for editors and build servers.
+/// The source lines of a version's entities and properties, for editors and build servers.
 public struct ModelSourceLines: Sendable {
-  /// The file with the XML, below the path that the model was loaded by.
+  /// The XML file, relative to the model's path.
   public let file: FilePath
 
-  /// The line of each entity, and of each property as `Car.color`, from 1.
+  /// The lines from 1, with keys such as `Car.color`.
   private var lines: [String: Int] = [:]
 
-  /// Looks for the source of a version of a bundle.
+  /// Finds a version's source.
   ///
-  /// Returns nil where the version was not read from a source, or where that cannot be read.
+  /// Returns nil if the version has no readable source.
   public init?(_ version: String, of bundle: ModelBundle, fileSystem: FileSystem = FileSystem()) {
     guard let path = bundle.path else { return nil }
     let places = [path.appending("\(version).xcdatamodel").appending("contents"), path.appending("contents"), path]
-    // The model has been read, and that is where its errors were told; a place that cannot be looked at has no lines.
+    // Loading already reported errors; an inaccessible place has no lines.
     guard let found = places.first(where: { (try? fileSystem.status(of: $0))?.kind == .regular }),
       found.lastComponent?.string == "contents",
       let bytes = try? fileSystem.contents(of: found, limit: 64 << 20)
@@ -24,10 +24,10 @@ public struct ModelSourceLines: Sendable {
     read(bytes)
   }
 
-  /// The line of a property, of its entity where the version lacks that, or the first one.
+  /// Returns the line of a property, else of its entity, else the first.
   public func line(entity: String?, property: String?) -> Int {
     guard let entity else { return 1 }
-    // A leaf of a composite attribute stands elsewhere; its attribute counts.
+    // A composite's leaf counts as its attribute.
     let name = property.flatMap { $0.split(separator: ".").first.map(String.init) }
     return name.flatMap { lines["\(entity).\($0)"] } ?? lines[entity] ?? 1
   }
@@ -36,7 +36,7 @@ public struct ModelSourceLines: Sendable {
 
   private static let properties: Set<String> = ["attribute", "relationship", "fetchedProperty"]
 
-  /// Goes over the tags once; the XML has been read as a model before, so that nothing is checked here.
+  /// Scans the already checked tags once.
   private mutating func read(_ bytes: [UInt8]) {
     var place = 0
     var line = 1
@@ -68,7 +68,6 @@ public struct ModelSourceLines: Sendable {
     }
   }
 
-  /// The place after some bytes; the end where they do not come.
   private static func end(of marker: [UInt8], in bytes: [UInt8], from start: Int) -> Int {
     var place = start
     while let found = bytes[place...].firstIndex(of: marker[0]) {
@@ -78,7 +77,7 @@ public struct ModelSourceLines: Sendable {
     return bytes.count
   }
 
-  /// The place after a tag's closing bracket, which may also stand in a value.
+  /// Skips brackets in values.
   private static func endOfTag(in bytes: [UInt8], from start: Int) -> Int {
     var quote: UInt8?
     for place in bytes[start...].indices {
@@ -94,7 +93,6 @@ public struct ModelSourceLines: Sendable {
     return bytes.count
   }
 
-  /// The value of a tag's attribute `name`.
   private static func name(in tag: String) -> String? {
     let rest = tag.dropFirst()
     var quote: Character?

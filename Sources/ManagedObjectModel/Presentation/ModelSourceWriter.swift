@@ -1,27 +1,25 @@
 public import Platform
 
-/// Writes a model as source: the XML of `.xcdatamodel/contents` (section 1.2 of the format).
+/// Writes model source (section 1.2 of the format).
 struct ModelSourceWriter {
   private let model: ManagedObjectModel
   private var lines: [String] = []
 
-  /// The composite types, in the order in which attributes use them.
   private var composites: [(name: String, elements: [Attribute])] = []
 
   private var compositeLines: [String] = []
 
-  /// What source has no word for.
+  /// Parts that source cannot express.
   private(set) var omissions: [String] = []
 
   private static let maximumDepth = 16
 
-  /// The source, and what of the model is not in it.
   static func write(_ model: ManagedObjectModel) throws(ModelError) -> (bytes: [UInt8], omissions: [String]) {
     try model.requireSoundStructure()
     var writer = ModelSourceWriter(model: model)
     try writer.writeModel()
     let bytes = Array(writer.lines.map { $0 + "\n" }.joined().utf8)
-    // What is read back must hash alike; a model that source cannot say in full is not written as another one.
+    // Verifies hashes, so that an inexpressible model is not written as another one.
     let back = try ManagedObjectModel(source: bytes).versionHashes()
     let wanted = model.versionHashes()
     let names = Set(wanted.keys).union(back.keys).inCodeUnitOrder()
@@ -154,7 +152,6 @@ struct ModelSourceWriter {
       throw Self.unwritable("it has composites nested too deeply", entity: entity.name)
     }
     var traits = attribute.traits
-    // Derived attributes are read-only without a word.
     if attribute.isDerived { traits.isReadOnly = false }
     let isIndexed =
       traits.isIndexed
@@ -182,7 +179,7 @@ struct ModelSourceWriter {
     try element("attribute", indent, fields, userInfo: attribute.traits.userInfo)
   }
 
-  /// The default as source writes it; nil for none and for what it has no word for.
+  /// Returns nil if absent or inexpressible.
   private mutating func defaultText(_ attribute: Attribute, _ entity: Entity) -> String? {
     switch (attribute.defaultValue, attribute.type) {
     case (nil, _): return nil
@@ -201,7 +198,7 @@ struct ModelSourceWriter {
     }
   }
 
-  /// The composite type of an attribute; one with the same elements is used again.
+  /// Returns a composite type, reused for the same elements.
   private mutating func compositeName(
     of attribute: Attribute, _ entity: Entity, depth: Int
   ) throws(ModelError) -> String {
@@ -248,7 +245,7 @@ struct ModelSourceWriter {
     try element("relationship", "        ", fields, userInfo: relationship.traits.userInfo)
   }
 
-  /// The entity that declares the inverse, which Xcode always writes.
+  /// Xcode always writes the declaring entity.
   private func inverseEntity(of relationship: Relationship) -> String? {
     guard let name = relationship.inverseName else { return nil }
     if let entity = relationship.inverseEntityName { return entity }
@@ -257,7 +254,7 @@ struct ModelSourceWriter {
 
   private mutating func write(_ property: FetchedProperty) throws(ModelError) {
     var traits = property.traits
-    // They are transient and read-only without a word.
+    // They are implicitly transient and read-only.
     traits.isTransient = false
     traits.isReadOnly = false
     try open("fetchedProperty", "        ", Self.attributes(of: traits))
@@ -321,19 +318,19 @@ struct ModelSourceWriter {
 }
 
 extension ManagedObjectModel {
-  /// The model as source: the XML of a `.xcdatamodel`'s `contents`, and in words what of it source has no word for.
+  /// Returns the XML of a `.xcdatamodel`'s `contents`, and the omissions.
   ///
-  /// The hashes of what was written equal the model's; nothing that is left out enters them.
+  /// The hashes equal the model's; omissions are not hashed.
   ///
-  /// - Throws: `model-unwritable` where the model cannot be said in source with the same hashes.
+  /// - Throws: `model-unwritable` if source cannot express them.
   public func source() throws(ModelError) -> (contents: [UInt8], omissions: [String]) {
     let written = try ModelSourceWriter.write(self)
     return (written.bytes, written.omissions)
   }
 
-  /// The model compiled, as in a `.mom`; its hashes equal the model's.
+  /// Returns the compiled model, as in a `.mom`, with equal hashes.
   ///
-  /// - Throws: `model-unwritable` where the model contradicts itself, or where something would get another hash.
+  /// - Throws: `model-unwritable` for contradictions or a changed hash.
   public func compiled() throws(ModelError) -> [UInt8] {
     let bytes = try compiledBytes()
     let back = try ManagedObjectModel(compiled: bytes).versionHashes()

@@ -1,16 +1,14 @@
 internal import Platform
 
-/// Reads a model as Xcode's editor archives it: `XDPMModel`, with entities, attributes and relationships that keep what
-/// Core Data knows of them in stereotypes, lists of named settings.
+/// Reads a model archived by Xcode's editor: `XDPMModel`, with Core Data's settings in stereotypes.
 ///
-/// The classes and keys were taken from forty archives in real mapping models; all their models hash as their sources.
+/// Classes and keys come from forty real mapping models; all hash like their sources.
 struct EditorModelReader {
   private let archive: KeyedArchive
 
-  /// How many properties and settings may still be read; honest archives have an object for each.
+  /// The remaining objects; valid archives have one for each property and setting.
   private var budget: Int
 
-  /// The settings that were met and not understood, and are not at their usual value.
   private(set) var unknownSettings: Set<String> = []
 
   init(_ bytes: [UInt8]) throws(ModelError) {
@@ -45,7 +43,6 @@ struct EditorModelReader {
     return model
   }
 
-  /// What a bucket holds: a dictionary by name, or an array.
   private func members(_ bucket: ArchivedObject?) -> [ArchivedObject] {
     bucket?.entries?.map(\.value) ?? bucket?.elements ?? []
   }
@@ -118,7 +115,7 @@ struct EditorModelReader {
           .invalid, detail: "attribute \"\(printable(name))\" is of the unknown type \(number)", entityName: nil,
           propertyName: name)
       }
-      // How the leaves of composite attributes are kept is not known, and they are hashed.
+      // How composite leaves, which are hashed, are stored is unknown.
       if type == .composite { unknownSettings.insert("composite") }
       return .attribute(
         Attribute(
@@ -143,7 +140,7 @@ struct EditorModelReader {
 
   // MARK: Settings
 
-  /// The settings of some stereotypes of an element, by name; those without a value are left out.
+  /// Returns settings by name, without empty ones.
   private mutating func settings(
     _ object: ArchivedObject, known: Set<String>, _ stereotypes: Set<String>
   ) throws(ModelError) -> [String: ArchivedObject] {
@@ -164,7 +161,7 @@ struct EditorModelReader {
     return result
   }
 
-  /// Whether a setting is off or empty, so that it does not matter what it means.
+  /// Whether a setting is off or empty.
   private static func isUsual(_ value: ArchivedObject) -> Bool {
     switch value.content {
     case .null, .boolean(false), .integer(0), .string(""): true
@@ -184,21 +181,19 @@ struct EditorModelReader {
   private static let entitySettings: Set<String> = [
     "XD_PSK_elementID", "XD_PSK_isAbstract", "XD_PSK_versionHashModifier", "XD_PSK_entityClassName",
     "XDPMUniquenessConstraints",
-    // These do not enter version hashes.
+    // Not hashed.
     "XD_PSK_fetchRequestsArray", "XD_PSK_userInfo", "XD_PSK_classMapping", "XDPMCompoundIndexes",
     "XDPMFetchIndexes", "XD_PSK_codeGenerationType", "XD_PSK_moduleName", "XDPMCoreSpotlightDisplayNameExpression",
   ]
 
   private static let propertySettings: Set<String> = [
     "XD_PPSK_isOptional", "XD_PPSK_isTransient", "XD_PPSK_elementID", "XD_PPSK_versionHashModifier",
-    // These do not enter version hashes.
     "XD_PPSK_isStoredInTruthFile", "XD_PPSK_userInfo", "XD_PPSK_isIndexed", "XD_PPSK_isSpotlightIndexed",
     "XD_PPSK_allowsCloudEncryption",
   ]
 
   private static let attributeSettings: Set<String> = [
     "XD_PAttK_attributeType", "XD_PAttK_allowsExternalBinaryDataStorage",
-    // These do not enter version hashes.
     "XD_PAttK_defaultValueAsString", "XD_PAttK_minValueString", "XD_PAttK_maxValueString",
     "XD_PAttK_valueTransformerName", "XD_PAttK_regularExpressionString", "XD_PAttK_usesScalarAccessor",
     "XD_PAttK_customClassName",
@@ -210,17 +205,17 @@ struct EditorModelReader {
   ]
 }
 
-/// A model in the form that Xcode's editor archives it in, as mapping models embed it.
+/// A model archived by Xcode's editor, as in mapping models.
 package struct EditorModel: Sendable {
-  /// The model; what does not enter version hashes, such as defaults and indexes, is left out.
+  /// The model without unhashed parts.
   package let model: ManagedObjectModel
 
-  /// Whether every setting in the archive was understood, so that the version hashes can be relied upon.
+  /// Whether all settings were understood, so that hashes are reliable.
   package let isComplete: Bool
 
   /// Reads an archive of `XDPMModel`.
   ///
-  /// - Throws: `ModelError` where it is no such archive, is damaged, or the model contradicts itself.
+  /// - Throws: `ModelError` for other or damaged data, or contradictions.
   package init(_ bytes: [UInt8]) throws(ModelError) {
     var reader = try EditorModelReader(bytes)
     model = try reader.model()

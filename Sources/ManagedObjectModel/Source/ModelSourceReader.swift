@@ -1,15 +1,14 @@
 internal import Platform
 
-/// Reads a model's source: the XML in `.xcdatamodel/contents` (section 1.2 of the format).
+/// Reads model source (section 1.2 of the format).
 struct ModelSourceReader {
   private let root: XMLTree.Element
 
   private let composites: [String: XMLTree.Element]
 
-  /// How many composite leaves may still be made; composites of composites multiply.
+  /// The remaining leaves, since nested composites multiply.
   private var leafBudget = 20_000
 
-  /// Reads a model and checks its structure.
   static func read(_ bytes: [UInt8]) throws(ModelError) -> ManagedObjectModel {
     let tree: XMLTree
     do {
@@ -126,7 +125,7 @@ struct ModelSourceReader {
       regularExpression: element["regularExpressionString"].flatMap(Self.nonEmpty))
   }
 
-  /// The leaves of a composite type; `path` holds the types that are being unfolded.
+  /// Returns composite leaves; `path` holds the enclosing types.
   private mutating func leaves(
     of composite: String?, entity: String, path: [String]
   ) throws(ModelError) -> [Attribute] {
@@ -152,7 +151,7 @@ struct ModelSourceReader {
     return leaves
   }
 
-  /// Default values as the source writes them: text by type, dates as seconds since 2001 (unverified).
+  /// Dates are seconds since 2001 (unverified).
   private static func defaultValue(_ element: XMLTree.Element, _ type: AttributeType) -> AttributeValue? {
     if type == .date { return element["defaultDateTimeInterval"].flatMap(Double.init).map { .date($0) } }
     guard let text = element["defaultValueString"] else { return nil }
@@ -170,7 +169,7 @@ struct ModelSourceReader {
     }
   }
 
-  /// What YES, NO, true and false say; the compiler takes them for 1 and 0 where the attribute is a number.
+  /// The compiler accepts YES, NO, true and false for numbers.
   private static func truth(_ text: String) -> Bool? {
     switch text.uppercased() {
     case "YES", "TRUE": true
@@ -188,8 +187,10 @@ struct ModelSourceReader {
 
   // MARK: Relationships and fetched properties
 
-  /// The counts follow the compiler: a to-one relationship has at most one destination, a to-many one as many as it
-  /// says, else any number (0); the least number is 0 unless it is given, also where the relationship is mandatory.
+  /// Reads a relationship with the compiler's counts.
+  ///
+  /// To-one has at most 1 destination, to-many the given maximum or 0 (unlimited); the minimum is 0 unless given, even
+  /// when mandatory.
   private func relationship(_ element: XMLTree.Element, of entity: String) throws(ModelError) -> Relationship {
     let name = element["name"] ?? ""
     func count(_ key: String, _ fallback: Int) throws(ModelError) -> Int {
@@ -218,7 +219,6 @@ struct ModelSourceReader {
 
   private static func fetchedProperty(_ element: XMLTree.Element) -> FetchedProperty {
     var traits = traits(element, name: element["name"] ?? "")
-    // Fetched properties are transient and read-only, whatever else is said.
     traits.isTransient = true
     traits.isReadOnly = true
     return FetchedProperty(traits: traits, fetchRequest: element.child(named: "fetchRequest").flatMap(fetchRequest))
@@ -230,7 +230,7 @@ struct ModelSourceReader {
       entityName: entity, predicateFormat: element["predicateString"].flatMap(nonEmpty).map(predicateFormat))
   }
 
-  /// An attribute with an ascending index of its own: the compiler calls it indexed too (real caches of fw 977 to 1338).
+  /// Marks an attribute with its own ascending index, as the compiler does (real caches of fw 977 to 1338).
   private static func flagged(_ property: Property, by indexes: [FetchIndex]) -> Property {
     guard case .attribute(var attribute) = property else { return property }
     let isIndexed = indexes.contains { index in
@@ -267,8 +267,7 @@ struct ModelSourceReader {
       allowsCloudEncryption: element.isYes("allowsCloudEncryption"))
   }
 
-  /// The renaming identifier is the attribute `elementID`; one that is called `renamingIdentifier` is ignored, as the
-  /// compiler ignores it.
+  /// Returns `elementID`; like the compiler, ignores `renamingIdentifier`.
   private static func renamingIdentifier(_ element: XMLTree.Element, name: String) -> String? {
     element["elementID"].flatMap { $0.isEmpty || $0 == name ? nil : $0 }
   }
@@ -289,7 +288,7 @@ struct ModelSourceReader {
     }
   }
 
-  /// An expression as Core Data would print it; as it stands where it cannot be read.
+  /// Returns Core Data's form, or unreadable text unchanged.
   private static func expressionFormat(_ text: String) -> String { FormatParser.expression(text)?.format ?? text }
 
   private static func predicateFormat(_ text: String) -> String { FormatParser.predicate(text)?.format ?? text }
@@ -298,6 +297,6 @@ struct ModelSourceReader {
 }
 
 extension XMLTree.Element {
-  /// Whether an attribute says `YES`; every boolean of a model source does, or is not there.
+  /// Model sources have only `YES` for true.
   fileprivate func isYes(_ name: String) -> Bool { self[name] == "YES" }
 }

@@ -1,7 +1,7 @@
 internal import Platform
 
 extension ManagedObjectModel {
-  /// Everything in the model that contradicts itself or leads nowhere, in the order of the entities' names.
+  /// Returns all contradictions and dangling references, in entity order.
   public func validate() -> [ModelFinding] {
     var findings: [ModelFinding] = []
     for name in entities.keys.inCodeUnitOrder() {
@@ -16,7 +16,6 @@ extension ManagedObjectModel {
     return findings
   }
 
-  /// The first structural finding as an error; nothing where the model can be used.
   package func requireSoundStructure() throws(ModelError) {
     try requireBoundedSize()
     guard let finding = validate().first(where: \.isStructural) else { return }
@@ -24,7 +23,7 @@ extension ManagedObjectModel {
       .invalid, detail: finding.detail, entityName: finding.entityName, propertyName: finding.propertyName)
   }
 
-  /// Real models have hundreds of entities and ten levels; inherited properties are counted once for every heir.
+  /// Real models have hundreds of entities and ten levels; inherited properties count per heir.
   private func requireBoundedSize() throws(ModelError) {
     let limits = (entities: 20_000, levels: 64, properties: 500_000)
     guard entities.count <= limits.entities else {
@@ -32,7 +31,7 @@ extension ManagedObjectModel {
     }
     var total = 0
     for name in entities.keys.inCodeUnitOrder() {
-      // Walked here and not with `lineage`, so that a chain of thousands of levels is left at once.
+      // Unlike `lineage`, stops early on thousands of levels.
       var levels = 0
       var next: String? = name
       while let current = next, let entity = entities[current], levels <= limits.levels {
@@ -145,10 +144,10 @@ extension ManagedObjectModel {
     let ancestors = lineage(of: entity.name)
     var findings: [ModelFinding] = []
     for (names, what) in [(constrained, "a uniqueness constraint"), (indexed, "an index")] {
-      // A constraint may name a leaf of a composite attribute: `address.city`.
+      // Constraints may name composite leaves: `address.city`.
       for name in names {
         let first = name.split(separator: ".").first.map(String.init) ?? name
-        // Apple's tools index the record's own identity under this name.
+        // Apple's tools index a record's identity as `self`.
         if first == "self" || ancestors.contains(where: { $0.properties[first] != nil }) { continue }
         findings.append(
           ModelFinding(
@@ -192,9 +191,9 @@ extension ManagedObjectModel {
   }
 }
 
-/// Something in a model that contradicts itself or leads nowhere.
+/// A contradiction or dangling reference in a model.
 public struct ModelFinding: Sendable, Hashable {
-  /// What was found.
+  /// The kind of a finding.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     case emptyName = "empty-name"
     case missingParent = "missing-parent"
@@ -202,38 +201,34 @@ public struct ModelFinding: Sendable, Hashable {
     case missingDestination = "missing-destination"
     case missingInverse = "missing-inverse"
 
-    /// The inverse leads somewhere else, or names another inverse itself.
+    /// The inverse has another destination or inverse.
     case mismatchedInverse = "mismatched-inverse"
 
-    /// A property has the name of an inherited one.
     case overriddenProperty = "overridden-property"
 
-    /// A uniqueness constraint or an index names a property that is not there.
     case missingProperty = "missing-property"
 
-    /// A configuration or a fetch request names an entity that is not there.
     case missingEntity = "missing-entity"
 
-    /// An attribute without a type is to be stored.
     case undefinedType = "undefined-type"
 
-    /// Two entities, or two properties of one entity, would be matched by the same renaming identifier.
+    /// Two entities, or properties of one entity, share it.
     case ambiguousRenamingIdentifier = "ambiguous-renaming-identifier"
   }
 
-  /// What was found.
+  /// The kind.
   public var kind: Kind
 
-  /// The entity it is about, where it is about one.
+  /// The affected entity.
   public var entityName: String?
 
-  /// The property it is about, where it is about one.
+  /// The affected property.
   public var propertyName: String?
 
-  /// What was found, in a plain sentence without a full stop.
+  /// A sentence without period.
   public var detail: String
 
-  /// A finding.
+  /// Creates a finding.
   public init(_ kind: Kind, entity: String? = nil, property: String? = nil, detail: String) {
     self.kind = kind
     entityName = entity
@@ -241,7 +236,7 @@ public struct ModelFinding: Sendable, Hashable {
     self.detail = detail
   }
 
-  /// Whether a model with this finding cannot be used at all, so that loading refuses it.
+  /// Whether the model is unusable, so that loading rejects it.
   public var isStructural: Bool {
     switch kind {
     case .emptyName, .missingParent, .inheritanceCycle, .missingDestination, .missingInverse: true

@@ -1,5 +1,5 @@
 extension AttributeType {
-  /// The name that model sources have for the type (`Integer 16`).
+  /// The type's name in model sources (`Integer 16`).
   public var sourceName: String {
     switch self {
     case .undefined: "Undefined"
@@ -21,7 +21,6 @@ extension AttributeType {
     }
   }
 
-  /// The type that model sources call by that name.
   init?(sourceName: String) {
     if sourceName == "Binary Data" {
       self = .binary
@@ -31,7 +30,7 @@ extension AttributeType {
     self = type
   }
 
-  /// The class of its values in compiled models; nil where the attribute itself has to name it.
+  /// The class in compiled models; nil if the attribute must name it.
   package var valueClassName: String? {
     switch self {
     case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"

@@ -1,7 +1,7 @@
 internal import Platform
 
 extension AttributeValue {
-  /// The value of an archived object: a plain value or one of the classes that default values have.
+  /// Reads an archived default.
   init(archived object: ArchivedObject) {
     switch object.content {
     case .boolean(let value): self = .boolean(value)
@@ -31,7 +31,7 @@ extension AttributeValue {
     return .opaque(className: object.className ?? "?")
   }
 
-  /// The mantissa is an array of 16-bit words, the lowest first; `NS.mantissa.bo` is 1 where each is little-endian.
+  /// The mantissa has 16-bit words, lowest first; `NS.mantissa.bo` is 1 for little-endian ones.
   private static func decimal(_ object: ArchivedObject) -> DecimalNumber? {
     guard let bytes = object["NS.mantissa"]?.data, bytes.count <= 16, let exponent = object.integer("NS.exponent"),
       (-128...127).contains(exponent), let words = object.integer("NS.length"), (0...8).contains(words)
@@ -46,7 +46,7 @@ extension AttributeValue {
       isNegative: object.boolean("NS.negative"), mantissa: mantissa, exponent: Int(exponent))
   }
 
-  /// The value as the kind that an attribute of that type holds; itself where it does not fit.
+  /// Converts to an attribute type, if compatible.
   func normalized(for type: AttributeType) -> AttributeValue {
     switch (type, self) {
     case (.boolean, .integer(let value)): .boolean(value != 0)
@@ -68,7 +68,6 @@ extension AttributeValue {
   }
 }
 
-/// Adds values to an archive in the form that Foundation archives them.
 enum ArchivedValues {
   static func add(_ value: AttributeValue, to archive: inout KeyedArchiveWriter) -> KeyedArchiveWriter.Reference {
     switch value {

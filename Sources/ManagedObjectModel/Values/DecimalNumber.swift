@@ -1,4 +1,4 @@
-/// A decimal number as archives keep it: a sign, a whole mantissa of up to 128 bits, and a power of ten.
+/// An archived decimal number: sign, mantissa of up to 128 bits, and power of ten.
 struct DecimalNumber: Hashable {
   var isNegative: Bool
   var mantissa: DecimalMantissa
@@ -10,7 +10,7 @@ struct DecimalNumber: Hashable {
     self.exponent = exponent
   }
 
-  /// Reads plain or scientific digits (`-12.50`, `1e3`); nil where it is no number or does not fit.
+  /// Parses `-12.50` or `1e3`; nil if invalid or too large.
   init?(_ text: String) {
     var rest = Substring(text)
     isNegative = rest.first == "-"
@@ -40,7 +40,7 @@ struct DecimalNumber: Hashable {
     guard (-128...127).contains(exponent) else { return nil }
   }
 
-  /// The number as plain digits, with as many decimals as it was given with.
+  /// The plain digits, with given decimals.
   var digits: String {
     let sign = isNegative ? "-" : ""
     let whole = mantissa.digits
@@ -51,20 +51,18 @@ struct DecimalNumber: Hashable {
   }
 }
 
-/// The whole number of 128 bits that the digits of a decimal are.
+/// A decimal's 128-bit mantissa.
 ///
-/// The standard library's own integer of that width needs newer systems than those that the library supports.
+/// The standard library's integer needs newer systems than those supported.
 package struct DecimalMantissa: Hashable {
   private var high: UInt64 = 0
   private var low: UInt64 = 0
 
-  /// Zero.
   package init() {}
 
-  /// Whether it is zero.
   package var isZero: Bool { high == 0 && low == 0 }
 
-  /// Adds a decimal digit at the end; false where the number would not fit any more, and is as it was.
+  /// Returns false, unchanged, on overflow.
   package mutating func append(digit: UInt8) -> Bool {
     let product = low.multipliedFullWidth(by: 10)
     let (tens, isTooHigh) = high.multipliedReportingOverflow(by: 10)
@@ -76,24 +74,21 @@ package struct DecimalMantissa: Hashable {
     return true
   }
 
-  /// Adds 16 bits at the low end; those at the high end go.
+  /// Drops the highest bits.
   package mutating func append(word: UInt16) {
     high = high << 16 | low >> 48
     low = low << 16 | UInt64(word)
   }
 
-  /// How many bits there are without leading zeros.
   package var bitCount: Int { high > 0 ? 128 - high.leadingZeroBitCount : 64 - low.leadingZeroBitCount }
 
-  /// The 16 bytes, the lowest first.
   package var bytes: [UInt8] {
     [low, high].flatMap { part in (0..<8).map { UInt8(truncatingIfNeeded: part >> (8 * $0)) } }
   }
 
-  /// The decimal digits.
   package var digits: String {
     guard high > 0 else { return String(low) }
-    // 18 digits at a time: the remainder stays below 2^64.
+    // 18 digits at a time keep the remainder below 2^64.
     let part: UInt64 = 1_000_000_000_000_000_000
     var (high, low) = (high, low)
     var parts: [UInt64] = []
