@@ -1,17 +1,16 @@
 internal import GRDB
 internal import PersistentStore
 
-/// Finds the expression, and the records, that a statement over all records has failed on.
+/// Finds the expression and the records on which a whole-table statement failed.
 struct CustomFailure {
   let route: CustomRoute
   let database: Database
 
-  /// Whether SQLite reports it for what an expression does with a value.
   static func isOfExpression(_ error: DatabaseError) -> Bool {
     [.SQLITE_ERROR, .SQLITE_TOOBIG, .SQLITE_MISMATCH].contains(error.resultCode)
   }
 
-  /// The error with the property, the number of records and up to ten primary keys; never a value.
+  /// Builds the error with property, count and up to ten primary keys; never a value.
   func told(_ error: DatabaseError) throws -> MigrationError {
     var place = CustomStepCheck.place(route.mapping, nil)
     var what = "an expression fails for a record"
@@ -51,9 +50,9 @@ struct CustomFailure {
     return nil
   }
 
-  /// The first ten records that an expression fails for; nil for none.
+  /// The first ten failing records.
   ///
-  /// Each failure ends a pass, and the next one goes on behind it.
+  /// Each failure ends a pass; the next one starts after that record.
   private func keys(
     _ sql: String, _ condition: String, _ source: EntityLayout
   ) throws -> (keys: [Int64], isComplete: Bool)? {
@@ -68,7 +67,6 @@ struct CustomFailure {
         while let row = try rows.next() { last = row[0] }
         return keys.isEmpty ? nil : (keys, true)
       } catch let error as DatabaseError where Self.isOfExpression(error) {
-        // The failing record is the next one.
         guard
           let next = try Int64.fetchOne(
             database,

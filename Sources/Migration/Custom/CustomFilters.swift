@@ -3,20 +3,19 @@ import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// The records that a custom mapping leaves out, which are deleted with everything that only they hold.
+/// The records a custom mapping leaves out; they are deleted with everything only they hold.
 ///
-/// An entity goes on where an entity mapping makes records of the same name or renaming identifier of it. What such a
-/// mapping leaves out counts, whatever else is made of the record. Where none goes on, what no mapping takes counts, and what
-/// a filter leaves out of the mappings that alone take some of the values.
+/// An entity continues where a mapping makes records of the same name or renaming identifier; then only the filters of
+/// such mappings count. Otherwise a record is left out if no mapping takes it, or if a filter drops it from the
+/// mappings that alone use some of its values.
 struct CustomFilters {
-  /// One entity mapping that reads an entity's records.
   struct Reader {
     let mapping: EntityMapping
 
-    /// What holds of a record `o` that it does not take: `0` where it takes all.
+    /// The condition on `o`; `0` if it takes all.
     let leavesOut: String
 
-    /// Whether it makes use of a property of the source; of an expression or a policy it is taken to where it can be.
+    /// Whether it uses a source property; assumed where an expression or a policy might.
     func uses(_ property: StoredProperty) -> Bool {
       if mapping.needsPolicy { return true }
       return mapping.propertyMappings.contains { mapped in
@@ -29,15 +28,13 @@ struct CustomFilters {
 
   let layout: StepLayout
 
-  /// What holds of the records `o` of an entity that are left out, by what its readers say.
-  ///
-  /// - Returns: nil where nothing reads the entity, so that all of it is removed, or where none are left out.
+  /// The condition on left-out rows `o`; nil without readers or left-out rows.
   func condition(of entity: EntityLayout, _ readers: [Reader]) -> String? {
     let own = readers.filter { $0.mapping.sourceEntityName == entity.name }
     let onward = own.filter { goesOn($0.mapping) }
     var deciding = onward.isEmpty ? own : onward
     if onward.isEmpty, deciding.contains(where: { $0.leavesOut == "0" }) {
-      // What takes all records may take only some of their values: a filter of what takes the others leaves them out.
+      // An unfiltered mapping may use only some values; a filter on the mapping of the others still loses those.
       let known = (layout.sourceSide.properties[entity.name] ?? []).filter { property in
         !own.contains { $0.leavesOut == "0" && $0.uses(property) }
       }
@@ -47,12 +44,11 @@ struct CustomFilters {
     return deciding.map { "(\($0.leavesOut))" }.joined(separator: " AND ")
   }
 
-  /// What holds of a record that a filter does not take.
   static func leavesOut(_ filter: String?) -> String { filter.map { "(\($0)) IS NOT TRUE" } ?? "0" }
 
-  /// Counts the records of an entity that a condition holds for; nil where there are none.
+  /// Counts the records of an entity that meet a condition; nil for zero.
   ///
-  /// - Parameter schema: what stands before the names of the source's tables, `old.` or nothing.
+  /// - Parameter schema: The prefix of source tables, `old.` or empty.
   static func finding(
     _ entity: EntityLayout, where condition: String, schema: String, _ database: Database
   ) throws -> MigrationPlan.Finding? {
@@ -79,16 +75,14 @@ struct CustomFilters {
     return old.renamingIdentifier == new.renamingIdentifier
   }
 
-  // MARK: Beforehand
+  // MARK: Forecast
 
-  /// Says which records a step would leave out, by the rules of the run; policies are taken to make something of all
-  /// that they are given.
+  /// Finds the records a step would leave out, assuming that policies use all.
   ///
   /// - Parameters:
-  ///   - database: the source store of the step, for reading; nil where only running the steps before makes it, so that
-  ///     the numbers are nil.
-  ///   - referenceDate: what `NSCoreDataNow()` says, in seconds since 2001-01-01T00:00:00Z.
-  /// - Throws: `mapping-invalid`, `expression-unsupported`, or `migration-data-violation` for a filter that fails for a
+  ///   - database: The step's source store; nil for nil counts, if only earlier steps would make it.
+  ///   - referenceDate: In seconds since 2001-01-01T00:00:00Z.
+  /// - Throws: `mapping-invalid`, `expression-unsupported`, or `migration-data-violation` if a filter fails for a
   ///   record.
   static func leftOut(
     _ database: Database?, _ layout: StepLayout, referenceDate: Double = 0

@@ -1,15 +1,15 @@
 import ManagedObjectModel
 internal import PersistentStore
 
-/// Makes a route of an entity mapping: its condition and its columns, as SQL over the source's row `o`.
+/// Makes the route of an entity mapping: its condition and columns as SQL over the source row `o`.
 struct CustomRouteBuilder {
   let layout: StepLayout
   let mapping: EntityMapping
 
-  /// Binds an expression: its text, the source's entity, and what the value is for.
+  /// Binds text, source entity and place.
   let bind: (String, String, String) throws(ExpressionProblem) -> BoundExpression
 
-  /// The route; nil for mappings that have nothing to do, as those of new and removed entities.
+  /// The route; nil for mappings without work, as of new and removed entities.
   func route(
     numbered number: Int, _ policies: MigrationPolicies
   ) throws(MigrationError) -> CustomRoute? {
@@ -38,7 +38,6 @@ struct CustomRouteBuilder {
       filter: filter, columns: columns, sourceProperties: properties)
   }
 
-  /// The condition of its filter over the row `o`; nil for all records.
   func filter() throws(MigrationError) -> BoundExpression? {
     guard let text = mapping.sourceFilter,
       let source = mapping.sourceEntityName.flatMap({ layout.source.entity(named: $0) })
@@ -57,7 +56,6 @@ struct CustomRouteBuilder {
       properties.formUnion(bound.properties)
       return value(bound, path, route, property)
     case nil:
-      // What a mapping does not name is as in a new record.
       var complete = route.mapping
       complete.propertyMappings.append(PropertyMapping(path, .defaultValue))
       let isDerived = attribute(path, route)?.attribute?.isDerived == true
@@ -78,7 +76,7 @@ struct CustomRouteBuilder {
     let old = bound.attribute.flatMap { name in
       layout.sourceSide.properties[route.source.name]?.first { $0.path == name }
     }
-    // The marker byte of external storage is the attribute's, not the value's (format section 3.7).
+    // The marker byte belongs to the attribute, not to the value (format section 3.7).
     var sql = bound.sql
     if new?.isMarked == true, old?.isMarked != true {
       sql = "CASE WHEN \(sql) IS NOT NULL THEN CAST(x'01' || \(sql) AS BLOB) END"

@@ -2,31 +2,28 @@ internal import GRDB
 import ManagedObjectModel
 internal import PersistentStore
 
-/// The pairs of records that a relationship of the destination connects, as the parts of a query.
+/// The record pairs that a destination relationship connects, as parts of a query.
 struct CustomPairs {
-  /// The primary keys of the record that has the relationship and of the one that it leads to.
+  /// The primary keys of the owning record and its target.
   var own = "d1.Z_PK"
   var target = "d2.Z_PK"
 
-  /// The entity numbers of both.
   var ownEntity = "d1.Z_ENT"
   var targetEntity = "d2.Z_ENT"
 
-  /// The place of the own record in the inverse, where the source has one.
+  /// The owner's position, if the source has an order.
   var ownOrder: String?
 
-  /// The place of the other record in the relationship, where the source has one.
+  /// The target's position, if the source has an order.
   var targetOrder: String?
 
-  /// The tables, joined in the order in which they are to be read.
   var from: String
 
   var conditions: [String]
 
-  /// Whether each own record comes up once at most, so that no order is needed to choose one.
+  /// Whether owners are unique, so that no order is needed.
   var isUnique = false
 
-  /// The same pairs, seen from the other side.
   var reversed: CustomPairs {
     CustomPairs(
       own: target, target: own, ownEntity: targetEntity, targetEntity: ownEntity, ownOrder: targetOrder,
@@ -35,9 +32,7 @@ struct CustomPairs {
 }
 
 extension CustomRun {
-  /// Connects the records of some routes, and those that their relationships lead to.
-  ///
-  /// What is connected already stays.
+  /// Keeps existing connections.
   func fillRelationships(of owners: [CustomRoute]) throws {
     for table in layout.destination.tables {
       for column in table.columns {
@@ -69,7 +64,7 @@ extension CustomRun {
 
   // MARK: Writing
 
-  /// A column that holds one record's key: each row gets the first pair it has, by the other's key.
+  /// Gives each row its first pair, by the target's key.
   private func fill(
     _ table: String, _ column: String, _ entityColumn: String?, _ orderColumn: String?, _ pairs: [CustomPairs]
   ) throws {
@@ -90,9 +85,8 @@ extension CustomRun {
         + "FROM temp.LazaretPairs AS p WHERE t.Z_PK = p.x AND t.\(name) IS NULL")
   }
 
-  /// Counts the records that a relationship to one leads to no more, because another was chosen.
+  /// Counts the pairs dropped because another was chosen.
   private func countDropped(_ pairs: [CustomPairs], of key: PropertyKey) throws {
-    // Both sides of a relationship have the same pairs.
     let dropped =
       try pairs.filter { !$0.isUnique }.map { pair in
         try Int.fetchOne(
@@ -110,7 +104,7 @@ extension CustomRun {
     for pair in pairs {
       var columns = [table.sourceColumn, table.destinationColumn]
       var values = [pair.own, pair.target]
-      // A new order begins as that of the primary keys.
+      // A new order starts as primary key order.
       if let column = table.sourceOrderColumn {
         columns.append(column)
         values.append("coalesce(\(pair.ownOrder ?? "NULL"), \(pair.own))")
@@ -126,7 +120,7 @@ extension CustomRun {
     }
   }
 
-  /// Of two to-one relationships that are each other's inverse, both must say the same.
+  /// Makes both sides of one-to-one relationships agree.
   func alignOneToOne() throws {
     for table in layout.destination.tables {
       for column in table.columns {
@@ -148,14 +142,14 @@ extension CustomRun {
 
   // MARK: Pairs
 
-  /// The pairs that the mappings of some routes give a relationship of the destination.
+  /// The mapped pairs of a destination relationship.
   private func pairs(of key: PropertyKey, _ owners: [CustomRoute]) -> [CustomPairs] {
     guard let relationship = layout.relationship(key), let holder = layout.destination.entity(named: key.entityName),
       let wanted = layout.destination.entity(named: relationship.destinationEntityName)
     else { return [] }
     var groups: [(routes: [CustomRoute], value: PropertyMapping.Value)] = []
     for route in owners {
-      // A policy may make records of several entities.
+      // A policy may make several entities.
       guard route.destination.map({ holder.numbers.contains($0.number) }) ?? true,
         let value = route.mapping.propertyMapping(of: PropertyPath(key.name))?.value
       else { continue }
@@ -202,7 +196,7 @@ extension CustomRun {
       route.source.map { query.family.numbers.contains($0.number) } ?? false
         && (!route.isSetBased || route.destination.map { wanted.numbers.contains($0.number) } ?? false)
     }
-    // Ranges of one hierarchy lie one above the other, so that the first pair is that with the lowest key.
+    // Ranges are stacked, so the first pair has the lowest key.
     targets.sort { ($0.range ?? .max, $0.number) < ($1.range ?? .max, $1.number) }
     query.pairs.conditions.append("s1.Z_ENT IN \(owners.compactMap { $0.source?.number }.sqlList)")
     join(&query.pairs, first, source: "s1", key: "s1.Z_PK", as: "1", holder)
@@ -215,7 +209,7 @@ extension CustomRun {
     for route in targets {
       var pairs = query.pairs
       if route.isSetBased {
-        // Routes with the same range differ in nothing but the entity they read.
+        // Routes of a range differ only in the entity read.
         guard !known.contains(route.range), let table = route.source?.tableName else { continue }
         known.append(route.range)
         let same = targets.filter { $0.isSetBased && $0.range == route.range }.compactMap { $0.source?.number }
@@ -229,7 +223,6 @@ extension CustomRun {
     return result
   }
 
-  /// Adds what a route made of a record of the source, under the name `d1` or `d2`.
   private func join(
     _ pairs: inout CustomPairs, _ route: CustomRoute, source: String, key: String, as suffix: String,
     _ entity: EntityLayout
@@ -253,7 +246,7 @@ extension CustomRun {
     layout.destination.entity(named: entity.rootName)?.number ?? entity.number
   }
 
-  /// The pairs of a relationship of the source: the row `s1` that has it, and the primary key it leads to.
+  /// The source pairs: the owner's row `s1` and the target's primary key.
   private func sourcePairs(
     _ name: String, _ source: EntityLayout
   ) -> (pairs: CustomPairs, key: String, family: EntityLayout, isUnique: Bool)? {

@@ -3,25 +3,22 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// A custom step at work: records by SQL on whole tables, policies in batches, relationships by SQL again.
+/// Runs a custom step: records by whole-table SQL, policies in batches, then relationships by SQL.
 ///
-/// The associations between records of both sides follow from their primary keys; those that policies make are in a
-/// temporary table, so that memory does not grow with the records.
+/// Primary keys give the associations between source and destination. Those of policies are in a temporary table, so
+/// that memory does not grow with the records.
 final class CustomRun {
   let step: CustomStep
   let database: Database
   let contents: SourceContents
 
-  /// What is added to the primary keys of each range.
   private(set) var offsets: [Int64] = []
 
-  /// The highest primary key of each hierarchy of the destination, by root entity.
+  /// The highest primary key of each destination hierarchy, by root entity.
   private(set) var highestKeys: [String: Int64] = [:]
 
-  /// The policies at work, with what they have made.
   private(set) var policies: PolicyRun?
 
-  /// How many records relationships to one lead to no more, because another was chosen.
   var droppedPairs: [PropertyKey: Int] = [:]
 
   var layout: StepLayout { step.layout }
@@ -36,9 +33,8 @@ final class CustomRun {
     policies = try PolicyRun(self, stage)
   }
 
-  /// Makes all records and their relationships.
   func fill() throws {
-    // Sorting takes as much memory again as the cache.
+    // Sorting needs as much memory again as the cache.
     try database.execute(sql: "PRAGMA main.cache_size = -8192")
     for route in step.routes where route.isSetBased { try insertRecords(route) }
     try policies?.createInstances()
@@ -50,13 +46,12 @@ final class CustomRun {
     try alignOneToOne()
   }
 
-  /// Lets the policies validate, then checks what was made; all indexes are there.
+  /// Runs the policies' validation, then checks the records; all indexes exist by now.
   func validate() throws {
     try policies?.validate()
     try CustomRunCheck(work: self).run()
   }
 
-  /// Ends it; a caller that has kept its context is refused from now on.
   func close() {
     policies?.close()
     policies = nil
@@ -89,17 +84,15 @@ final class CustomRun {
     }
   }
 
-  /// What is added to the primary keys of a route's records.
   func offset(of route: CustomRoute) -> Int64 { route.range.map { offsets[$0] } ?? 0 }
 
-  /// A new primary key in a hierarchy of the destination, above all that follow from the source's.
+  /// A key above all those derived from the source.
   func nextKey(root: String) -> Int64 {
     let key = (highestKeys[root] ?? 0) + 1
     highestKeys[root] = key
     return key
   }
 
-  /// Notes the highest keys for the records that the app will make.
   func notePrimaryKeys() throws {
     for (root, highest) in highestKeys {
       guard let entity = layout.destination.entity(named: root) else { continue }
@@ -108,7 +101,7 @@ final class CustomRun {
     }
   }
 
-  /// Gives changes in the history the new keys of their records; to be called while they have the old entity numbers.
+  /// Gives history changes their records' new keys; called while they have the old entity numbers.
   func moveHistory() throws {
     for entity in layout.source.entities {
       guard let first = layout.routes.first(where: { $0.source.name == entity.name }),
@@ -139,7 +132,6 @@ final class CustomRun {
 
   // MARK: Counting
 
-  /// Says how many records each route has made, and how many were left out.
   func count(_ account: inout StepAccount) throws {
     for route in step.routes where route.isSetBased {
       guard let source = route.source, let destination = route.destination else { continue }
@@ -181,9 +173,9 @@ final class CustomRun {
   }
 }
 
-/// The checks of what a custom step has made: values that fit their types, and everything mandatory there.
+/// Checks a custom step's records: values fit their types, mandatory ones exist.
 ///
-/// Uniqueness is checked by the indexes, dangling references by the verification of every step.
+/// Indexes check uniqueness; the verification of every step checks dangling references.
 struct CustomRunCheck {
   let work: CustomRun
 
@@ -207,7 +199,6 @@ struct CustomRunCheck {
     }
   }
 
-  /// Checks the records of every route.
   func run() throws {
     var done: Set<[String]> = []
     for route in work.step.routes {
@@ -225,7 +216,7 @@ struct CustomRunCheck {
     }
   }
 
-  /// Whether a record may lack now what it could not lack before: an attribute that is only copied is as it was.
+  /// Whether a value may newly be missing; copied ones are unchanged.
   private func isStricter(_ property: StoredProperty, _ mapping: PropertyMapping?, _ route: CustomRoute) -> Bool {
     guard property.relationship == nil, route.makePolicy == nil, case .copy(let old)? = mapping?.value else {
       return true
@@ -268,7 +259,6 @@ struct CustomRunCheck {
     guard rows > 0 else { return }
     let found = try String.fetchAll(work.database, sql: "SELECT DISTINCT typeof(\(name)) \(place) ORDER BY 1")
     let keys = try Int64.fetchAll(work.database, sql: "SELECT o.Z_PK \(place) ORDER BY o.Z_PK LIMIT 10")
-    // What SQLite calls a text may be any bytes.
     let words =
       (type == .string || type == .uri) && found == ["text"]
       ? "bytes that are no text in UTF-8" : "SQLite's \(found.joined(separator: ", "))"
@@ -293,7 +283,7 @@ struct CustomRunCheck {
     }
   }
 
-  // MARK: What is mandatory
+  // MARK: Mandatory values
 
   private func checkCount(_ relationship: Relationship, _ property: StoredProperty, _ entity: EntityLayout) throws {
     let count: String

@@ -2,20 +2,18 @@ internal import ManagedObjectModel
 internal import PersistentStore
 import Platform
 
-/// A custom step, checked and ready to be carried out: every expression has been compiled, every policy found.
+/// A checked custom step, its expressions compiled and its policies found.
 struct CustomStep {
   let layout: StepLayout
 
-  /// The routes in the order of the entity mappings.
   private(set) var routes: [CustomRoute]
 
-  /// The ranges of primary keys; in each hierarchy of the destination the first begins at the old keys.
+  /// The key ranges; each destination hierarchy's first keeps the old keys.
   let ranges: [KeyRange]
 
   /// Checks a step.
   ///
-  /// - Throws: `policy-missing` for a policy that is not there, `expression-unsupported` for a function, `mapping-invalid`
-  ///   for everything else that is wrong with the mapping, with entity mapping, entity, property and place in the expression.
+  /// - Throws: `policy-missing`, `expression-unsupported` for a function, else `mapping-invalid` with its place.
   init(_ layout: StepLayout, policies: MigrationPolicies) throws(MigrationError) {
     self.layout = layout
     try CustomStepCheck(layout: layout).run()
@@ -30,7 +28,6 @@ struct CustomStep {
     self.routes = routes
   }
 
-  /// The route of the entity mapping of that name.
   func route(named name: String) -> CustomRoute? { routes.first { $0.mapping.name == name } }
 
   // MARK: Primary keys
@@ -61,7 +58,7 @@ struct CustomStep {
 }
 
 extension ColumnLayout {
-  /// The attribute, or the leaf of a composite one, whose values it holds.
+  /// The attribute or composite leaf.
   var path: PropertyPath? {
     switch role {
     case .attribute(let key, _): PropertyPath(key.name)
@@ -70,7 +67,6 @@ extension ColumnLayout {
     }
   }
 
-  /// The type of the values of its attribute.
   var attributeType: AttributeType? {
     switch role {
     case .attribute(_, let type), .compositeLeaf(_, _, let type): type
@@ -79,55 +75,47 @@ extension ColumnLayout {
   }
 }
 
-/// One entity mapping of a custom step, with what is known of it before a store is looked at.
 struct CustomRoute {
-  /// Its place among the step's routes; associations are kept by it.
+  /// The index in the step; associations use it.
   let number: Int
 
   let mapping: EntityMapping
 
-  /// The entity whose records are read; nil for a mapping that only its policy carries out.
+  /// Nil if only the policy acts.
   let source: EntityLayout?
 
-  /// The entity whose records are made; nil where a policy decides.
+  /// Nil if a policy decides.
   let destination: EntityLayout?
 
-  /// Makes the policy that carries it out; nil where SQL does.
+  /// Nil for SQL.
   let makePolicy: (@Sendable () -> any EntityMigrationPolicy)?
 
-  /// Where its primary keys lie, as a place in `CustomStep.ranges`; nil without a source or a destination.
+  /// The index in `CustomStep.ranges`; nil without a source or a destination.
   var range: Int?
 
-  /// The condition on the row `o`; nil for all records.
   let filter: String?
 
-  /// The columns of attributes with their expressions over the row `o`.
   let columns: [(column: ColumnLayout, sql: String)]
 
-  /// The properties of the source that its expressions read.
   let sourceProperties: Set<String>
 
-  /// Whether SQL alone carries it out, on all records at once.
   var isSetBased: Bool { makePolicy == nil && source != nil && destination != nil }
 
-  /// The condition that chooses the source's records, over the row `o`.
+  /// The condition that selects the source rows `o`.
   var condition: String {
     guard let source else { return "0" }
     return "o.Z_ENT = \(source.number)" + (filter.map { " AND \($0)" } ?? "")
   }
 }
 
-/// A range of primary keys in a hierarchy of the destination: those of a hierarchy of the source, moved up.
+/// A destination hierarchy's keys from one source hierarchy: the old keys plus an offset.
 ///
-/// Where an entity of the source becomes several in one hierarchy, or several hierarchies become one, each has a range of
-/// its own, so that keys never collide and the new key is the old one plus a number.
+/// Split entities and merged hierarchies get several ranges, so keys never collide.
 struct KeyRange: Hashable {
-  /// The root entity of the destination's hierarchy.
   let destinationRoot: String
 
-  /// The root entity of the source's hierarchy.
   let sourceRoot: String
 
-  /// Which of the routes of one entity into this hierarchy it is for, from 0.
+  /// The index among one entity's routes here, from 0.
   let turn: Int
 }

@@ -2,11 +2,10 @@ import ManagedObjectModel
 import PersistentStore
 internal import Platform
 
-/// The checks of a custom mapping against its models, before any store is looked at.
+/// Checks a custom mapping against its models before any store is opened.
 struct CustomStepCheck {
   let layout: StepLayout
 
-  /// Finds the first thing that is wrong.
   func run() throws(MigrationError) {
     var names: Set<String> = []
     for mapping in layout.mapping.entityMappings {
@@ -110,7 +109,7 @@ struct CustomStepCheck {
     }
   }
 
-  /// Refuses a relationship whose records become none of the entity that the new one leads to.
+  /// Rejects a relationship if its targets become no entity that the new one leads to.
   private func checkKinship(
     _ old: StoredProperty, _ new: StoredProperty, _ mapping: EntityMapping, _ name: String
   ) throws(MigrationError) {
@@ -158,7 +157,6 @@ struct CustomStepCheck {
       + (property.map { ", property \(printable($0))" } ?? "")
   }
 
-  /// The error of a mapping that cannot be carried out.
   static func invalid(
     _ mapping: EntityMapping, _ property: String?, _ detail: String, hint: String? = nil,
     isUnsupported: Bool = false

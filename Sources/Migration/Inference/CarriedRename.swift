@@ -1,23 +1,23 @@
 internal import ManagedObjectModel
 
-/// A rename that no single step shows: each of the versions between names only the one before.
+/// A rename found only through intermediate versions.
 ///
-/// Where V2 renames `a` to `b`, and V3 names `b` as what its `c` was, the two models V1 and V3 alone do not tell that `a`
+/// If V2 renames `a` to `b`, and V3 gives `b` as the former name of `c`, the models V1 and V3 alone don't show that `a`
 /// became `c`.
 public struct CarriedRename: Sendable, Hashable {
-  /// The entity of the source.
+  /// The source entity.
   public var sourceEntityName: String
 
-  /// The entity of the destination.
+  /// The destination entity.
   public var destinationEntityName: String
 
-  /// The property of the source; nil where the entity itself is meant.
+  /// The source property; nil for the entity itself.
   public var sourceProperty: PropertyPath?
 
-  /// The property of the destination.
+  /// The destination property.
   public var destinationProperty: PropertyPath?
 
-  /// What became what, such as `Car.a → Car.c`.
+  /// The rename, such as `Car.a → Car.c`.
   public var text: String {
     func place(_ entity: String, _ property: PropertyPath?) -> String {
       entity + (property.map { ".\($0)" } ?? "")
@@ -26,14 +26,11 @@ public struct CarriedRename: Sendable, Hashable {
   }
 }
 
-/// Follows entities and properties by their names through consecutive versions.
 struct RenameChain {
-  /// Something by what it is called and known as.
   private struct Named {
     let name: String
     let identifier: String
 
-    /// What it names as what it was; nil where it says nothing.
     let former: String?
 
     init(_ entity: Entity) {
@@ -49,14 +46,14 @@ struct RenameChain {
     }
   }
 
-  /// The models of the chain, oldest first: the source, those between, the destination.
+  /// The models, oldest first, source and destination included.
   let models: [ManagedObjectModel]
 
   init(from source: ManagedObjectModel, through between: [ManagedObjectModel], to destination: ManagedObjectModel) {
     models = [source] + between + [destination]
   }
 
-  /// What an entity of the source is called in each version; nil where it ends on the way.
+  /// The entity's names; nil if removed on the way.
   func names(of entity: String) -> [String]? {
     var names = [entity]
     for (model, next) in zip(models, models.dropFirst()) {
@@ -69,8 +66,7 @@ struct RenameChain {
     return names
   }
 
-  /// What a property of an entity is called in the destination, found by the entity's names; nil where it ends on the way,
-  /// or where an attribute becomes a relationship.
+  /// The property's last name; nil if removed or of another kind.
   func destinationName(of property: String, entities: [String]) -> String? {
     var current = property
     for (index, (model, next)) in zip(models, models.dropFirst()).enumerated() {
@@ -90,16 +86,15 @@ struct RenameChain {
     return current
   }
 
-  /// What one thing is called in the next version: that of the same identifier, else the one that names it as what it was, else the
-  /// one of the same name that says no more what it was.
+  /// The next name: by identifier, else by former name, else unchanged.
   private static func heir(of one: Named, among siblings: [Named], in next: [Named]) -> String? {
     let same = next.filter { $0.identifier == one.identifier }
     if !same.isEmpty { return same.count == 1 ? same[0].name : nil }
-    // What has an identifier of its own and names a sibling's is that sibling's heir.
+    // A sibling with this name as its identifier is the heir instead.
     guard !siblings.contains(where: { $0.identifier == one.name }) else { return nil }
     let naming = next.filter { $0.former == one.name }
     guard naming.isEmpty else { return naming.count == 1 ? naming[0].name : nil }
-    // An identifier that was dropped once the rename was done leaves the thing what it is.
+    // Dropping an identifier later is no rename.
     return one.former == nil ? nil : next.first { $0.name == one.name && $0.former == nil }?.name
   }
 }

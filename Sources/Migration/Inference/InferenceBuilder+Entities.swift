@@ -2,7 +2,7 @@ internal import ManagedObjectModel
 internal import Platform
 
 extension InferenceBuilder {
-  /// An entity that is new: it has no records, and its properties have the values of new ones.
+  /// Maps a new, empty entity.
   mutating func mapAddition(_ name: String) {
     var mapping = EntityMapping(name: "IEM_Add_\(name)", kind: .add, source: nil, destination: name)
     for property in destination.properties[name] ?? [] { mapping.propertyMappings.append(newMapping(property)) }
@@ -10,7 +10,6 @@ extension InferenceBuilder {
     addUniquenessConditions(name, nil)
   }
 
-  /// An entity of both models.
   mutating func mapPair(_ pair: Pair) {
     let (before, after) = (pair.source.name, pair.destination.name)
     var mapping = EntityMapping(
@@ -30,7 +29,7 @@ extension InferenceBuilder {
       case (.relationship(let old), .relationship(let new)):
         mapping.propertyMappings.append(mapRelationship(origin, old, property, new, pair))
       case (.attribute, .relationship), (.relationship, .attribute):
-        // Matched by kind, so that this cannot be.
+        // Unreachable: pairs match by kind.
         mapping.propertyMappings.append(newMapping(property))
       }
     }
@@ -44,7 +43,6 @@ extension InferenceBuilder {
     addUniquenessConditions(after, pair)
   }
 
-  /// The value of a property that the source has nothing for.
   func newMapping(_ property: StoredProperty) -> PropertyMapping {
     switch property.content {
     case .attribute(let attribute):
@@ -76,7 +74,7 @@ extension InferenceBuilder {
       }
     case .relationship(let relationship):
       guard relationship.needsDestination else { return }
-      // Where the inverse fills it, only the records count that the inverse does not lead to.
+      // If the inverse fills it, count only records the inverse doesn't reach.
       let isFilled = newMapping(property).value == .inverse
       conditions.append(condition(isFilled ? .missingRelationship : .newMandatoryRelationship))
     }
@@ -95,7 +93,7 @@ extension InferenceBuilder {
         .contains { $0.properties[name].map { isTransientHeir($0, of: property) } ?? false }
     switch property.content {
     case .attribute(let attribute):
-      // What a derived attribute held can be computed again as long as the model says how.
+      // A derived attribute can be recomputed while the model defines it.
       guard !attribute.isDerived else { return }
       losses.append(loss(isTransient ? .becomesTransient : .removedAttribute))
     case .relationship(let relationship):
@@ -115,10 +113,9 @@ extension InferenceBuilder {
 
   // MARK: Uniqueness
 
-  /// Constraints of an entity of the destination that its records were not under before.
   mutating func addUniquenessConditions(_ name: String, _ pair: Pair?) {
     guard let entity = destination.entity(name), !entity.uniquenessConstraints.isEmpty else { return }
-    // Constraints are hashed, so that those of a copied entity are the old ones.
+    // Constraints are hashed, so a copied entity keeps them.
     guard pair?.isCopy != true else { return }
     guard pair != nil || destination.family(of: name).contains(where: { origins[$0] != nil }) else { return }
     var known: Set<Set<String>> = []
@@ -129,7 +126,7 @@ extension InferenceBuilder {
       }
       for (path, origin) in pair.sources {
         formerNames[path.description] = origin.path.description
-        // A constraint may name a composite attribute as a whole.
+        // A constraint may name a whole composite attribute.
         formerNames[path.name] = formerNames[path.name] ?? origin.path.name
       }
     }
@@ -143,7 +140,7 @@ extension InferenceBuilder {
 }
 
 extension Attribute {
-  /// Whether the default is there and of a kind that can be written into a store.
+  /// Whether a store can hold the default.
   var hasReadableDefault: Bool {
     switch defaultValue {
     case nil, .opaque: false
@@ -152,11 +149,11 @@ extension Attribute {
   }
 }
 
-/// Renames that the two models alone do not tell, and names that only renaming identifiers keep apart.
+/// Renames that two models alone don't show, and equal names with different renaming identifiers.
 extension InferenceBuilder {
-  // MARK: Carried on through versions between
+  // MARK: Carried renames
 
-  /// Matches entities that were renamed from version to version, where both would stay without a counterpart.
+  /// Matches entities renamed through versions.
   mutating func carryEntities() {
     var found: [String: [String]] = [:]
     for name in source.names where images[name] == nil {
@@ -166,7 +163,7 @@ extension InferenceBuilder {
       found[last, default: []].append(name)
     }
     for (last, names) in found.ordered(by: { precedesByCodeUnit($0.key, $1.key) }) {
-      // Two that become one are no rename.
+      // A merge of two is no rename.
       guard names.count == 1, let name = names.first else { continue }
       origins[last] = name
       images[name] = last
@@ -174,12 +171,11 @@ extension InferenceBuilder {
     }
   }
 
-  /// Matches properties that were renamed from version to version, where both would stay without a counterpart and are of
-  /// the same kind and type.
+  /// Matches properties of equal type renamed through versions.
   mutating func carryProperties(_ pair: inout Pair, _ unmatched: [StoredProperty]) {
     guard carrying != .nothing, !unmatched.isEmpty else { return }
     guard let names = chain.names(of: pair.source.name), names.last == pair.destination.name else { return }
-    // A property that the source has under the same name is not the heir of another one.
+    // A property whose name the source has too is no other's heir.
     let open = (destination.properties[pair.destination.name] ?? []).filter { property in
       pair.sources[property.path] == nil
         && !unmatched.contains { $0.path == property.path && $0.isOfKind(property) }
@@ -205,7 +201,7 @@ extension InferenceBuilder {
 
   // MARK: One name, two identifiers
 
-  /// Refuses entities of one name that stay without a counterpart on both sides: all their records would be deleted.
+  /// Refuses unmatched entities of one name; their records would be deleted.
   mutating func settleDisagreeingEntities() {
     guard disagreement != .remove else { return }
     for name in source.names where images[name] == nil && origins[name] == nil {
@@ -225,8 +221,8 @@ extension InferenceBuilder {
     }
   }
 
-  /// Refuses properties of one name, kind and type that stay without a counterpart on both sides; those whose new identifier
-  /// only says what a later version calls them are matched.
+  /// Refuses same-named properties of equal type left unmatched; matches those with a new identifier that only gives a
+  /// later name.
   mutating func settleDisagreeingProperties(_ pair: inout Pair) {
     guard !pair.source.isAbstract else { return }
     let continued = Set(pair.sources.values.map(\.path))
@@ -255,8 +251,7 @@ extension InferenceBuilder {
     }
   }
 
-  /// Whether the new identifier of a property that had none is the name, or the identifier, of a property of a later version:
-  /// then it prepares a rename that is still to come, and is none of this step.
+  /// Whether an identifier prepares a later rename.
   private func leadsForward(_ property: StoredProperty, _ old: StoredProperty, _ pair: Pair) -> Bool {
     guard old.identity.identifiers == [old.path.name], property.path.leaf.isEmpty,
       let identifier = property.identity.identifiers.first
@@ -282,7 +277,7 @@ extension InferenceBuilder {
 }
 
 extension StoredProperty {
-  /// Whether another property could hold the same values: of the same kind, and the same type or cardinality.
+  /// Whether another property has the same kind and type or cardinality.
   func isOfKind(_ other: StoredProperty) -> Bool {
     switch (content, other.content) {
     case (.attribute(let one), .attribute(let other)): one.type == other.type && one.isDerived == other.isDerived

@@ -2,7 +2,7 @@ internal import ManagedObjectModel
 internal import Platform
 
 extension InferenceBuilder {
-  /// What becomes of a relationship of both (section 5.3).
+  /// Maps a matched relationship (section 5.3).
   mutating func mapRelationship(
     _ origin: StoredProperty, _ old: Relationship, _ property: StoredProperty, _ new: Relationship, _ pair: Pair
   ) -> PropertyMapping {
@@ -70,17 +70,17 @@ extension InferenceBuilder {
   ) {
     let before = source.inverse(of: old)
     let after = destination.inverse(of: new)
-    // A to-many without an inverse is a column of the destination, so that each record has one owner (section 3.5).
+    // A to-many without an inverse is a column of the destination: one owner per record (section 3.5).
     let hadSeveralOwners = before?.relationship.isToMany ?? !old.isToMany
     let hasOneOwner = after.map { !$0.relationship.isToMany } ?? new.isToMany
     if hadSeveralOwners, hasOneOwner { conditions.append(condition(.severalOwners, origin, property, pair)) }
-    // Two relationships that were not each other's inverse and become so: the pairs of both count.
+    // Newly inverse relationships: both sides' pairs count.
     if let after, after.key != property.key, let inverseOrigin = relationshipSources[after.key],
       inverseOrigin != before?.key
     {
       conditions.append(condition(.newInverse, origin, property, pair))
     }
-    // One that becomes its own inverse and was not: the record that is led to leads back from now on.
+    // Newly its own inverse: targets now lead back.
     if let after, after.key == property.key, before?.key != origin.key {
       conditions.append(condition(.newInverse, origin, property, pair))
     }
@@ -90,9 +90,9 @@ extension InferenceBuilder {
     case all, some, none
   }
 
-  /// How much of what a relationship led to is of the entity that it leads to from now on.
+  /// The share of a relationship's targets that belong to its new destination entity.
   ///
-  /// Records of entities that are gone do not count: that they are lost is said of their entity.
+  /// Records of removed entities do not count; their entity reports that loss.
   private mutating func destinationFit(_ old: String, _ new: String) -> Fit {
     let images = imagePlaces(of: old)
     guard images.hasFamily else { return .all }
@@ -114,7 +114,6 @@ extension InferenceBuilder {
     return result
   }
 
-  /// How many of the sorted numbers are smaller than a limit.
   private static func count(of sorted: [Int], below limit: Int) -> Int {
     var (low, high) = (0, sorted.count)
     while low < high {
@@ -126,15 +125,14 @@ extension InferenceBuilder {
 }
 
 extension Relationship {
-  /// Whether a record without a destination is invalid.
+  /// Whether an empty relationship is invalid.
   ///
-  /// A mandatory relationship to many may be empty unless it has a minimum count: Core Data's own migrations give records
-  /// such a relationship without any destination.
+  /// Core Data leaves mandatory to-many ones empty, unless there is a minimum count.
   var needsDestination: Bool { !traits.isOptional && (!isToMany || minimumCount > 0) }
 }
 
 extension InferenceBuilder {
-  /// What becomes of an attribute of both (section 5.3); where it is refused, the mapping is of no use.
+  /// Maps an attribute (section 5.3); unusable after a refusal.
   mutating func mapAttribute(
     _ origin: StoredProperty, _ old: Attribute, _ property: StoredProperty, _ new: Attribute, _ pair: Pair
   ) -> PropertyMapping {
@@ -226,7 +224,7 @@ extension InferenceBuilder {
 }
 
 extension Attribute {
-  /// Whether the developer allows the bytes of a transformable attribute to be taken as binary data, or the reverse.
+  /// Whether the developer allows transformable bytes as binary data, or the reverse.
   var allowsTypeTransformation: Bool {
     guard let value = traits.userInfo["NSMigrationAllowTypeTransformation"] else { return false }
     return !["no", "false", "0"].contains(value.lowercased())
@@ -234,7 +232,7 @@ extension Attribute {
 }
 
 extension AttributeType {
-  /// Whether it is of the family inside which Core Data converts (section 5.3).
+  /// Whether it is of the family Core Data converts within (section 5.3).
   var isNumeric: Bool {
     switch self {
     case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
@@ -242,7 +240,7 @@ extension AttributeType {
     }
   }
 
-  /// Whether every number of this type is one of the other type too.
+  /// Whether the other type holds all its numbers.
   func converts(losslesslyTo other: AttributeType) -> Bool {
     if self == other { return true }
     switch (self, other) {

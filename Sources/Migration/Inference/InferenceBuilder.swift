@@ -2,54 +2,47 @@ internal import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// Infers a mapping: first which entities and properties belong together, then what becomes of each.
+/// Infers a mapping: matches entities and properties, then maps each.
 struct InferenceBuilder {
-  /// An entity of both models, with the properties of the source by what they become.
   struct Pair {
     let source: Entity
     let destination: Entity
 
-    /// Whether the version hashes are equal, so that nothing of the records changes.
+    /// Whether the version hashes are equal, so that records don't change.
     let isCopy: Bool
 
-    /// The property of the source for each property of the destination that has one.
+    /// By destination path.
     var sources: [PropertyPath: StoredProperty]
 
-    /// The mapping's records exist at all, and may go on doing so.
     var hasRecords: Bool { !source.isAbstract && !destination.isAbstract }
   }
 
   let source: InferenceSide
   let destination: InferenceSide
 
-  /// The version hashes of both models.
   let hashes: Hashes
 
-  /// The version hashes of the entities of two models.
   struct Hashes {
     let source: [String: VersionHash]
     let destination: [String: VersionHash]
   }
 
-  /// The entity of the destination that each entity of the source becomes.
+  /// The destination entity of each source entity.
   var images: [String: String] = [:]
 
-  /// The entity of the source that each entity of the destination was.
+  /// The source entity of each destination entity.
   var origins: [String: String] = [:]
 
-  /// The pairs by the name of the destination's entity.
   private(set) var pairs: [String: Pair] = [:]
 
-  /// The relationship that a declared relationship of the destination was.
   var relationshipSources: [PropertyKey: PropertyKey] = [:]
 
-  /// The declared relationships of the destination that a custom mapping fills from anything else.
+  /// The declared destination relationships that a custom mapping fills otherwise.
   var filledRelationships: Set<PropertyKey> = []
 
-  /// The declared relationships of the source that go on.
   var continuedRelationships: Set<PropertyKey> = []
 
-  /// For each entity of the source: the places in the destination of what its concrete family becomes, sorted.
+  /// The sorted destination places of each concrete family.
   var familyImages: [String: (places: [Int], hasFamily: Bool)] = [:]
 
   var mappings: [EntityMapping] = []
@@ -58,22 +51,17 @@ struct InferenceBuilder {
   private(set) var refusals: [MigrationRefusal] = []
   private var refused: Set<[String]> = []
 
-  /// The versions between, through which renames are carried.
   let chain: RenameChain
 
-  /// The renames that were carried on through versions between.
   var carried: [CarriedRename] = []
 
-  /// The versions after the destination.
   let later: [ManagedObjectModel]
 
-  /// What becomes of names that stand on both sides under different renaming identifiers.
+  /// The treatment of equal names with different renaming identifiers.
   let disagreement: NameDisagreement
 
-  /// Which renames are carried on.
   var carrying: Carrying
 
-  /// What is carried on of renames from version to version.
   enum Carrying {
     case all, properties, nothing
   }
@@ -107,9 +95,9 @@ struct InferenceBuilder {
     }
   }
 
-  /// Maps one entity of the destination from any entity of the source, as a mapping file says; all else is as inferred.
+  /// Maps a destination entity as a mapping file says; the rest is inferred.
   ///
-  /// - Parameter others: what else the file maps, for finding out where relationships lead.
+  /// - Parameter others: The file's other mappings, for relationships.
   mutating func map(
     _ destinationName: String, from sourceName: String, others: [(destination: String, source: String)]
   ) -> EntityMapping? {
@@ -121,14 +109,13 @@ struct InferenceBuilder {
     origins[destinationName] = sourceName
     if images[sourceName] == nil { images[sourceName] = destinationName }
     for name in destination.names { matchProperties(of: name) }
-    // What other entities are refused for is none of this one's business.
     refusals = refusals.filter { $0.entityName == destinationName && $0.property != nil }
     guard let pair = pairs[destinationName] else { return nil }
     mapPair(pair)
     return mappings.first { $0.destinationEntityName == destinationName }
   }
 
-  /// Notes a reason against the mapping, once for a property and not again for every entity that inherits it.
+  /// Records a refusal once per property, not for each inheriting entity.
   mutating func refuse(_ refusal: MigrationRefusal, source: StoredProperty? = nil, destination: StoredProperty? = nil) {
     let key = [
       refusal.kind.rawValue, source?.declaringEntityName ?? "", source?.path.description ?? "",
@@ -139,7 +126,6 @@ struct InferenceBuilder {
     refusals.append(refusal)
   }
 
-  /// What has been noted against the mapping since the last time; it is forgotten.
   mutating func takeRefusals() -> [MigrationRefusal] {
     defer {
       refusals = []
@@ -152,7 +138,7 @@ struct InferenceBuilder {
 
   private mutating func matchEntities() {
     if hashes.source == hashes.destination {
-      // Nothing differs but what is not stored; whatever the identifiers say, every entity goes on as itself.
+      // Only unstored traits differ; every entity stays itself.
       for name in source.names {
         origins[name] = name
         images[name] = name
@@ -198,7 +184,7 @@ struct InferenceBuilder {
     var rest = source.properties[origin] ?? []
     var wanted = destination.properties[name] ?? []
     if isCopy {
-      // Equal hashes mean equal names; renaming identifiers do not count then, or swapped ones would swap the values.
+      // Equal hashes mean equal names; swapped identifiers must not swap values.
       let byName = Dictionary(
         rest.map { ([$0.identity.isRelationship ? "r" : "a", $0.path.description], $0) },
         uniquingKeysWith: { first, _ in first })
@@ -261,14 +247,14 @@ struct InferenceBuilder {
 
   // MARK: Hierarchies
 
-  /// Entities without a common ancestor must not get one (section 5.2).
+  /// Refuses new common ancestors (section 5.2).
   private mutating func refuseMergedHierarchies() {
     var groups: [String: [String: String]] = [:]
     for name in destination.names {
       guard let origin = origins[name], let before = source.roots[origin], let after = destination.roots[name] else {
         continue
       }
-      // The first of a group is its topmost, because ancestors come first.
+      // Ancestors come first, so a group's first is its topmost.
       if groups[after]?[before] == nil { groups[after, default: [:]][before] = name }
     }
     for root in groups.keys.inCodeUnitOrder() {
@@ -295,14 +281,13 @@ struct InferenceBuilder {
   }
 }
 
-/// What becomes of an entity or a property that is in both models under one name, while only its renaming identifiers
-/// disagree.
+/// The treatment of an entity or property of equal name and different renaming identifiers.
 enum NameDisagreement {
   case refuse
 
-  /// It is removed and added anew, as Core Data does.
+  /// Removed and added, as in Core Data.
   case remove
 
-  /// The name decides: for salvages, which keep what is there.
+  /// Matched by name, for salvages, which keep data.
   case match
 }

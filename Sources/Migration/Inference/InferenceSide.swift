@@ -1,20 +1,19 @@
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// One of the two models of an inference, with what is looked up in it again and again.
+/// One model of an inference with cached lookups.
 struct InferenceSide {
   let model: ManagedObjectModel
 
-  /// The names of the entities, each after its ancestors, else in the order of their code units.
+  /// The entity names, ancestors first, else by code units.
   let names: [String]
 
-  /// The place of each entity in depth-first order, and that of its last descendant: its descendants are one range.
+  /// The depth-first range of an entity and its descendants.
   let ranges: [String: ClosedRange<Int>]
 
-  /// The root of each entity's hierarchy.
   let roots: [String: String]
 
-  /// What the records of each entity store, inherited properties included, by name.
+  /// By name, inherited ones included.
   let properties: [String: [StoredProperty]]
 
   init(_ model: ManagedObjectModel) {
@@ -44,7 +43,7 @@ struct InferenceSide {
         }
       }
     }
-    // Entities that inherit from each other in a circle hang below no top; each stands for itself.
+    // Entities that inherit in a cycle have no root; each stands alone.
     for name in model.entities.keys.inCodeUnitOrder() where ranges[name] == nil {
       ranges[name] = names.count...names.count
       roots[name] = name
@@ -64,19 +63,16 @@ struct InferenceSide {
 
   func entity(_ name: String) -> Entity? { model.entities[name] }
 
-  /// Whether an entity is another one or inherits from it.
   func isKind(_ name: String, of ancestor: String) -> Bool {
     guard let place = ranges[name]?.lowerBound, let range = ranges[ancestor] else { return false }
     return range.contains(place)
   }
 
-  /// The names of an entity and all that inherit from it.
   func family(of name: String) -> ArraySlice<String> {
     guard let range = ranges[name] else { return [] }
     return names[range]
   }
 
-  /// The stored inverse of a relationship, by the entity that declares it.
   func inverse(of relationship: Relationship) -> (key: PropertyKey, relationship: Relationship)? {
     guard let name = relationship.inverseName else { return nil }
     let holder = relationship.inverseEntityName ?? relationship.destinationEntityName

@@ -1,27 +1,27 @@
 public import ManagedObjectModel
 public import Platform
 
-/// What Core Data would infer between two models: the mapping, and every reason why there is none.
+/// The mapping Core Data would infer between two models, and every reason against it.
 ///
-/// The rules are those of sections 5.2 and 5.3 of the format. No store is needed and none is touched.
+/// It follows sections 5.2 and 5.3 of the format and needs no store.
 public struct MappingInference: Sendable {
-  /// The mapping; where there are refusals it is what it would be without them, good for showing and nothing else.
+  /// The mapping; after refusals, for display only.
   public let mapping: MappingModel
 
-  /// Every reason why the mapping cannot be carried out, by entity and property; empty where it can.
+  /// Every reason against the mapping, by entity and property.
   public let refusals: [MigrationRefusal]
 
-  /// The renames that only the versions between tell.
+  /// The renames only intermediate versions show.
   public let carriedRenames: [CarriedRename]
 
   /// Infers the mapping from one model to another.
   ///
   /// - Parameters:
-  ///   - between: the versions between, oldest first. A rename from version to version is carried on through them where source
-  ///     and destination would otherwise both stay without a counterpart; nothing else of them counts.
-  ///   - later: the versions after the destination: an identifier that one of them explains is no rename of this step.
-  ///   - acceptsLosses: whether entities and properties of one name whose renaming identifiers disagree are removed and
-  ///     added anew, as Core Data does; else they are refused.
+  ///   - between: The intermediate versions, oldest first; they only carry renames of things that otherwise lack a
+  ///     counterpart.
+  ///   - later: The versions after the destination; an identifier one of them explains is no rename of this step.
+  ///   - acceptsLosses: Whether same-named entities and properties with different renaming identifiers are removed and
+  ///     added, as in Core Data; otherwise they are refused.
   public init(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, through between: [ManagedObjectModel] = [],
     before later: [ManagedObjectModel] = [], acceptsLosses: Bool = false
@@ -32,11 +32,10 @@ public struct MappingInference: Sendable {
         disagreement: acceptsLosses ? .remove : .refuse, carrying: between.isEmpty ? .nothing : .all))
   }
 
-  /// Infers the mapping between two models whose version hashes are known already, or not.
   init(_ prepared: InferenceBuilder) {
     var builder = prepared
     builder.build()
-    // Where a carried rename is in the way, direct inference wins; renames of entities are the first to be given up.
+    // Where a carried rename is in the way, direct inference wins; give up entity renames first.
     for carrying in [InferenceBuilder.Carrying.properties, .nothing]
     where !builder.carried.isEmpty && !builder.refusals.isEmpty {
       var other = prepared
@@ -53,14 +52,14 @@ public struct MappingInference: Sendable {
     }
   }
 
-  /// Infers the mapping between two versions as if their hashes differed, since entities of equal ones go on as themselves.
+  /// Infers without hashes; equal ones would keep every entity.
   package init(disregardingHashesFrom before: ModelVersion, to after: ModelVersion) {
     self.init(
       InferenceBuilder(
         from: before.model, to: after.model, hashes: .init(source: before.versionHashes, destination: [:])))
   }
 
-  /// The mapping, where it can be carried out.
+  /// The mapping, unless refused.
   ///
   /// - Throws: `MigrationError.Kind.notInferable` with all refusals (Core Data's 134190 below a 134140).
   public func accepted() throws(MigrationError) -> MappingModel {
@@ -70,9 +69,9 @@ public struct MappingInference: Sendable {
 }
 
 extension MappingModel {
-  /// The mapping that follows from two models and the renaming identifiers in them.
+  /// Infers the mapping from two models and their renaming identifiers.
   ///
-  /// - Throws: `MigrationError.Kind.notInferable`; its `refusals` are all reasons, not only the first.
+  /// - Throws: `MigrationError.Kind.notInferable` with all refusals.
   public static func inferred(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) throws(MigrationError) -> MappingModel {
@@ -81,9 +80,7 @@ extension MappingModel {
 }
 
 extension MappingInference {
-  /// What `model diff --json` prints of the mapping between two versions.
-  ///
-  /// Keys may be added, never changed.
+  /// The `model diff --json` output for two versions; keys may be added, never changed.
   package func payload(from source: String, to destination: String) -> JSON.Object {
     let losses = mapping.losses.map { loss -> JSON.Object in
       [

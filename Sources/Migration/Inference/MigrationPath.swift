@@ -2,42 +2,40 @@ public import ManagedObjectModel
 public import Platform
 internal import SystemPackage
 
-/// The way that leads from the model a store was written with to a version of a bundle.
+/// The steps from a store's model to a version of a bundle.
 public struct MigrationPath: Sendable, Hashable {
-  /// The model that a store was written with.
+  /// The model that wrote a store.
   public enum Source: Sendable, Hashable {
-    /// A version of the bundle, by name.
     case version(String)
 
-    /// A version of the bundle, and the model that the store carries: it has the same version hashes, and counts where the
-    /// renaming identifiers of the version would make something go that the target has.
+    /// A version and the store's model of equal hashes, used if the version's renaming identifiers would lose data.
     case stored(version: String, model: ManagedObjectModel)
 
-    /// Any model, such as the one in a store's cache; a version of the bundle where its hashes are those of one.
+    /// Any model, such as a store's cached one; a bundle's version if its hashes match.
     case model(ManagedObjectModel)
   }
 
-  /// What decides about the way besides the models.
+  /// The choices that affect the path, next to the models.
   public struct Options: Sendable {
-    /// Whether it is one step, whatever lies between.
+    /// Whether to take one step only.
     public var isDirect: Bool
 
-    /// The versions that it goes through in any case, in this order.
+    /// The versions to pass through, in order.
     public var via: [String]
 
-    /// Custom mappings; only those whose hashes are those of two versions are of use.
+    /// The custom mappings; they apply only if their hashes match two versions.
     public var mappings: [MappingModel]
 
-    /// Code of the app at steps.
+    /// App code at steps.
     public var stages: [MigrationStage]
 
-    /// Whether a step that removes what the target still has under another renaming identifier is taken all the same.
+    /// Whether to take a step that removes data the target has under another renaming identifier.
     public var acceptsLosses: Bool
 
-    /// Whether names decide where renaming identifiers disagree: for salvages, which keep what is there.
+    /// Whether names win over renaming identifiers, for salvages.
     package var matchesNames = false
 
-    /// The way that loses least, by itself.
+    /// Makes options for the path with the least loss.
     public init(
       isDirect: Bool = false, via: [String] = [], mappings: [MappingModel] = [], stages: [MigrationStage] = [],
       acceptsLosses: Bool = false
@@ -50,31 +48,30 @@ public struct MigrationPath: Sendable, Hashable {
     }
   }
 
-  /// A part of the way that goes through versions between, because one step cannot be inferred.
+  /// A section through intermediate versions, because one step can't be inferred.
   public struct Detour: Sendable, Hashable {
-    /// The step that cannot be inferred, such as `V1 → V3`.
+    /// The step that can't be inferred, such as `V1 → V3`.
     public var step: String
 
-    /// Why not.
+    /// The reasons against that step.
     public var refusals: [MigrationRefusal]
 
-    /// What it would have lost besides.
+    /// The further losses of that step.
     public var losses: [MigrationLoss]
   }
 
-  /// The steps in the order in which they are taken; empty where the store is of the wanted version already.
+  /// The steps in order; empty if the store has the wanted version.
   public let steps: [MigrationStep]
 
-  /// The version it leads to.
+  /// The destination version.
   public let destinationName: String
 
-  /// Where it goes through versions between, and why.
+  /// The sections through intermediate versions, with reasons.
   public let detours: [Detour]
 
-  /// The custom mappings that were given and that no step uses, with the reason, in the order of their names.
+  /// The unused custom mappings with reasons, by name.
   public let unused: [UnusedMapping]
 
-  /// No way at all: the store stays at its version.
   init(stayingAt name: String) {
     steps = []
     destinationName = name
@@ -82,22 +79,21 @@ public struct MigrationPath: Sendable, Hashable {
     unused = []
   }
 
-  /// Finds the way.
+  /// Finds the path.
   ///
-  /// A custom mapping or a stage on the way is always taken (of several from one version the one to the next version, else
-  /// the one that leads furthest; of several between the same versions the first by name). Everything between those is one
-  /// inferred step. Only where that cannot be inferred the versions between are walked, as few as lose least.
+  /// Custom mappings and stages on the path are always taken: the mapping to the next version first, else the furthest;
+  /// between the same versions the first by name. One inferred step covers each gap, or else the fewest intermediate
+  /// versions with the least loss.
   ///
-  /// A model that the bundle lacks is mapped to the wanted version directly; where that cannot be, through the newest
-  /// version from which a way leads on without a loss.
+  /// A model outside the bundle is mapped to the target directly, else through the newest version that continues
+  /// without loss.
   ///
   /// - Parameters:
-  ///   - bundle: The versions, and what is known of their order.
-  ///   - source: What the store was written with.
-  ///   - destination: The name of the version it is to become one of; the current one if not given. One that is named may
-  ///     be older than the store's.
-  /// - Throws: `MigrationError`: `unknownVersion`, `backwards` or `newerModel` where the store is newer than the current
-  ///   version and no other was named, or `notInferable` with everything that stands in the way.
+  ///   - bundle: The versions and their known order.
+  ///   - source: The model that wrote the store.
+  ///   - destination: The wanted version, possibly older than the store's; the current one by default.
+  /// - Throws: `MigrationError`: `unknownVersion`, `backwards`, `newerModel` if the store is newer than the current
+  ///   version and no other was named, or `notInferable` with all refusals.
   public init(
     in bundle: ModelBundle, from source: Source, to destination: String? = nil, options: Options = Options()
   ) throws(MigrationError) {
@@ -117,7 +113,7 @@ public struct MigrationPath: Sendable, Hashable {
 }
 
 extension MappingModel {
-  /// The order in which mappings between the same versions are chosen: those that need no policy, then by name, by file.
+  /// Orders mappings of the same versions: without policies first, then by name and file.
   static func isListedBefore(_ first: MappingModel, _ second: MappingModel) -> Bool {
     let needs = [first, second].map { $0.entityMappings.contains(where: \.needsPolicy) }
     if needs[0] != needs[1] { return needs[1] }
@@ -127,7 +123,7 @@ extension MappingModel {
 }
 
 extension ModelBundle {
-  /// The same bundle, with what mappings and stages tell of the order of its versions: each leads from one to a later one.
+  /// Returns the bundle with the version order that mappings and stages imply.
   public func knowing(_ mappings: [MappingModel], _ stages: [MigrationStage]) -> ModelBundle {
     var pairs: [(before: String, after: String)] = []
     for mapping in mappings where mapping.sourceHashes != mapping.destinationHashes {
@@ -148,6 +144,5 @@ extension ModelBundle {
 }
 
 extension ModelVersion {
-  /// Whether it has a name or a checksum.
   func isNamed(_ text: String) -> Bool { name == text || checksum == text }
 }

@@ -1,17 +1,16 @@
 internal import ManagedObjectModel
 internal import Platform
 
-/// Looks for the way from a store's model to a version.
 struct PathFinder {
-  /// Where a way begins, or has come to.
+  /// A stop of a path.
   struct Place {
-    /// The version; nil for a model that is in no bundle.
+    /// Nil outside the bundle.
     let name: String?
 
     let model: ManagedObjectModel
     let hashes: [String: VersionHash]
 
-    /// The model that the store carries, where that is another one of the same hashes.
+    /// The store's own model, if different.
     var carried: ManagedObjectModel?
 
     init(_ version: ModelVersion, carried: ManagedObjectModel? = nil) {
@@ -31,10 +30,8 @@ struct PathFinder {
   let bundle: ModelBundle
   let options: MigrationPath.Options
 
-  /// Whether versions between are walked where a step cannot be inferred.
   private var mayWalk = true
 
-  /// Where the way goes through versions between.
   private(set) var detours: [MigrationPath.Detour] = []
 
   init(bundle: ModelBundle, options: MigrationPath.Options) {
@@ -67,7 +64,6 @@ struct PathFinder {
     }
   }
 
-  /// Stops where the store is newer than the app.
   func refuseNewer(_ version: ModelVersion) throws(MigrationError) {
     guard bundle.isNewer(version, than: bundle.current) else { return }
     let isKnown = bundle.order.relation(version.name, to: bundle.current.name) == .after
@@ -89,16 +85,15 @@ struct PathFinder {
         """)
   }
 
-  // MARK: The way
+  // MARK: Path
 
   mutating func steps(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
     let stops = try options.via.map { name throws(MigrationError) in try version(name) }
-    // A store that is of the version already goes nowhere.
     guard start.hashes != target.versionHashes else { return [] }
     var steps: [MigrationStep] = []
     var place = start
     for stop in stops {
-      // A store that is past it already does not go back, unless the way leads back.
+      // Don't go back unless the path does.
       if let here = place.name, bundle.order.comes(here, after: stop.name),
         !bundle.order.comes(here, after: target.name)
       {
@@ -110,9 +105,8 @@ struct PathFinder {
     return steps + (try part(from: place, to: target))
   }
 
-  /// The way between two places that it has to come to.
   private mutating func part(from start: Place, to target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
-    // Core Data tells versions apart by nothing but their hashes.
+    // Hashes alone identify versions.
     guard start.hashes != target.versionHashes else { return [] }
     if options.isDirect {
       if let custom = custom(from: start.hashes, to: target) { return [step(from: start.name, to: target, custom)] }
@@ -121,7 +115,7 @@ struct PathFinder {
     guard start.name != nil else { return try unknown(start, target) }
     var steps: [MigrationStep] = []
     var place = start
-    // Names and mappings may contradict each other; no version is come to twice.
+    // Names and mappings may contradict each other; visit no version twice.
     var seen = [start.hashes]
     while place.hashes != target.versionHashes {
       let between = versions(from: place, to: target).filter { !seen.contains($0.versionHashes) }
@@ -139,7 +133,7 @@ struct PathFinder {
     return steps
   }
 
-  /// The versions between, oldest first, without those that a store is of already.
+  /// The intermediate versions, oldest first, except those equal to the store's.
   private func versions(from place: Place, to target: ModelVersion) -> [ModelVersion] {
     guard let name = place.name else { return [] }
     return bundle.order.names(from: name, to: target.name).compactMap { bundle.version(named: $0) }
@@ -152,7 +146,7 @@ struct PathFinder {
     options.mappings.first { $0.fits(source: hashes, destination: version.versionHashes) }
   }
 
-  /// The custom mapping from a version: the one to the next version, else the one that leads furthest.
+  /// The custom mapping from a version: to the next one, else the furthest.
   private func customStep(
     from place: Place, _ between: [ModelVersion], _ target: ModelVersion
   ) -> (ModelVersion, MappingModel)? {
@@ -163,7 +157,6 @@ struct PathFinder {
     return nil
   }
 
-  /// The version that a stage leads to from just here.
   private func stageEnd(from place: Place, _ versions: [ModelVersion]) -> ModelVersion? {
     for stage in options.stages {
       guard let source = stage.source, let destination = stage.destination, isNamed(place, source),
@@ -178,7 +171,7 @@ struct PathFinder {
     place.name == text || ManagedObjectModel.versionChecksum(of: place.hashes) == text
   }
 
-  /// The first version between from which a mapping or a stage leads on, or that one leads to; else the target.
+  /// The next start or end of a mapping or stage, else the target.
   private func nextStop(from place: Place, _ between: [ModelVersion], _ target: ModelVersion) -> ModelVersion {
     guard !options.mappings.isEmpty || !options.stages.isEmpty else { return target }
     for version in between {
@@ -192,7 +185,6 @@ struct PathFinder {
     return target
   }
 
-  /// A step by a custom mapping, with the others that would do.
   private func step(from source: String?, to destination: ModelVersion, _ custom: MappingModel) -> MigrationStep {
     let others = options.mappings.filter {
       $0 != custom && $0.fits(source: custom.sourceHashes, destination: custom.destinationHashes)
@@ -206,10 +198,8 @@ struct PathFinder {
     options.matchesNames ? .match : options.acceptsLosses ? .remove : .refuse
   }
 
-  /// One inferred step with everything that stands in its way.
   func inference(_ place: Place, _ target: ModelVersion, carried: Bool = false) -> InferredStep {
-    // A model that is in no bundle may be of any version before the target. Versions of equal hashes may differ in renaming
-    // identifiers.
+    // A model outside the bundle may precede any version; equal hashes may hide different renaming identifiers.
     let between = bundle.order.names(from: place.name, to: target.name).compactMap { bundle.version(named: $0)?.model }
     let inference = MappingInference(
       InferenceBuilder(
@@ -226,7 +216,7 @@ struct PathFinder {
       })
   }
 
-  /// One step, by the version's own renaming identifiers, else by those of the model that the store carries.
+  /// A step by the version's renaming identifiers, else by those of the store's model.
   private func settled(_ place: Place, _ target: ModelVersion) -> InferredStep {
     let direct = inference(place, target)
     guard place.carried != nil, direct.refusals.contains(where: \.preventsLoss) else { return direct }
@@ -240,7 +230,7 @@ struct PathFinder {
     return direct.step
   }
 
-  /// One step where it can be inferred, else the way through versions between that loses least.
+  /// One step if it can be inferred, else the walk with the least loss.
   private mutating func inferred(_ place: Place, _ target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
     let direct = settled(place, target)
     guard !direct.refusals.isEmpty else { return [direct.step] }
@@ -251,7 +241,7 @@ struct PathFinder {
       try refuse(direct.refusals)
       return [direct.step]
     }
-    // A way on which more is lost is no way round a refusal that is to prevent a loss.
+    // A detour must not lose data to avoid a refusal that prevents loss.
     if direct.refusals.contains(where: \.preventsLoss), found.losses > 0 { try refuse(direct.refusals) }
     detours.append(
       MigrationPath.Detour(
@@ -259,7 +249,6 @@ struct PathFinder {
     return found.steps
   }
 
-  /// The way from a model that the bundle lacks.
   private mutating func unknown(_ start: Place, _ target: ModelVersion) throws(MigrationError) -> [MigrationStep] {
     if let custom = custom(from: start.hashes, to: target) { return [step(from: nil, to: target, custom)] }
     let direct = inference(start, target)
@@ -277,7 +266,7 @@ struct PathFinder {
         first = step(from: nil, to: version, custom)
       } else {
         let found = inference(start, version)
-        // A detour by which something is lost is no way round a refusal.
+        // A detour must not lose data to avoid a refusal.
         guard found.refusals.isEmpty, found.step.mapping.losses.isEmpty else { continue }
         first = found.step
       }
@@ -288,7 +277,7 @@ struct PathFinder {
             step: direct.step.name, refusals: direct.refusals, losses: direct.step.mapping.losses.withoutInherited()))
         return steps
       } catch {
-        // An older version may have a way that this one has not; if none has, the direct way's reasons are told.
+        // Try an older version; else report the direct step.
         continue
       }
     }
@@ -304,27 +293,26 @@ struct PathFinder {
   }
 }
 
-/// An inferred step and what stands in its way.
 struct InferredStep {
   let step: MigrationStep
   let refusals: [MigrationRefusal]
 }
 
-/// One step of a migration: from one version of a model to another.
+/// A migration from one model version to another.
 public struct MigrationStep: Sendable, Hashable {
-  /// The name of the version it starts from; nil for a model that is in no bundle, known from a store's cache.
+  /// The source version; nil for a model outside the bundle, from the store's cache.
   public let sourceName: String?
 
-  /// The name of the version it leads to.
+  /// The destination version.
   public let destinationName: String
 
-  /// The mapping: a custom one where one was given, else an inferred one.
+  /// The given custom mapping, else an inferred one.
   public let mapping: MappingModel
 
-  /// Custom mappings between the same versions that were given as well and not chosen, in the order of their names.
+  /// The unchosen custom mappings of the same versions, by name.
   public let alternatives: [MappingModel]
 
-  /// A step.
+  /// Makes a step.
   public init(
     from sourceName: String?, to destinationName: String, mapping: MappingModel, alternatives: [MappingModel] = []
   ) {
@@ -334,10 +322,9 @@ public struct MigrationStep: Sendable, Hashable {
     self.alternatives = alternatives
   }
 
-  /// The step in words, such as `V1 → V2`.
+  /// The step's name, such as `V1 → V2`.
   public var name: String { Self.name(from: sourceName, to: destinationName) }
 
-  /// The name of a step between two versions.
   static func name(from source: String?, to destination: String) -> String {
     "\(source ?? "the store's model") → \(destination)"
   }

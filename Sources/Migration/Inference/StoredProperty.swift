@@ -1,14 +1,14 @@
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// A property that takes part in a mapping: a stored attribute, a leaf of a composite one, or a stored relationship.
+/// A stored attribute, composite leaf or stored relationship.
 struct StoredProperty {
   enum Content {
     case attribute(Attribute)
     case relationship(Relationship)
   }
 
-  /// What it is matched by: its kind and its renaming identifier, those of the enclosing composites first.
+  /// The match key: kind and renaming identifier, preceded by those of enclosing composites.
   struct Identity: Hashable {
     let isRelationship: Bool
     let identifiers: [String]
@@ -16,21 +16,17 @@ struct StoredProperty {
 
   let path: PropertyPath
 
-  /// The entity that declares it.
   let declaringEntityName: String
 
-  /// What it is matched by across versions.
   let identity: Identity
 
   let content: Content
 
-  /// Whether a record may lack it; a leaf may be lacking where the composite around it may.
+  /// Whether it or an enclosing composite is optional.
   let isOptional: Bool
 
-  /// Whether its values begin with the marker byte of external storage.
   let isMarked: Bool
 
-  /// The property by the entity that declares it.
   var key: PropertyKey { PropertyKey(entityName: declaringEntityName, name: path.name) }
 
   var attribute: Attribute? { if case .attribute(let attribute) = content { attribute } else { nil } }
@@ -39,7 +35,7 @@ struct StoredProperty {
 }
 
 extension StoredProperty {
-  /// What an inherited property stores: nothing where it is transient or fetched, all leaves where it is composite.
+  /// The stored parts of an inherited property: empty for transient or fetched ones, all leaves of composites.
   static func properties(of inherited: InheritedProperty) -> [StoredProperty] {
     let declaring = inherited.declaringEntityName
     switch inherited.property {
@@ -56,7 +52,7 @@ extension StoredProperty {
     }
   }
 
-  /// Walked with a list of what is still to be seen, so that no depth of nesting exhausts the stack.
+  /// Iterative, so that deep nesting can't exhaust the stack.
   private static func leaves(of attribute: Attribute, declaredBy declaring: String) -> [StoredProperty] {
     struct Step {
       let attribute: Attribute

@@ -2,42 +2,41 @@ internal import ManagedObjectModel
 internal import Platform
 internal import SystemPackage
 
-/// A custom mapping that was given and that no step uses.
+/// A given custom mapping that no step uses.
 public struct UnusedMapping: Sendable, Hashable {
-  /// Why it is not used.
+  /// The reason it is unused.
   public enum Reason: String, Sendable, Hashable, Codable {
-    /// It fits two versions that the path does not go between.
+    /// It connects versions off the path.
     case otherSteps = "other-steps"
 
-    /// Another mapping between the same versions was chosen.
+    /// Another mapping of the same versions was chosen.
     case otherMapping = "other-mapping"
 
-    /// Its models are of no versions of the bundle: they have been changed since it was made.
+    /// Its models match no version: they changed since it was made.
     case stale
   }
 
-  /// One side of a stale mapping, next to the version that is most like it.
+  /// One side of a stale mapping, compared with the most similar version.
   public struct Side: Sendable, Hashable {
-    /// The version; nil where the bundle has one with just these hashes.
+    /// The version; nil if the bundle has one of equal hashes.
     public var nearestVersion: String?
 
-    /// The entities whose version hashes differ, or which only one of the two has.
+    /// The entities that differ or exist on one side only.
     public var entityNames: [String]
   }
 
   /// The mapping.
   public var mapping: MappingModel
 
-  /// Why it is not used.
+  /// The reason it is unused.
   public var reason: Reason
 
-  /// What differs from the version that is most like the source; nothing unless the mapping is stale.
+  /// The source's differences; empty unless the mapping is stale.
   public var source = Side(nearestVersion: nil, entityNames: [])
 
-  /// What differs from the version that is most like the destination.
+  /// The destination's differences.
   public var destination = Side(nearestVersion: nil, entityNames: [])
 
-  /// Finds out why a mapping is not used.
   init(_ mapping: MappingModel, in bundle: ModelBundle, steps: [MigrationStep]) {
     self.mapping = mapping
     let sources = bundle.versions.map(\.versionHashes) + (steps.first.map { [$0.mapping.sourceHashes] } ?? [])
@@ -63,12 +62,11 @@ public struct UnusedMapping: Sendable, Hashable {
     return best ?? Side(nearestVersion: nil, entityNames: [])
   }
 
-  /// The entities whose hashes differ, in the order of their names.
   static func differing(_ first: [String: VersionHash], _ second: [String: VersionHash]) -> [String] {
     Set(first.keys).union(second.keys).filter { first[$0] != second[$0] }.inCodeUnitOrder()
   }
 
-  /// Why it is not used, in one sentence without a full stop.
+  /// The reason as a sentence without a full stop.
   public var text: String {
     let name = "mapping \"\(printable(mapping.label))\""
     switch reason {
@@ -88,6 +86,6 @@ public struct UnusedMapping: Sendable, Hashable {
 }
 
 extension MappingModel {
-  /// What it is called: its name, else that of its file.
+  /// The name, else the file's.
   public var label: String { name ?? origin.path?.lastComponent?.string ?? "without a name" }
 }

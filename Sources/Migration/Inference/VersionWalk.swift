@@ -1,8 +1,7 @@
 internal import ManagedObjectModel
 
-/// The ways through the versions between, where one step cannot be inferred.
+/// Finds paths through intermediate versions.
 struct VersionWalk {
-  /// A way, and how many entities and properties of the store it loses.
   struct Way {
     var steps: [MigrationStep]
     var losses: Int
@@ -13,7 +12,7 @@ struct VersionWalk {
   private let between: [ModelVersion]
   private let target: ModelVersion
 
-  /// What the store may lose on the way: what source and target do not share.
+  /// The acceptable losses: all that source and target do not share.
   private let allowed: Set<String>
 
   init(
@@ -27,9 +26,9 @@ struct VersionWalk {
     allowed = Set(losses.map(\.place))
   }
 
-  /// The way that loses least; of several the one of fewest steps, and of those the one by the newest version.
+  /// The path with the least loss, the fewest steps, the newest version.
   ///
-  /// Ways of one stop are looked at first: where one of them loses nothing, no other can be better.
+  /// A lossless one-stop path can't be improved on.
   func best() -> Way? {
     guard !between.isEmpty else { return nil }
     var best: Way?
@@ -47,16 +46,16 @@ struct VersionWalk {
     return longer.map { way in best.map { $0.losses <= way.losses } ?? false ? best : way } ?? best
   }
 
-  /// How many versions are looked at, the newest first: each costs a look at all others.
+  /// The most versions examined, newest first: each is compared with all others.
   static let limit = 48
 
-  /// Whether a way loses nothing that source and target share.
+  /// Whether a path keeps everything source and target share.
   private func isAllowed(_ way: Way) -> Bool {
     way.losses == 0
       || Way.losses(of: way.steps).allSatisfy { allowed.contains($0) }
   }
 
-  /// The best way of any number of stops: for each version the best one that leads there, oldest first.
+  /// The best path to each version, oldest first.
   private func longest() -> Way? {
     var reached: [(place: PathFinder.Place, way: Way)] = [(start, Way(steps: [], losses: 0))]
     for version in between + [target] {
@@ -82,7 +81,7 @@ extension VersionWalk.Way {
     losses = Self.losses(of: steps).count
   }
 
-  /// What the steps lose of what the store has, as the store calls it (`Car`, `Car.color`): not what came up on the way.
+  /// The losses of the store's own data, in its names (`Car`, `Car.color`).
   static func losses(of steps: [MigrationStep]) -> [String] {
     var result: [String] = []
     for (number, step) in steps.enumerated() {

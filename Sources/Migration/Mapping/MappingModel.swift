@@ -3,25 +3,23 @@ public import ManagedObjectModel
 public import Platform
 public import SystemPackage
 
-/// How a store of one model becomes a store of another: a mapping for every entity of either.
+/// The mapping of a store from one model to another, covering every entity of both.
 public struct MappingModel: Sendable, Hashable {
-  /// Where a mapping model came from.
+  /// The origin of a mapping model.
   public enum Origin: Sendable, Hashable {
-    /// It follows from the two models.
     case inferred
 
-    /// It was put together by a program.
     case code
 
     case mappingFile(FilePath)
 
-    /// The source of one of Core Data's mapping models (`.xcmappingmodel`).
+    /// A Core Data mapping model's source (`.xcmappingmodel`).
     case mappingModelSource(FilePath)
 
-    /// A compiled mapping model of Core Data's (`.cdm`).
+    /// A compiled Core Data mapping model (`.cdm`).
     case compiledMappingModel(FilePath)
 
-    /// The file it was read from, where there is one.
+    /// The file it was read from.
     public var path: FilePath? {
       switch self {
       case .inferred, .code: nil
@@ -30,37 +28,37 @@ public struct MappingModel: Sendable, Hashable {
     }
   }
 
-  /// The name, where it has one: that of the file it was read from.
+  /// The file's name, if read from one.
   public var name: String?
 
-  /// Where it came from.
+  /// The origin.
   public var origin: Origin
 
-  /// The model that the store was written with.
+  /// The source model.
   public let source: ManagedObjectModel
 
-  /// The model that the store becomes one of.
+  /// The destination model.
   public let destination: ManagedObjectModel
 
-  /// The version hash of each entity of the source.
+  /// The version hashes of the source entities.
   public let sourceHashes: [String: VersionHash]
 
-  /// The version hash of each entity of the destination.
+  /// The version hashes of the destination entities.
   public let destinationHashes: [String: VersionHash]
 
-  /// The mappings: those with a destination by its name, then those of entities that are gone by theirs.
+  /// The entity mappings, sorted by destination, then those of removed entities.
   public var entityMappings: [EntityMapping]
 
-  /// What depends on the records, so that it can only be said once they have been counted.
+  /// The conditions that only counting records can decide.
   public var conditions: [MigrationCondition]
 
-  /// What the destination has no place for.
+  /// The data the destination can't hold.
   public var losses: [MigrationLoss]
 
-  /// The renames that only the versions between tell; empty unless it was inferred.
+  /// The renames only intermediate versions show; empty unless inferred.
   public var carriedRenames: [CarriedRename]
 
-  /// A mapping model; its mappings are put in order.
+  /// Makes a mapping model and sorts its mappings.
   public init(
     name: String? = nil, origin: Origin, source: ManagedObjectModel, destination: ManagedObjectModel,
     entityMappings: [EntityMapping], conditions: [MigrationCondition] = [], losses: [MigrationLoss] = [],
@@ -78,7 +76,6 @@ public struct MappingModel: Sendable, Hashable {
     self.carriedRenames = carriedRenames
   }
 
-  /// The mapping model that was inferred; its hashes are known already.
   init(inferredBy builder: InferenceBuilder, source: ManagedObjectModel, destination: ManagedObjectModel) {
     origin = .inferred
     self.source = source
@@ -91,23 +88,23 @@ public struct MappingModel: Sendable, Hashable {
     carriedRenames = builder.carried
   }
 
-  /// Whether it leads from a store with these version hashes to one with those (format section 2.3).
+  /// Whether it leads between stores of these version hashes (format section 2.3).
   public func fits(source: [String: VersionHash], destination: [String: VersionHash]) -> Bool {
     sourceHashes == source && destinationHashes == destination
   }
 
-  /// Whether nothing of a store has to change but its metadata.
+  /// Whether only the store's metadata changes.
   public var isIdentity: Bool { sourceHashes == destinationHashes && entityMappings.allSatisfy { $0.kind == .copy } }
 
-  /// The mapping of that name.
+  /// Returns the mapping of that name.
   public func entityMapping(named name: String) -> EntityMapping? { entityMappings.first { $0.name == name } }
 
-  /// The mappings that read an entity's records; an inferred mapping model has one for each entity of the source.
+  /// Returns the mappings that read an entity; just one if inferred.
   public func entityMappings(from sourceEntityName: String) -> [EntityMapping] {
     entityMappings.filter { $0.sourceEntityName == sourceEntityName }
   }
 
-  /// The mappings that make an entity's records; an inferred mapping model has one for each entity of the destination.
+  /// Returns the mappings that make an entity; just one if inferred.
   public func entityMappings(to destinationEntityName: String) -> [EntityMapping] {
     entityMappings.filter { $0.destinationEntityName == destinationEntityName }
   }
@@ -126,19 +123,19 @@ public struct MappingModel: Sendable, Hashable {
 }
 
 extension MappingModel {
-  /// The first mapping from each entity of the source, for looking up many.
+  /// The first mapping from each source entity, as an index.
   package var mappingsBySource: [String: EntityMapping] {
     let pairs = entityMappings.compactMap { mapping in mapping.sourceEntityName.map { ($0, mapping) } }
     return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The first mapping to each entity of the destination, for looking up many.
+  /// The first mapping to each destination entity, as an index.
   package var mappingsByDestination: [String: EntityMapping] {
     let pairs = entityMappings.compactMap { mapping in mapping.destinationEntityName.map { ($0, mapping) } }
     return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The conditions without those that an entity has only because an ancestor with records has it too.
+  /// The conditions except those a mapped ancestor has too.
   package var conditionsWithoutInherited: [MigrationCondition] {
     let all = Set(conditions)
     let byDestination = mappingsByDestination
@@ -157,8 +154,7 @@ extension MappingModel {
 }
 
 extension MappingModel {
-  /// Whether there is more to it than any inferred mapping has: expressions, filters, policies, one entity that becomes
-  /// several, or hierarchies that become one.
+  /// Whether it exceeds any inferred mapping: expressions, filters, policies, splits or merged hierarchies.
   public var isCustom: Bool {
     var sources: Set<String> = []
     var origins: [String: String] = [:]
@@ -175,10 +171,10 @@ extension MappingModel {
 }
 
 extension EntityMapping {
-  /// The name of Core Data's own policy class, which does what the mapping says and nothing else.
+  /// Core Data's standard policy class, which only follows the mapping.
   static let standardPolicyClassName = "NSEntityMigrationPolicy"
 
-  /// Whether there is more to it than any inferred mapping has.
+  /// Whether it exceeds any inferred mapping.
   public var isCustom: Bool {
     if kind == .custom || kind == .undefined || needsPolicy || sourceFilter != nil { return true }
     return propertyMappings.contains { property in
@@ -189,16 +185,15 @@ extension EntityMapping {
     }
   }
 
-  /// Whether it names a policy that is not Core Data's own.
+  /// Whether it names a policy other than Core Data's.
   var needsPolicy: Bool { policyClassName.map { !$0.isEmpty && $0 != Self.standardPolicyClassName } ?? false }
 }
 
 extension MappingModel {
-  /// Says which records of a store of the source's model it would leave out, by its filters; the numbers are nil without
-  /// a store.
+  /// Finds the records its filters would leave out; without a store, counts are nil.
   ///
-  /// - Parameter referenceDate: what `NSCoreDataNow()` says, in seconds since 2001-01-01T00:00:00Z.
-  /// - Throws: `mapping-invalid`, `expression-unsupported`, or `migration-data-violation` for a filter that fails for a
+  /// - Parameter referenceDate: In seconds since 2001-01-01T00:00:00Z.
+  /// - Throws: `mapping-invalid`, `expression-unsupported`, or `migration-data-violation` if a filter fails for a
   ///   record.
   package func recordsLeftOut(
     in database: Database?, referenceDate: Double = 0
@@ -208,19 +203,18 @@ extension MappingModel {
 }
 
 extension MappingModel {
-  /// Loads Core Data's own mapping models: sources (`.xcmappingmodel`) and compiled ones (`.cdm`).
+  /// Loads Core Data mapping models: sources (`.xcmappingmodel`) and compiled ones (`.cdm`).
   ///
-  /// Each is matched against the versions of a model by the version hashes in it (format section 2.3), and what it says
-  /// is translated; nothing that cannot be carried out is left for later. Entities with a policy class keep its name,
-  /// and the expressions that only the policy can make are kept as text.
+  /// Each is matched to model versions by its version hashes (format section 2.3) and fully translated. Entities keep
+  /// the name of their policy class; expressions only the policy can evaluate stay text.
   ///
   /// - Parameters:
-  ///   - path: one mapping model, or a folder that holds any number of them, also in folders of its own.
-  ///   - bundle: the versions of the model.
-  ///   - fileSystem: the file system it is read from.
-  /// - Throws: a file error, or for a single file what is wrong with it: `mapping-stale` with the side and the entity
-  ///   that differ, `expression-unsupported` with every expression that cannot be carried out in `refusals`, or
-  ///   `mapping-invalid`. For a folder these are notes, and `mapping-missing` is thrown where it holds no mapping model.
+  ///   - path: A mapping model, or a folder searched recursively.
+  ///   - bundle: The model versions.
+  ///   - fileSystem: The file system to read.
+  /// - Throws: A file error; for a single file `mapping-stale` with the differing side and entity,
+  ///   `expression-unsupported` with each expression in `refusals`, or `mapping-invalid`. For a folder these become
+  ///   notes, and `mapping-missing` is thrown if it has no mapping model.
   public static func load(
     path: FilePath, for bundle: ModelBundle, fileSystem: FileSystem = FileSystem()
   ) throws(MigrationError) -> LoadedMappingModels {
@@ -245,7 +239,7 @@ extension MappingModel {
         result.notes.append(error)
       }
     }
-    // The order among equals stays that of the paths.
+    // Keep the path order among equals.
     let ranked = result.mappings.enumerated().ordered { first, second in
       let (one, other) = (first.element.loadingRank, second.element.loadingRank)
       return one == other ? first.offset < second.offset : one.lexicographicallyPrecedes(other)
@@ -270,75 +264,73 @@ extension MappingModel {
         hint: "Remove what is empty in Xcode; the others are used."))
   }
 
-  /// What is better is smaller: the entities that are lost, then the mappings that need a policy.
+  /// The rank, smallest best: lost entities, then mappings that need a policy.
   private var loadingRank: [Int] {
     [losses.count { $0.kind == .removedEntity }, entityMappings.count { $0.policyClassName != nil }]
   }
 }
 
-/// The mapping models of a file or folder that fit the versions of a model, and what is wrong with the others.
+/// The usable mapping models of a file or folder, and the errors of the others.
 public struct LoadedMappingModels: Sendable {
-  /// The mapping models that can be used.
+  /// The usable mapping models.
   ///
-  /// Of several that lead from the same version to the same version, the first is the one that loses the fewest
-  /// entities, else the one that needs the fewest policies, else the first by path.
+  /// Mappings of the same versions are sorted by fewest lost entities, then fewest policies, then path.
   public var mappings: [MappingModel] = []
 
-  /// Why each of the other files gives no mapping: `mapping-stale`, `expression-unsupported` or `mapping-invalid`, with
-  /// the file's path.
+  /// The errors of the other files: `mapping-stale`, `expression-unsupported` or `mapping-invalid`, with path.
   public var notes: [MigrationError] = []
 }
 
-/// What becomes of the records of one entity: the mapping from an entity of the source to one of the destination.
+/// The mapping from a source entity to a destination entity.
 ///
-/// It is about the records of that very entity; those of its sub-entities have mappings of their own.
+/// It excludes sub-entities, which have their own mappings.
 public struct EntityMapping: Sendable, Hashable {
-  /// The kind of mapping; raw values are Core Data's own numbers (format section 2.3).
+  /// The kind of mapping, with Core Data's raw values (format section 2.3).
   public enum Kind: Int, Sendable, Hashable, CaseIterable {
-    /// Not said; read from mapping models that leave it open.
+    /// Unspecified in the mapping model.
     case undefined = 0
 
-    /// Carried out by a policy or by expressions.
+    /// By a policy or expressions.
     case custom = 1
 
-    /// The entity is new: there are no records.
+    /// A new entity, without records.
     case add = 2
 
-    /// The entity is gone: its records are deleted.
+    /// Records are deleted.
     case remove = 3
 
-    /// The version hashes are equal: the records stay as they are.
+    /// Equal version hashes; records stay unchanged.
     case copy = 4
 
-    /// The entity has changed: its records are rewritten.
+    /// Records are rewritten.
     case transform = 5
   }
 
-  /// The name, unique within the mapping model, such as `IEM_Transform_Car`.
+  /// The unique name, such as `IEM_Transform_Car`.
   public var name: String
 
   /// The kind of mapping.
   public var kind: Kind
 
-  /// The entity whose records are read; nil where the entity is new.
+  /// The source entity; nil for a new entity.
   public var sourceEntityName: String?
 
-  /// The entity whose records are made; nil where the entity is gone.
+  /// The destination entity; nil for a removed one.
   public var destinationEntityName: String?
 
-  /// One mapping for each property that the destination stores, inherited ones included, in the order of their names.
+  /// The mappings of all stored destination properties, inherited ones included, sorted by name.
   public var propertyMappings: [PropertyMapping]
 
-  /// The class of the policy that carries it out, where there is one.
+  /// The policy class.
   public var policyClassName: String?
 
-  /// Which of the source's records are meant; nil for all.
+  /// The filter of source records; nil for all.
   public var sourceFilter: MappingExpression?
 
   /// Free text for custom steps.
   public var userInfo: [String: String]
 
-  /// Maps one entity.
+  /// Makes an entity mapping.
   public init(
     name: String, kind: Kind, source: String?, destination: String?, propertyMappings: [PropertyMapping] = [],
     policyClassName: String? = nil, sourceFilter: MappingExpression? = nil, userInfo: [String: String] = [:]
@@ -353,12 +345,12 @@ public struct EntityMapping: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// The mapping of a property of the destination.
+  /// Returns the mapping of a destination property.
   public func propertyMapping(of destination: PropertyPath) -> PropertyMapping? {
     propertyMappings.first { $0.destination == destination }
   }
 
-  /// Whether the records keep their entity's name and every property its name and value.
+  /// Whether entity name, property names and values stay the same.
   public var isIdentity: Bool {
     switch kind {
     case .copy, .transform: sourceEntityName == destinationEntityName && propertyMappings.allSatisfy(\.isIdentity)

@@ -1,83 +1,80 @@
 internal import Platform
 
-/// Something about a migration that depends on the records of the store: how many there are, and what they hold.
+/// A condition on a store's records that decides about a migration.
 ///
-/// It is a value on the mapping and not an error, so that a plan can count the records concerned.
+/// It is part of the mapping rather than an error, so that a plan can count records.
 public struct MigrationCondition: Sendable, Hashable {
-  /// What would have to be counted.
+  /// The records to count.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Records in which an attribute that becomes mandatory, and has no default, is nil.
+    /// Nil values of an attribute that becomes mandatory without a default.
     case missingAttributeValue = "missing-attribute-value"
 
-    /// Records of an entity that gets a mandatory attribute without a default: all of them.
+    /// All records of the entity, for lack of a default.
     case newMandatoryAttribute = "new-mandatory-attribute"
 
-    /// Records in which a relationship that becomes mandatory leads nowhere; where there is no property of the source,
-    /// the relationship is new, and its inverse fills it.
+    /// Empty relationships that become mandatory; without a source property, a new relationship filled by its inverse.
     case missingRelationship = "missing-relationship"
 
-    /// Records of an entity that gets a mandatory relationship: all of them.
+    /// All records of the entity.
     case newMandatoryRelationship = "new-mandatory-relationship"
 
-    /// Records with fewer destinations than `limit`.
     case tooFewDestinations = "too-few-destinations"
 
-    /// Records with more destinations than `limit`.
     case tooManyDestinations = "too-many-destinations"
 
-    /// Records that have the same values of `propertyNames`, which become unique; descendants of the entity count too.
+    /// Equal values of `propertyNames`, which become unique across the entity and its descendants.
     case duplicateValues = "duplicate-values"
 
-    /// Records of an entity that becomes abstract: all of them.
+    /// All records of the entity.
     case recordsOfAbstractEntity = "records-of-abstract-entity"
 
-    /// Records whose number does not fit the new type, or loses its fraction or precision.
+    /// Numbers outside the new type, or that lose fraction or precision.
     case valueOutOfRange = "value-out-of-range"
 
-    /// Records that several others lead to, where from now on only one can.
+    /// Records with several owners, where only one stays possible.
     case severalOwners = "several-owners"
 
-    /// Records that the relationship leads to and that are not of the entity it leads to from now on.
+    /// Destinations outside the relationship's new entity.
     case destinationOfOtherEntity = "destination-of-other-entity"
 
-    /// Pairs that only one of the two relationships had that are each other's inverse from now on.
+    /// Pairs that only one of two newly inverse relationships had.
     case newInverse = "new-inverse"
 
-    /// Records that should get a default of a kind that cannot be read from the model.
+    /// Records due a default that can't be read from the model.
     case unreadableDefault = "unreadable-default"
   }
 
-  /// What happens where there are such records.
+  /// The effect of such records.
   public enum Effect: String, Sendable, Hashable, Codable {
-    /// The migration fails, and the store stays as it is (Core Data's 134110).
+    /// The migration fails, and the store is unchanged (Core Data's 134110).
     case fails
 
-    /// The migration goes on, and a value or a pair is lost or altered.
+    /// The migration continues; a value or pair is lost or altered.
     case loses
   }
 
-  /// What would have to be counted.
+  /// The records to count.
   public var kind: Kind
 
-  /// The entity of the source whose records it is about; nil for none.
+  /// The source entity, if any.
   public var sourceEntityName: String?
 
-  /// The entity of the destination.
+  /// The destination entity.
   public var destinationEntityName: String
 
-  /// The property of the source whose values decide; nil where all records count.
+  /// The deciding source property; nil if all records count.
   public var sourceProperty: PropertyPath?
 
-  /// The property of the destination; nil where it is about the whole record.
+  /// The destination property; nil for the whole record.
   public var destinationProperty: PropertyPath?
 
-  /// The properties of the destination that become unique together; empty for other conditions.
+  /// The destination properties that become unique together; otherwise empty.
   public var propertyNames: [String]
 
-  /// The count that the destinations are held against; nil for other conditions.
+  /// The limit of destinations, if any.
   public var limit: Int?
 
-  /// A condition.
+  /// Makes a condition.
   public init(
     _ kind: Kind, source: String?, destination: String, sourceProperty: PropertyPath? = nil,
     destinationProperty: PropertyPath? = nil, propertyNames: [String] = [], limit: Int? = nil
@@ -91,7 +88,7 @@ public struct MigrationCondition: Sendable, Hashable {
     self.limit = limit
   }
 
-  /// What happens where there are such records.
+  /// The effect of such records.
   public var effect: Effect {
     switch kind {
     case .missingAttributeValue, .newMandatoryAttribute, .missingRelationship, .newMandatoryRelationship,
@@ -103,13 +100,13 @@ public struct MigrationCondition: Sendable, Hashable {
 }
 
 extension MigrationCondition {
-  /// The entity and the property it is about, as `Car.color`; the entity alone where it is about whole records.
+  /// The place, as `Car.color` or `Car`.
   public var place: String {
     let property = destinationProperty.map { ".\(printable($0.description))" } ?? ""
     return printable(destinationEntityName) + property
   }
 
-  /// What it means for a store, in one sentence without a full stop.
+  /// The meaning, as a sentence without a full stop.
   public var text: String {
     switch kind {
     case .missingAttributeValue:
@@ -146,12 +143,12 @@ extension MigrationCondition {
 }
 
 extension MigrationLoss {
-  /// The entity and the property that lose something, as `Car.color`; the entity alone where all its records do.
+  /// The place, as `Car.color` or `Car`.
   public var place: String {
     printable(sourceEntityName) + (property.map { ".\(printable($0.description))" } ?? "")
   }
 
-  /// What is lost, in one sentence without a full stop.
+  /// The loss, as a sentence without a full stop.
   public var text: String {
     switch kind {
     case .removedEntity: "\(place) is removed: all its records are deleted"
@@ -167,7 +164,7 @@ extension MigrationLoss {
 }
 
 extension Sequence<MigrationLoss> {
-  /// The losses without those that an entity has only because one of its ancestors in the list has it too.
+  /// Returns the losses except those an ancestor in the list has too.
   package func withoutInherited() -> [MigrationLoss] {
     let all = Array(self)
     let declared = Set(all.filter { $0.sourceEntityName == $0.declaringEntityName })
@@ -179,48 +176,44 @@ extension Sequence<MigrationLoss> {
   }
 }
 
-/// Something that a store of the source can hold and one of the destination has no place for.
+/// Data of the source that the destination can't hold.
 public struct MigrationLoss: Sendable, Hashable {
-  /// What is lost.
+  /// The kind of loss.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-    /// All records of an entity that is gone.
     case removedEntity = "removed-entity"
 
-    /// The values of an attribute that is gone.
     case removedAttribute = "removed-attribute"
 
-    /// The pairs of a relationship that is gone, and its inverse with it.
+    /// A removed relationship's pairs, with its inverse's.
     case removedRelationship = "removed-relationship"
 
-    /// The values of a property that is not stored any more.
+    /// Values of a property no longer stored.
     case becomesTransient = "becomes-transient"
 
-    /// The values of an attribute that is computed from now on.
+    /// Values of a newly computed attribute.
     case becomesDerived = "becomes-derived"
 
-    /// The order of a relationship's destinations.
     case relationshipOrder = "relationship-order"
 
-    /// The pairs of a relationship that leads to an unrelated entity from now on.
+    /// Pairs of a relationship that now leads to an unrelated entity.
     case unrelatedDestination = "unrelated-destination"
 
-    /// Records that the filter of a mapping leaves out.
     case filteredRecords = "filtered-records"
   }
 
-  /// What is lost.
+  /// The kind of loss.
   public var kind: Kind
 
-  /// The entity of the source whose records lose it.
+  /// The source entity.
   public var sourceEntityName: String
 
-  /// The entity that declares the property, which may be an ancestor; the entity itself where all of it is lost.
+  /// The entity that declares the property, possibly an ancestor; else the entity itself.
   public var declaringEntityName: String
 
-  /// The property whose values are lost; nil where all of the record is.
+  /// The lost property; nil for the whole record.
   public var property: PropertyPath?
 
-  /// A loss.
+  /// Makes a loss.
   public init(_ kind: Kind, source: String, declaredBy declaring: String? = nil, property: PropertyPath? = nil) {
     self.kind = kind
     sourceEntityName = source

@@ -1,115 +1,106 @@
 public import Platform
 public import SystemPackage
 
-/// A migration that cannot be planned, carried out or checked.
+/// A failed migration plan, run or check.
 public typealias MigrationError = Failure<MigrationErrorKind>
 
-/// Why a migration cannot be planned, carried out or checked.
+/// The reason a migration failed.
 public enum MigrationErrorKind: String, FailureKind, CaseIterable {
-  /// The file system refused; the code is that of the file error.
+  /// A file system error, with its code.
   case file = "migration-file"
 
-  /// The models differ in a way that no mapping can be inferred for.
   case notInferable = "mapping-not-inferable"
 
-  /// The migration would delete what the version it leads to still has under the same name or identifier.
+  /// It would delete what the target still has under the same name or identifier.
   case wouldLose = "migration-would-lose"
 
-  /// The model that the store was written with is in neither the bundle nor the store.
+  /// Neither bundle nor store has the store's model.
   case sourceModelMissing = "source-model-missing"
 
-  /// There is no such version in the bundle.
   case unknownVersion = "unknown-version"
 
-  /// The store's model has something that the app's lacks: it is a newer one.
+  /// The app's model lacks parts of the store's.
   case newerModel = "newer-model"
 
-  /// The store's model has no entity in common with the app's.
+  /// The store shares no entity with the app's model.
   case otherModel = "other-model"
 
-  /// The store's own pages are damaged.
+  /// The store's pages are damaged.
   case sourceDamaged = "store-damaged"
 
-  /// The store would have to go back to an older version.
+  /// The target is older than the store.
   case backwards = "migration-backwards"
 
-  /// No mapping model leads from the one model to the other.
+  /// No mapping model connects the two models.
   case mappingMissing = "mapping-missing"
 
-  /// A mapping model was made for other versions of its models.
   case mappingStale = "mapping-stale"
 
-  /// A mapping model cannot be read.
   case mappingInvalid = "mapping-invalid"
 
-  /// A mapping model has an expression that cannot be carried out.
   case expressionUnsupported = "expression-unsupported"
 
-  /// A mapping needs a policy or a function that the app has not provided.
+  /// The app has not provided a needed policy or function.
   case policyMissing = "policy-missing"
 
   case policyFailed = "policy-failed"
 
-  /// The app's code before or after a step failed.
   case stageHandlerFailed = "stage-handler-failed"
 
-  /// The records do not fit the destination.
+  /// Records do not fit the destination.
   case dataViolation = "migration-data-violation"
 
-  /// The migrated records are not unique where they must be.
+  /// The migrated records are not unique.
   case constraintViolation = "migration-constraint-violation"
 
-  /// What the store lacks of its own model cannot be made good without guessing.
+  /// Repairing the store would need guessing.
   case repairRefused = "repair-refused"
 
-  /// The migrated or repaired store did not pass its checks.
   case verificationFailed = "migration-verification-failed"
   case cancelled = "migration-cancelled"
   case sqlite = "migration-sqlite"
 
-  /// A lock file of version hashes cannot be read.
   case lockInvalid = "model-lock-invalid"
 
-  /// Where in the migration it happened, and what more is known of it.
+  /// The place and details of an error.
   public struct Details: FailureDetails {
-    /// The step of the migration, such as `V1 → V2`, where it is about one.
+    /// The step, such as `V1 → V2`.
     public var step: String?
 
-    /// The entity that the error is about, where it is about one.
+    /// The entity.
     public var entityName: String?
 
-    /// The property that the error is about, where it is about one.
+    /// The property.
     public var propertyName: String?
 
-    /// The reason in Core Data's words, where Core Data has any.
+    /// Core Data's wording of the reason.
     public var reason: String?
 
-    /// Everything that stands in the way of a mapping, inferred or read from a file, not only the first.
+    /// All refusals of the mapping.
     public var refusals: [MigrationRefusal] = []
 
-    /// The report that was written of the failure, where one was.
+    /// The path of the failure report.
     public var reportPath: FilePath?
 
-    /// Whether it was the repair that failed: of the store by itself, or before the steps of a migration.
+    /// Whether a repair failed, alone or before a migration.
     public var isOfRepair = false
 
-    /// The code of the file system's error, where the failure was told anew as one of another kind.
+    /// The file error's code, if the failure was changed to another kind.
     public var code: String?
 
-    /// How many bytes must be free, where the disk is too full and the failure says so.
+    /// The bytes to free on a full disk, if known.
     var neededBytes: Int64?
 
-    /// Nothing more is known.
+    /// Makes empty details.
     public init() {}
   }
 
-  /// What was being done, where a failure does not say.
+  /// The default operation.
   public static let usualOperation = "migrate the store"
 
-  /// What was being done, where a failure of a repair does not say.
   static let repairOperation = "repair the store"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint.
   public var usualHint: String {
     switch self {
     case .file: "Check the path and its permissions."
@@ -140,23 +131,22 @@ public enum MigrationErrorKind: String, FailureKind, CaseIterable {
     }
   }
 
-  /// Whether the environment is at fault: a store that is newer than the app is not at fault either.
+  /// Whether the environment is at fault; a store newer than the app counts too.
   public var isEnvironmental: Bool { self == .newerModel || self == .backwards }
 
-  /// Whether no mapping between the models can be inferred, and none is given.
+  /// Whether no mapping is given or can be inferred.
   ///
-  /// A mapping that is given and cannot be carried out is a mistake of the app's, and records that do not fit are one of the
-  /// store's: a way leads on once that is mended.
+  /// Invalid mappings and unfit records can be corrected and don't count.
   package var leavesNoWay: Bool {
     [.notInferable, .otherModel, .sourceModelMissing, .mappingMissing].contains(self)
   }
 
-  /// Whether the code is that of the file system's error.
+  /// Whether the file error's code is used.
   public var standsForCause: Bool { self == .file }
 }
 
 extension MigrationError {
-  /// The code that Core Data would give it in `NSCocoaErrorDomain` (format section 5.1); nil where it has none.
+  /// Core Data's code in `NSCocoaErrorDomain` (format section 5.1), if any.
   public var coreDataCode: Int? {
     switch kind {
     case .notInferable, .wouldLose, .mappingMissing, .mappingStale, .mappingInvalid: 134140
@@ -173,7 +163,7 @@ extension MigrationError {
     }
   }
 
-  /// An error about an entity or a property, with the usual hint unless another is given.
+  /// Makes an error of an entity or property, by default with the usual hint.
   public init(
     _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
     entityName: String?, propertyName: String? = nil, reason: String? = nil
@@ -184,10 +174,10 @@ extension MigrationError {
     self.reason = reason
   }
 
-  /// The error of a file that could not be read or written.
+  /// Makes the error of a failed file access.
   public init(_ error: FileError) { self.init(.file, because: error) }
 
-  /// The error of two models between which nothing can be inferred; the first reason speaks for all.
+  /// Makes the error of uninferable models, worded by its first refusal.
   public init(refusals: [MigrationRefusal]) {
     let first = refusals.first
     let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
@@ -199,7 +189,7 @@ extension MigrationError {
     self.refusals = refusals
   }
 
-  /// The same error, told about a step of the migration.
+  /// Returns the error with a step.
   public func told(step: String) -> MigrationError {
     guard self.step == nil else { return self }
     var copy = self
@@ -208,7 +198,6 @@ extension MigrationError {
     return copy
   }
 
-  /// The same error, told as one of a repair.
   var ofRepair: MigrationError {
     var copy = self
     copy.isOfRepair = true
@@ -216,16 +205,14 @@ extension MigrationError {
     return copy
   }
 
-  /// Whether the disk is too full and the error does not yet say how many bytes must be free.
   var lacksNeededBytes: Bool {
     guard let fileError, fileError.kind == .noSpace else { return false }
     return fileError.neededBytes == nil && self.neededBytes == nil
   }
 
-  /// A full disk in place of the input/output error that SQLite calls it where its log's index does not fit any more.
+  /// Recognizes a full disk in SQLite's input/output error of a WAL index that no longer fits.
   ///
-  /// - Parameter free: the bytes that are free, which is asked for such an error alone; where that cannot be told the error
-  ///   stays what SQLite called it.
+  /// - Parameter free: Only called for such an error; nil keeps it.
   func recognizingFullDisk(free: () -> Int64?) -> MigrationError {
     guard fileError?.kind == .inputOutput, let free = free(), free < 1 << 16 else { return self }
     let full = MigrationError(FileError(.noSpace, operation: operation, path: path))
@@ -234,73 +221,66 @@ extension MigrationError {
   }
 }
 
-/// One reason why no mapping can be inferred between two models.
+/// A reason that no mapping can be inferred.
 public struct MigrationRefusal: Sendable, Hashable {
-  /// What stands in the way.
+  /// The kind of obstacle.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Two entities of one model have the same renaming identifier.
     case ambiguousEntity = "ambiguous-entity"
 
-    /// Two properties of one entity have the same renaming identifier.
     case ambiguousProperty = "ambiguous-property"
 
-    /// The types of an attribute cannot be converted into each other.
     case incompatibleTypes = "incompatible-types"
 
-    /// An attribute had external storage and no longer has.
     case externalStorageOff = "external-storage-off"
 
-    /// A relationship led to many and leads to one.
     case toManyToOne = "to-many-to-to-one"
 
     /// Entities without a common ancestor get one.
     case mergedHierarchies = "merged-hierarchies"
 
-    /// An entity or a property is in both models under the same name, and only its renaming identifiers disagree, so that
-    /// everything in it would go.
+    /// Only renaming identifiers of a same-named entity or property differ, so all its data would be removed.
     case disagreeingIdentifiers = "disagreeing-identifiers"
 
-    /// An entity that has records goes, although the destination still has something of its name or identifier.
+    /// An entity with records is removed, although the destination has one of its name or identifier.
     case losesEntity = "loses-entity"
 
-    /// A table in the store that is none of the model's and that the step cannot carry over; the entity is its name.
+    /// Equal names with different renaming identifiers, so all data would be removed.
     case foreignTable = "foreign-table"
 
-    /// An expression of a mapping model that cannot be carried out.
     case unsupportedExpression = "unsupported-expression"
   }
 
-  /// What stands in the way.
+  /// The destination still has an entity of its name or identifier.
   public var kind: Kind
 
-  /// The entity it is about: of the destination where there is one, else of the source.
+  /// The entity: of the destination, else of the source.
   public var entityName: String
 
-  /// The property it is about, where it is about one.
+  /// The property.
   public var property: PropertyPath?
 
-  /// The reason in Core Data's words.
+  /// Core Data's wording of the reason.
   public var reason: String
 
-  /// What exactly stands against what, in a plain sentence without a full stop.
+  /// The conflict, as a sentence without a full stop.
   public var detail: String
 
-  /// A way round it, in full sentences.
+  /// A workaround, in full sentences.
   public var wayRound: String
 
-  /// The step of a chain that it stands in the way of, such as `V1 → V2`; nil where there is only one.
+  /// The step, such as `V1 → V2`; nil if it is the only one.
   public var step: String?
 
-  /// The code that Core Data gives it in `NSCocoaErrorDomain`, below a 134140 (format section 5.1).
+  /// Core Data's code in `NSCocoaErrorDomain`, below a 134140 (format section 5.1).
   public var coreDataCode: Int { 134190 }
 
-  /// Whether it is there to prevent a loss, and may be overruled by accepting that.
+  /// Whether it prevents a loss and can be overridden by accepting that.
   public var preventsLoss: Bool { kind == .disagreeingIdentifiers || kind == .losesEntity }
 
   /// Whether Core Data refuses it too.
   public var isOfCoreData: Bool { !preventsLoss && kind != .foreignTable }
 
-  /// A reason why no mapping can be inferred.
+  /// Makes a refusal.
   public init(
     _ kind: Kind, entity: String, property: PropertyPath? = nil, reason: String, detail: String, wayRound: String
   ) {

@@ -1,68 +1,61 @@
 public import ManagedObjectModel
 
-/// Where one property of the destination's records gets its value from.
+/// The source of a destination property's value.
 public struct PropertyMapping: Sendable, Hashable {
-  /// What the value of a property is made of.
+  /// The source of a value.
   public enum Value: Sendable, Hashable {
-    /// The value of an attribute of the source, byte for byte.
+    /// A source attribute's value, byte for byte.
     case copy(PropertyPath)
 
-    /// The number in an attribute of the source, as another type of number.
+    /// A source attribute's number as another type.
     case convert(PropertyPath, from: AttributeType, to: AttributeType)
 
-    /// The value of an attribute of the source, which had no external storage and now has: the marker byte `0x01` is
-    /// put before every value that is not nil (format section 3.7).
+    /// A source attribute's value with the marker byte `0x01` of new external storage, unless nil (format section 3.7).
     case externalize(PropertyPath)
 
-    /// The default value that the destination's model gives the attribute.
     case defaultValue
 
-    /// Nil, or for a relationship no destinations.
+    /// Nil, or an empty relationship.
     case null
 
-    /// A derived attribute: computed again from the migrated records.
+    /// A derived attribute, recomputed from the migrated records.
     case recompute
 
-    /// The records that the destinations of the source's relationship became.
-    ///
-    /// Cardinality and order may have changed; both sides' models say how each is stored.
+    /// The migrated destinations of a source relationship; cardinality and order follow both models.
     case relationship(String)
 
-    /// A relationship that is new and whose inverse is not: it is filled by the mapping of its inverse.
+    /// A new relationship, filled from its existing inverse.
     case inverse
 
-    /// The records that an entity mapping made of this very source record, or of those that a relationship leads to.
+    /// An entity mapping's results for this record or its related ones.
     ///
-    /// Where one source record becomes several, this is how the parts find each other: `PersonToPerson` gives `address`
-    /// the value `.destinations(mapping: "PersonToAddress", of: .record)`. Where the relationship of the destination is
-    /// to-one and there are several, the one with the lowest primary key is taken.
+    /// It connects the parts of a split record: `PersonToPerson` gives `address` the value `.destinations(mapping:
+    /// "PersonToAddress", of: .record)`. A to-one takes the lowest primary key.
     case destinations(mapping: String, of: SourceReference)
 
-    /// An expression of a custom mapping.
     case expression(MappingExpression)
   }
 
-  /// The records of the source whose destinations are meant.
+  /// The source records meant by `destinations`.
   public enum SourceReference: Sendable, Hashable {
     case record
 
-    /// The records that a relationship of it leads to, by name.
     case relationship(String)
   }
 
-  /// The property of the destination; for composite attributes there is one mapping for each leaf.
+  /// The destination property or composite leaf.
   public var destination: PropertyPath
 
-  /// What its value is made of.
+  /// The source of the value.
   public var value: Value
 
-  /// Whether the destination's default takes the place of nil: the attribute has become mandatory and has a default.
+  /// Whether the destination's default replaces nil, because the attribute has become mandatory.
   public var replacesNilWithDefault: Bool
 
   /// Free text for custom steps.
   public var userInfo: [String: String]
 
-  /// Maps one property.
+  /// Makes a property mapping.
   public init(
     _ destination: PropertyPath, _ value: Value, replacesNilWithDefault: Bool = false, userInfo: [String: String] = [:]
   ) {
@@ -72,7 +65,7 @@ public struct PropertyMapping: Sendable, Hashable {
     self.userInfo = userInfo
   }
 
-  /// The property of the source that it is made of; nil where there is none, or an expression decides.
+  /// The source property; nil without one or for an expression.
   public var source: PropertyPath? {
     switch value {
     case .copy(let path), .convert(let path, _, _), .externalize(let path): path
@@ -81,7 +74,7 @@ public struct PropertyMapping: Sendable, Hashable {
     }
   }
 
-  /// Whether it copies a property under the same name, so that a store need not change for it.
+  /// Whether it copies a property of the same name, without any change to the store.
   public var isIdentity: Bool {
     switch value {
     case .copy(let path): path == destination && !replacesNilWithDefault
@@ -91,7 +84,7 @@ public struct PropertyMapping: Sendable, Hashable {
     }
   }
 
-  /// Whether every value stays what it is, and nil stays nil.
+  /// Whether all values stay, nil included.
   var keepsValues: Bool {
     switch value {
     case .copy, .relationship: !replacesNilWithDefault
@@ -101,7 +94,6 @@ public struct PropertyMapping: Sendable, Hashable {
 }
 
 extension PropertyMapping.Value {
-  /// The word that stands for it in JSON.
   package var word: String {
     switch self {
     case .copy: "copy"
@@ -118,32 +110,32 @@ extension PropertyMapping.Value {
   }
 }
 
-/// An expression of a custom mapping, as it was written.
+/// A custom mapping's expression, as written.
 public enum MappingExpression: Sendable, Hashable {
-  /// An SQL expression over the attributes of the source, by their names in the model.
+  /// SQL over the source attributes' model names.
   case sql(String)
 
-  /// An expression in Core Data's format, with the variables `$source`, `$manager` and so on (format section 5.5).
+  /// Core Data's format with `$source`, `$manager` and so on (format section 5.5).
   case coreData(String)
 }
 
-/// A property of an entity, or one leaf of a composite attribute, by its names.
+/// The path of a property or composite leaf.
 ///
-/// Written with points, as Core Data writes key paths: `address.city`.
+/// It is written as in Core Data: `address.city`.
 public struct PropertyPath: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
-  /// The name of the property of the entity.
+  /// The property's name.
   public var name: String
 
-  /// The names that lead from a composite attribute to one of its leaves; empty for every other property.
+  /// The names from a composite attribute to its leaf; else empty.
   public var leaf: [String]
 
-  /// A property, or a leaf of a composite attribute.
+  /// Makes the path of a property or leaf.
   public init(_ name: String, leaf: [String] = []) {
     self.name = name
     self.leaf = leaf
   }
 
-  /// A property that is no composite, by its name.
+  /// Makes the path of a plain property.
   public init(stringLiteral name: String) { self.init(name) }
 
   /// The names, joined by points.

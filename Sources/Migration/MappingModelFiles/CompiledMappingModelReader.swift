@@ -2,12 +2,12 @@ internal import ManagedObjectModel
 internal import Platform
 internal import SystemPackage
 
-/// Reads a compiled mapping model: the keyed archive of a `.cdm` (format section 2.3).
+/// Reads a compiled mapping model, a keyed `.cdm` archive (format section 2.3).
 struct CompiledMappingModelReader {
   private let path: FilePath
   private var propertyBudget = 0
 
-  /// How many entries of user information may still be read; mappings of one archive may share them.
+  /// The user information entries left to read; mappings may share them.
   private var entryBudget = 0
   private var expressions = ArchivedPredicateReader(budget: 0)
 
@@ -20,7 +20,7 @@ struct CompiledMappingModelReader {
       let found = root.className.map { "of class \(printable(String($0.prefix(80))))" } ?? "of no class"
       throw MappingModelFile.invalid(path, "the archive is \(found), not of a mapping model")
     }
-    // Every mapping is an object of its own; archives that use one over and over are not honest.
+    // Honest archives never share mappings.
     propertyBudget = min(2 * archive.objects.count, MappingModelFile.maximumPropertyMappings)
     entryBudget = 8 * archive.objects.count + 64
     expressions = ArchivedPredicateReader(budget: min(16 * archive.objects.count + 10_000, 2_000_000))
@@ -73,7 +73,7 @@ struct CompiledMappingModelReader {
     return hash
   }
 
-  /// The predicate that Xcode's compiler put into its usual fetch; any other expression stands for itself.
+  /// The predicate of Xcode's usual fetch, else the expression.
   private func filter(_ expression: ModelExpression) -> MappingModelFile.Filter {
     guard case .fetch(let request, _, false) = expression,
       case .method(.variable("manager"), "fetchRequestForSourceEntityNamed:predicateString:", let arguments) = request,
@@ -108,7 +108,7 @@ struct CompiledMappingModelReader {
     return result
   }
 
-  /// The entries whose values are text or numbers; others only the app can read.
+  /// The entries with text or numbers; only the app can read others.
   static func userInfo(_ entries: [(key: String, value: ArchivedObject)], _ budget: inout Int) -> [String: String] {
     var result: [String: String] = [:]
     for (key, value) in entries {

@@ -31,7 +31,7 @@ extension CoreDataExpressionReader {
     }
   }
 
-  /// The key path that an expression is; other collections are not of the store.
+  /// The key path of an expression; other collections are not in the store.
   private func path(_ expression: ModelExpression, _ function: String) throws(ExpressionObstacle) -> String {
     guard let path = path(of: expression) else {
       throw ExpressionObstacle("it works on something else than a relationship", in: function)
@@ -57,7 +57,7 @@ extension CoreDataExpressionReader {
     return .call("", .series(left, sign, right), type: type == .boolean ? .integer : type)
   }
 
-  /// The next whole number below or above: one is taken away or added where a fraction was cut off the wrong way.
+  /// Rounds by correcting a truncation.
   private mutating func rounded(
     _ expression: ModelExpression, _ function: String, _ sign: TypedExpression, _ comparison: TypedExpression
   ) throws(ExpressionObstacle) -> TypedExpression {
@@ -87,7 +87,7 @@ extension CoreDataExpressionReader {
 
   // MARK: Methods
 
-  /// The few methods of Foundation's own classes that are plain SQL.
+  /// The few Foundation methods that are plain SQL.
   mutating func method(
     _ target: ModelExpression, _ selector: String, _ arguments: [ModelExpression]
   ) throws(ExpressionObstacle) -> TypedExpression {

@@ -1,20 +1,18 @@
 internal import ManagedObjectModel
 internal import Platform
 
-/// Reads Core Data's expressions over the properties of the source.
+/// Reads Core Data's expressions.
 ///
-/// What SQL would do otherwise than `NSExpression` is refused: `lowercase:` beyond ASCII, diacritics, regular
-/// expressions, methods of the app's own classes.
+/// It rejects all that differs in SQL: `lowercase:` beyond ASCII, diacritics, regular expressions, methods of app
+/// classes.
 struct CoreDataExpressionReader {
   let side: InferenceSide
 
-  /// The entity whose records the expression is about.
   let entityName: String
 
-  /// Whether a key path without a variable is one of the record, as in filters.
+  /// Whether plain key paths start at the record, as in filters.
   var selfIsRecord = false
 
-  /// The properties that have been met.
   private(set) var used: Set<PropertyPath> = []
 
   init(_ side: InferenceSide, entity: String, selfIsRecord: Bool = false) {
@@ -25,10 +23,9 @@ struct CoreDataExpressionReader {
 
   // MARK: Expressions
 
-  /// What an expression is in SQL's terms.
   mutating func value(_ expression: ModelExpression) throws(ExpressionObstacle) -> TypedExpression {
     let result = try unbounded(expression)
-    // Some functions write their argument several times; one inside of the other, they multiply.
+    // Functions that repeat their argument multiply when nested.
     guard result.sql.utf8.count <= Self.maximumLength else {
       throw ExpressionObstacle("it becomes longer than \(Self.maximumLength) bytes")
     }
@@ -61,7 +58,7 @@ struct CoreDataExpressionReader {
     }
   }
 
-  /// The key path from the record that an expression is; nil for every other expression.
+  /// The expression's key path from the record, if it is one.
   func path(of expression: ModelExpression) -> String? {
     switch expression {
     case .keyPathOf(.variable("source"), let path): path
@@ -93,25 +90,21 @@ struct CoreDataExpressionReader {
 
   // MARK: Paths
 
-  /// A property at the end of a path.
   struct Place {
     var property: StoredProperty
 
-    /// The names on the way to it.
     var names: [String]
 
-    /// The name of the to-many relationship that it leads through; nil for none.
     var toMany: String?
 
-    /// What is read there, or what a function makes of it.
     func reading(_ type: ValueType, by function: String? = nil) -> TypedExpression {
       TypedExpression(.reading(.init(function: function, path: names)), type)
     }
   }
 
-  /// Follows a path; each but the last name must be that of a relationship or of a composite attribute.
+  /// Follows a path of relationships or composite attributes.
   ///
-  /// - Parameter isMany: whether one of the relationships before the last name may lead to many records.
+  /// - Parameter isMany: Whether a relationship before the last name may be to-many.
   mutating func place(_ path: String, isMany: Bool = false) throws(ExpressionObstacle) -> Place {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard names.count <= 8, !names.contains("") else {
@@ -152,7 +145,7 @@ struct CoreDataExpressionReader {
     return ExpressionObstacle("the source does not store \(place)")
   }
 
-  /// The value at the end of a path, or what a collection operator in it makes of many.
+  /// The value at the end of a path, or its collection operator's result.
   private mutating func attribute(_ path: String) throws(ExpressionObstacle) -> TypedExpression {
     let names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if let index = names.firstIndex(where: { $0.hasPrefix("@") }) {
@@ -170,7 +163,7 @@ struct CoreDataExpressionReader {
     return place.reading(type)
   }
 
-  /// `cars.@count`, `cars.@sum.price`; the sum and the average of nothing are zero, as with Core Data.
+  /// `cars.@count`, `cars.@sum.price`; sum and average of an empty collection are zero, as in Core Data.
   private mutating func collected(
     _ name: String, _ before: String, _ after: String
   ) throws(ExpressionObstacle) -> TypedExpression {
@@ -181,7 +174,6 @@ struct CoreDataExpressionReader {
     return try collected(String(name.dropFirst()), "\(before).\(after)")
   }
 
-  /// What a function makes of the values at the end of a path through a to-many relationship.
   mutating func collected(_ function: String, _ path: String) throws(ExpressionObstacle) -> TypedExpression {
     let place = try place(path, isMany: true)
     guard place.toMany != nil, let type = place.property.attribute.flatMap({ ValueType($0.type) }),
@@ -197,7 +189,6 @@ struct CoreDataExpressionReader {
     }
   }
 
-  /// How many records a to-many relationship leads to.
   mutating func count(_ path: String) throws(ExpressionObstacle) -> TypedExpression {
     let place = try place(path)
     guard place.property.relationship?.isToMany == true else {
@@ -208,7 +199,6 @@ struct CoreDataExpressionReader {
 }
 
 extension CoreDataExpressionReader {
-  /// A predicate as a condition.
   mutating func condition(_ predicate: ModelPredicate) throws(ExpressionObstacle) -> TypedExpression {
     switch predicate {
     case .always(let value): return value ? "1" : "0"
@@ -241,7 +231,7 @@ extension CoreDataExpressionReader {
     }
     switch comparison {
     case .equal: return try pair(left, "IS", right, comparison)
-    // A value that is nil is another one than every value that is not.
+    // Nil differs from every other value.
     case .notEqual: return try pair(left, "IS NOT", right, comparison)
     case .lessThan, .lessThanOrEqual, .greaterThan, .greaterThanOrEqual:
       return try pair(left, comparison.format, right, comparison)
@@ -291,7 +281,7 @@ extension CoreDataExpressionReader {
     return .series(first, TypedExpression(.sign(sign)), second)
   }
 
-  /// Whether an attribute is nil or a relationship leads nowhere; nil where it is not asked for.
+  /// Whether an attribute is nil or a relationship empty; nil if not a test for nil.
   private mutating func isNil(
     _ side: ModelExpression, _ sign: String, _ other: ModelExpression
   ) throws(ExpressionObstacle) -> TypedExpression? {
@@ -316,12 +306,11 @@ extension CoreDataExpressionReader {
   }
 }
 
-/// Why an expression of a mapping model cannot be written in SQL.
 struct ExpressionObstacle: Error {
-  /// The function, method or class that stands in the way; nil where it is a matter of types or names.
+  /// Nil for types or names.
   let function: String?
 
-  /// What exactly, in a plain phrase without a full stop.
+  /// The reason, without a full stop.
   let reason: String
 
   init(_ reason: String, in function: String? = nil) { (self.function, self.reason) = (function, reason) }

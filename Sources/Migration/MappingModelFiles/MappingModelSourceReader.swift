@@ -2,11 +2,9 @@ internal import ManagedObjectModel
 internal import Platform
 internal import SystemPackage
 
-/// Reads the source of a mapping model: `xcmapping.xml`, an XML store of the classes that Xcode's editor keeps mapping
-/// models in (format section 2.3).
+/// Reads `xcmapping.xml`, an XML store of Xcode's editor (format section 2.3).
 ///
-/// Objects refer to each other by identifiers. Mappings that were deleted in the editor stay in the file and belong to no
-/// mapping model; they are left out, as the compiler leaves them out.
+/// Mappings deleted in the editor stay in the file without a mapping model; the compiler skips them too.
 struct MappingModelSourceReader {
   private struct Object {
     let type: String
@@ -15,7 +13,6 @@ struct MappingModelSourceReader {
 
     func text(_ name: String) -> String? { attributes[name].flatMap { $0.text.isEmpty ? nil : $0.text } }
 
-    /// Whether a boolean attribute is true; nil where it is not there.
     func flag(_ name: String) -> Bool? {
       attributes[name].map { ["1", "YES", "TRUE"].contains($0.text.uppercased()) }
     }
@@ -24,7 +21,7 @@ struct MappingModelSourceReader {
   private let path: FilePath
   private var objects: [String: Object] = [:]
 
-  /// The properties that a mapping has taken; each belongs to one.
+  /// The properties already claimed; each belongs to one mapping.
   private var taken: Set<String> = []
   private var expressions = ArchivedPredicateReader(budget: 1_000_000)
 
@@ -80,11 +77,11 @@ struct MappingModelSourceReader {
     }
   }
 
-  /// One of the two models; an embedded one that cannot be read is left out, and the file's name for it counts.
+  /// One of the two models; an unreadable embedded one is skipped in favor of its name.
   private func side(_ model: Object, _ word: String) -> MappingModelFile.Side {
     var side = MappingModelFile.Side(modelPath: model.text("\(word)modelpath"))
     if let bytes = model.attributes["\(word)modeldata"]?.base64Data {
-      // What it says can also be had from the path, so that nothing is lost here.
+      // The path has the same facts, so nothing is lost.
       side.model = try? EditorModel(bytes)
     }
     return side
@@ -125,7 +122,7 @@ struct MappingModelSourceReader {
     return record
   }
 
-  /// An archived expression comes first, also where the flag says that one is generated: so does the compiler.
+  /// An archived expression beats the generated flag, as in the compiler.
   private mutating func propertyMapping(
     _ object: Object, isRelationship: Bool
   ) throws -> MappingModelFile.PropertyRecord? {
@@ -145,7 +142,7 @@ struct MappingModelSourceReader {
 
   private mutating func expression(_ element: XMLTree.Element) -> ModelExpression? {
     guard let bytes = element.base64Data else { return nil }
-    // Damage is told where the expression is: by the property that has it.
+    // Report damage at the property of the expression.
     guard let archive = try? KeyedArchive(bytes) else { return nil }
     return expressions.expression(archive.root).bounded
   }

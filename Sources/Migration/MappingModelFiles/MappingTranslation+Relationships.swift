@@ -2,18 +2,17 @@ internal import ManagedObjectModel
 internal import Platform
 
 extension MappingTranslation {
-  /// What the expression of a relationship asks the migration manager for.
+  /// A relationship expression's request to the migration manager.
   private enum Request {
     case nothing
 
-    /// The destinations of the records that a relationship of the source leads to.
+    /// The migrated targets of a source relationship.
     case relationship(StoredProperty)
 
-    /// What a mapping made of the record itself, or of the records that a relationship leads to.
+    /// A mapping's results for the record or its related ones.
     case destinations(EntityRecord, StoredProperty?)
   }
 
-  /// Where a relationship gets its records from.
   mutating func relationshipMapping(
     _ property: StoredProperty, _ found: MappingModelFile.PropertyRecord?, _ record: EntityRecord,
     _ pair: InferenceBuilder.Pair?
@@ -42,7 +41,7 @@ extension MappingTranslation {
     let refused = builder.takeRefusals()
     guard !refused.isEmpty else { return mapping }
     used[pair.source.name, default: []].insert(origin.path)
-    // Of several records the first is kept, and what is left out is counted when it has been made.
+    // The first record is kept; dropped ones are counted later.
     if !record.hasPolicy {
       refusals += refused.filter { $0.kind != .toManyToOne }
       return mapping
@@ -67,16 +66,16 @@ extension MappingTranslation {
     return PropertyMapping(property.path, .destinations(mapping: other.name, of: reference))
   }
 
-  // MARK: What is asked for
+  // MARK: Requests
 
-  /// Notes which relationships of the destination are filled, so that their inverses are filled by them.
+  /// Notes the filled destination relationships, which fill their inverses.
   mutating func noteFilledRelationships(of record: EntityRecord) {
     guard let source = record.sourceName, let destination = record.destinationName,
       builder.source.entity(source) != nil
     else { return }
     for property in builder.destination.properties[destination] ?? [] where property.relationship != nil {
       let found = record.relationships.first { $0.name == property.path.name }
-      // What is wrong with it is said when it is translated.
+      // Errors are reported on translation.
       guard let request = try? request(property, found, record) else { continue }
       switch request {
       case .nothing: continue
@@ -118,7 +117,7 @@ extension MappingTranslation {
       case "destinationInstancesForEntityMappingNamed:sourceInstances:":
         return try destinations(named: name, try reference(arguments[1], record))
       case "destinationInstancesForSourceRelationshipNamed:sourceInstances:":
-        // The name is only looked at for the entity; the records come from the second argument.
+        // The name only gives the entity; the second argument gives the records.
         guard let origin = try reference(arguments[1], record) else {
           throw ExpressionObstacle("it names a relationship and gives the record itself", in: selector)
         }
@@ -139,17 +138,16 @@ extension MappingTranslation {
       throw ExpressionObstacle("there is no mapping called \"\(printable(name))\"")
     }
     guard let origin, let relationship = origin.relationship else { return .destinations(other, nil) }
-    // Where no other mapping has a part in it, it is the plain way of a relationship.
+    // Without another mapping it is a plain relationship.
     let readers = readers(of: relationship.destinationEntityName)
     let isPlain = readers.allSatisfy { $0.name == name } && concreteFamily(of: relationship) == [other.sourceName]
     return isPlain ? .relationship(origin) : .destinations(other, origin)
   }
 
-  /// What Xcode's compiler makes of a relationship for which the author wrote nothing.
+  /// The expression Xcode's compiler makes for an unmapped relationship.
   ///
-  /// It asks for what the mappings made of the entity that the relationship leads to, and names the mapping where there
-  /// is only one; seen in a compiled mapping model and its source. Where records become several others, the mapping that
-  /// makes what the destination's relationship leads to is meant.
+  /// It requests the related entity's results, by mapping name if there is only one, as seen in a compiled model and
+  /// its source. For a split entity it means the mapping to the destination's entity.
   private func generated(_ origin: StoredProperty, _ property: StoredProperty) -> Request {
     guard let old = origin.relationship, let new = property.relationship else { return .nothing }
     let readers = readers(of: old.destinationEntityName)
@@ -162,7 +160,6 @@ extension MappingTranslation {
     return .destinations(only, origin)
   }
 
-  /// The mappings that read records which an entity of the source stands for.
   private func readers(of entity: String) -> [EntityRecord] {
     builder.source.family(of: entity).flatMap { readers[$0] ?? [] }
   }
@@ -172,7 +169,7 @@ extension MappingTranslation {
       .filter { builder.source.entity($0)?.isAbstract == false }
   }
 
-  // MARK: Looking
+  // MARK: Lookup
 
   private func reference(
     _ expression: ModelExpression, _ record: EntityRecord
@@ -189,7 +186,7 @@ extension MappingTranslation {
     }
   }
 
-  /// The relationship at the end of a key path, which may begin with `$source`; nil for the record itself.
+  /// The relationship at the end of a key path, with or without `$source`; nil for the record itself.
   private func sourceRelationship(
     ofKeyPath keyPath: String, _ record: EntityRecord
   ) throws(ExpressionObstacle) -> StoredProperty? {
@@ -210,7 +207,6 @@ extension MappingTranslation {
     return builder.source.properties[source]?.first { $0.path == PropertyPath(name) && $0.relationship != nil }
   }
 
-  /// The function or class that an expression is made with, for an error.
   static func function(of expression: ModelExpression) -> String {
     switch expression {
     case .function(let selector, _), .method(_, let selector, _): selector

@@ -2,28 +2,23 @@ internal import ManagedObjectModel
 internal import Platform
 internal import SystemPackage
 
-/// Fits a mapping model's file to two versions: what it says becomes a mapping that can be carried out.
+/// Translates a mapping model's file for two versions.
 ///
-/// The values of attributes follow the rules of inference, so that the same pair of attributes is copied in the same
-/// way; what is no plain copy becomes SQL. Where an entity has a policy of its own, expressions that SQL cannot say are
-/// kept as they are for the policy; elsewhere they are refused, all of them at once.
+/// Copies follow inference; the rest becomes SQL. Other expressions are left to the entity's policy; without one all
+/// are rejected together.
 struct MappingTranslation {
   typealias EntityRecord = MappingModelFile.EntityRecord
 
   let file: MappingModelFile
 
-  /// What the rules of inference are taken from, and where conditions and losses are gathered.
   var builder: InferenceBuilder
 
   let records: [String: EntityRecord]
 
-  /// The mappings that make records of those of an entity of the source, by its name.
   let readers: [String: [EntityRecord]]
 
-  /// Everything that cannot be carried out.
   var refusals: [MigrationRefusal] = []
 
-  /// The properties of each entity of the source that some mapping reads.
   var used: [String: Set<PropertyPath>] = [:]
 
   init(_ file: MappingModelFile, from source: ManagedObjectModel, to destination: ManagedObjectModel) {
@@ -35,10 +30,10 @@ struct MappingTranslation {
     records = Dictionary(file.entityMappings.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The mapping model.
+  /// Makes the mapping model.
   ///
-  /// - Throws: `mapping-stale` where an entity is not in the versions, `expression-unsupported` with every expression
-  ///   that cannot be carried out, or `mapping-invalid` where a value cannot go where it should.
+  /// - Throws: `mapping-stale` for an entity outside the versions, `expression-unsupported` with all such expressions,
+  ///   or `mapping-invalid` for a misplaced value.
   mutating func mappingModel() throws(MigrationError) -> MappingModel {
     for record in file.entityMappings { try require(record) }
     for record in file.entityMappings { noteImage(of: record) }
@@ -63,7 +58,7 @@ struct MappingTranslation {
     }
   }
 
-  /// Which entity the records of another become; where they become several, that of the same name counts.
+  /// Notes the entity another becomes; of several, the one of the same name.
   private mutating func noteImage(of record: EntityRecord) {
     guard let source = record.sourceName, let destination = record.destinationName else { return }
     if builder.images[source] == nil || source == destination { builder.images[source] = destination }
@@ -102,14 +97,14 @@ struct MappingTranslation {
         MigrationCondition(.recordsOfAbstractEntity, source: pair.source.name, destination: destination))
     }
     builder.addUniquenessConditions(destination, pair)
-    // Conditions are counted over all records of the source, and by what the mapping alone makes of them.
+    // Conditions count all source records, by the mapping alone.
     if record.hasPolicy || mapping.sourceFilter != nil {
       builder.conditions.removeLast(builder.conditions.count - known)
     }
     return mapping
   }
 
-  /// The kind: what the file says of it is Xcode's, whose compiler calls every mapping from one entity to another a copy.
+  /// The kind; the file's is unusable, because Xcode's compiler calls every entity mapping a copy.
   private func kind(
     _ record: EntityRecord, _ mapping: EntityMapping, _ pair: InferenceBuilder.Pair?
   ) -> EntityMapping.Kind {
@@ -121,7 +116,7 @@ struct MappingTranslation {
     return isCopy ? .copy : .transform
   }
 
-  /// Whether a relationship to one gets its record of one to many, which no inferred step does.
+  /// Whether a to-one takes its record from a to-many, which inference never does.
   private func choosesOne(_ property: PropertyMapping, _ pair: InferenceBuilder.Pair) -> Bool {
     guard case .relationship = property.value,
       pair.sources[property.destination]?.relationship?.isToMany == true
@@ -156,7 +151,7 @@ struct MappingTranslation {
 
   // MARK: Losses
 
-  /// What no mapping reads is lost; of an entity with a policy it is unknown what the policy reads.
+  /// Adds a loss for all that no mapping reads; a policy's reads are unknown.
   private mutating func addLosses() {
     for name in builder.source.names {
       guard let before = builder.source.entity(name), !before.isAbstract else { continue }
@@ -177,7 +172,6 @@ struct MappingTranslation {
 }
 
 extension MappingTranslation {
-  /// Notes an expression that cannot be carried out.
   mutating func refuse(
     _ obstacle: ExpressionObstacle, _ what: String, _ record: EntityRecord, _ property: PropertyPath?
   ) {
@@ -195,14 +189,13 @@ extension MappingTranslation {
           """))
   }
 
-  /// What a property's expression is called in an error.
   static func expression(of property: PropertyPath) -> String {
     "the value expression for \(printable(property.description))"
   }
 }
 
 extension MigrationError {
-  /// The error of a mapping model that cannot be carried out as it is; the first reason speaks for all.
+  /// The error of an unusable mapping model, worded by its first refusal.
   init(mappingModel path: FilePath, refusals: [MigrationRefusal]) {
     let first = refusals.first { $0.kind == .unsupportedExpression } ?? refusals.first
     let more = refusals.count > 1 ? " (and \(refusals.count - 1) more)" : ""
@@ -216,12 +209,10 @@ extension MigrationError {
 }
 
 extension MappingTranslation {
-  /// Where one property of the destination gets its value from.
   mutating func propertyMapping(
     _ property: StoredProperty, _ record: EntityRecord, _ pair: InferenceBuilder.Pair?
   ) -> PropertyMapping {
     let list = property.attribute == nil ? record.relationships : record.attributes
-    // A composite attribute may be mapped as a whole.
     let found =
       list.first { $0.name == property.path.description } ?? list.first { $0.name == property.path.name }
     var mapping: PropertyMapping
@@ -258,16 +249,15 @@ extension MappingTranslation {
     }
   }
 
-  /// A value that no expression gives: the default, which may be lacking where a value is needed.
+  /// The default; it may be missing where a value is required.
   private mutating func new(
     _ property: StoredProperty, _ record: EntityRecord, _ pair: InferenceBuilder.Pair
   ) -> PropertyMapping {
-    // A policy may give the value yet.
+    // A policy may still give the value.
     if !record.hasPolicy, pair.hasRecords { builder.addConditions(ofNew: property, pair) }
     return builder.newMapping(property)
   }
 
-  /// A plain copy of an attribute of the source, by the rules of inference.
   private mutating func copy(
     _ origin: StoredProperty, _ property: StoredProperty, _ attribute: Attribute, _ text: String,
     _ record: EntityRecord, _ pair: InferenceBuilder.Pair
@@ -288,7 +278,6 @@ extension MappingTranslation {
     return PropertyMapping(property.path, .expression(.coreData(text)))
   }
 
-  /// A value that is computed, as SQL in the form that the destination's type has.
   private mutating func computed(
     _ property: StoredProperty, _ attribute: Attribute, _ expression: ModelExpression, _ record: EntityRecord,
     _ pair: InferenceBuilder.Pair
@@ -307,7 +296,7 @@ extension MappingTranslation {
     }
   }
 
-  /// The value as the destination's attribute holds it; a fraction is cut off where a whole number is wanted.
+  /// The value in the destination's type; fractions are truncated for whole numbers.
   private static func value(
     _ value: TypedExpression, for attribute: Attribute, isMarked: Bool
   ) throws(ExpressionObstacle) -> TypedExpression {
@@ -329,7 +318,7 @@ extension MappingTranslation {
     }
   }
 
-  /// What a policy has to make; an error where there is none.
+  /// A value left to the policy; an error without one.
   mutating func refused(
     _ property: StoredProperty, _ obstacle: ExpressionObstacle, _ text: String, _ record: EntityRecord
   ) -> PropertyMapping {
@@ -339,14 +328,12 @@ extension MappingTranslation {
     return PropertyMapping(property.path, .expression(.coreData(text)))
   }
 
-  // MARK: Looking
+  // MARK: Lookup
 
-  /// The stored attribute of the source under a path.
   private func source(_ path: PropertyPath, of pair: InferenceBuilder.Pair) -> StoredProperty? {
     builder.source.properties[pair.source.name]?.first { $0.path == path && $0.attribute != nil }
   }
 
-  /// A key path as that of an attribute or of a leaf of a composite one.
   private static func path(_ text: String, appending leaf: [String] = []) -> PropertyPath {
     let names = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     return PropertyPath(names.first ?? "", leaf: Array(names.dropFirst()) + leaf)

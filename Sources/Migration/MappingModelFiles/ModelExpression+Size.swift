@@ -1,12 +1,12 @@
 internal import ManagedObjectModel
 
 extension ModelExpression {
-  /// More than any honest expression has: its parts and the bytes of the text in it.
+  /// In parts and bytes of text.
   static let maximumSize = 65_536
 
-  /// The expression, or where it is too large to be written out, a word for that.
+  /// The expression, or a placeholder if too large.
   ///
-  /// Parts of an archive can be used over and over, so that a small file may stand for an endless text.
+  /// Archives can reuse parts and expand without limit.
   var bounded: ModelExpression {
     var budget = Self.maximumSize
     spend(&budget)

@@ -1,6 +1,6 @@
 internal import ManagedObjectModel
 
-/// The type of what an expression gives, as far as it decides where the value may go.
+/// The type of an expression's value, as far as it limits its use.
 enum ValueType: Hashable {
   case null
   case boolean
@@ -14,7 +14,7 @@ enum ValueType: Hashable {
 
   case unknown
 
-  /// What attributes of that type hold; nil for those whose values SQL cannot make.
+  /// The type of an attribute's values; nil if SQL can't make them.
   init?(_ type: AttributeType) {
     switch type {
     case .integer16, .integer32, .integer64: self = .integer
@@ -31,19 +31,18 @@ enum ValueType: Hashable {
 
   var isNumber: Bool { self == .boolean || self == .integer || self == .real }
 
-  /// Whether two values can be compared or be the two ends of a condition.
+  /// Whether values can be compared or be branches of a condition.
   func agrees(with other: ValueType) -> Bool {
     self == other || self == .null || other == .null || (isNumber && other.isNumber)
   }
 
-  /// What both are: the wider of two numbers.
+  /// The common type: the wider of two numbers.
   func joined(with other: ValueType) -> ValueType {
     if self == .null { return other }
     if other == .null || self == other { return self }
     return self == .real || other == .real ? .real : .integer
   }
 
-  /// The word for it in an error.
   var word: String {
     switch self {
     case .null: "nil"

@@ -2,15 +2,15 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// The counting of the records that a migration's conditions are about, in the store before the step.
+/// Counts records of conditions before a step.
 struct ConditionCount {
   let layout: StepLayout
 
   init(_ layout: StepLayout) { self.layout = layout }
 
-  /// Stops a step that is bound to fail before it begins.
+  /// Stops a doomed step before it starts.
   ///
-  /// - Throws: `migration-data-violation` with entity, property, the number of records and ten primary keys.
+  /// - Throws: `migration-data-violation` with entity, property, record count and ten primary keys.
   func refuseViolations(_ database: Database) throws {
     if let first = try sharedKeys(database).first {
       throw MigrationError(
@@ -21,14 +21,14 @@ struct ConditionCount {
     if let refusal = try mirroringRefusal(database) {
       throw MigrationError(.dataViolation, detail: refusal.detail, hint: refusal.wayRound)
     }
-    // What must be unique is met when the index is made, which costs no pass of its own.
+    // The index detects duplicates without an extra pass.
     for condition in layout.mapping.conditions where condition.effect == .fails && condition.kind != .duplicateValues {
       guard let result = try count(condition, database), result.rows > 0 else { continue }
       throw Self.violation(condition, rows: result.rows, examples: result.examples)
     }
   }
 
-  /// The tables with rows that have no primary key of their own.
+  /// The tables with missing or shared primary keys.
   func sharedKeys(_ database: Database) throws -> [MigrationPlan.Finding] {
     try RecordRules(layout.source).looseKeys(in: SQLSchema(database)).compactMap { key in
       let place = "FROM main.\(SQLText.identifier(key.table)) AS o NOT INDEXED WHERE \(key.isShared)"
@@ -42,9 +42,9 @@ struct ConditionCount {
     }
   }
 
-  /// Why a store that is mirrored to CloudKit cannot take the step; nil where it can.
+  /// The reason a store mirrored to CloudKit can't take the step, if any.
   ///
-  /// The mirroring knows records by the number of their entity: under a number that another entity had they would be its.
+  /// Mirroring identifies records by entity number; a reused number would assign them to another entity.
   func mirroringRefusal(_ database: Database) throws -> MigrationRefusal? {
     guard let table = try SQLSchema(database).tables.values.first(where: { StoreRebuild.isMirroring($0.name) }) else {
       return nil
@@ -66,7 +66,6 @@ struct ConditionCount {
       wayRound: "Keep the entity that has the number, or choose a name that comes later in the alphabet.")
   }
 
-  /// The error that names the records which do not fit.
   static func violation(_ condition: MigrationCondition, rows: Int, examples: [Int64]) -> MigrationError {
     let entity = printable(condition.destinationEntityName)
     let property =
@@ -100,7 +99,7 @@ struct ConditionCount {
         ? nil : "Validation error missing attribute values on mandatory destination attribute")
   }
 
-  /// Counts the records; nil where it cannot be told from the source alone.
+  /// Counts the records; nil if the source alone can't show them.
   func count(_ condition: MigrationCondition, _ database: Database) throws -> StoreCensus.Count? {
     try StepForecast(of: layout).count(condition, database)
   }

@@ -1,147 +1,142 @@
 public import Platform
 
-/// What a migration of a store would do: each step, how it is carried out, and what it would lose.
+/// The steps, methods and losses of a store's migration.
 ///
-/// Records are counted in the store as it is. What a custom step makes of them only running it tells; such numbers are
-/// nil.
+/// Records are counted in the present store. Counts that depend on running a custom step are nil.
 public struct MigrationPlan: Sendable, Hashable, Codable {
-  /// One step, from one version to another.
+  /// A step between two versions.
   public struct Step: Sendable, Hashable, Codable {
-    /// The version it starts from; nil for a model that only the store carries.
+    /// The source version; nil for a model only the store has.
     public var source: String?
 
-    /// The version it leads to.
+    /// The destination version.
     public var destination: String
 
-    /// The mapping that is used.
+    /// The mapping.
     public var mapping: Mapping
 
-    /// Other mappings that fit as well and were not chosen.
+    /// The unchosen mappings that fit too.
     public var alternatives: [Mapping]
 
-    /// How it is carried out.
+    /// The method.
     public var way: MigrationWay
 
-    /// Why the records have to be written anew; nil where they need not be.
+    /// The reason for rewriting records; nil if not needed.
     public var reason: String?
 
-    /// Every entity of either version, those with a place in the destination first.
+    /// The entities of both versions, the destination's first.
     public var entities: [EntityPlan]
 
-    /// What would be lost; what no record has is left out.
+    /// The losses that affect records.
     public var losses: [Finding]
 
-    /// What the step would fail on; the store would stay as it is.
+    /// The reasons it would fail, leaving the store unchanged.
     public var failures: [Finding]
 
-    /// What it may fail on, which only carrying it out tells; empty where that is known.
+    /// The possible failures that only running it decides.
     public var uncertain: [Finding] = []
 
-    /// The code of the app that takes part in it, in words; what it makes only running it tells.
+    /// The app code involved; only running it shows its results.
     public var code: [String] = []
 
-    /// The app's own indexes, views and triggers that would be left behind, where that is known.
+    /// The app's own indexes, views and triggers left behind, if known.
     public var leftBehind: [String] = []
 
-    /// The step in words, such as `V1 → V2`.
+    /// The step's name, such as `V1 → V2`.
     public var name: String { "\(source ?? "the store's model") → \(destination)" }
   }
 
-  /// Where a step's mapping comes from.
+  /// The origin of a step's mapping.
   public struct Mapping: Sendable, Hashable, Codable {
-    /// Where a mapping can come from.
+    /// The kind of origin.
     public enum Kind: String, Sendable, Hashable, Codable {
-      /// It follows from the two models.
       case inferred
 
-      /// It was put together by a program.
       case code
 
       case mappingFile = "mapping-file"
 
-      /// One of Core Data's mapping models.
       case mappingModel = "mapping-model"
     }
 
-    /// Where it comes from.
+    /// The kind of origin.
     public var kind: Kind
 
-    /// Its name, where it has one.
+    /// The name.
     public var name: String?
 
-    /// The file it was read from.
+    /// The file.
     public var path: PathText?
   }
 
-  /// What becomes of the records of an entity.
+  /// The treatment of an entity's records.
   public struct EntityPlan: Sendable, Hashable, Codable {
-    /// The entity of the source.
+    /// The source entity.
     public var source: String?
 
-    /// The entity of the destination.
+    /// The destination entity.
     public var destination: String?
 
-    /// What is done to its records.
+    /// The treatment of records.
     public var way: EntityWay
 
-    /// The number of records; nil where only running the steps before tells.
+    /// The record count; nil if it depends on earlier steps.
     public var rows: Int?
 
-    /// The class of the policy that makes the records.
+    /// The policy class.
     public var policy: String?
   }
 
-  /// Something that is lost, or that the step fails on.
+  /// A loss or a failure.
   public struct Finding: Sendable, Hashable, Codable {
-    /// What kind it is, such as `removed-attribute` or `missing-attribute-value`.
+    /// The kind, such as `removed-attribute` or `missing-attribute-value`.
     public var kind: String
 
-    /// The entity: of the source for a loss, of the destination for what depends on the records.
+    /// The source entity of a loss, the destination entity of a condition.
     public var entity: String
 
-    /// The property, where it is about one.
+    /// The property.
     public var property: String?
 
-    /// The records concerned; nil where only running the steps tells.
+    /// The record count; nil if it depends on running the steps.
     public var rows: Int?
 
-    /// The primary keys of the first ten of them; empty for losses of whole properties.
+    /// The first ten primary keys; empty for whole properties.
     public var examples: [Int64]
 
-    /// What it is, in one sentence without a full stop.
+    /// The finding as a sentence without a full stop.
     public var text: String
 
-    /// The kind of what is said of a step by a mapping that was not tried.
     package static let notTried = "not-tried"
   }
 
-  /// A reason why there is no way.
+  /// A reason that no path exists.
   public struct Refusal: Sendable, Hashable, Codable {
-    /// The step it stands in the way of.
+    /// The blocked step.
     public var step: String?
 
-    /// What kind it is, such as `incompatible-types`.
+    /// The kind, such as `incompatible-types`.
     public var kind: String
 
-    /// The number that Core Data gives it.
+    /// Core Data's error code.
     public var coreDataCode: Int
 
-    /// The entity it is about.
+    /// The entity.
     public var entity: String
 
-    /// The property it is about.
+    /// The property.
     public var property: String?
 
-    /// The reason in Core Data's words.
+    /// Core Data's wording of the reason.
     public var reason: String
 
-    /// What exactly stands against what.
+    /// The conflict.
     public var detail: String
 
-    /// A way round it.
+    /// A workaround.
     public var wayRound: String
 
-    /// Whether Core Data itself refuses it, in the words of `reason`.
+    /// Whether Core Data refuses it too, in the words of `reason`.
     public var isOfCoreData: Bool
 
     init(_ refusal: MigrationRefusal) {
@@ -157,15 +152,15 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     }
   }
 
-  /// A part of the way that goes through versions between, because one step cannot be inferred.
+  /// A section through intermediate versions, because one step can't be inferred.
   public struct Detour: Sendable, Hashable, Codable {
-    /// The step that cannot be inferred.
+    /// The step that can't be inferred.
     public var step: String
 
-    /// Why not.
+    /// The reasons.
     public var refusals: [Refusal]
 
-    /// What that step would have lost besides, each in one sentence without a full stop.
+    /// The further losses of that step, as sentences without a full stop.
     public var losses: [String]
 
     init(_ detour: MigrationPath.Detour) {
@@ -175,61 +170,61 @@ public struct MigrationPlan: Sendable, Hashable, Codable {
     }
   }
 
-  /// The store, as the caller names it.
+  /// The store, as named by the caller.
   public var store: PathText
 
-  /// The version it was written with; nil for a model that only the store carries.
+  /// The store's version; nil for a model only the store has.
   public var from: String?
 
-  /// The version it would become one of.
+  /// The target version.
   public var to: String
 
-  /// What the store lacks of its own model and is made good first; nil where it lacks nothing.
+  /// The preceding repair, if needed.
   public var repair: RepairAccount?
 
-  /// The steps, in order; empty where it is of that version already, or where there is no way.
+  /// The steps in order; empty at the target version or without a path.
   public var steps: [Step]
 
-  /// Why there is no way, or why it is not taken; empty where it is.
+  /// The reasons that no path exists or is taken.
   public var refusals: [Refusal]
 
-  /// Where the way goes through versions between, and why.
+  /// The sections through intermediate versions, with reasons.
   public var detours: [Detour] = []
 
-  /// The renames that only the versions between tell, such as `V1 → V3: Car.a → Car.c`.
+  /// The renames only intermediate versions show, such as `V1 → V3: Car.a → Car.c`.
   public var carriedRenames: [String] = []
 
-  /// Mappings that were given and that no step uses, each with the reason in words.
+  /// The unused mappings with reasons.
   public var unusedMappings: [String]
 
-  /// The records of the store.
+  /// The store's record count.
   public var rows: Int
 
-  /// The size of its files, those of large values left out.
+  /// The size of its files, without large values.
   public var bytes: Int64
 
-  /// The space that is needed beside the store while it is migrated; the original stays as the backup.
+  /// The space needed next to the store; the original stays as the backup.
   public var neededBytes: Int64
 
-  /// The space that is free there.
+  /// The free space there.
   public var freeBytes: Int64
 
-  /// Whether an earlier migration of it was interrupted; running it goes on from its last finished step.
+  /// Whether an earlier migration was interrupted; it resumes after its last finished step.
   public var isInterrupted: Bool
 
   /// Whether there is anything to do.
   public var isNeeded: Bool { !steps.isEmpty || repair != nil }
 
-  /// Whether it would come to its end: there is a way, nothing to fail on, and enough space.
+  /// Whether it would succeed: a path, no failures and enough space.
   public var isPossible: Bool { refusals.isEmpty && failures.isEmpty && freeBytes >= neededBytes }
 
-  /// Whether everything that it would come to is known: no code of the app takes part, and nothing is left open.
+  /// Whether the outcome is fully known, without app code or open questions.
   public var isCertain: Bool { steps.allSatisfy { $0.code.isEmpty && $0.uncertain.isEmpty } }
 
-  /// Everything that would be lost.
+  /// All losses.
   public var losses: [Finding] { steps.flatMap(\.losses) }
 
-  /// Everything it would fail on.
+  /// All failures.
   public var failures: [Finding] { steps.flatMap(\.failures) }
 }
 

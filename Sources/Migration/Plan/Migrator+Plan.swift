@@ -5,16 +5,16 @@ public import Platform
 public import SystemPackage
 
 extension Migrator {
-  /// Says what a migration would do and what it would lose; touches nothing.
+  /// Plans a migration and its losses without changing the store.
   ///
-  /// A store without a log is read where it lies, under a reader's lock; one with a log or a journal is copied into the
-  /// folder for temporary files first, as SQLite would write beside it.
+  /// A store without a WAL is read in place under a shared lock; with a WAL or journal it is first copied to the
+  /// temporary folder, because SQLite would write next to it.
   ///
-  /// - Throws: `MigrationError` where there is nothing to plan for: no store, none of Core Data's, one of an unknown or a
-  ///   newer version. What no mapping can be inferred for is no error: the plan says so.
-  /// - Parameter tryingSteps: whether steps are carried out in a private folder among the temporary files where counting does
-  ///   not tell what they come to: custom mappings, or records that an earlier step makes. That takes as long as the migration,
-  ///   and nothing of the app's code is run. Without it, what is not known is left open.
+  /// - Throws: `MigrationError` for a store that is missing, not Core Data's, or of an unknown or newer version.
+  ///   Refused inference is part of the plan, not an error.
+  /// - Parameter tryingSteps: Whether to run steps in a private temporary folder to count the results of custom
+  ///   mappings and earlier steps. It takes as long as the migration and runs no app code. Otherwise such counts stay
+  ///   unknown.
   public func plan(
     _ path: FilePath, options: Options = Options(), tryingSteps: Bool = true
   ) throws(MigrationError) -> MigrationPlan {
@@ -50,12 +50,10 @@ extension Migrator {
     }
   }
 
-  /// The plan for a store; one that lacks something of its own model is repaired on a private copy first, as its migration
-  /// does.
+  /// Plans a store; an incomplete one is repaired on a private copy first, as in a migration.
   private func plan(of view: StoreView, _ options: Options) throws -> MigrationPlan {
     let (plan, step) = try view.read { database -> (MigrationPlan?, RepairStep?) in
       let facts = try StoreFacts(database)
-      // Where there is no way, nothing is repaired for it.
       guard let step = try repairStep(facts, database, options).step, try possiblePath(from: facts, options) != nil
       else { return (try self.plan(of: database, options), nil) }
       return (nil, step)
@@ -71,7 +69,7 @@ extension Migrator {
     }
   }
 
-  /// The way of a store; nil where there is none, which the plan says.
+  /// The path; nil without one, as the plan reports.
   private func possiblePath(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath? {
     do throws(MigrationError) {
       return try way(from: facts, options)
@@ -81,9 +79,9 @@ extension Migrator {
     }
   }
 
-  /// What must be free beside a store: the file of the step before, and that of the step that is being made of it.
+  /// The free space needed by the previous and current step's files.
   ///
-  /// A store without a log is read where it lies. A rebuild sorts its indexes in files beside the new one.
+  /// A store without a WAL is read in place. A rebuild sorts its indexes in extra files.
   private static func neededSpace(
     _ steps: [MigrationPlan.Step], _ bytes: Int64, isRepaired: Bool, isCopied: Bool
   ) -> Int64 {
@@ -114,7 +112,7 @@ extension Migrator {
       plan.refusals = try path.refusals(for: ContestedEntity.all(on: path), database).map(MigrationPlan.Refusal.init)
     }
     guard let first = path.steps.first else { return plan }
-    // A store that lacks what its model has is told of now, in the words of the step that would meet it.
+    // Report missing parts of the store now, in the later step's words.
     let layouts = LayoutCache()
     let layout = try StepLayout(first.mapping, layouts: layouts)
     let contents = try SourceContents(database, layout)
@@ -136,14 +134,13 @@ extension Migrator {
       if earlier.isEmpty { planned.failures += try ConditionCount(layout).sharedKeys(database) }
       plan.steps.append(planned)
       earlier.append(step.mapping)
-      // What the app added to the store is only known of the store as it is.
+      // The app's additions are known only for the present store.
       known = nil
     }
     return plan
   }
 
-  /// The first table of the store that a step cannot carry over: what the app and the framework added to the store is there
-  /// at every step.
+  /// The first table a step can't carry over; the app's and framework's additions exist at every step.
   private func foreignTable(
     _ step: MigrationStep, _ layout: StepLayout, _ contents: SourceContents, isFirst: Bool
   ) -> MigrationRefusal? {
@@ -180,7 +177,6 @@ extension Migrator {
       failures: try forecast.failures(database), uncertain: try forecast.uncertain(database))
   }
 
-  /// The code of the app that takes part in a step.
   private func code(of step: MigrationStep, _ options: Options) -> [String] {
     var result = handlers(.willMigrate, step, options).map { _ in "the app's code before the step" }
     for mapping in step.mapping.entityMappings where mapping.needsPolicy || options.policies.isNamed(mapping) {
@@ -192,7 +188,6 @@ extension Migrator {
 }
 
 extension StepForecast {
-  /// What the step would lose, with the records concerned; what none has is left out.
   func losses(_ database: Database) throws -> [MigrationPlan.Finding] {
     var result: [MigrationPlan.Finding] = []
     for loss in mapping.losses {
@@ -206,13 +201,12 @@ extension StepForecast {
     return result + (try findings(.loses, database))
   }
 
-  /// What the step would fail on, with the records concerned; what none does is left out.
   func failures(_ database: Database) throws -> [MigrationPlan.Finding] {
-    // What only running the steps tells is no failure yet.
+    // Unknown counts are no failures yet.
     try findings(.fails, database).filter { $0.rows != nil }
   }
 
-  /// What the step may fail on, which only running it tells.
+  /// The failures only running the step decides.
   func uncertain(_ database: Database) throws -> [MigrationPlan.Finding] {
     try findings(.fails, database).filter { $0.rows == nil }
   }
@@ -234,14 +228,14 @@ extension StepForecast {
   }
 }
 
-/// Finding out what only carrying the steps out tells: the values of expressions, and what an earlier step makes of records.
+/// Trial runs for facts counting can't show: expression values and records made by earlier steps.
 extension Migrator {
-  /// Whether counting in the store as it is does not tell what the steps would come to.
+  /// Whether counting in the present store is not enough.
   ///
-  /// Code of the app is never run for a plan, so that what it makes stays unknown.
+  /// App code never runs for a plan.
   func needsTrial(_ plan: MigrationPlan) -> Bool {
     guard plan.refusals.isEmpty, !plan.steps.isEmpty, plan.steps.allSatisfy(\.code.isEmpty) else { return false }
-    // What fails for certain fails, whatever else is not known.
+    // A certain failure needs no trial.
     let certain = plan.steps.first?.failures ?? []
     guard certain.isEmpty else { return false }
     return plan.steps.contains { step in
@@ -249,10 +243,9 @@ extension Migrator {
     }
   }
 
-  /// Carries the steps out in a private folder, by the code of a migration, and puts what came of it into the plan.
+  /// Runs the steps in a private temporary folder and adds the outcome to the plan.
   ///
-  /// The store is only read. The files of the steps lie among the temporary ones, and go again; memory grows with the records
-  /// as little as that of a migration. Where they cannot be made there, the plan stays as it is, and says that it does not know.
+  /// The store is only read, and memory is bounded. If files can't be made, the plan stays unchanged and says so.
   func carryOutInPrivate(_ original: StoreFileSet, _ plan: inout MigrationPlan, _ options: Options) throws {
     guard let folder = try privateFolder(&plan) else { return }
     defer { withExtendedLifetime(folder) {} }
@@ -268,7 +261,7 @@ extension Migrator {
         note(try carryOut(try prepared(original, working, options), working, options), in: &plan)
         return
       } catch {
-        // As a migration begins afresh where another process has written to the store meanwhile.
+        // Restart after a change by another process, as a migration does.
         if error.fileError?.kind == .changed, attempt < Self.attempts {
           try wrapping(MigrationError.init) { () throws(FileError) in try working.remove() }
           attempt += 1
@@ -284,7 +277,7 @@ extension Migrator {
     }
   }
 
-  /// A folder among the temporary files; nil where there is no room or none can be made, which the plan then says.
+  /// A temporary folder; nil without room, as the plan reports.
   private func privateFolder(_ plan: inout MigrationPlan) throws(FileError) -> PrivateFolder? {
     do throws(FileError) {
       return try PrivateFolder(
@@ -296,7 +289,7 @@ extension Migrator {
     }
   }
 
-  /// Says of each step by a mapping that what it comes to is not known; of inferred ones the plan says what is not.
+  /// Marks the outcome of mapped steps as unknown; inferred ones state their own unknowns.
   func leaveOpen(_ plan: inout MigrationPlan, because reason: String? = nil) {
     for number in plan.steps.indices where plan.steps[number].mapping.kind != .inferred {
       plan.steps[number].uncertain.append(
@@ -306,7 +299,6 @@ extension Migrator {
     }
   }
 
-  /// Puts what finished steps have done into the plan.
   private func note(_ journal: MigrationJournal, in plan: inout MigrationPlan) {
     let steps = journal.steps.filter { $0.isRepair != true }
     guard steps.count == plan.steps.count else { return }
@@ -322,7 +314,6 @@ extension Migrator {
     }
   }
 
-  /// How many records a step has made of an entity, or has removed.
   private static func rows(of entity: MigrationPlan.EntityPlan, _ account: StepAccount) -> Int? {
     guard let destination = entity.destination else {
       let removed = entity.source.flatMap { account.removedRows[$0] }
@@ -335,7 +326,7 @@ extension Migrator {
     return rows ?? entity.rows
   }
 
-  /// Puts the step that failed into the plan; what would have come after it is not known.
+  /// Adds a failed step to the plan; later outcomes are unknown.
   private func note(_ error: MigrationError, in plan: inout MigrationPlan) {
     guard error.refusals.isEmpty else {
       plan.refusals = error.refusals.map(MigrationPlan.Refusal.init)
@@ -344,7 +335,6 @@ extension Migrator {
     guard let number = plan.steps.firstIndex(where: { $0.name == error.step }) ?? plan.steps.indices.first else {
       return
     }
-    // The finding is the step's, which it need not name once more.
     let prefix = "step \(printable(plan.steps[number].name)): "
     let detail = error.detail.hasPrefix(prefix) ? String(error.detail.dropFirst(prefix.count)) : error.detail
     plan.steps[number].uncertain = []

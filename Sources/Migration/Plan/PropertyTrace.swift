@@ -1,39 +1,32 @@
-/// Follows what a later step of a chain reads back to the store as it is now.
+/// Traces a later step's inputs to the present store.
 struct PropertyTrace {
-  /// The mappings of the steps before, in order; none for the first step.
   let earlier: [MappingModel]
 
-  /// Where an entity's records come from.
   enum Records: Hashable {
-    /// From the records of an entity of the store.
     case entity(String)
 
-    /// There are none: the entity came up on the way.
+    /// The entity was added on the way.
     case none
 
-    /// Only running the steps tells.
+    /// Only running the steps shows it.
     case unknown
   }
 
-  /// Where the values of a property come from.
   enum Values: Hashable {
-    /// From a property of the store; `isFilled` where nil is replaced on the way, `isConverted` where numbers become others.
+    /// A property of the store; `isFilled` if nil is replaced on the way, `isConverted` if numbers are converted.
     case property(PropertyPath, isFilled: Bool, isConverted: Bool = false)
 
-    /// There are none: the property came up on the way, without a default.
+    /// Added on the way without a default.
     case none
 
     /// Every record gets one on the way.
     case made
 
-    /// Only running the steps tells.
     case unknown
   }
 
-  /// Where the records of an entity of the step's source come from.
   func records(of entityName: String) -> Records { trace(entityName, nil).records }
 
-  /// Where the records of an entity, and the values of one of its properties, come from.
   func trace(_ entityName: String, _ path: PropertyPath?) -> (records: Records, values: Values) {
     var name = entityName
     var values = path.map { Values.property($0, isFilled: false) } ?? .none

@@ -2,15 +2,13 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// What a step would lose, and what it would fail on, counted in the store as it is before the first step.
+/// A step's losses and failures, counted in the store before the first step.
 struct StepForecast {
   let mapping: MappingModel
   let trace: PropertyTrace
 
-  /// The store as it is.
   let census: StoreCensus
 
-  /// What the steps before have put in of their own.
   private var made = MadeValues()
 
   private let destination: InferenceSide
@@ -22,13 +20,12 @@ struct StepForecast {
     destination = InferenceSide(mapping.destination)
   }
 
-  /// The forecast of a step whose source is at hand.
   init(of layout: StepLayout, made: MadeValues = MadeValues()) {
     self.init(layout.mapping, after: [], census: StoreCensus(layout: layout.source, side: layout.sourceSide))
     self.made = made
   }
 
-  /// The records of an entity of the step's source; nil where only running the steps before tells.
+  /// The records of a source entity; nil if only running earlier steps shows them.
   func rows(of entityName: String, _ database: Database) throws -> Int? {
     switch trace.records(of: entityName) {
     case .entity(let name): try census.rows(of: name, database)
@@ -37,7 +34,6 @@ struct StepForecast {
     }
   }
 
-  /// The records that lose something.
   func count(_ loss: MigrationLoss, _ database: Database) throws -> StoreCensus.Count? {
     guard let property = loss.property else {
       return try rows(of: loss.sourceEntityName, database).map { StoreCensus.Count(rows: $0, examples: []) }
@@ -47,13 +43,13 @@ struct StepForecast {
     case (.entity(let name), .property(let path, _, _)):
       guard let filter = census.hasValue(path, in: name) else { return nil }
       return try census.count(name, where: " AND \(filter)", examples: 0, database)
-    // What the migration itself puts in on the way is not the user's.
+    // Values the migration adds are not the user's.
     case (.none, _), (_, .none), (_, .made): return StoreCensus.Count(rows: 0, examples: [])
     case (.unknown, _), (_, .unknown): return nil
     }
   }
 
-  /// The records that a condition is about; nil where only running the steps tells.
+  /// The records of a condition; nil if only running shows them.
   func count(_ condition: MigrationCondition, _ database: Database) throws -> StoreCensus.Count? {
     guard condition.kind != .duplicateValues else { return try duplicates(condition, database) }
     guard let source = condition.sourceEntityName else { return nil }
@@ -64,7 +60,7 @@ struct StepForecast {
     case .newMandatoryAttribute, .recordsOfAbstractEntity, .unreadableDefault:
       return try census.count(name, where: "", database)
     case .newMandatoryRelationship:
-      // One that its inverse fills can only be told afterwards.
+      // One its inverse fills is known only afterwards.
       guard let path = condition.destinationProperty,
         mapping.entityMappings(from: source).first?.propertyMapping(of: path)?.value != .inverse
       else { return nil }
@@ -81,7 +77,7 @@ struct StepForecast {
       let isMissing = [.missingAttributeValue, .missingRelationship].contains(condition.kind)
       return isMissing ? try census.count(name, where: "", database) : none
     case .property(_, isFilled: true, _) where condition.kind == .missingAttributeValue: return none
-    // What a number has become on the way is not what the store has.
+    // The store lacks the converted number.
     case .property(_, _, isConverted: true) where condition.kind == .valueOutOfRange: return nil
     case .property(let path, _, _): return try count(condition, of: path, in: name, database)
     }
@@ -114,7 +110,7 @@ struct StepForecast {
       .first { $0.path == condition.destinationProperty }?.attribute?.type
   }
 
-  /// The records that lead to some whose entity does not become one that the new relationship leads to.
+  /// The records with targets outside the new relationship's entity.
   private func strayDestinations(
     _ condition: MigrationCondition, of path: PropertyPath, in name: String, _ database: Database
   ) throws -> StoreCensus.Count? {
@@ -133,12 +129,10 @@ struct StepForecast {
       case .unknown: return nil
       }
     }
-    // Records of entities that go are told of as such.
     for entity in census.layout.entities where !isKept(entity.name) { fitting.append(entity.number) }
     return try census.destinations(of: path.name, in: name, outside: fitting, database)
   }
 
-  /// Whether an entity of the store still has a place after this step.
   private func isKept(_ original: String) -> Bool {
     mapping.entityMappings.contains { entity in
       guard entity.destinationEntityName != nil, let source = entity.sourceEntityName else { return false }
@@ -158,7 +152,7 @@ struct StepForecast {
         }
         var found: [String] = []
         for property in condition.propertyNames {
-          // A default that is put in, and numbers that become others, may be the same in several records.
+          // Defaults and conversions may cause duplicates.
           guard let made = entity.propertyMapping(of: PropertyPath(property)), made.keepsValues, let path = made.source,
             case .property(let origin, isFilled: false, isConverted: false) = trace.trace(source, path).values,
             let column = key(origin, in: name)
@@ -175,7 +169,7 @@ struct StepForecast {
     return try columns.flatMap { try census.duplicates(entities, columns: $0, database) }
   }
 
-  /// The column that a uniqueness constraint sees: that of an attribute or of a to-one relationship.
+  /// The column of a uniqueness constraint: an attribute or a to-one relationship.
   private func key(_ path: PropertyPath, in entityName: String) -> String? {
     if case .toOne(let column, _, _) = census.layout.storage(of: path.name, in: entityName) {
       return "o.\(SQLText.identifier(column))"

@@ -2,25 +2,23 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// Counts records of a store whose model is known, by SQL that reads each table once.
+/// Counts records, reading each table once.
 struct StoreCensus {
-  /// Some records of an entity.
   struct Count: Sendable, Hashable {
     let rows: Int
 
-    /// The first ten primary keys.
     let examples: [Int64]
   }
 
   let layout: StoreLayout
   let side: InferenceSide
 
-  /// The records of an entity itself; those of its sub-entities do not count.
+  /// Counts an entity's records, without sub-entities.
   func rows(of entityName: String, _ database: Database) throws -> Int? {
     try count(entityName, where: "", examples: 0, database)?.rows
   }
 
-  /// The records of an entity, spoken of as `o`, that a condition (` AND …`) holds for; nil for an unknown entity.
+  /// Counts the records `o` that meet a condition (` AND …`); nil for an unknown entity.
   func count(
     _ entityName: String, where condition: String, examples: Int = 10, _ database: Database
   ) throws -> Count? {
@@ -39,7 +37,6 @@ struct StoreCensus {
 
   // MARK: Values
 
-  /// The column of an attribute, or of a leaf of a composite one, in the record `o`.
   func column(of path: PropertyPath, in entityName: String) -> String? {
     guard case .attribute(let columns) = layout.storage(of: path.name, in: entityName) else { return nil }
     let found = columns.first { column in
@@ -52,7 +49,7 @@ struct StoreCensus {
     return found.map { "o.\(SQLText.identifier($0.name))" }
   }
 
-  /// What holds of a record `o` that has a value of a property, or that the relationship leads somewhere for.
+  /// The condition that a property of the record `o` has a value or destination.
   func hasValue(_ path: PropertyPath, in entityName: String) -> String? {
     switch layout.storage(of: path.name, in: entityName) {
     case .attribute: return column(of: path, in: entityName).map { "\($0) IS NOT NULL" }
@@ -64,7 +61,6 @@ struct StoreCensus {
     }
   }
 
-  /// The number of records that a relationship of the record `o` leads to.
   func destinations(of relationship: String, in entityName: String) -> String? {
     switch layout.storage(of: relationship, in: entityName) {
     case .toOne(let column, _, _): return "(o.\(SQLText.identifier(column)) IS NOT NULL)"
@@ -74,9 +70,9 @@ struct StoreCensus {
     }
   }
 
-  /// What holds of a record `o` whose number the new type has no place for; nil for types that take every number.
+  /// The condition that a number of `o` is outside the new type; nil for types without a range.
   ///
-  /// Fractions that are only rounded do not count.
+  /// Rounded fractions do not count.
   func isOutOfRange(_ path: PropertyPath, in entityName: String, of type: AttributeType) -> String? {
     guard let column = column(of: path, in: entityName) else { return nil }
     switch type {
@@ -93,16 +89,16 @@ struct StoreCensus {
     }
   }
 
-  /// Whether an integer has more digits, in base 2 and without the zeros at its end, than a floating-point number keeps.
+  /// Whether an integer has more significant bits than a float keeps.
   ///
-  /// Of the lowest integer, which has one, SQLite computes NULL.
+  /// The lowest has one; SQLite computes NULL for it.
   private static func hasMoreBits(_ column: String, than bits: Int) -> String {
     "(typeof(\(column)) = 'integer' AND \(column) / (\(column) & -\(column)) NOT BETWEEN -\(1 << bits) AND \(1 << bits))"
   }
 
   // MARK: Pairs
 
-  /// The pairs of a relationship of an entity's records, as a table `p` with the columns `a` (owner) and `b`.
+  /// A relationship's pairs as a table `p` with columns `a` (owner) and `b`.
   func pairs(of relationship: String, in entityName: String) -> String? {
     guard let entity = layout.entity(named: entityName) else { return nil }
     switch layout.storage(of: relationship, in: entityName) {
@@ -126,14 +122,13 @@ struct StoreCensus {
     "(SELECT Z_PK FROM \(SQLText.identifier(entity.tableName)) WHERE Z_ENT = \(entity.number))"
   }
 
-  /// The records that several lead to through a relationship; with the keys of those led to.
+  /// The records that share destinations, with the destinations' keys.
   func sharedDestinations(of relationship: String, in entityName: String, _ database: Database) throws -> Count? {
     guard let pairs = pairs(of: relationship, in: entityName) else { return nil }
     let groups = "(SELECT b AS Z_PK FROM \(pairs) GROUP BY b HAVING count(*) > 1) AS o"
     return try count(from: groups, examples: 10, database)
   }
 
-  /// The records whose relationship leads to others than those with certain entity numbers.
   func destinations(
     of relationship: String, in entityName: String, outside numbers: [Int], _ database: Database
   ) throws -> Count? {
@@ -148,13 +143,13 @@ struct StoreCensus {
     return try count(from: owners, examples: 10, database)
   }
 
-  /// The records of several entities in one table that have the same values in columns of the record `o`.
+  /// The records of some entities in one table with equal values in columns of `o`.
   func duplicates(_ entities: [EntityLayout], columns: [String], _ database: Database) throws -> Count? {
     guard let first = entities.first, !columns.isEmpty else { return nil }
     let table = SQLText.identifier(first.tableName)
     let place = "\(table) AS o WHERE o.Z_ENT IN \(entities.map(\.number).sqlList)"
     let list = columns.joined(separator: ", ")
-    // Nil is like no other nil, here as in SQLite's unique indexes.
+    // Nils are distinct, as in SQLite's unique indexes.
     let filled = columns.map { " AND \($0) IS NOT NULL" }.joined()
     let groups = "SELECT \(list) FROM \(place)\(filled) GROUP BY \(list) HAVING count(*) > 1"
     return try count(from: "\(place) AND (\(list)) IN (\(groups))", examples: 10, database)

@@ -3,10 +3,10 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// A look at a store with SQLite that changes nothing of it and leaves nothing beside it.
+/// A read-only view that leaves no files.
 ///
-/// SQLite writes beside a store with a log even when it only reads (https://sqlite.org/wal.html, "Read-Only Databases"),
-/// so such a one is copied into the folder for temporary files first.
+/// SQLite writes next to a WAL store even when reading (https://sqlite.org/wal.html, "Read-Only Databases"), so it is
+/// first copied to the temporary folder.
 struct StoreView {
   private let original: StoreFileSet
   private let surroundings: Surroundings
@@ -16,9 +16,9 @@ struct StoreView {
     self.surroundings = surroundings
   }
 
-  /// Reads the store as it is at one moment.
+  /// Reads a consistent state of the store.
   ///
-  /// - Throws: `locked` where a writer has it, `changed` where another process keeps writing to it, or what the body throws.
+  /// - Throws: `locked` during a write, `changed` if another process keeps writing, or the body's error.
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     for _ in 0..<4 {
       let before = MigrationJournal.members(try members())
@@ -27,7 +27,7 @@ struct StoreView {
       let result = Result { try isAlone ? Self.read(original.main, .immutable, body) : readCopy(body) }
       let isUnchanged = MigrationJournal.members(try members()) == before
       _ = consume lock
-      // What was read while another process wrote may be neither the old nor the new.
+      // A write may have mixed old and new.
       if isUnchanged { return try result.get() }
     }
     throw busy
@@ -39,9 +39,9 @@ struct StoreView {
       hint: "Quit the app that uses it, then look again.")
   }
 
-  /// Works on a private copy of the store as it is at one moment, with its log in its main file; the copy is thrown away.
+  /// Works on a temporary checkpointed copy.
   ///
-  /// - Throws: what `read` throws.
+  /// - Throws: The errors of `read`.
   func onCopy<Value>(_ body: (FilePath) throws -> Value) throws -> Value {
     for _ in 0..<4 {
       let before = MigrationJournal.members(try members())

@@ -5,12 +5,12 @@ public import Platform
 public import SystemPackage
 
 extension Migrator {
-  /// Makes good what a store lacks of its own model, and leaves it at its version.
+  /// Adds the parts of its own model a store lacks, without changing its version.
   ///
-  /// On a copy, verified, and swapped in with the journal of a migration; the original is kept as that of one.
+  /// It repairs and verifies a copy and swaps it in with a migration's journal; the original is kept.
   ///
-  /// - Throws: `MigrationError`: `repair-refused` for what cannot be made good without guessing, `source-model-missing` where
-  ///   the store's own model is not at hand; the store is then as it was.
+  /// - Throws: `MigrationError`: `repair-refused` if it would need guessing, `source-model-missing` without the store's
+  ///   model; the store is then unchanged.
   public func repair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
     do throws(MigrationError) {
       return try migrate(path, options: Self.repairing(options))
@@ -19,10 +19,9 @@ extension Migrator {
     }
   }
 
-  /// Says what a repair would do; touches nothing.
+  /// Plans a repair without changing the store.
   ///
-  /// The repair is carried out on a private copy in the folder for temporary files, which is thrown away, so that it says
-  /// exactly what the repair itself does.
+  /// It repairs a temporary private copy, so the account is exact.
   public func planRepair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> RepairAccount {
     do {
       let options = Self.repairing(options)
@@ -34,7 +33,6 @@ extension Migrator {
       let found = try view.read { database in
         let facts = try StoreFacts(database)
         let repair = try repairStep(facts, database, options)
-        // What the repair itself is refused for.
         _ = try way(from: facts, options)
         return repair
       }
@@ -50,7 +48,6 @@ extension Migrator {
     }
   }
 
-  /// Whether there is something that a repair would add; false where nothing is missing, or only what has to be left out.
   package func hasSomethingToRepair(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Bool {
     do {
       let options = Self.repairing(options)
@@ -72,28 +69,27 @@ extension Migrator {
 
   // MARK: The step
 
-  /// A repair that is to be carried out.
   struct RepairStep {
     let entry: LayoutCache.Entry
 
-    /// The version that the store is of; nil for a model that only the store carries.
+    /// Nil for a model only the store has.
     let version: String?
     let scope: RepairScope
 
-    /// What `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
+    /// In seconds since 2001-01-01T00:00:00Z.
     var referenceDate: Double
 
     var name: String { MigrationStep.repairName(of: version) }
 
-    /// Repairs a copy that is open nowhere else, and brings everything into its main file.
+    /// Repairs and checkpoints a private copy.
     ///
-    /// - Parameter aside: where what a repair of records takes out goes; there is no such file yet.
+    /// - Parameter aside: The path for set-aside records.
     func run(
       on copy: FilePath, aside: FilePath
     ) throws(MigrationError) -> (account: RepairAccount, made: MadeValues, renumberings: [String: Renumbering]) {
       let connection = try StepConnection(copy, .write, referenceDate: referenceDate)
       let outcome = try connection.run { database in
-        // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
+        // Core Data stores say WAL in both version bytes (format section 3.1).
         try database.execute(
           sql: """
             PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;
@@ -114,7 +110,7 @@ extension Migrator {
     }
   }
 
-  /// The repair that a store needs; nil for none, with the account that says so.
+  /// The needed repair, or nil with the account.
   func repairStep(
     _ facts: StoreFacts, _ database: Database, _ options: Options
   ) throws -> (step: RepairStep?, nothing: RepairAccount) {
@@ -128,7 +124,7 @@ extension Migrator {
       referenceDate: surroundings.now().secondsSinceReferenceDate)
     var run = try RepairRun(database, entry, version: version, scope: options.repair)
     guard try run.hasNothingToAdd() else { return (step, run.account) }
-    // Nothing else needs the number, and counting takes as long as reading the store.
+    // Counting takes as long as reading the store.
     if options.onlyRepairs {
       try Self.requireSound(database)
       try run.countRows()
@@ -137,9 +133,9 @@ extension Migrator {
     return (nil, run.account)
   }
 
-  /// Refuses a store that SQLite's check finds damaged, its indexes included: that there is nothing to repair would be said of it.
+  /// Rejects a store SQLite's check finds damaged, indexes included; else it would pass as needing no repair.
   private static func requireSound(_ database: Database) throws {
-    // Values that a constraint of the app's own forbids are no damage.
+    // Violated app constraints are no damage.
     let lines = try IntegrityCheck.evidenceLines(of: database).lines.filter { line in
       line != "ok" && !line.contains(" value in ") && !line.hasPrefix("CHECK constraint failed")
     }
@@ -148,7 +144,6 @@ extension Migrator {
     }
   }
 
-  /// The model that a store was written with, and the version of the bundle that it is.
   private func ownModel(_ facts: StoreFacts) throws(MigrationError) -> (ManagedObjectModel, String?) {
     switch try source(facts) {
     case .version(let name), .stored(let name, _):
@@ -162,7 +157,6 @@ extension Migrator {
 
   // MARK: In a run
 
-  /// Carries the repair out as the first step of a run.
   func carryOut(_ repair: RepairStep, _ run: inout StepRun) throws(MigrationError) {
     var repair = repair
     repair.referenceDate = run.journal.referenceDate
@@ -192,12 +186,11 @@ extension Migrator {
     MigrationTrace.current?.finish(named: repair.name, number: number, step)
   }
 
-  /// Repairs a copy of a file, checks it and pushes it to the disk.
   private func verified(
     _ repair: RepairStep, _ source: FilePath, _ target: FilePath, aside: FilePath
   ) throws(MigrationError) -> (RepairAccount, MadeValues) {
     let fileSystem = fileSystem
-    // What is damaged is not repaired but salvaged; the pages are checked while the copy is changed.
+    // Damage needs salvage, not repair; pages are checked during the change.
     let (_, outcome) = try concurrently { () throws(MigrationError) in
       try FileIntegrity.checkSource(source, in: fileSystem)
     } _: { () throws(MigrationError) in
@@ -221,6 +214,5 @@ extension Migrator {
 }
 
 extension MigrationStep {
-  /// What a repair is called among the steps of a migration.
   static func repairName(of version: String?) -> String { "repair of \(version ?? "the store's model")" }
 }

@@ -1,14 +1,12 @@
 import ManagedObjectModel
 internal import PersistentStore
 
-/// What a model asks of references and of values that must be unique, as SQL that finds the rows which break it.
+/// The model's rules for references and unique values, as SQL.
 ///
-/// `DataCheck` counts such rows and a repair of records puts them right, by the same words. Every condition is about a row
-/// `o` of a table of the schema `main`.
+/// `DataCheck` and repairs share it; `o` is a row of a table in `main`.
 struct RecordRules {
   let layout: StoreLayout
 
-  /// The columns that hold a primary key of another record.
   let references: [Reference]
 
   init(_ layout: StoreLayout) {
@@ -18,7 +16,7 @@ struct RecordRules {
 
   // MARK: References
 
-  /// A reference of a table: its column, the columns that go with it, and the table that it leads to.
+  /// A table's reference: its column, companion columns and target table.
   struct Reference: Hashable {
     let table: String
     let key: PropertyKey
@@ -26,13 +24,12 @@ struct RecordRules {
     let companions: [String]
     let target: String
 
-    /// The column that holds the number of the entity that it leads to; nil where only one entity can be meant.
+    /// The target's entity number; nil for a single entity.
     var entityColumn: String?
 
-    /// The column, as that of a row `o`.
     var place: String { "o.\(SQLText.identifier(column))" }
 
-    /// That it leads to a record of another entity than the number beside it says; nil where there is no such number.
+    /// Nil without a number.
     var hasWrongEntity: String? {
       entityColumn.map { column in
         "(\(place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(SQLText.identifier(target)) AS q "
@@ -40,27 +37,25 @@ struct RecordRules {
       }
     }
 
-    /// That it leads to no record.
     var leadsNowhere: String { "(\(place) IS NOT NULL AND \(RecordRules.hasNone(target, with: place)))" }
   }
 
-  /// A table whose rows nothing keeps from having one key.
+  /// A table in which keys need not be unique.
   struct LooseKey {
     let table: String
     let columns: [String]
 
-    /// The entity or the relationship.
     let words: String
 
     private var list: String { columns.map(SQLText.identifier).joined(separator: ", ") }
 
-    /// That a row has no key, or one that another row has too.
+    /// The condition that a key is missing or shared.
     var isShared: String {
       "(\(isMissing) OR (\(columns.map { "o.\(SQLText.identifier($0))" }.joined(separator: ", "))) IN "
         + "(SELECT \(list) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list) HAVING count(*) > 1))"
     }
 
-    /// The same without the first row of each key.
+    /// The same without each key's first row.
     var isRepeated: String {
       "(\(isMissing) OR o.rowid NOT IN "
         + "(SELECT min(rowid) FROM main.\(SQLText.identifier(table)) NOT INDEXED GROUP BY \(list)))"
@@ -71,7 +66,7 @@ struct RecordRules {
     }
   }
 
-  /// The tables of records and pairs that have rowids, and not the primary key of the model.
+  /// The tables of records and pairs with rowids and without the model's primary key.
   func looseKeys(in schema: SQLSchema) -> [LooseKey] {
     let keys =
       layout.tables.map { LooseKey(table: $0.name, columns: ["Z_PK"], words: $0.rootEntityName) }
@@ -117,12 +112,10 @@ struct RecordRules {
     }
   }
 
-  /// A to-one relationship whose inverse is one too, which must lead back.
   struct Mutual {
     let one: Reference
     let other: Reference
 
-    /// That the one leads to a record that does not lead back.
     var isOneSided: String {
       let (target, back) = (SQLText.identifier(other.table), SQLText.identifier(other.column))
       return "(\(one.place) IS NOT NULL AND EXISTS (SELECT 1 FROM main.\(target) AS q WHERE q.Z_PK = \(one.place) "
@@ -130,7 +123,6 @@ struct RecordRules {
     }
   }
 
-  /// The to-one relationships that must lead back, each from both sides.
   var mutuals: [Mutual] {
     references.compactMap { one in
       guard let relationship = layout.model.entities[one.key.entityName]?.properties[one.key.name]?.relationship,
@@ -144,12 +136,10 @@ struct RecordRules {
 
   // MARK: Join tables
 
-  /// A join table and the tables that its two columns lead to.
   struct Pairs {
     let join: JoinTableLayout
     let tables: [String]
 
-    /// That a pair lacks one of its records.
     var leadNowhere: String {
       let lacking = zip([join.sourceColumn, join.destinationColumn], tables).map { column, table in
         RecordRules.hasNone(table, with: "o.\(SQLText.identifier(column))")
@@ -169,25 +159,23 @@ struct RecordRules {
 
   // MARK: Constraints
 
-  /// Values that one record alone may have.
   struct Constraint {
     let index: IndexLayout
     let entity: String
     let properties: [String]
 
-    /// That another record with a lower key has the same values; NULL is no value that another could have too.
+    /// The condition that a record with a lower key has the same values; NULLs are distinct.
     var isRepeated: String {
       let columns = index.columns.map { SQLText.identifier($0.name) }
       let conditions = columns.map { "\($0) IS NOT NULL" } + [index.condition.map { "(\($0))" }].compactMap(\.self)
       let rows =
         "FROM main.\(SQLText.identifier(index.tableName)) NOT INDEXED WHERE \(conditions.joined(separator: " AND "))"
-      // One pass over the table, whatever indexes there are.
+      // One pass, whatever the indexes.
       return "o.Z_PK IN (SELECT Z_PK \(rows)) AND o.Z_PK NOT IN "
         + "(SELECT min(Z_PK) \(rows) GROUP BY \(columns.joined(separator: ", ")))"
     }
   }
 
-  /// The uniqueness constraints of the model.
   var constraints: [Constraint] {
     layout.indexes.compactMap { index in
       guard case .uniqueness(let entity, let properties) = index.purpose, layout.table(named: index.tableName) != nil
@@ -196,7 +184,7 @@ struct RecordRules {
     }
   }
 
-  /// That a table has no record with a key; none has the key NULL.
+  /// The condition that no record has a key; true for NULL.
   private static func hasNone(_ table: String, with key: String) -> String {
     "NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(table)) AS q WHERE q.Z_PK = \(key))"
   }

@@ -3,9 +3,9 @@ internal import PersistentStore
 internal import Platform
 
 extension RepairRun {
-  /// Gives the tables that every Core Data store has the columns and primary keys that they lack.
+  /// Completes the standard Core Data tables.
   ///
-  /// - Throws: `repair-refused` where what a table holds could not be kept, or cannot be told.
+  /// - Throws: `repair-refused` if content is unknown or would be lost.
   mutating func completeBookkeeping() throws {
     for difference in drift.differences {
       switch difference {
@@ -29,10 +29,9 @@ extension RepairRun {
     if isRemade || !columns.isEmpty { try completeFrameworkRows(lacking: Set(columns)) }
   }
 
-  /// The most rows of a bookkeeping table that is made anew; a model has far fewer entities.
+  /// The most rows of a recreated bookkeeping table, far above any model's entities.
   private static let rowLimit = 65536
 
-  /// Makes a table anew as the framework declares it, with what it holds.
   private mutating func remake(_ name: String, _ statement: String) throws {
     try requireNothingElse(in: name)
     guard try rows(of: name) <= Self.rowLimit else {
@@ -57,9 +56,9 @@ extension RepairRun {
     note(.remadeTable, in: name, name, "table \(name) is made anew as the framework declares it, with its rows")
   }
 
-  /// Makes a join table anew that is empty and lacks a column of its primary key, with its indexes; false where it stays.
+  /// Recreates an empty join table that lacks a key column, with its indexes; false if it stays.
   ///
-  /// A column that is added is in no primary key, and the framework relies on that for pairs to be there once.
+  /// An added column would be outside the primary key, on which the framework relies for unique pairs.
   mutating func remakeEmpty(_ table: JoinTableLayout) throws -> Bool {
     if account.changes.contains(where: { $0.kind == .remadeTable && $0.table == table.name }) { return true }
     let expected = Set(table.columns.map { $0.uppercased() })
@@ -71,7 +70,7 @@ extension RepairRun {
       arguments: [found.name])
     try database.execute(sql: "DROP TABLE \(SQLText.quotedIdentifier(found.name))")
     try database.execute(sql: table.statement)
-    // One statement alone: a file may hold more in the place of one.
+    // Run one statement only: a file may contain several.
     for index in indexes { try database.makeStatement(sql: index).execute() }
     note(
       .remadeTable, in: table.name, table.name,
@@ -84,7 +83,7 @@ extension RepairRun {
       database, sql: "SELECT name FROM pragma_table_info(?) ORDER BY cid", arguments: [table])
   }
 
-  /// Refuses where a table has columns or indexes of the app's, which would go with it.
+  /// Rejects a table with app columns or indexes, which would be lost.
   private func requireNothingElse(in name: String) throws {
     let own = Set(["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX", "Z_VERSION", "Z_UUID", "Z_PLIST"])
     let all = try String.fetchAll(database, sql: "SELECT name FROM pragma_table_xinfo(?)", arguments: [name])
@@ -102,7 +101,7 @@ extension RepairRun {
 
   // MARK: Z_PRIMARYKEY
 
-  /// Inserts the rows that `Z_PRIMARYKEY` had, under their numbers, or where they have none under those of their names.
+  /// Restores the rows of `Z_PRIMARYKEY` by number, or else by name.
   private func insertKeyRows(_ records: [[String: DatabaseValue]]) throws {
     var found: [Int64: KeyRow] = [:]
     for record in records {
@@ -126,7 +125,6 @@ extension RepairRun {
     }
   }
 
-  /// An integer, or a text or real that is one.
   private func integer(_ value: DatabaseValue?) -> Int64? {
     switch value?.storage {
     case .int64(let number): number
@@ -136,7 +134,7 @@ extension RepairRun {
     }
   }
 
-  /// The names of the entities of persistent history, under their numbers (format section 3.3).
+  /// By number (format section 3.3).
   private static let historyNames = [16001: "CHANGE", 16002: "TRANSACTION", 16003: "TRANSACTIONSTRING"]
 
   private func number(ofEntity name: String?) -> Int64? {
@@ -145,7 +143,7 @@ extension RepairRun {
     return number.map(Int64.init)
   }
 
-  /// Gives the rows of the framework's own entities what new columns have no value for; those of the model's come after.
+  /// Fills new columns of the framework's own entity rows; the model's follow later.
   private func completeFrameworkRows(lacking columns: Set<String>) throws {
     let reserved = "Z_ENT > \(StoreRebuild.firstReservedNumber)"
     let numbers = try Int64.fetchAll(database, sql: "SELECT Z_ENT FROM Z_PRIMARYKEY WHERE \(reserved) ORDER BY Z_ENT")
@@ -176,7 +174,7 @@ extension RepairRun {
 }
 
 extension RepairRun {
-  /// Adds the indexes that tables lack; a unique one whose rows collide is left out and told.
+  /// Adds missing indexes; a unique one with collisions is reported.
   mutating func addIndexes() throws {
     for difference in drift.differences {
       switch difference {
@@ -206,9 +204,7 @@ extension RepairRun {
     }
   }
 
-  /// Whether nothing can be added: nothing is missing, or only indexes that have to be left out.
-  ///
-  /// What stays as it is is told in either case; nothing is changed.
+  /// Whether nothing is missing, or only indexes that can't be added; reports them and changes nothing.
   mutating func hasNothingToAdd() throws -> Bool {
     for difference in drift.differences {
       guard case .missingIndex(let index) = difference else { return false }
@@ -251,7 +247,6 @@ extension RepairRun {
       arguments: [index.name]) ?? false
   }
 
-  /// The records that are not unique in the columns of an index, and the keys of the first ten.
   func collisions(_ index: IndexLayout) throws -> (rows: Int, examples: [Int64]) {
     let columns = index.columns.map { SQLText.identifier($0.name) }
     let list = columns.joined(separator: ", ")

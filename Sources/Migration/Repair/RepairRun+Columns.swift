@@ -4,7 +4,7 @@ internal import PersistentStore
 internal import Platform
 
 extension RepairRun {
-  /// Adds the columns that tables lack, with the types that a new store declares.
+  /// Adds missing columns with a new store's types.
   mutating func addColumns() throws {
     for difference in drift.differences {
       switch difference {
@@ -60,7 +60,7 @@ extension RepairRun {
     try database.execute(
       sql: "ALTER TABLE \(SQLText.identifier(table.name)) ADD COLUMN \(SQLText.identifier(column)) INTEGER")
     note(.column, in: table.name, column, "\(place) is added")
-    // An order that is new begins as that of the primary keys.
+    // A new order starts as primary key order.
     let other = column == table.sourceOrderColumn ? table.sourceColumn : table.destinationColumn
     if isOrder {
       fillings.append(
@@ -70,8 +70,7 @@ extension RepairRun {
 
   // MARK: Values
 
-  /// The values that the records get, as those that a lightweight migration gives to a new property (format section 5.3);
-  /// empty for NULL.
+  /// The values of a lightweight migration for a new property (format section 5.3); empty for NULL.
   private func values(of column: ColumnLayout, in table: TableLayout) throws -> [Filling] {
     func filling(_ expression: String, _ numbers: [Int]? = nil) -> Filling {
       Filling(table: table.name, column: column.name, expression: expression, numbers: numbers)
@@ -82,7 +81,6 @@ extension RepairRun {
       return layout.soleNumber(ofRoot: table.rootEntityName).map { [filling("\($0)")] } ?? []
     case .saveCount: return [filling("1")]
     case .attribute(let key, _):
-      // The same value in several records would break the constraint.
       if try isSharedDefault(column, table) { return [] }
       return defaults(of: PropertyPath(key.name), key, column, table)
     case .compositeLeaf(let key, let path, _):
@@ -104,12 +102,10 @@ extension RepairRun {
     }
   }
 
-  /// Whether several records would get a default that one alone may have.
   private func isSharedDefault(_ column: ColumnLayout, _ table: TableLayout) throws -> Bool {
     try mustBeUnique(column.name, in: table.name) && rows(of: table.name) > 1
   }
 
-  /// The defaults of an attribute, by the entities that have it.
   private func defaults(
     of path: PropertyPath, _ key: PropertyKey, _ column: ColumnLayout, _ table: TableLayout
   ) -> [Filling] {
@@ -124,7 +120,6 @@ extension RepairRun {
     }
   }
 
-  /// The entities that have a property, with the property as each of them has it.
   func holders(of path: PropertyPath, _ key: PropertyKey) -> [(EntityLayout, StoredProperty)] {
     guard let numbers = layout.entity(named: key.entityName)?.numbers else { return [] }
     return numbers.compactMap { layout.entity(numbered: $0) }.compactMap { entity in
@@ -145,7 +140,7 @@ extension RepairRun {
     for (entity, _) in holders(of: path, key) { made.add(entity.name, path) }
   }
 
-  /// Tells mandatory properties that stay without a value, because the model has no default.
+  /// Reports mandatory properties left empty for lack of a default.
   private mutating func tellMissingValues(_ column: ColumnLayout, _ table: TableLayout) throws {
     guard let (path, key) = path(of: column) else { return }
     let isShared = try isSharedDefault(column, table)
@@ -161,7 +156,7 @@ extension RepairRun {
     }
   }
 
-  /// Gives the records their values: all of an entity in one go, because every record is written anew.
+  /// Fills an entity's columns together, because each record is rewritten.
   mutating func fillColumns() throws {
     struct Group: Hashable {
       let table: String
@@ -180,7 +175,6 @@ extension RepairRun {
 
   // MARK: Derived attributes
 
-  /// Computes the derived attributes whose columns were added.
   func computeDerivedValues() throws {
     for case .missingColumn(let table, let column) in drift.differences {
       guard case .attribute(let key, _) = column.role, let entity = layout.entity(named: key.entityName),

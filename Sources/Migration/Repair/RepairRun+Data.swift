@@ -3,13 +3,12 @@ import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// The repair of records and references that break the model's rules.
+/// Repairs records and references.
 ///
-/// Everything that it takes out of a table is noted first, in a database of its own, attached as `aside`: records and pairs
-/// in `lazaret_set_aside_T`, with the reason and their key, and every value that changes in `lazaret_values_changed`, with
-/// table, column, row, and what it was before and is now.
+/// Removed data is noted in the database `aside`: records and pairs in `lazaret_set_aside_T` with reason and key,
+/// changed values in `lazaret_values_changed` with table, column, row, old and new value.
 extension RepairRun {
-  /// Puts records and references right; what a model without a default lacks is only told.
+  /// Repairs records and references; missing values without a default are only reported.
   mutating func repairRecords() throws {
     guard account.scope == .data else { return }
     try requirePrimaryKeys()
@@ -23,7 +22,7 @@ extension RepairRun {
     if account.setAsideRows > 0 || account.changedValues > 0 { try renewDerivedValues() }
   }
 
-  /// Refuses where records cannot be told apart: what is noted of a record is noted under its primary key.
+  /// Rejects duplicate primary keys, because notes refer to them.
   private func requirePrimaryKeys() throws {
     for name in layout.tables.map(\.name) + layout.joinTables.map(\.name) {
       guard let table = foundTable(name), try rows(of: name) > 0 else { continue }
@@ -37,7 +36,6 @@ extension RepairRun {
     }
   }
 
-  /// Makes the tables that everything taken out goes to.
   func prepareAside() throws {
     guard account.scope == .data else { return }
     try database.execute(
@@ -47,14 +45,14 @@ extension RepairRun {
         """)
   }
 
-  // MARK: Taking out
+  // MARK: Changes
 
-  /// Gives a column of some rows another value, and notes both.
+  /// Changes a column and notes both values.
   ///
   /// - Parameters:
-  ///   - value: the new value, as SQL over the row `o`.
-  ///   - condition: which rows, as SQL over the row `o`.
-  /// - Returns: how many rows.
+  ///   - value: SQL over the row `o`.
+  ///   - condition: SQL over the row `o`.
+  /// - Returns: The number of rows.
   private mutating func change(
     _ column: String, of table: String, to value: String, where condition: String
   ) throws -> Int {
@@ -64,7 +62,7 @@ extension RepairRun {
     try database.execute(
       sql: "INSERT INTO aside.lazaret_values_changed SELECT ?, ?, o.Z_PK, o.\(key), (\(value)) "
         + "FROM main.\(name) AS o NOT INDEXED WHERE \(rows)", arguments: [table, column])
-    // What is looked up while rows change must not see the change: the noted values are taken.
+    // Lookups must not see the change, so use the noted values.
     try database.execute(
       sql: "UPDATE main.\(name) AS o NOT INDEXED SET \(key) = (SELECT c.\"after\" "
         + "FROM aside.lazaret_values_changed AS c "
@@ -72,14 +70,13 @@ extension RepairRun {
       arguments: [table, column])
     let changed = database.changesCount
     account.changedValues += changed
-    // A column may take a value as another: 0.0 as the integer 0. What is noted is what the row has now.
+    // Affinity may turn 0.0 into 0; note the stored value.
     try database.execute(
       sql: "UPDATE aside.lazaret_values_changed AS c SET \"after\" = "
         + "(SELECT o.\(key) FROM main.\(name) AS o WHERE o.Z_PK = c.\"row\") WHERE c.rowid > ?", arguments: [earlier])
     return changed
   }
 
-  /// Takes rows out of a table, and keeps them.
   private mutating func setAside(
     _ table: String, _ reason: RepairAccount.Kind, where condition: String
   ) throws -> Int {
@@ -102,7 +99,7 @@ extension RepairRun {
 
   // MARK: Duplicates
 
-  /// Of rows with one primary key the first stays: references can lead to one alone.
+  /// Keeps the first row of each primary key, the only one references can mean.
   private mutating func setRepeatedKeysAside() throws {
     for key in rules.looseKeys(in: found) {
       let removed = try setAside(key.table, .duplicate, where: key.isRepeated)
@@ -114,7 +111,7 @@ extension RepairRun {
     }
   }
 
-  /// Of records that must be unique and are not, the one with the lowest key stays.
+  /// Keeps the lowest key of records that must be unique.
   private mutating func setDuplicatesAside() throws {
     for constraint in rules.constraints {
       let index = constraint.index
@@ -139,7 +136,6 @@ extension RepairRun {
     }
   }
 
-  /// Gives references the number of the entity that they lead to.
   private mutating func correctEntityNumbers() throws {
     for reference in rules.references {
       guard let column = reference.entityColumn, let condition = reference.hasWrongEntity,
@@ -158,7 +154,7 @@ extension RepairRun {
   }
 
   private mutating func cut(_ reference: RecordRules.Reference, where condition: String) throws -> Int {
-    // What goes with the reference first: the condition is about the reference itself.
+    // Companions first: the condition is about the reference itself.
     for companion in reference.companions {
       _ = try change(companion, of: reference.table, to: "NULL", where: condition)
     }
@@ -177,14 +173,13 @@ extension RepairRun {
     }
   }
 
-  /// Where one of two records leads to the other and that leads nowhere, it leads back; where it leads elsewhere, the one is
-  /// cut.
+  /// Completes one-sided relationships; cuts them if the target leads elsewhere.
   private mutating func joinOneSidedRelationships() throws {
     var joined: [String: Int] = [:]
     let mutuals = rules.mutuals
     for mutual in mutuals {
       let (one, other) = (mutual.one, mutual.other)
-      // A companion of the filled side would have to be made up.
+      // A companion's value would be invented.
       guard other.companions.isEmpty else { continue }
       let source =
         "(SELECT min(q.Z_PK) FROM main.\(SQLText.identifier(one.table)) AS q "
@@ -207,20 +202,17 @@ extension RepairRun {
 
   // MARK: Values
 
-  /// A mandatory attribute of an entity, and the column that it is in.
   private struct MandatoryAttribute {
     let column: ColumnLayout
     let table: TableLayout
     let entity: EntityLayout
     let property: StoredProperty
 
-    /// The default of the model, as SQL; nil where it has none, or where no other record may have the same value.
+    /// Nil without a default, or for unique values.
     let literal: String?
 
-    /// Why it gets no value, in words.
     let obstacle: String
 
-    /// Which rows have no value, as SQL over the row `o`.
     var condition: String { "o.Z_ENT = \(entity.number) AND o.\(column.sqlName) IS NULL" }
 
     var words: String { "\(printable(entity.name)).\(printable(property.path.description))" }
@@ -243,13 +235,11 @@ extension RepairRun {
     }
   }
 
-  /// Why a mandatory attribute gets no value, in words.
   static let noDefault = "has no default"
 
-  /// Why a mandatory attribute that has a default does not get it, in words.
   static let noSharedDefault = "must be unique, which its default is not"
 
-  /// Whether a constraint of the model's, or a unique index of the app's, is about a column: a default would break it.
+  /// Whether a default would violate a model constraint or unique app index.
   func mustBeUnique(_ column: String, in table: String) -> Bool {
     let isOfModel = layout.indexes.contains { index in
       index.isUnique && index.tableName == table && index.columns.contains { $0.name == column }
@@ -261,7 +251,7 @@ extension RepairRun {
       }
   }
 
-  /// Gives mandatory attributes without a value the default of the model, and tells those that have none.
+  /// Fills mandatory attributes with the model's defaults and reports those without one.
   private mutating func giveMandatoryValues() throws {
     for attribute in mandatoryAttributes {
       guard let literal = attribute.literal else {
@@ -277,7 +267,7 @@ extension RepairRun {
     }
   }
 
-  /// Tells the mandatory attributes without a value and a default, where records are repaired; nothing is changed.
+  /// Reports mandatory attributes without value and default; changes nothing.
   mutating func tellMissingValues() throws {
     guard account.scope == .data else { return }
     for attribute in mandatoryAttributes where attribute.literal == nil { try tellMissingValue(attribute) }
@@ -291,7 +281,7 @@ extension RepairRun {
     }
   }
 
-  /// Computes derived attributes anew, since triggers did not run while records changed.
+  /// Recomputes derived attributes, because triggers were off during the changes.
   private mutating func renewDerivedValues() throws {
     for table in layout.tables {
       for column in table.columns where hadColumn(column.name, in: table.name) {
@@ -305,9 +295,8 @@ extension RepairRun {
     }
   }
 
-  // MARK: Looking
+  // MARK: Lookup
 
-  /// Whether any record or reference breaks a rule that a repair of records puts right; nothing is changed.
   func hasRecordsToRepair() throws -> Bool {
     guard account.scope == .data else { return false }
     let conditions =

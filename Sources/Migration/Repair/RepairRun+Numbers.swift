@@ -5,7 +5,6 @@ internal import PersistentStore
 internal import Platform
 
 extension RepairRun {
-  /// A row of `Z_PRIMARYKEY`.
   struct KeyRow {
     var name: String?
     var parent: Int64?
@@ -14,13 +13,12 @@ extension RepairRun {
 
   // MARK: Numbers
 
-  /// Finds the hierarchies whose records bear other numbers than the model's.
+  /// Finds hierarchies with entity numbers that differ from the model's.
   ///
-  /// Where `Z_PRIMARYKEY` and the model disagree, the records decide: if all their numbers are the model's, the bookkeeping
-  /// alone is wrong; if all are those of `Z_PRIMARYKEY`, they get the model's. Where a table can hold records of one entity
-  /// alone, the table says what they are, whatever number they have.
+  /// If `Z_PRIMARYKEY` disagrees with the model, the records decide: with the model's numbers only the bookkeeping is
+  /// wrong; with those of `Z_PRIMARYKEY` the records are renumbered. In a table of one entity the table decides.
   ///
-  /// - Throws: `repair-refused` where neither is so, or where history or mirroring would have to follow.
+  /// - Throws: `repair-refused` for other numbers, or if history or mirroring would have to follow.
   mutating func resolveNumbers() throws {
     let tables = Set(
       drift.differences.compactMap { difference in
@@ -54,7 +52,7 @@ extension RepairRun {
     }
   }
 
-  /// The new numbers of the records of a hierarchy; nil where they are the model's.
+  /// A hierarchy's new numbers; nil if they are the model's.
   private func renumbering(of root: EntityLayout, _ rows: [Int64: KeyRow]) throws -> Renumbering? {
     guard hadColumn("Z_ENT", in: root.tableName) else { return nil }
     let table = SQLText.identifier(root.tableName)
@@ -72,7 +70,6 @@ extension RepairRun {
     return try renumbering(of: root, from: numbers, rows)
   }
 
-  /// All records of a table get one number: those of other entities cannot be in it.
   private func renumbering(
     to sole: Int, from numbers: [Int], isComplete: Bool, _ rows: [Int64: KeyRow]
   ) -> Renumbering? {
@@ -112,7 +109,6 @@ extension RepairRun {
     }
   }
 
-  /// Gives records, and the references that name an entity by number, the model's numbers.
   mutating func renumberRecords() throws {
     for (name, renumbering) in renumberings.ordered(by: { $0.key < $1.key }) {
       let changed = try renumber("Z_ENT", of: name, renumbering, isOwn: true)
@@ -143,7 +139,6 @@ extension RepairRun {
 
   // MARK: Z_PRIMARYKEY
 
-  /// The rows of `Z_PRIMARYKEY` by number; none where it is not there.
   private func keyRows() throws -> [Int64: KeyRow] {
     guard found.tables["Z_PRIMARYKEY"] != nil else { return [:] }
     var result: [Int64: KeyRow] = [:]
@@ -158,7 +153,7 @@ extension RepairRun {
     return result
   }
 
-  /// Makes the rows of entities that are missing or wrong as the model has them; all others stay.
+  /// Adds or corrects the model's entity rows; others stay.
   mutating func completePrimaryKeys() throws {
     let rows = try keyRows()
     var wrong: [(entity: EntityLayout, isMissing: Bool)] = []
@@ -173,7 +168,7 @@ extension RepairRun {
         continue
       }
     }
-    // All that is wrong goes first: rows may have each other's numbers.
+    // Delete all wrong rows first: they may have each other's numbers.
     for (entity, _) in wrong {
       for (number, row) in rows where number == entity.number || isOwn(row, number, of: entity) {
         try database.execute(sql: "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
@@ -206,7 +201,6 @@ extension RepairRun {
         + (entity.isRoot ? ", with the highest primary key \(highest)" : ""))
   }
 
-  /// The highest primary key that a hierarchy has given out, as far as that is known.
   private func highestKey(of entity: EntityLayout, _ rows: [Int64: KeyRow]) throws -> Int64 {
     var highest: Int64 = 0
     for (number, row) in rows
@@ -218,7 +212,7 @@ extension RepairRun {
     guard entity.isRoot else { return highest }
     let table = SQLText.identifier(entity.tableName)
     highest = max(highest, try Int64.fetchOne(database, sql: "SELECT max(Z_PK) FROM \(table)") ?? 0)
-    // The history knows of records that are deleted: their keys are not given again.
+    // History includes deleted records; their keys are not reused.
     if ["ZENTITY", "ZENTITYPK"].allSatisfy({ hadColumn($0, in: "ACHANGE") }) {
       let noted = try Int64.fetchOne(
         database, sql: "SELECT max(ZENTITYPK) FROM ACHANGE WHERE ZENTITY BETWEEN ? AND ?",
@@ -230,7 +224,7 @@ extension RepairRun {
 
   // MARK: Z_MODELCACHE
 
-  /// Puts the store's own model into the place of another one.
+  /// Replaces a foreign model in the cache by the store's.
   mutating func replaceModelCache() throws {
     let lacksColumn = drift.differences.contains { difference in
       if case .missingBookkeepingColumn("Z_MODELCACHE", _, _) = difference { true } else { false }
@@ -238,7 +232,6 @@ extension RepairRun {
     guard lacksColumn || drift.differences.contains(.otherModelCached) else { return }
     let bytes = Data(try layout.model.modelCache())
     if lacksColumn {
-      // What else its rows hold is the app's.
       try database.execute(sql: "UPDATE Z_MODELCACHE SET Z_CONTENT = ?", arguments: [bytes])
     } else {
       try database.execute(sql: "DELETE FROM Z_MODELCACHE")
@@ -252,24 +245,19 @@ extension RepairRun {
   }
 }
 
-/// The entity numbers that the records of a hierarchy get.
 package struct Renumbering: Hashable {
-  /// The new number of each number that the records have and the model gives to another entity, or to none.
+  /// The new number for each one the model does not give this entity.
   var numbers: [Int: Int]
 
-  /// The number of the only entity whose records the table can hold; nil where there are several.
+  /// Nil for several entities.
   var sole: Int?
 
-  /// Whether `Z_PRIMARYKEY` calls the entities by other numbers too, so that whatever names an entity by its number does.
-  ///
-  /// Else the records alone are wrong, and nothing has to follow.
+  /// Whether `Z_PRIMARYKEY` differs too; else only records are wrong.
   var isOfStore: Bool
 
-  /// The new number in the place of what a column holds, as SQL.
+  /// The SQL that renumbers a column.
   ///
-  /// - Parameters:
-  ///   - column: the column, as SQL.
-  ///   - isOwn: whether it is the one that tells the entity of a row, not of what the row refers to.
+  /// - Parameter isOwn: Whether it has the row's own entity, not a reference's.
   func sql(of column: String, isOwn: Bool) -> String {
     if isOwn, let sole { return "\(sole)" }
     guard !numbers.isEmpty else { return column }
@@ -277,7 +265,6 @@ package struct Renumbering: Hashable {
     return "CASE \(column) \(cases) ELSE \(column) END"
   }
 
-  /// Which rows get another number, as SQL.
   func condition(of column: String, isOwn: Bool) -> String {
     if isOwn, let sole { return "\(column) IS NOT \(sole)" }
     return "\(column) IN \(numbers.keys.sorted().sqlList)"

@@ -2,45 +2,39 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// The repair of a copy of a store, in one transaction on one connection: what the model promises and the copy lacks is
-/// added, whatever else is there stays.
+/// Adds missing model parts to a copy in one transaction.
 ///
-/// `ALTER TABLE … ADD COLUMN` puts columns last; Core Data addresses columns by name (format section 3.5), and a store that it
-/// migrated in place has them last as well.
+/// `ALTER TABLE … ADD COLUMN` puts columns last; Core Data addresses them by name (format section 3.5) and does the
+/// same.
 struct RepairRun {
   let database: Database
   let layout: StoreLayout
   let side: InferenceSide
 
-  /// What the model asks of references and of values that must be unique.
   let rules: RecordRules
 
-  /// The schema of the copy before the repair.
   let found: SQLSchema
 
   let drift: StoreDrift
 
-  /// The records whose columns were added, by table: they get values together, because each is written anew.
+  /// The values of added columns by table, written together because each record is rewritten.
   var fillings: [Filling] = []
 
-  /// What has been done so far.
   var account: RepairAccount
 
-  /// The numbers that records get which have others than the model's, by table.
   var renumberings: [String: Renumbering] = [:]
 
-  /// Attributes that got values, so that no later step loses anything by dropping them again.
+  /// The filled attributes, so that dropping them later is no loss.
   var made = MadeValues()
 
-  /// Values for the records of some entities of a table.
+  /// The values for some entities of a table.
   struct Filling: Hashable {
     let table: String
     let column: String
 
-    /// An expression over the table's own columns.
     let expression: String
 
-    /// The numbers of the entities; nil for all records.
+    /// Nil for all.
     let numbers: [Int]?
   }
 
@@ -54,13 +48,13 @@ struct RepairRun {
     account = RepairAccount(version: version, scope: scope)
   }
 
-  /// Repairs the copy, altogether or not at all; nothing is pushed to the disk.
+  /// Repairs the copy atomically, without syncing.
   ///
-  /// - Throws: `repair-refused` for what cannot be made good without guessing, or what SQLite reports.
+  /// - Throws: `repair-refused` if it would need guessing, or SQLite's error.
   mutating func run() throws {
     try database.execute(sql: "BEGIN")
     do {
-      // No code of the app's runs while its rows get values; triggers come back as they were.
+      // App triggers must not run during changes; they are restored.
       let triggers = try dropTriggers()
       try completeBookkeeping()
       try resolveNumbers()
@@ -82,7 +76,7 @@ struct RepairRun {
       try countRows()
       try database.execute(sql: "COMMIT")
     } catch {
-      // The first error is the one to report; the copy is thrown away.
+      // Report the first error only; the copy is discarded.
       try? database.execute(sql: "ROLLBACK")
       if let error = error as? DatabaseError, error.resultCode == .SQLITE_CONSTRAINT {
         throw Self.refused(
@@ -99,7 +93,6 @@ struct RepairRun {
     account.changes.append(.init(kind: kind, table: table, name: name, rows: rows, text: text))
   }
 
-  /// Notes what stays as it is.
   mutating func leaveOut(
     _ kind: RepairAccount.Kind, in table: String, _ name: String, rows: Int? = nil, examples: [Int64] = [],
     _ text: String
@@ -107,12 +100,11 @@ struct RepairRun {
     account.leftOut.append(.init(kind: kind, table: table, name: name, rows: rows, examples: examples, text: text))
   }
 
-  /// Notes that rows stay as they are, with the keys of the first ten; nothing where there are none.
+  /// Reports remaining rows with ten keys.
   ///
   /// - Parameters:
-  ///   - place: the rows, as `FROM` and `WHERE` of a query.
-  ///   - key: the column of their keys; nil where they have none.
-  ///   - words: says it of so many rows.
+  ///   - place: The query's `FROM` and `WHERE`.
+  ///   - key: The key column, if any.
   mutating func leaveOut(
     _ kind: RepairAccount.Kind, in table: String, _ name: String, rowsOf place: String, key: String? = "Z_PK",
     _ words: (Int) -> String
@@ -125,23 +117,20 @@ struct RepairRun {
     leaveOut(kind, in: table, name, rows: rows, examples: examples ?? [], words(rows))
   }
 
-  /// The error for what cannot be repaired without guessing.
   static func refused(_ detail: String, hint: String? = nil) -> MigrationError {
     MigrationError(.repairRefused, operation: MigrationErrorKind.repairOperation, detail: detail, hint: hint)
   }
 
-  /// A table of the copy, without regard to the case of letters.
+  /// A table of the copy, ignoring case.
   func foundTable(_ name: String) -> SQLTable? {
     if let table = found.tables[name] { return table }
     return found.tables.values.first { $0.name.uppercased() == name.uppercased() }
   }
 
-  /// Whether the copy had a column.
   func hadColumn(_ column: String, in table: String) -> Bool {
     foundTable(table)?.columns.contains { $0.name.uppercased() == column.uppercased() } == true
   }
 
-  /// The number of records of a table.
   func rows(of table: String) throws -> Int {
     try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table))") ?? 0
   }
@@ -152,7 +141,6 @@ struct RepairRun {
 
   // MARK: Tables
 
-  /// Adds the tables of hierarchies, of many-to-many relationships and of the bookkeeping.
   private mutating func addTables() throws {
     for difference in drift.differences {
       let (kind, name): (RepairAccount.Kind, String)
@@ -176,8 +164,7 @@ struct RepairRun {
     }
   }
 
-  /// Fills a join table that was added with the pairs of one that differs in the numbers of entities alone; where there is
-  /// none, its pairs are lost.
+  /// Fills a join table from one with other entity numbers; without one the pairs are lost.
   private mutating func fillAdded(_ table: JoinTableLayout) throws {
     let place = "join table \(printable(table.name))"
     let others = found.tables.values.filter { other in
@@ -186,7 +173,7 @@ struct RepairRun {
         && Set(other.columns.map { Self.withoutNumber($0.name) }) == Set(table.columns.map(Self.withoutNumber))
         && other.columns.count == table.columns.count
     }
-    // Columns that the number alone tells apart cannot be matched.
+    // Columns that differ only in number are ambiguous.
     let isClear = Set(table.columns.map(Self.withoutNumber)).count == table.columns.count
     guard isClear, others.count == 1, let other = others.first else {
       note(.joinTable, in: table.name, table.name, "\(place) is added, empty")
@@ -212,7 +199,7 @@ struct RepairRun {
         + "which has another entity number in its name and stays")
   }
 
-  /// The name of a join table or of its column without the number of an entity: `TOYS` for `Z_3TOYS`.
+  /// A join table's or column's name without entity number: `TOYS` for `Z_3TOYS`.
   private static func withoutNumber(_ name: String) -> String {
     let upper = name.uppercased()
     for prefix in ["Z_FOK_", "Z_"] where upper.hasPrefix(prefix) {
@@ -223,7 +210,7 @@ struct RepairRun {
     return upper
   }
 
-  /// Refuses where something else has the name of a table: tables, views and indexes share their names.
+  /// Rejects a taken name; tables, views and indexes share a namespace.
   private func refuseTaken(_ name: String) throws {
     guard
       let kind = try String.fetchOne(
@@ -244,11 +231,10 @@ struct RepairRun {
     return found.triggers
   }
 
-  /// Makes the triggers again that were there, word by word.
   private func restore(_ triggers: [String: String]) throws {
     for (name, statement) in triggers.ordered(by: { $0.key < $1.key }) {
       do {
-        // One statement alone: a file may hold more in the place of one.
+        // Run one statement only: a file may contain several.
         try database.makeStatement(sql: statement).execute()
       } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR || error.resultCode == .SQLITE_MISUSE {
         throw Self.refused(
@@ -267,9 +253,9 @@ struct RepairRun {
     }
   }
 
-  // MARK: What is only told
+  // MARK: Reports
 
-  /// Tells what no repair changes, such as columns of the app's that keep the framework from inserting.
+  /// Reports problems no repair changes, such as app columns that block inserts.
   mutating func tellRemarks() {
     for remark in drift.remarks {
       switch remark {
@@ -281,7 +267,7 @@ struct RepairRun {
     }
   }
 
-  /// Tells of each table that was added, empty, whether it had records: the bookkeeping knows the highest key that was given.
+  /// Reports whether added tables had records, by the highest key in the bookkeeping.
   private mutating func tellLostRecords() throws {
     for case .missingTable(let table) in drift.differences {
       guard let root = layout.entities.first(where: { $0.isRoot && $0.tableName == table.name }),
@@ -296,7 +282,7 @@ struct RepairRun {
     }
   }
 
-  /// Tells references and pairs that lead to no record, which only a repair of records cuts.
+  /// Reports dangling references and pairs; only a repair of records cuts them.
   mutating func tellDangling() throws {
     guard account.scope == .structure else { return }
     for reference in rules.references {

@@ -2,12 +2,10 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// The checks of what a repair of records says of itself, against the two stores.
+/// Checks a repair of records without trusting its set-aside file.
 ///
-/// The file that was set aside is believed nothing: what it says was there must be in the original, what it says is there
-/// now must be in the repaired store, and what it does not name must be the same in both.
+/// Old values must match the original, new ones the repaired store; the rest must be equal.
 extension RepairVerification {
-  /// Checks the file as a whole: the counts of the account, and the notes of every value.
   func checkAside(_ database: Database) throws {
     guard aside != nil else { return }
     let tables = try String.fetchAll(
@@ -27,7 +25,7 @@ extension RepairVerification {
     try checkRules(database)
   }
 
-  /// The notes of a value follow on each other, and the last one says what the row has now.
+  /// Checks that a value's notes are consecutive and end with the present value.
   private func checkNotes(_ database: Database) throws {
     let broken = try Int.fetchOne(
       database,
@@ -62,7 +60,7 @@ extension RepairVerification {
     }
   }
 
-  /// Nothing of what a repair of records puts right is left, apart from what was told.
+  /// Checks that only reported violations remain.
   private func checkRules(_ database: Database) throws {
     let told = Set(account.leftOut.map { "\($0.table).\($0.name)" })
     let constraints = RecordRules(layout).constraints.map(\.index)
@@ -81,9 +79,9 @@ extension RepairVerification {
     if let left { throw failed("it still breaks a rule: \(left.words)") }
   }
 
-  /// The rows of a table that are there no more, and lie with every value among what was set aside.
+  /// The rows that are missing from a table and fully set aside.
   ///
-  /// - Throws: `migration-verification-failed` where others lie there too.
+  /// - Throws: `migration-verification-failed` for further set-aside rows.
   func setAsideRows(
     of table: String, _ columns: [String], _ rowid: String, _ database: Database
   ) throws -> Int {
@@ -108,7 +106,6 @@ extension RepairVerification {
     return removed
   }
 
-  /// The columns of a table of which the file has notes.
   func notedColumns(of table: String, _ database: Database) throws -> Set<String> {
     guard aside != nil else { return [] }
     return Set(
@@ -117,9 +114,9 @@ extension RepairVerification {
         arguments: [table]))
   }
 
-  /// That a value is as it was, or as the file says: first what the original has, last what the repaired store has.
+  /// The condition that a value is unchanged, or changed as noted.
   ///
-  /// - Parameter isNoted: whether the file has any note of the column.
+  /// - Parameter isNoted: Whether the file has notes on the column.
   func condition(_ column: String, _ table: String, isNoted: Bool) -> String {
     let same = same(column, table)
     guard isNoted else { return same }
@@ -134,7 +131,7 @@ extension RepairVerification {
       + "AND (\(last) ORDER BY c.rowid DESC LIMIT 1) ELSE \(same) END"
   }
 
-  /// That a value is the same, byte by byte and of the same class.
+  /// The condition of equal bytes and storage class.
   private func same(_ column: String, _ table: String) -> String {
     let name = SQLText.quotedIdentifier(column)
     let old = renumbered(column, table) ?? "o.\(name)"

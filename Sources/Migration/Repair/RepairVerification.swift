@@ -4,28 +4,20 @@ package import PersistentStore
 internal import Platform
 package import SystemPackage
 
-/// The checks that a repaired copy must pass before it may take the place of its original.
+/// The checks of a repaired copy before it replaces the original.
 ///
-/// Nothing of what the repair did counts here: both files are looked at anew, through connections that change neither.
+/// They share no results with the repair and only read.
 package struct RepairVerification {
   let layout: StoreLayout
 
-  /// What the repair says of itself: only what it tells may differ.
+  /// The repair's account; only what it reports may differ.
   let account: RepairAccount
 
-  /// Whether records got the numbers of the model, and which ones, by table.
   let renumberings: [String: Renumbering]
 
-  /// What a repair of records has taken out; nil where records were not repaired.
+  /// Nil if records were not repaired.
   let aside: FilePath?
 
-  /// The checks of a repair.
-  ///
-  /// - Parameters:
-  ///   - layout: that of the store's own model.
-  ///   - account: what the repair says of itself.
-  ///   - renumberings: the numbers that records have got, by table.
-  ///   - aside: what a repair of records has taken out; nil where records were not repaired.
   package init(
     layout: StoreLayout, account: RepairAccount, renumberings: [String: Renumbering] = [:], aside: FilePath?
   ) {
@@ -35,11 +27,8 @@ package struct RepairVerification {
     self.aside = aside
   }
 
-  /// Checks the copy.
+  /// Checks the copy against its source.
   ///
-  /// - Parameters:
-  ///   - target: the repaired copy.
-  ///   - source: what it is a copy of.
   /// - Throws: `migration-verification-failed`.
   package func check(_ target: FilePath, against source: FilePath) throws(MigrationError) {
     let connection = try StepConnection(target, .immutable, attaching: [source] + (aside.map { [$0] } ?? []))
@@ -70,9 +59,9 @@ package struct RepairVerification {
     MigrationError(.verificationFailed, operation: "verify the repaired store", detail: detail)
   }
 
-  // MARK: What must be there
+  // MARK: Completeness
 
-  /// Everything that the model wants is there, apart from what was told as left out.
+  /// Checks that the model is complete except for reported parts.
   private func checkDrift(_ database: Database) throws {
     let leftOut = Set(account.leftOut.map(\.name))
     let rest = try StoreDrift(in: database, of: layout).differences.filter { difference in
@@ -83,7 +72,7 @@ package struct RepairVerification {
     throw failed("it still lacks something: \(first.words)" + (rest.count > 1 ? " (and \(rest.count - 1) more)" : ""))
   }
 
-  /// Whether an index that was told as left out has to be: its name is taken, or rows of its table have the same values.
+  /// Whether a left-out index has to be: a taken name, or duplicate values.
   private func cannotBeAdded(_ index: IndexLayout, _ database: Database) throws -> Bool {
     let isTaken = try Bool.fetchOne(
       database, sql: "SELECT count(*) > 0 FROM main.sqlite_master WHERE upper(name) = upper(?) AND type <> 'trigger'",
@@ -99,8 +88,7 @@ package struct RepairVerification {
         + "HAVING count(*) > 1)") ?? false
   }
 
-  /// Records have got the number of the entity that the original's `Z_PRIMARYKEY` calls by the old one, or of the only
-  /// one whose records the table can hold.
+  /// Checks new entity numbers by the original's `Z_PRIMARYKEY` or the table's only entity.
   private func checkNumbers(_ database: Database) throws {
     for (table, renumbering) in renumberings {
       guard let root = layout.entities.first(where: { $0.isRoot && $0.tableName == table }) else {
@@ -124,7 +112,7 @@ package struct RepairVerification {
     }
   }
 
-  /// The tables that may be declared anew: of the bookkeeping, and join tables, which have to be empty for it.
+  /// The tables that may be recreated: bookkeeping and empty join tables.
   private var remadeTables: String {
     let names = account.changes.filter { $0.kind == .remadeTable }.map(\.table).filter { name in
       StoreLayout.bookkeepingTableNames.contains(name) || layout.joinTables.contains { $0.name == name }
@@ -132,7 +120,7 @@ package struct RepairVerification {
     return "(" + names.map(SQLText.literal).joined(separator: ", ") + ")"
   }
 
-  /// Every table, index, trigger and view that was there is there as it was; tables may have got columns.
+  /// Checks that every table, index, trigger and view is unchanged but for added columns.
   private func checkObjects(_ database: Database) throws {
     let remade = remadeTables
     let lost = try Row.fetchAll(
@@ -157,7 +145,7 @@ package struct RepairVerification {
     guard columns == 0 else { throw failed("\(columns ?? 0) columns are not as they were") }
   }
 
-  /// The metadata is the same to the byte; rows of `Z_PRIMARYKEY` that are the framework's own stay, and no highest key falls.
+  /// Checks that metadata and framework rows of `Z_PRIMARYKEY` are unchanged and no highest key falls.
   private func checkMetadata(_ database: Database) throws {
     let metadata = try list(["Z_UUID", "Z_PLIST"], of: "Z_METADATA", database).joined(separator: ", ")
     let differing = try Int.fetchOne(
@@ -194,7 +182,6 @@ package struct RepairVerification {
     guard fallen == 0 else { throw failed("rows of Z_PRIMARYKEY have gone, or their highest keys have fallen") }
   }
 
-  /// Those of some columns that a table of the original had; none where it had no such table.
   private func list(_ columns: [String], of table: String, _ database: Database) throws -> [String] {
     let found = try String.fetchAll(
       database,
@@ -205,7 +192,6 @@ package struct RepairVerification {
 
   // MARK: Rows
 
-  /// Every row of a table of the original is there with every value.
   private func checkRows(of table: String, _ database: Database) throws {
     let name = SQLText.quotedIdentifier(table)
     let columns = try String.fetchAll(
@@ -240,7 +226,7 @@ package struct RepairVerification {
     failed("\(rows) rows of table \(printable(table)) are not as they were")
   }
 
-  /// The number that a record's entity has now; nil for other columns.
+  /// The new number of a record's entity; nil for other columns.
   func renumbered(_ column: String, _ table: String) -> String? {
     guard !renumberings.isEmpty, let role = layout.role(ofColumn: column, table: table) else { return nil }
     var hierarchy: String?

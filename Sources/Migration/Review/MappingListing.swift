@@ -1,16 +1,16 @@
 internal import ManagedObjectModel
 internal import Platform
 
-/// A mapping as text for people, in 100 columns or the width given: what `model diff` prints.
+/// The text output of `model diff`, by default in 100 columns.
 public struct MappingListing: Sendable {
-  /// The lines of the text.
+  /// The lines.
   public private(set) var lines: [String] = []
 
   private let width: Int
   private let bySource: [String: EntityMapping]
   private let byDestination: [String: EntityMapping]
 
-  /// What becomes of each entity and property, what is lost, what depends on the data and what is refused.
+  /// Lists the mapping, losses, conditions and refusals.
   public init(_ inference: MappingInference, from source: String, to destination: String, width: Int = 100) {
     self.width = max(40, width)
     let mapping = inference.mapping
@@ -29,7 +29,7 @@ public struct MappingListing: Sendable {
     }
   }
 
-  /// The lines, each with its line feed.
+  /// The lines with line feeds.
   public var text: String { lines.map { $0 + "\n" }.joined() }
 
   private static func verdict(_ inference: MappingInference) -> String {
@@ -168,7 +168,7 @@ public struct MappingListing: Sendable {
     for item in items { add(item, indent: "  ", hanging: "    ") }
   }
 
-  /// Breaks text between words; a word that is longer than a line stands alone.
+  /// Wraps text at words; a longer word gets its own line.
   private mutating func add(_ text: some StringProtocol, indent: some StringProtocol, hanging: String) {
     var line = String(indent)
     var isEmpty = true

@@ -1,15 +1,14 @@
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// Where the values of a column of the destination are in the source, for all entities of its table at once.
+/// The source of a destination column's values.
 struct ColumnOrigin {
-  /// The column of the source that holds them already; nil where the column is new.
+  /// Nil for a new column.
   private(set) var column: String?
 
-  /// Values for records that have none.
   private(set) var fillings: [InPlaceChange.Filling] = []
 
-  /// - Throws: the reason why the values of some records would have to be written anew.
+  /// - Throws: The reason to rewrite some records.
   init(_ column: ColumnLayout, _ routes: [StepLayout.Route], _ layout: StepLayout) throws(InPlaceObstacle) {
     var without: [StepLayout.Route] = []
     for route in routes {
@@ -26,7 +25,7 @@ struct ColumnOrigin {
       }
     }
     guard let name = self.column else { return }
-    // What other entities have in the column would become a value of theirs.
+    // Other entities' values in the column would become theirs.
     for route in without where layout.isUsed(name, by: route.source) { throw Self.differs(column) }
   }
 
@@ -42,17 +41,16 @@ struct ColumnOrigin {
       .init(column: column.name, literal: literal, numbers: numbers + [number], replacesNil: replacesNil))
   }
 
-  /// Where the values are for the records of one entity.
   private enum Single {
-    /// In this column; nil is replaced by the literal, where there is one.
+    /// A column; the literal replaces nil, if there is one.
     case column(String, replacingNil: String?)
 
     case nothing
 
-    /// In all records the same.
+    /// The same value in all records.
     case value(String)
 
-    /// They depend on other values.
+    /// Dependent on other values.
     case computed
 
     init(_ column: ColumnLayout, _ route: StepLayout.Route, _ layout: StepLayout) {
@@ -101,7 +99,7 @@ struct ColumnOrigin {
       }
     }
 
-    /// Whether every value of the first type is stored as the same bytes where it is of the second.
+    /// Whether both types store every value of the first as the same bytes.
     private static func areStoredAlike(_ first: AttributeType, _ second: AttributeType) -> Bool {
       let integers: [AttributeType] = [.integer16, .integer32, .integer64]
       if let old = integers.firstIndex(of: first), let new = integers.firstIndex(of: second) { return old <= new }
@@ -158,7 +156,6 @@ struct ColumnOrigin {
 }
 
 extension StepLayout {
-  /// The name of the column of an attribute of the source; nil where it has none.
   func columnName(of path: PropertyPath, _ route: Route) -> String? {
     guard case .attribute(let columns) = source.storage(of: path.name, in: route.source.name) else { return nil }
     return columns.first { column in
@@ -166,7 +163,6 @@ extension StepLayout {
     }?.name
   }
 
-  /// Whether records of an entity of the source may have a value in a column.
   fileprivate func isUsed(_ column: String, by entity: EntityLayout) -> Bool {
     guard let role = source.role(ofColumn: column, table: entity.tableName), let key = role.property else {
       return true

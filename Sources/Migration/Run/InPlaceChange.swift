@@ -1,31 +1,23 @@
 import ManagedObjectModel
 internal import PersistentStore
 
-/// A step that only adds and renames, as what has to be done to a copy of the store: no record is written anew, apart
-/// from those that get a default.
+/// The changes of a step that only adds and renames; only records with new defaults are rewritten.
 struct InPlaceChange: Sendable {
-  /// A column or table and its new name.
   struct Renaming: Sendable, Hashable {
     let old: String
     let new: String
   }
 
-  /// Values for records that are there already.
   struct Filling: Sendable, Hashable {
-    /// The column, by its new name.
     let column: String
 
-    /// The value, as a literal.
     let literal: String
 
-    /// The numbers of the entities whose records get it.
     let numbers: [Int]
 
-    /// Whether only records with nil there get it.
     let replacesNil: Bool
   }
 
-  /// What becomes of a table that stays.
   struct TableChange: Sendable {
     let name: Renaming
     var columns: [Renaming] = []
@@ -33,18 +25,16 @@ struct InPlaceChange: Sendable {
     var fillings: [Filling] = []
   }
 
-  /// The entities' tables and the join tables that stay.
+  /// The kept entity and join tables.
   private(set) var tables: [TableChange] = []
 
-  /// The statements of the tables that are new.
   private(set) var newTables: [(name: String, statement: String)] = []
 
-  /// The indexes of the source that the destination has not.
   private(set) var droppedIndexes: [IndexLayout] = []
 
-  /// Looks what the step needs.
+  /// Determines the changes.
   ///
-  /// - Throws: the first reason why records would have to be written anew.
+  /// - Throws: The first reason to rewrite records.
   init(_ layout: StepLayout) throws(InPlaceObstacle) {
     try Self.checkEntities(layout)
     for table in layout.destination.tables { try add(table, layout) }
@@ -56,10 +46,9 @@ struct InPlaceChange: Sendable {
     try compareIndexes(layout)
   }
 
-  /// Whether records get values, so that the way depends on how many there are.
+  /// Whether records get values, so that the method depends on their number.
   var fillsRecords: Bool { tables.contains { !$0.fillings.isEmpty } }
 
-  /// The change of a table, by its old name.
   func change(of oldName: String) -> TableChange? { tables.first { $0.name.old == oldName } }
 
   private static func checkEntities(_ layout: StepLayout) throws(InPlaceObstacle) {
@@ -150,7 +139,6 @@ struct InPlaceChange: Sendable {
 
   // MARK: Indexes
 
-  /// An index by what it covers, in the destination's names.
   private struct IndexShape: Hashable {
     let table: String
     let columns: [String]
@@ -177,14 +165,14 @@ struct InPlaceChange: Sendable {
       let names = Dictionary(
         (change?.columns ?? []).map { ($0.old, $0.new) }, uniquingKeysWith: { first, _ in first })
       let shape = IndexShape(index, table: change?.name.new ?? index.tableName, names: names)
-      // The condition of a partial index names columns too; where any name changes, the index is made anew.
+      // A partial index's condition has column names, so any rename rebuilds it.
       if !wanted.contains(shape) || (index.condition != nil && !names.isEmpty) { droppedIndexes.append(index) }
     }
   }
 
-  // MARK: What is in the store
+  // MARK: Contents
 
-  /// Why the step cannot be carried out in place on this store, though the models would allow it; nil if it can.
+  /// The reason this store can't be changed in place although the models allow it.
   func obstacle(in contents: SourceContents, _ layout: StepLayout) -> InPlaceObstacle? {
     if let difference = contents.unexpectedColumn { return InPlaceObstacle(difference) }
     if let table = contents.looseTable { return InPlaceObstacle("table \(table) is without its primary key") }
@@ -196,7 +184,7 @@ struct InPlaceChange: Sendable {
       return InPlaceObstacle("the R-tree index \(index.name) is lacking")
     }
     guard fillsRecords else { return nil }
-    // Measured: giving every record of a table a value costs as much as writing the table anew.
+    // Measured: filling a table costs as much as rewriting it.
     let filled = tables.filter { !$0.fillings.isEmpty }.reduce(0) { $0 + contents.rowCount(of: $1.name.old) }
     let all = tables.reduce(0) { $0 + contents.rowCount(of: $1.name.old) }
     if filled > 1000, filled > all / 4 { return InPlaceObstacle("\(filled) of \(all) records get a default") }
@@ -204,9 +192,9 @@ struct InPlaceChange: Sendable {
   }
 }
 
-/// Why a step cannot be carried out by adding and renaming alone.
+/// The reason a step is more than adding and renaming.
 struct InPlaceObstacle: Error, Sendable, Hashable {
-  /// The reason, in one plain sentence without a full stop.
+  /// The reason as a sentence without a full stop.
   let detail: String
 
   init(_ detail: String) { self.detail = detail }

@@ -3,38 +3,34 @@ internal import PersistentStore
 import Platform
 internal import SystemPackage
 
-/// One step of a migration that only adds and renames, carried out on a copy of the store in one transaction
-/// (``InPlaceCopy``).
+/// A step that only adds and renames, in one transaction on a copy of the store (``InPlaceCopy``).
 struct InPlaceStep {
   let change: InPlaceChange
   let contents: SourceContents
 
-  /// Metadata and history are written here in a rebuild.
   let rebuild: StoreRebuild
 
   var layout: StepLayout { rebuild.layout }
 
-  /// What a step has done.
   struct Outcome {
-    /// The records are not counted yet.
+    /// The account, before records are counted.
     var account: StepAccount
 
-    /// The tables whose pages, or those of their indexes, have changed; of the others the schema at most has.
+    /// The tables with changed pages, indexes included.
     var changedTables: Set<String>
 
-    /// The schema of the store as it is now.
     var schema: SQLSchema
   }
 
-  /// The same tables after this step.
+  /// The same tables by new name.
   func renamed(_ tables: Set<String>) -> Set<String> {
     Set(tables.map { name in change.tables.first { $0.name.old == name }?.name.new ?? name })
   }
 
-  /// Changes the store, altogether or not at all; nothing is pushed to the disk.
+  /// Changes the store atomically, without syncing.
   ///
-  /// - Parameter database: a connection that writes to a log, and has the file to itself.
-  /// - Returns: what was done; nil where the store turned out to need a rebuild.
+  /// - Parameter database: Exclusive, with a WAL.
+  /// - Returns: Nil if the store needs a rebuild.
   func run(in database: Database) throws -> Outcome? {
     try ConditionCount(layout).refuseViolations(database)
     var outcome = Outcome(
@@ -48,7 +44,7 @@ struct InPlaceStep {
       try database.execute(sql: "ROLLBACK")
       return nil
     } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-      // SQLite refuses to rename where the app's own objects do not let it; a rebuild leaves those behind.
+      // SQLite refuses renames that break app objects; a rebuild leaves those behind.
       try database.execute(sql: "ROLLBACK")
       return nil
     }
@@ -88,13 +84,12 @@ struct InPlaceStep {
     outcome.changedTables.formUnion(change.tables.filter { !$0.fillings.isEmpty }.map(\.name.new))
     try rebuild.computeDerivedValues(database)
     try layout.destination.makeTriggers(on: database)
-    // The app's own triggers and views, where they still fit.
     try StoreRebuild.make(contents.schema.appObjects, database, &outcome.account)
   }
 
   // MARK: Names
 
-  /// Gives tables and columns their new names; where a name is still taken, by way of one that nothing has.
+  /// Renames tables and columns, with temporary names for conflicts.
   private func rename(_ database: Database) throws {
     let tables = change.tables.map(\.name).filter { $0.old != $0.new }
     try rename(tables) { from, to in
@@ -116,7 +111,7 @@ struct InPlaceStep {
     _ renamings: [InPlaceChange.Renaming], _ statement: (String, String) -> String, execute: (String) throws -> Void
   ) throws {
     let old = Set(renamings.map { $0.old.uppercased() })
-    // The new name may be the old one of another, also where they differ in case alone.
+    // The new name may be another's old one, or differ in case only.
     guard renamings.contains(where: { old.contains($0.new.uppercased()) }) else {
       for renaming in renamings { try execute(statement(renaming.old, renaming.new)) }
       return
@@ -129,7 +124,7 @@ struct InPlaceStep {
 
   private func fill(_ table: InPlaceChange.TableChange, _ database: Database) throws {
     let name = SQLText.identifier(table.name.new)
-    // All new columns of an entity in one go, because every record is rewritten.
+    // Each record is rewritten only once.
     let together = Dictionary(grouping: table.fillings.filter { !$0.replacesNil }, by: \.numbers)
     for (numbers, fillings) in together.ordered(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
       let values = fillings.map { "\(SQLText.identifier($0.column)) = \($0.literal)" }.joined(separator: ", ")
@@ -143,8 +138,8 @@ struct InPlaceStep {
     }
   }
 
-  /// Names and parents are those of the new model; the highest keys stay, unless records have higher ones (format section
-  /// 3.3), as in a store that was filled by other means than Core Data's.
+  /// Updates names and parents; raises the highest keys if records exceed them (format section 3.3), as when other
+  /// software filled the store.
   private func updatePrimaryKeys(_ database: Database) throws {
     for entity in layout.destination.entities {
       try database.execute(
@@ -165,7 +160,7 @@ struct InPlaceStep {
 
   // MARK: Indexes
 
-  /// Drops an index of the old model, whatever name an earlier migration left it; the app's own stay.
+  /// Drops an index of the old model under any earlier name; keeps the app's.
   private func drop(_ index: IndexLayout, _ database: Database) throws {
     let columns = index.columns.map { $0.name.uppercased() }
     for found in contents.schema.indexes.values
@@ -176,9 +171,9 @@ struct InPlaceStep {
     }
   }
 
-  /// Makes the indexes that the new model asks for and that are not there.
+  /// Makes the new model's missing indexes.
   ///
-  /// - Returns: the tables that got any.
+  /// - Returns: The tables with new indexes.
   private func createMissingIndexes(_ database: Database) throws -> Set<String> {
     let found = try SQLSchema.indexes(of: database)
     var tables: Set<String> = []
@@ -204,19 +199,18 @@ struct InPlaceStep {
   }
 }
 
-/// A copy of the store that consecutive steps change in place, one after the other on one connection.
+/// A copy of the store that consecutive steps change in place on one connection.
 ///
-/// What one step leaves as the schema is what the next one finds, so that it is read once.
+/// Each step's resulting schema is the next one's input, so it is read once.
 struct InPlaceCopy {
   private let connection: StepConnection
 
-  /// The schema after the last step that was carried out; nil before the first.
   private var schema: SQLSchema?
 
-  /// Opens a copy without a log, which no other connection has open.
+  /// Opens a copy without a WAL that is open nowhere else.
   init(_ path: FilePath, referenceDate: Double) throws(MigrationError) {
     connection = try StepConnection(path, .write, referenceDate: referenceDate)
-    // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
+    // Core Data stores say WAL in both version bytes (format section 3.1).
     try connection.run { database in
       try database.execute(
         sql: """
@@ -226,15 +220,14 @@ struct InPlaceCopy {
     }
   }
 
-  /// What a step finds in the copy as it is now.
   func contents(for change: InPlaceChange, _ layout: StepLayout) throws(MigrationError) -> SourceContents {
     let schema = schema
     return try connection.read { try SourceContents(for: change, schema: schema, $0, layout) }
   }
 
-  /// Carries a step out.
+  /// Runs a step.
   ///
-  /// - Returns: what was done; nil where the store turned out to need a rebuild, and is as it was before the step.
+  /// - Returns: The outcome; nil if the store needs a rebuild and is unchanged.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
   mutating func carryOut(_ step: InPlaceStep) throws(MigrationError) -> InPlaceStep.Outcome? {
     do throws(MigrationError) {
@@ -246,12 +239,10 @@ struct InPlaceCopy {
     }
   }
 
-  /// Closes it; all changes are in the main file then.
   func close() throws(MigrationError) { try connection.close() }
 }
 
 extension SourceContents {
-  /// What a step in place needs to know of its source.
   init(for change: InPlaceChange, schema: SQLSchema?, _ database: Database, _ layout: StepLayout) throws {
     try self.init(schema: schema ?? SQLSchema(database), database, layout)
     guard change.fillsRecords else { return }

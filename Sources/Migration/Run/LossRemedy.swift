@@ -1,12 +1,10 @@
-/// What becomes of a migration that would delete what the version it leads to still has.
+/// The reaction to a migration that would delete what the target still has.
 ///
-/// Meant are an entity or a property of the same name and kind whose renaming identifier alone differs, and an entity with
-/// records of which that version still has the name or the identifier. What is simply absent from that version, or replaced
-/// there by a rename, is not meant: the model says so.
+/// This means same-named entities or properties with different renaming identifiers, and entities with records that the
+/// target has by name or identifier. Data the target simply lacks, or replaces by a rename, is excluded.
 public enum LossRemedy: String, Sendable, Hashable, CaseIterable {
-  /// The migration is refused, and the store stays as it is.
   case refuse
 
-  /// It is carried out as Core Data would; the original is kept, and what was lost is told.
+  /// Migrate as Core Data would, keep the original and report the loss.
   case migrate
 }

@@ -1,164 +1,164 @@
 public import Platform
 
-/// What is written down of a migration that failed, to be sent to those who can help.
+/// The report of a failed migration, for support.
 ///
-/// Versioned JSON; keys may be added, never changed. It holds names, numbers and primary keys, but no value of a record,
-/// and of paths only file names.
+/// Versioned JSON; keys may be added, never changed. It has names, numbers and primary keys, but no record values, and
+/// only file names of paths.
 public struct MigrationReport: Sendable, Hashable, Codable {
   /// A file of the store.
   public struct File: Sendable, Hashable, Codable {
-    /// Which part of the set it is.
+    /// The part of the set.
     public var part: StoreFileSet.Part
 
-    /// Its size in bytes.
+    /// The size in bytes.
     public var bytes: Int64
   }
 
-  /// One step of the way.
+  /// A step.
   public struct Step: Sendable, Hashable, Codable {
-    /// How far it came.
+    /// The progress.
     public enum State: String, Sendable, Hashable, Codable {
       case waiting
 
-      /// It was begun and did not end.
+      /// Begun, not ended.
       case begun
 
-      /// It was finished and verified.
+      /// Finished and verified.
       case finished
     }
 
-    /// Such as `V1 → V2`.
+    /// The name, such as `V1 → V2`.
     public var name: String
 
-    /// The custom mapping, by its name or its kind; nil for an inferred one.
+    /// The custom mapping's name or kind; nil if inferred.
     public var mapping: String?
 
-    /// How far it came.
+    /// The progress.
     public var state: State
 
-    /// How long it took in this run, in seconds; nil where an earlier run finished it, or where it was not begun.
+    /// The seconds in this run; nil if not run.
     public var seconds: Double?
 
-    /// What it did, where it was finished.
+    /// The account of a finished step.
     public var account: StepAccount?
   }
 
-  /// What stood in the way.
+  /// The failure.
   public struct Failure: Sendable, Hashable, Codable {
-    /// The error's stable word.
+    /// The error code.
     public var code: String
 
-    /// What was being done, as an infinitive phrase.
+    /// The operation, as an infinitive phrase.
     public var operation: String
 
-    /// What went wrong, in one sentence without a full stop.
+    /// The error as a sentence without a full stop.
     public var detail: String
 
-    /// What can be done next.
+    /// The next action.
     public var hint: String
 
-    /// Core Data's number for it, where it has one.
+    /// Core Data's error code.
     public var coreDataCode: Int?
 
-    /// The step that it is about, where it is about one.
+    /// The step.
     public var step: String?
 
-    /// The entity that it is about, where it is about one.
+    /// The entity.
     public var entity: String?
 
-    /// The property that it is about, where it is about one.
+    /// The property.
     public var property: String?
 
-    /// Whether the surroundings are at fault and not the store or the model.
+    /// Whether the environment is at fault.
     public var isEnvironmental: Bool
 
-    /// Why no mapping can be inferred, where that is the failure; the first fifty reasons.
+    /// The first fifty refusals.
     public var refusals: [Refusal]
   }
 
-  /// One reason why no mapping can be inferred.
+  /// A reason that no mapping can be inferred.
   public struct Refusal: Sendable, Hashable, Codable {
-    /// What stands in the way.
+    /// The kind of obstacle.
     public var kind: MigrationRefusal.Kind
 
-    /// The entity it is about.
+    /// The entity.
     public var entity: String
 
-    /// The property it is about, where it is about one.
+    /// The property.
     public var property: String?
 
-    /// What exactly stands against what.
+    /// The conflict.
     public var detail: String
   }
 
-  /// The versions of everything that had a part in it.
+  /// The versions involved.
   public struct Versions: Sendable, Hashable, Codable {
-    /// The app's own, where its makers gave one.
+    /// The app's version, if given.
     public var app: String?
 
-    /// This library's version.
+    /// The library's version.
     public var library: String
 
-    /// The SQLite that this process ran with.
+    /// The process's SQLite version.
     public var sqlite: String
 
-    /// The operating system in words.
+    /// The operating system.
     public var operatingSystem: String
   }
 
-  /// What kind of file this is.
+  /// The file kind.
   public var format = "lazaret-migration-report"
 
-  /// The version of its format.
+  /// The format version.
   public var version = 1
 
-  /// When it failed, in RFC 3339.
+  /// The time of failure in RFC 3339.
   public var date: String
 
   /// The store's file name.
   public var store: String
 
-  /// The store's files, external ones left out.
+  /// The store's files, without external ones.
   public var files: [File]
 
-  /// The bytes that were free beside the store; nil where the system did not tell.
+  /// The free bytes next to the store, if known.
   public var freeBytes: Int64?
 
-  /// The bytes that the migration needs; nil where it did not get far enough to tell.
+  /// The needed bytes; nil if not yet known.
   public var neededBytes: Int64?
 
   /// The app's model.
   public var model: String
 
-  /// The versions of the model, oldest first.
+  /// The model versions, oldest first.
   public var modelVersions: [String]
 
-  /// The version that the store is of, where it is one of the app's.
+  /// The store's version, if one of the app's.
   public var from: String?
 
-  /// The version that it was to become; nil where no way was found.
+  /// The target version; nil without a path.
   public var to: String?
 
-  /// The steps of the way; empty where no way was found.
+  /// The steps; empty without a path.
   public var steps: [Step]
 
-  /// What went wrong.
+  /// The failure.
   public var failure: Failure
 
-  /// How long it took, in seconds.
+  /// The duration in seconds.
   public var seconds: Double
 
-  /// The most memory that the process has had, in bytes.
+  /// The peak memory in bytes.
   public var peakMemory: Int64?
 
-  /// The versions of everything that had a part in it.
+  /// The versions involved.
   public var versions: Versions
 }
 
 extension MigrationReport.Failure {
   private static let limit = 2_000
 
-  /// - Parameter folder: the folder of the store, which a report does not tell.
+  /// - Parameter folder: The store's folder, which the report hides.
   init(_ error: MigrationError, hiding folder: String) {
     func plain(_ text: String) -> String {
       let hidden = folder.count > 1 ? text.replacing(folder + "/", with: "") : text

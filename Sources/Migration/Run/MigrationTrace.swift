@@ -3,12 +3,10 @@ internal import Logging
 internal import Platform
 internal import SystemPackage
 
-/// What goes on during a migration, for its log, its report and its metrics.
+/// A migration's events for log, report and metrics.
 ///
-/// It hangs on the task, so that the many small pieces of a migration need not hand it on; work on threads of its own is
-/// not traced.
+/// It is task-local, so work on own threads is not traced.
 final class MigrationTrace: Sendable {
-  /// The migration that is going on here.
   @TaskLocal static var current: MigrationTrace?
 
   private struct State {
@@ -24,7 +22,7 @@ final class MigrationTrace: Sendable {
   private let begun = ContinuousClock.now
   private let state = Mutex(State())
 
-  /// Asked while SQLite works whether the migration is to end; nil where it cannot be ended.
+  /// Nil if it can't be cancelled.
   let isCancelled: (@Sendable () -> Bool)?
 
   init(_ logger: Logger, isCancelled: (@Sendable () -> Bool)? = nil) {
@@ -39,9 +37,8 @@ final class MigrationTrace: Sendable {
     return Double(seconds) + Double(attoseconds) * 1e-18
   }
 
-  // MARK: What happens
+  // MARK: Events
 
-  /// Notes the way that was found, and what of it an earlier run has finished.
   func plan(_ journal: MigrationJournal, _ path: MigrationPath) {
     let mappings = Dictionary(
       path.steps.map { ($0.name, Self.name(of: $0.mapping)) }, uniquingKeysWith: { first, _ in first })
@@ -68,14 +65,12 @@ final class MigrationTrace: Sendable {
     mapping.origin == .inferred ? nil : mapping.name ?? mapping.origin.path?.lastComponent?.string ?? "custom"
   }
 
-  /// Notes that a step begins.
   func begin(_ step: MigrationStep, number: Int) {
     begin(named: step.name, number: number)
     guard logger.logLevel <= .debug else { return }
     for mapping in step.mapping.entityMappings { log(mapping) }
   }
 
-  /// Notes that a step of that name begins.
   func begin(named name: String, number: Int) {
     state.withLock { state in
       state.stepBegun = .now
@@ -105,7 +100,6 @@ final class MigrationTrace: Sendable {
     }
   }
 
-  /// Notes that a step has ended well.
   func finish(named name: String, number: Int, _ account: StepAccount) {
     let seconds = state.withLock { state in
       let seconds = state.stepBegun.map(Self.seconds)
@@ -133,7 +127,6 @@ final class MigrationTrace: Sendable {
     }
   }
 
-  /// Notes the space that is needed.
   func need(_ bytes: Int64) {
     state.withLock { $0.neededBytes = max($0.neededBytes ?? 0, bytes) }
     logger.debug("space needed", metadata: ["bytes": "\(bytes)"])
@@ -141,7 +134,7 @@ final class MigrationTrace: Sendable {
 
   // MARK: Statements
 
-  /// Has every statement of a connection logged, with its time and without values.
+  /// Logs statements with time and without values.
   func watch(_ database: Database) {
     guard logger.logLevel <= .debug else { return }
     database.trace(options: .profile) { [self] event in
@@ -150,7 +143,7 @@ final class MigrationTrace: Sendable {
         state.statements += 1
         return state.statements
       }
-      // The statement with its parameters unbound, and the literals of models and mappings taken out.
+      // Unbound parameters, literals removed.
       logger.debug(
         "SQL",
         metadata: [
@@ -166,7 +159,7 @@ final class MigrationTrace: Sendable {
     return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
   }
 
-  // MARK: What is told
+  // MARK: State
 
   var neededBytes: Int64? { state.withLock { $0.neededBytes } }
   var from: String? { state.withLock { $0.from } }
@@ -175,19 +168,17 @@ final class MigrationTrace: Sendable {
 }
 
 extension StepAccount {
-  /// The records of all entities of the destination.
+  /// The records of all destination entities.
   public var rows: Int { repair?.rows ?? entities.reduce(0) { $0 + $1.rows } }
 }
 
-/// SQL without the literals in it, for logs.
+/// Masks SQL literals for logs.
 ///
-/// Statements of a migration hold defaults of the model and constants of custom mappings as literals, which are no
-/// user's records, but are not to be told either. Names in double quotes stay.
+/// Model defaults and mapping constants stay private too; quoted names stay.
 package enum SQLMask {
-  /// The longest text of a statement that a log shows.
   static let limit = 4_000
 
-  /// The statement with every text and blob literal emptied, cut off after `limit` characters.
+  /// Empties literals and truncates at `limit`.
   package static func masked(_ sql: String) -> String {
     var result = ""
     var count = 0
@@ -212,7 +203,7 @@ package enum SQLMask {
     return characters.isEmpty && count < limit ? result : result + " …"
   }
 
-  /// Goes on behind a literal; a doubled quote is part of it.
+  /// Skips the rest of a literal; a doubled quote is part of it.
   private static func skip(_ quote: Unicode.Scalar, _ characters: inout ArraySlice<Unicode.Scalar>) {
     while let next = characters.popFirst() {
       guard next == quote else { continue }

@@ -6,7 +6,6 @@ internal import Platform
 internal import SystemPackage
 
 extension Migrator {
-  /// Runs a migration and keeps its records: the log, a line of metrics, or a report.
   func recorded(
     _ path: FilePath, _ options: Options, _ body: () throws(MigrationError) -> Result
   ) throws(MigrationError) -> Result {
@@ -34,9 +33,8 @@ extension Migrator {
     }
   }
 
-  /// The bytes that are free beside a store; nil where the system does not tell.
   private func freeSpace(beside path: FilePath) -> Int64? {
-    // Only asked to say more of an error that there is already.
+    // This only adds detail to an existing error.
     guard let set = try? StoreFileSet.locate(path, in: fileSystem) else { return nil }
     return try? fileSystem.freeSpace(at: set.folder)
   }
@@ -55,7 +53,6 @@ extension Migrator {
       bytesBefore: bytesBefore, bytesAfter: size(of: result.store))
   }
 
-  /// The lines that `migrations.jsonl` keeps.
   private static let lineLimit = 500
 
   private func append(_ metrics: MigrationMetrics, to folder: FilePath) {
@@ -75,7 +72,7 @@ extension Migrator {
       try fileSystem.writeAtomically(Array(earlier.utf8) + line, to: path, replacing: true)
       _ = consume lock
     } catch {
-      // The store is migrated; that a line about it could not be written is no reason to say otherwise.
+      // Missing metrics must not fail a finished migration.
       logger.warning("the metrics could not be written", metadata: ["error": "\(typeName(of: error))"])
     }
   }
@@ -83,7 +80,7 @@ extension Migrator {
   // MARK: Reports
 
   private func report(of error: MigrationError, _ path: FilePath, _ trace: MigrationTrace) -> MigrationReport {
-    // What the file system does not tell just now is left out: the error is what matters.
+    // The error matters more than unavailable details.
     let set = try? StoreFileSet.locate(path, in: fileSystem)
     let members = (try? set?.members(in: fileSystem)) ?? []
     return MigrationReport(
@@ -98,17 +95,17 @@ extension Migrator {
         operatingSystem: LibraryVersion.operatingSystem))
   }
 
-  /// The longest that a report's name has behind the store's.
+  /// The longest suffix after the store's name.
   private static let reportEnding = "-2026-11-21-10-11-12-10000.migration.json"
 
   private static let reportLimit = 20
 
-  /// Writes a report and lets the oldest ones go.
+  /// Writes a report and prunes the oldest.
   ///
-  /// - Returns: its path; nil where it could not be written, as on a full disk.
+  /// - Returns: Nil on failure, as on a full disk.
   private func write(_ report: MigrationReport, _ store: FilePath, _ options: Options) -> FilePath? {
     let folder = recordsFolder(store, options).appending("Reports")
-    // As much of the store's name as leaves room for the time, a number and the ending.
+    // Truncate the store's name to leave room for time, number and suffix.
     let stem =
       FilePath.Component(store.stem ?? "Store")?.fitted(suffix: Self.reportEnding).string.dropLast(
         Self.reportEnding.count
@@ -127,7 +124,7 @@ extension Migrator {
         return path
       }
     } catch {
-      // The failure of the migration is the one to report.
+      // Report the migration's failure.
       logger.warning("the report could not be written", metadata: ["error": "\(typeName(of: error))"])
       return nil
     }
@@ -149,11 +146,10 @@ extension Migrator {
 
   private func recordsFolder(_ store: FilePath, _ options: Options) -> FilePath {
     if let home = options.home { return home }
-    // The folder of the link where it leads nowhere just now.
+    // A dangling link: its own folder.
     return (try? StoreFileSet.locate(store, in: fileSystem).folder) ?? store.folder
   }
 
-  /// The size of a store's files, external ones left out; 0 where it cannot be told.
   private func size(of path: FilePath) -> Int64 {
     guard let set = try? StoreFileSet.locate(path, in: fileSystem), let members = try? set.members(in: fileSystem)
     else { return 0 }
@@ -162,7 +158,6 @@ extension Migrator {
 }
 
 extension MigrationError {
-  /// Says how much space is needed, where the disk became full on the way.
   fileprivate mutating func tellSpace(_ needed: Int64?) {
     guard let needed, lacksNeededBytes else { return }
     detail += "; the migration needs \(needed) bytes in all beside the store"
@@ -172,7 +167,7 @@ extension MigrationError {
 }
 
 extension Migrator {
-  /// Refuses a store whose folder of large values is a link, or holds one: neither can be moved with the store.
+  /// Rejects a link as, or in, the folder of large values: it can't be moved with the store.
   func checkExternalData(_ original: StoreFileSet) throws(FileError) {
     let folder = original.path(of: .externalData)
     guard let status = try fileSystem.status(of: folder, followingLinks: false), status.kind != .regular else { return }
@@ -189,9 +184,9 @@ extension Migrator {
       hint: "Put the folder or the file itself in the link's place, then run the same command again.")
   }
 
-  /// Copies every external file beside the new store, or gives it a second name where the old store is not opened any more.
+  /// Copies external files, or hard-links them if the old store is no longer opened.
   ///
-  /// The folders may be read and written by those who may read and write the old ones.
+  /// New folders take the old ones' permissions.
   func copyExternalData(of old: StoreFileSet, to new: StoreFileSet, sharing: Bool) throws {
     let (source, target) = (old.path(of: .externalData), new.path(of: .externalData))
     guard try fileSystem.status(of: source, followingLinks: false)?.kind == .directory else { return }
@@ -201,7 +196,7 @@ extension Migrator {
     for file in content.files where file.status.kind == .regular {
       try place(file, at: target.appending(file.relative), sharing: sharing)
     }
-    // Each before the one that it is in.
+    // Inner folders first.
     for folder in content.folders.reversed() + [[]] {
       try fileSystem.adoptAccess(ofFolder: source.appending(folder), to: target.appending(folder))
       try fileSystem.synchronizeDirectory(target.appending(folder))
@@ -227,7 +222,6 @@ extension Migrator {
     }
   }
 
-  /// Removes the external files of a store that were made from another's: second names or copies.
   func removeExternalData(_ place: StoreFileSet) throws(FileError) {
     let external = place.path(of: .externalData)
     guard try fileSystem.status(of: external, followingLinks: false)?.kind == .directory else { return }
@@ -237,16 +231,15 @@ extension Migrator {
     try fileSystem.removeDirectory(external)
   }
 
-  // MARK: Elsewhere
+  // MARK: Output
 
-  /// Writes the result elsewhere; the original stays.
   func deliver(
     _ original: StoreFileSet, to place: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, resumed: Int
   ) throws(MigrationError) -> Result {
     do {
       do {
         try copyUnchanged(original, to: place, journal)
-        // It stands in for no file: it is its owner's alone. The superuser writes it for the owner.
+        // A new file is its owner's alone; the superuser writes it for the owner.
         if var status = try fileSystem.status(of: original.main) {
           status.permissions = .ownerReadWrite
           try fileSystem.adoptAccess(of: status, to: folder.step(journal.steps.count))
@@ -254,7 +247,7 @@ extension Migrator {
         try placeAside(journal, folder, beside: place.main, like: original)
         try fileSystem.install(folder.step(journal.steps.count), at: place.main, replacing: false)
       } catch {
-        // There was nothing of that name. The first error is the one to report.
+        // The name was free. Report the first error only.
         if (try? fileSystem.status(of: place.main, followingLinks: false)) == .some(nil) {
           try? removeExternalData(place)
         }
@@ -268,13 +261,13 @@ extension Migrator {
     return Result(store: place.main, backup: nil, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }
 
-  /// Copies the external files that belong to the records as they were read.
+  /// Copies the external files of the records read.
   ///
-  /// - Throws: `changed-meanwhile` where another process has written to the store since, or while they were copied.
+  /// - Throws: `changed-meanwhile` if another process wrote to the store since.
   private func copyUnchanged(
     _ original: StoreFileSet, to place: StoreFileSet, _ journal: MigrationJournal
   ) throws {
-    // In rollback mode the lock keeps writers out; in WAL mode they are seen by what they leave behind.
+    // The lock blocks writers in rollback mode; in WAL mode their traces show.
     let lock = try SharedStoreLock(on: original, in: fileSystem)
     try checkUnchanged(original, journal)
     let before = try externalFiles(original)
@@ -297,42 +290,42 @@ extension Migrator {
   }
 }
 
-/// What a migration cost, in numbers; one line of `migrations.jsonl`.
+/// The metrics of a migration, a line of `migrations.jsonl`.
 public struct MigrationMetrics: Sendable, Hashable, Codable {
-  /// When it ended, in RFC 3339.
+  /// The end in RFC 3339.
   public var date: String
 
   /// The store's file name.
   public var store: String
 
-  /// The version that the store was of; nil where the app has none of that name.
+  /// The previous version; nil if the app has none of that name.
   public var from: String?
 
-  /// The version that it is of now.
+  /// The present version.
   public var to: String
 
-  /// The number of steps, those of earlier runs included.
+  /// The number of steps, with those of earlier runs.
   public var steps: Int
 
-  /// The steps that an earlier run had finished.
+  /// The steps an earlier run finished.
   public var resumedSteps: Int
 
-  /// How long it took in this run, in seconds.
+  /// The seconds of this run.
   public var seconds: Double
 
   /// The records of the last step.
   public var rows: Int
 
-  /// The most memory that the process has had so far, in bytes; nil where the system does not tell.
+  /// The peak memory in bytes, if known.
   public var peakMemory: Int64?
 
-  /// The size of the store before, external files left out, in bytes.
+  /// The size before, without external files, in bytes.
   public var bytesBefore: Int64
 
-  /// The size of the store now, external files left out, in bytes.
+  /// The size after, without external files, in bytes.
   public var bytesAfter: Int64
 
-  /// The metrics in words, on one line.
+  /// The metrics on one line.
   public var words: String {
     let memory = peakMemory.map { ", \(readableSize($0)) of memory" } ?? ""
     let time = String(format: "%.3f", seconds)
@@ -340,9 +333,9 @@ public struct MigrationMetrics: Sendable, Hashable, Codable {
       + "\(memory), \(counted(bytesBefore, "byte")) before, \(grouped(bytesAfter)) after"
   }
 
-  /// The most memory that this process has had, in bytes; nil where the system does not tell.
+  /// The peak memory in bytes, if known.
   static func processPeakMemory() -> Int64? {
-    // Only Linux has the file; what cannot be read is not told.
+    // Linux only.
     guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else { return nil }
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
     return line?.split(separator: " ").compactMap { Int64($0) }.first.map { $0 * 1024 }

@@ -4,17 +4,16 @@ internal import Platform
 internal import SystemPackage
 
 extension Migrator {
-  /// Carries the steps out, each from the file that the one before it finished.
+  /// Runs the steps, each from the previous file.
   ///
-  /// Consecutive steps that only add and rename share one copy, because copying is nearly all that they cost. What a kill
-  /// interrupts is thrown away and begun again from the last finished file, so that a resumed migration ends in the same
-  /// bytes as an undisturbed one.
+  /// Consecutive steps that only add and rename share a copy, because copying is most of their cost. An interrupted
+  /// step restarts from the last finished file, so that a resumed migration gives the same bytes.
   func carryOut(_ work: Work, _ folder: WorkingFolder, _ options: Options) throws(MigrationError) -> MigrationJournal {
     var run = StepRun(journal: work.journal, source: work.source, folder: folder, options: options)
     if let repair = work.repair {
       do throws(MigrationError) {
         try carryOut(repair, &run)
-        // Only now all tables are there whose records may be lost.
+        // All tables with possible losses exist now.
         try refuseLosses(work.path, run.source.path, options)
       } catch {
         let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
@@ -28,9 +27,9 @@ extension Migrator {
         let done = try next(remaining, &run)
         remaining = remaining.dropFirst(done)
       } catch {
-        // Whether the disk is full must be asked while it is.
+        // Ask while the disk is still full.
         let reason = error.recognizingFullDisk { try? fileSystem.freeSpace(at: run.folder.path) }
-        // A half made file serves no run, and its room may be what is lacking; the first error is the one to report.
+        // A partial file takes space; report the first error only.
         try? folder.removeUnfinished(run.number)
         throw told(reason, run).told(step: step.name)
       }
@@ -38,9 +37,9 @@ extension Migrator {
     return run.journal
   }
 
-  /// A disk that became full on the way is told with the number of bytes that the rest of the way needs.
+  /// Adds the needed bytes to a disk-full error.
   private func told(_ error: MigrationError, _ run: StepRun) -> MigrationError {
-    // An error while looking at the size would hide the one that matters.
+    // A failing size check would hide the original error.
     guard error.lacksNeededBytes else { return error }
     let needed = wholeSpace(run)
     var error = error
@@ -49,26 +48,22 @@ extension Migrator {
     return error
   }
 
-  /// Where a run of steps is.
   struct StepRun {
     var journal: MigrationJournal
     var source: StepSource
     let folder: WorkingFolder
     let options: Options
 
-    /// The tables of the models of this step and the next.
     let layouts = LayoutCache()
 
-    /// What the finished steps have put in of their own.
     var made: MadeValues { journal.made ?? MadeValues() }
 
-    /// The number of the next step.
     var number: Int { journal.finished + 1 }
   }
 
-  /// Carries out the first of the steps, and those after it that can share its copy.
+  /// Runs the first step and later ones that can share its copy.
   ///
-  /// - Returns: how many.
+  /// - Returns: How many.
   private func next(_ steps: ArraySlice<MigrationStep>, _ run: inout StepRun) throws(MigrationError) -> Int {
     guard let step = steps.first else { return 0 }
     try announce(step, run.number, run)
@@ -95,7 +90,7 @@ extension Migrator {
     }
   }
 
-  /// Names the finished file after the last of its steps, and writes down that they are done.
+  /// Names the file after its last step and records the steps as done.
   func record(
     _ accounts: [StepAccount], of steps: ArraySlice<MigrationStep>, _ run: inout StepRun
   ) throws(MigrationError) {
@@ -125,12 +120,11 @@ extension Migrator {
 
   // MARK: In place
 
-  /// Carries out as many steps as only add and rename, on one copy.
+  /// Runs steps that only add and rename, on one copy.
   ///
-  /// The pages of the source are checked meanwhile: those of the copy are the same, apart from those of the tables that
-  /// have changed, which are checked in the copy.
+  /// Checks the source's pages meanwhile; in the copy only changed tables.
   ///
-  /// - Returns: what they did; empty where the first needs a rebuild.
+  /// - Returns: The accounts; empty if the first step needs a rebuild.
   private func inPlace(_ steps: ArraySlice<MigrationStep>, _ run: StepRun) throws(MigrationError) -> [StepAccount] {
     let (source, fileSystem) = (run.source.path, fileSystem)
     let start = try steps.first.flatMap { step throws(MigrationError) in
@@ -155,16 +149,16 @@ extension Migrator {
     }
   }
 
-  /// A step in place with all that is known of it; nil for a rebuild.
+  /// A step in place; nil for a rebuild.
   ///
   /// - Parameters:
-  ///   - earlier: the steps that have been carried out on the same copy.
-  ///   - contents: looks into the store; only asked where the models alone allow the step in place.
+  ///   - earlier: The steps run on the same copy.
+  ///   - contents: Reads the store, if the models allow the step in place.
   private func part(
     _ step: MigrationStep, after earlier: ArraySlice<MigrationStep>, of run: StepRun,
     contents: (InPlaceChange, StepLayout) throws(MigrationError) -> SourceContents
   ) throws(MigrationError) -> InPlaceStep? {
-    // Code of the app has a file of its own to work on.
+    // App code gets a file of its own.
     guard !run.options.alwaysRebuilds, !step.mapping.isCustom, !hasCode(step, run.options) else { return nil }
     do throws(MigrationError) {
       var rebuild = try StoreRebuild(
@@ -217,7 +211,6 @@ extension Migrator {
     return contents
   }
 
-  /// Checks the tables that have changed, and pushes the copy to the disk.
   private func verify(_ target: FilePath, _ changed: Set<String>) throws(MigrationError) {
     let fileSystem = fileSystem
     _ = try concurrently { () throws(MigrationError) in
@@ -231,7 +224,7 @@ extension Migrator {
     }
   }
 
-  // MARK: Anew
+  // MARK: Rebuild
 
   private func rebuild(
     _ step: MigrationStep, _ run: StepRun, attempt: Int
@@ -253,7 +246,7 @@ extension Migrator {
     let made = account
     let fileSystem = fileSystem
     let layout = rebuild.layout
-    // Two cores check while the disk is at work.
+    // Two cores check during disk writes.
     _ = try concurrently { () throws(MigrationError) in
       do throws(FileError) { try fileSystem.synchronizeFile(target) } catch { throw MigrationError(error) }
     } _: { () throws(MigrationError) in
@@ -268,10 +261,9 @@ extension Migrator {
 
   // MARK: Space
 
-  /// Stops before a step that the disk has no room for.
+  /// Stops before a step without disk space.
   ///
-  /// A copy is as large as its source. A rebuild can be, and sorts its indexes in files beside that; a quarter of the store
-  /// is more than all indexes of any store that was measured need at once.
+  /// A copy is as large as its source. A rebuild may be too; its sort files were measured below a quarter of the store.
   func requireSpace(for run: StepRun, _ way: MigrationWay) throws(MigrationError) {
     let (source, folder) = (run.source.path, run.folder.path)
     let whole = wholeSpace(run)
@@ -281,93 +273,87 @@ extension Migrator {
     }
   }
 
-  /// What the rest of the way may need at once: the file of a step, what a rebuild sorts beside it, and where another step
-  /// follows on one that is made of the original, the file of that too.
+  /// The peak: a step's file, sort files, and a second file if steps follow the first.
   private func wholeSpace(_ run: StepRun) -> Int64 {
-    // Where not even the size can be had, the error of the step is the one to tell.
     let size = (try? fileSystem.status(of: run.source.path)?.occupiedSize) ?? 0
     let isFirstOfSeveral = run.source.original != nil && run.journal.steps.count - run.journal.finished > 1
     return size + size / 4 + (isFirstOfSeveral ? size : 0)
   }
 }
 
-/// What a step of a migration did, in numbers.
+/// The counts of a migration step.
 public struct StepAccount: Sendable, Hashable, Codable {
-  /// The records of one entity of the destination.
+  /// The records of a destination entity.
   public struct EntityRows: Sendable, Hashable, Codable {
-    /// The entity of the destination.
+    /// The destination entity.
     public var entity: String
 
-    /// The entity of the source that they were records of; nil for a new entity.
+    /// Their source entity; nil if new.
     public var source: String?
 
-    /// How many there are.
+    /// The count.
     public var rows: Int
   }
 
   /// The step, such as `V1 → V2`.
   public var step: String
 
-  /// How it was carried out.
+  /// The method.
   public var way: MigrationWay
 
-  /// The records of each entity of the destination, by number.
+  /// The destination entities' records, by number.
   public var entities: [EntityRows] = []
 
-  /// The records that were deleted with their entity, by entity of the source.
+  /// The records deleted with their source entity.
   public var removedRows: [String: Int] = [:]
 
-  /// What was lost, with the number of records concerned.
+  /// The losses with record counts.
   public var losses: [MigrationPlan.Finding] = []
 
-  /// The records that a custom mapping left out, by filter or policy, by entity of the source.
+  /// The records a custom mapping left out, by source entity.
   public var filteredRows: [String: Int] = [:]
 
-  /// Changes of removed entities that were left out of the persistent history.
+  /// The removed entities' changes left out of persistent history.
   public var removedChanges = 0
 
-  /// What else was left behind: indexes and triggers of the app that no longer fit, by name.
+  /// The app's indexes and triggers left behind.
   public var leftBehind: [String] = []
 
-  /// What was made good, where the step is a repair of the store to its own model.
+  /// The repair, if the step is one.
   public var repair: RepairAccount?
 }
 
-/// How a step is carried out.
+/// The method of a step.
 public enum MigrationWay: String, Sendable, Hashable, Codable {
-  /// Columns are added and renamed in a copy of the store.
+  /// Adds and renames columns in a copy.
   case inPlace = "in-place"
 
-  /// A new store is filled from the old one.
+  /// Fills a new store from the old one.
   case rebuild
 
-  /// What the store lacks of its own model is added in a copy of it.
+  /// Adds missing model parts to a copy.
   case repair
 }
 
-/// The attributes whose values a migration itself has put in on the way: losing them again is no loss.
+/// The attributes filled by the migration; dropping them is no loss.
 struct MadeValues: Codable, Sendable, Hashable {
-  /// `Entity.attribute` of the version that was reached last, in order.
+  /// `Entity.attribute` of the last version reached, sorted.
   private(set) var names: [String] = []
 
   private static func name(_ entity: String, _ path: PropertyPath) -> String { "\(entity).\(path)" }
 
-  /// Notes an attribute whose values were put in.
   mutating func add(_ entity: String, _ path: PropertyPath) {
     names = Set(names).union([Self.name(entity, path)]).sorted()
   }
 
-  /// Whether all values of an attribute were put in.
   func contains(_ entity: String, _ path: PropertyPath) -> Bool { names.contains(Self.name(entity, path)) }
 
-  /// What was put in once some more steps have been taken.
   func following(_ steps: some Sequence<MigrationStep>) -> MadeValues {
     var result = self
     for step in steps { result.follow(step.mapping) }
     return result
   }
 
-  /// Goes on to the version that a mapping leads to.
   mutating func follow(_ mapping: MappingModel) {
     let before = Set(names)
     var after: Set<String> = []

@@ -3,22 +3,20 @@ public import Platform
 public import SystemPackage
 
 extension Migrator {
-  /// Ends a swap that was interrupted, so that the store is whole in its place again.
+  /// Finishes an interrupted swap, so that the live store is complete again.
   ///
-  /// A migration that was interrupted before its swap is left alone: the original is untouched, and `migrate` goes on.
+  /// Before the swap nothing is done: the original is untouched, and `migrate` resumes.
   ///
-  /// - Returns: the path of the backup where a swap was finished.
+  /// - Returns: The backup of a finished swap.
   public func finishInterrupted(_ path: FilePath, home: FilePath? = nil) throws(MigrationError) -> FilePath? {
     try finishInterruptedSwap(path)?.backup
   }
 
-  /// The same, with everything that the interrupted run could not tell any more.
+  /// Finishes an interrupted swap; concurrent callers wait.
   ///
-  /// Two processes may do it at once: one does it, and the other waits.
-  ///
-  /// - Returns: nil where there was nothing to finish, or where the original was brought back.
+  /// - Returns: Nil without a swap, or if the original was put back.
   package func finishInterruptedSwap(_ path: FilePath) throws(MigrationError) -> Result? {
-    // The store itself may be missing from its place just now, which is no error here.
+    // A missing store is no error.
     guard path.lastComponent != nil else { return nil }
     do {
       guard let original = try place(path) else { return nil }
@@ -26,7 +24,7 @@ extension Migrator {
       guard try isReplacing(original), let lock = try lockIfThere(folder) else { return nil }
       try folder.check()
       let result = try finishLocked(original, folder)
-      // What was void is gone, and so is the journal.
+      // The journal was void.
       if result == nil, try folder.journal() == nil { try folder.remove() }
       _ = consume lock
       return result
@@ -35,14 +33,13 @@ extension Migrator {
     }
   }
 
-  /// Whether the store of a place is just being replaced by its migrated self, or was when a run was killed: until that
-  /// is finished, a place without a store is not free.
+  /// Whether a swap is under way; until it is finished, the missing store's name is not free.
   package func isReplacing(_ place: StoreFileSet) throws(FileError) -> Bool {
     guard let journal = try WorkingFolder(for: place, in: fileSystem).journal() else { return false }
     return journal.phase != .stepping
   }
 
-  /// Removes what a run has left beside a store that needs no migration any more; not where another process is at it.
+  /// Removes leftovers next to a store that needs no migration, unless another process is using them.
   package func removeLeftovers(_ place: StoreFileSet) throws(FileError) {
     let folder = WorkingFolder(for: place, in: fileSystem)
     guard let lock = try lockIfThere(folder, patience: 0) else { return }
@@ -50,9 +47,9 @@ extension Migrator {
     _ = consume lock
   }
 
-  /// The lock of the working folder; nil where there is none, or another process has finished and removed it meanwhile.
+  /// The working folder's lock; nil if the folder is missing or was removed meanwhile.
   ///
-  /// A third process may have made a new folder by then, which is not this one's to remove: the lock would be on nothing.
+  /// A third process may have made a new folder.
   private func lockIfThere(_ folder: WorkingFolder, patience: Int = 10_000) throws(FileError) -> FolderLock? {
     guard let before = try fileSystem.status(of: folder.path, followingLinks: false), before.kind == .directory else {
       return nil
@@ -68,13 +65,12 @@ extension Migrator {
     }
   }
 
-  /// Ends what an interrupted run was at; the folder itself stays, empty, where its migration is to begin anew.
+  /// Finishes an interrupted run; keeps the empty folder for a restart.
   ///
-  /// The caller holds the lock of the working folder.
+  /// The caller holds the working folder's lock.
   ///
-  /// - Returns: nil where the original is in its place, untouched or brought back.
+  /// - Returns: nil if the original is live, untouched or put back.
   func finishLocked(_ original: StoreFileSet, _ folder: WorkingFolder) throws -> Result? {
-    // Another process may have finished it meanwhile.
     guard let journal = try folder.journal() else { return nil }
     let backup: FilePath?
     switch journal.phase {
@@ -88,7 +84,7 @@ extension Migrator {
       resumed: journal.steps.count)
   }
 
-  /// The set that a path stands for, there or not; nil where not even its folder is there.
+  /// The set of a path, existing or not; nil without its folder.
   private func place(_ path: FilePath) throws(FileError) -> StoreFileSet? {
     do throws(FileError) {
       return try StoreFileSet.locate(path, in: fileSystem)
@@ -105,14 +101,14 @@ extension Migrator {
     }
   }
 
-  /// Where a symbolic link leads whose target is missing.
+  /// A dangling link's target.
   private func linkedPlace(_ path: FilePath) throws(FileError) -> FilePath {
     let target = path.folder.pushing(try fileSystem.linkTarget(path))
     guard let name = target.lastComponent else { return target }
     return try fileSystem.realPath(target.folder).appending(name)
   }
 
-  /// Puts the last step's file into the place of the original, which becomes the backup.
+  /// Replaces the original by the last step's file.
   func swap(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal, _ home: FilePath?, resumed: Int
   ) throws(MigrationError) -> Result {
@@ -135,7 +131,7 @@ extension Migrator {
       store: original.main, backup: backup, accounts: journal.steps.compactMap(\.account), resumed: resumed)
   }
 
-  /// The new store may be read and written by those who may read and write the old one.
+  /// Gives the new store the old one's permissions.
   func adoptAccess(of original: StoreFileSet, _ file: FilePath) throws(FileError) {
     try fileSystem.adoptAccess(of: original.main, to: file)
   }
@@ -155,8 +151,7 @@ extension Migrator {
       hint: "Quit the app that uses it, then run the same command again.")
   }
 
-  /// Makes the folder of a store's backups, and says where it is from the root on: the process that finishes the swap may have
-  /// another working directory.
+  /// Makes the backups folder, with an absolute path because another process may finish the swap.
   ///
   /// The superuser makes it for the owner of the store's folder.
   private func makeBackups(_ original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
@@ -175,7 +170,7 @@ extension Migrator {
     return try fileSystem.realPath(backups)
   }
 
-  /// The folder that is asked for, or else the first one with the store's name that is not noted to be of another store.
+  /// The requested folder, else the first of the store's name not noted for another store.
   private func backupsFolder(of original: StoreFileSet, in home: FilePath) throws(FileError) -> FilePath {
     if let backupsFolder { return try backupsFolder(original, home) }
     let (stem, root) = (original.main.stem ?? "Store", home.appending("Backups"))
@@ -188,10 +183,9 @@ extension Migrator {
     }
   }
 
-  /// A name for the backup that nothing has yet.
   func freeName(in folder: FilePath) throws(FileError) -> FilePath {
     let name = surroundings.now().backupName
-    // A backup of the same second has other files, but may not have the same name.
+    // Backups of the same second need different names.
     let taken = Set(try fileSystem.entries(of: folder).compactMap { $0.string.split(separator: ".").first })
     var number = 1
     while true {
@@ -202,7 +196,7 @@ extension Migrator {
     }
   }
 
-  /// Does whatever of the swap has not been done, from whatever moment it was interrupted at.
+  /// Completes the swap from any point of interruption.
   private func finishSwap(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
   ) throws(MigrationError) -> FilePath? {
@@ -216,9 +210,9 @@ extension Migrator {
     }
   }
 
-  /// The caller holds the lock of the store's folder.
+  /// Completes the swap under the store folder's lock.
   ///
-  /// - Returns: nil where nothing has been moved, and nothing is to be, because the original has been written to.
+  /// - Returns: Nil if the original has been written to and stays.
   private func finishSwapLocked(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
   ) throws -> FilePath? {
@@ -227,7 +221,7 @@ extension Migrator {
     let now = try fileSystem.status(of: original.main, followingLinks: false)
     if journal.isResult(now) {
       guard journal.isUntouched(try original.members(in: fileSystem)) else {
-        // Another process has opened it and written to it: it is the store, and the swap is over.
+        // Another process wrote to the new store: the swap is over.
         let backup = try backup(journal, original, folder)
         try folder.removeEnded()
         return backup
@@ -237,7 +231,7 @@ extension Migrator {
         try folder.clearEnded()
         return nil
       }
-      // Where it has not got its name in the very step in which the original lost it.
+      // The exchange did not name it yet.
       if try !journal.isResult(fileSystem.status(of: original.main, followingLinks: false)) {
         try put(folder.step(journal.steps.count), try backup(journal, original, folder), into: original)
       }
@@ -247,7 +241,7 @@ extension Migrator {
       try checkOpening(original.main)
     } catch {
       let reason = MigrationError(database: error, path: original.main)
-      // A lock or a full disk passes; the next process tries again.
+      // Locks and full disks are transient; the next process retries.
       guard !reason.isEnvironmental else { throw reason }
       let isBack = try revert(original, folder, journal)
       try folder.removeEnded()
@@ -260,7 +254,6 @@ extension Migrator {
     return backup
   }
 
-  /// Ends the move of a store that was interrupted.
   func finishMove(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws {
     guard try fileSystem.status(of: folder.movePath, followingLinks: false) != nil else { return }
     var moved: [(FilePath, FilePath)] = []
@@ -271,7 +264,7 @@ extension Migrator {
     _ = try Relocation.finish(journal: folder.movePath, in: fileSystem, moved: moved)
   }
 
-  /// Where the original is, or goes: where the journal says, or beside where the store has been moved to since.
+  /// The original's destination: as journaled, or next to the store's new place.
   func backup(
     _ journal: MigrationJournal, _ original: StoreFileSet, _ folder: WorkingFolder
   ) throws(FileError) -> FilePath {
@@ -285,12 +278,10 @@ extension Migrator {
     return try fileSystem.status(of: written, followingLinks: false) == nil ? near : written
   }
 
-  /// Makes the original the backup.
+  /// Moves the original to the backups, under a new name if the planned one is taken.
   ///
-  /// Another store of the same name may have taken the backup's name meanwhile; then it gets another one.
-  ///
-  /// - Returns: false where nothing has been moved, because the original has been written to.
-  /// - Throws: `place-taken` where the original has been moved already, and this is another store.
+  /// - Returns: False if the original has been written to and stays.
+  /// - Throws: `place-taken` if it has moved already.
   private func moveAway(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: inout MigrationJournal
   ) throws -> Bool {
@@ -322,22 +313,21 @@ extension Migrator {
     return true
   }
 
-  /// Notes beside an original, before it arrives there, that records which the migration has left out are only in it: it is
-  /// not pruned until the app releases it.
+  /// Protects a backup with unique records, before it arrives, from pruning until the app releases it.
   private func writeNote(_ journal: MigrationJournal, of original: StoreFileSet, for saved: StoreFileSet) throws {
     guard let note = journal.onlyHere else { return }
     let path = OnlyHereNote.path(beside: saved.main)
     try fileSystem.writeAtomically(try note.json(), to: path, replacing: true, permissions: .init(rawValue: 0o600))
-    // The superuser writes it for the owner of the store.
+    // The superuser writes it for the store's owner.
     if FileSystem.effectiveUser == 0, var status = try fileSystem.status(of: original.main) {
       status.permissions = .init(rawValue: 0o600)
       try fileSystem.adoptAccess(of: status, to: path)
     }
   }
 
-  /// Puts what a repair of records has set aside beside the original, before that arrives there.
+  /// Copies a repair's set-aside file next to the backup.
   ///
-  /// It stays in the working folder as well, until that goes: a run that is killed in between does it again.
+  /// An interrupted run repeats this from the working folder.
   func placeAside(
     _ journal: MigrationJournal, _ folder: WorkingFolder, beside file: FilePath, like original: StoreFileSet
   ) throws(FileError) {
@@ -353,7 +343,7 @@ extension Migrator {
     try fileSystem.status(of: one)?.identity == fileSystem.status(of: other)?.identity
   }
 
-  /// The error of a store that another process has made in the place whose own store is in the backups already.
+  /// The error of another process's new store, while the original is already in the backups.
   func placeTaken(_ original: StoreFileSet, _ saved: StoreFileSet, _ operation: String) -> FileError {
     FileError(
       .placeTaken, operation: operation, path: original.main,
@@ -364,8 +354,8 @@ extension Migrator {
 
   /// Moves the original away.
   ///
-  /// - Parameter result: the file that gets its name at once, where nothing is in a log or a journal of the original; those
-  ///   have to be gone before another main file has the name, and the store is not whole without them.
+  /// - Parameter result: The file that takes its name at once if the original's WAL and journal are empty; otherwise
+  ///   those must go first.
   private func move(
     _ original: StoreFileSet, to saved: StoreFileSet, _ folder: WorkingFolder, leaving result: FilePath
   ) throws {
@@ -378,7 +368,6 @@ extension Migrator {
       whenTakenBack: {})
   }
 
-  /// Puts the new store into its empty place, its external files first.
   private func put(_ file: FilePath, _ backup: FilePath, into place: StoreFileSet) throws {
     guard try fileSystem.status(of: backup, followingLinks: false) != nil else {
       throw FileError(
@@ -393,7 +382,6 @@ extension Migrator {
 }
 
 extension MigrationJournal {
-  /// What the steps have left out with its entity; nil where that is nothing.
   fileprivate var onlyHere: OnlyHereNote? {
     var rows: [String: Int] = [:]
     for account in steps.compactMap(\.account) { rows.merge(account.removedRows) { $0 + $1 } }
@@ -403,7 +391,7 @@ extension MigrationJournal {
       entities: rows.ordered { precedesByCodeUnit($0.key, $1.key) }.map { .init(name: $0.key, rows: Int64($0.value)) })
   }
 
-  /// Notes where the original goes, from the root on and from the working folder.
+  /// Records the original's destination, absolute and relative to the working folder.
   fileprivate mutating func setBackup(_ path: FilePath, from folder: WorkingFolder) {
     backup = PathText(path)
     let (from, to) = (Array(folder.path.components), Array(path.components))

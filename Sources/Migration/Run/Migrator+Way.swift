@@ -4,14 +4,13 @@ import PersistentStore
 internal import Platform
 package import SystemPackage
 
-/// Which steps lead from a store to the wanted version.
 extension Migrator {
-  /// The steps that are left; nil where the model or the options have changed since.
+  /// The remaining steps; nil if model or options have changed.
   func rest(
     of journal: MigrationJournal, _ file: FilePath, _ options: Options
   ) throws(MigrationError) -> MigrationPath? {
     let expected = journal.steps.dropFirst(journal.finished)
-    // The file may be of a draft that the way goes through; where it goes from there has been decided.
+    // The file may be of a draft on the path, which is already decided.
     var options = options
     options.version = expected.last?.destination ?? options.version ?? bundle.current.name
     options.via = expected.dropLast().map(\.destination)
@@ -20,22 +19,22 @@ extension Migrator {
     return found == expected.map(\.destinationChecksum) ? rest : nil
   }
 
-  /// The steps that lead from a store to the wanted version.
+  /// The steps from a store to the wanted version.
   ///
-  /// The version is found by the hashes in the metadata; where the bundle lacks it, the store's own model is taken.
+  /// Metadata hashes identify the version; without one in the bundle, the store's own model is used.
   func way(from facts: StoreFacts, _ options: Options) throws(MigrationError) -> MigrationPath {
     let source = try source(facts)
     if options.onlyRepairs {
-      // A newer store is repaired by the app that made it.
+      // A newer store is repaired by its own app.
       if case .model(let model) = source { try refuseForeign(model, Options()) }
       return MigrationPath(stayingAt: version(of: facts)?.name ?? "")
     }
     return try way(from: source, options)
   }
 
-  /// The steps that lead from a model to the wanted version, as the options have them.
+  /// Finds the steps from a model to the wanted version.
   ///
-  /// - Throws: `MigrationError` where no way leads there: also `newerModel`, `backwards` and `otherModel`.
+  /// - Throws: `MigrationError` without a path, including `newerModel`, `backwards` and `otherModel`.
   package func way(from source: MigrationPath.Source, _ options: Options) throws(MigrationError) -> MigrationPath {
     if case .model(let model) = source { try refuseForeign(model, options) }
     var choice = MigrationPath.Options(
@@ -47,7 +46,6 @@ extension Migrator {
     return path
   }
 
-  /// The steps that lead from a file to the wanted version, and the repair that it needs first.
   func wayAndRepair(
     _ file: FilePath, _ options: Options
   ) throws(MigrationError) -> (path: MigrationPath, repair: RepairStep?, nothing: RepairAccount) {
@@ -61,7 +59,7 @@ extension Migrator {
     return found
   }
 
-  /// The model that a store was written with: a version of the bundle, or the one that it carries.
+  /// The store's model: a version of the bundle, or its own.
   func source(_ facts: StoreFacts) throws(MigrationError) -> MigrationPath.Source {
     let hashes = facts.metadata.versionHashes
     let carried = facts.model.flatMap { $0.versionHashes() == hashes ? $0 : nil }
@@ -75,7 +73,7 @@ extension Migrator {
         + (bundle.unreadableVersions.first.map { "; version \"\(printable($0.name))\" cannot be read" } ?? ""))
   }
 
-  /// Stops where records would go although the version still has something of their entity's name or identifier.
+  /// Throws if records would go although the target has their entity's name or identifier.
   func refuseLosses(
     _ path: MigrationPath, _ file: FilePath, _ options: Options
   ) throws(MigrationError) {
@@ -91,15 +89,14 @@ extension Migrator {
     throw first.step.map { error.told(step: $0) } ?? error
   }
 
-  /// The version of the bundle that a store was written with; nil for none.
   func version(of facts: StoreFacts) -> ModelVersion? {
     bundle.version(
       matching: facts.metadata.versionHashes, identifiers: facts.metadata.versionIdentifiers, cached: facts.model)
   }
 
-  /// Stops where the store is of a model that is newer than the app's, or of another app's.
+  /// Rejects models newer than the app's, or other apps'.
   ///
-  /// Migrating would delete what only that model knows. Who names the version to go to has decided.
+  /// Migrating would delete their data, unless a target was named.
   private func refuseForeign(_ model: ManagedObjectModel, _ options: Options) throws(MigrationError) {
     let target = options.version.flatMap { bundle.version(named: $0) } ?? bundle.current
     let known = bundle.versions(upTo: target)
@@ -122,14 +119,11 @@ extension Migrator {
 }
 
 extension Migrator {
-  /// Brings the original back from where the migration has kept it, because the migrated store does not open.
+  /// Puts the original back, because the migrated store does not open.
   ///
-  /// Only for a store that has not been written to since it was migrated: the migrated one is thrown away. A kill at any
-  /// moment leaves a journal by which `finishInterrupted` goes on.
+  /// Only for an unwritten one, which is discarded. After a kill `finishInterrupted` continues.
   ///
-  /// - Parameters:
-  ///   - path: the migrated store in its place.
-  ///   - backup: the original, as `Result.backup` names it.
+  /// - Parameter backup: From `Result.backup`.
   package func takeBack(_ path: FilePath, from backup: FilePath) throws(MigrationError) {
     do {
       let original = try StoreFileSet.locate(path, in: fileSystem)
@@ -153,15 +147,13 @@ extension Migrator {
     }
   }
 
-  /// Writes down that the original comes back, and brings it back.
+  /// Journals the reverting and does it; the caller holds the locks of working folder and store.
   ///
-  /// The caller holds the locks of the working folder and of the store's.
-  ///
-  /// - Returns: false where another process has written to the migrated store at this moment; then that stays.
+  /// - Returns: false if another process just wrote to the migrated store, which then stays.
   func revert(_ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal) throws -> Bool {
     var journal = journal
     let files = try original.members(in: fileSystem)
-    // The look at it may have changed it, or another process: that cannot be told apart, and so it is kept.
+    // The check or another process may have changed it; keep it.
     journal.keepsResult = !journal.isUntouched(files)
     journal.placed = MigrationJournal.content(files)
     journal.phase = .reverting
@@ -169,9 +161,9 @@ extension Migrator {
     return try bringBack(original, folder, journal)
   }
 
-  /// Goes on with bringing the original back; the caller holds the lock of the working folder.
+  /// Continues under the working folder's lock.
   ///
-  /// - Returns: the backup where the migrated store stays, because another process has written to it since.
+  /// - Returns: The backup if the migrated store stays, because another process wrote to it.
   func finishReverting(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
   ) throws -> FilePath? {
@@ -183,16 +175,16 @@ extension Migrator {
     return isBack ? nil : saved
   }
 
-  /// Does whatever of it has not been done, from whatever moment it was interrupted at; the working folder stays.
+  /// Puts the original back from any point of interruption; keeps the working folder.
   ///
-  /// - Returns: whether the original is back.
+  /// - Returns: Whether the original is back.
   private func bringBack(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ journal: MigrationJournal
   ) throws -> Bool {
     try finishMove(original, folder, journal)
     let saved = StoreFileSet(main: try backup(journal, original, folder))
     let now = try fileSystem.status(of: original.main, followingLinks: false)
-    // As long as its main file is there, so is all of the original.
+    // The original is complete while its main file is there.
     guard try fileSystem.status(of: saved.main, followingLinks: false) != nil else {
       if now != nil { return true }
       throw FileError(.notFound, operation: "bring the original back", path: saved.main)
@@ -209,13 +201,12 @@ extension Migrator {
       _ = consume lock
     }
     try move(saved, to: original, folder)
-    // Its records are in its place again.
+    // Its records are live again.
     try fileSystem.unlink(OnlyHereNote.path(beside: saved.main))
     try fileSystem.unlink(saved.main.sibling(suffix: RepairAccount.asideSuffix))
     return true
   }
 
-  /// A free name beside the backup for the migrated store that did not open.
   private func unopenedPlace(_ saved: StoreFileSet) throws(FileError) -> StoreFileSet {
     let name = (saved.main.stem ?? "Store") + "-unopened"
     var number = 1
@@ -233,7 +224,7 @@ extension Migrator {
       whenTakenBack: {})
   }
 
-  /// Removes the migrated store; its main file last, by which the next process knows what lies there.
+  /// Removes the migrated store, its main file last because it identifies the rest.
   private func removeResult(_ place: StoreFileSet) throws(FileError) {
     try removeExternalData(place)
     for part in [StoreFileSet.Part.wal, .sharedMemory, .journal, .main] {
@@ -243,25 +234,22 @@ extension Migrator {
   }
 }
 
-/// An entity of the store that goes, although the version in the end still has something of its name or identifier.
+/// A removed entity the final version has by name or identifier.
 struct ContestedEntity {
-  /// The step that removes it, such as `V1 → V2`.
   let step: String
 
-  /// The entity as the store calls it.
   let name: String
 
-  /// What the version in the end has of it.
   let namesake: String
 
-  /// Those of a way; an entity that is simply absent from the last version is none.
+  /// The contested entities of a path; those the final version simply lacks are excluded.
   static func all(on path: MigrationPath) -> [ContestedEntity] {
     guard let last = path.steps.last?.mapping.destination, let first = path.steps.first?.mapping.source else {
       return []
     }
     var result: [ContestedEntity] = []
     for (number, step) in path.steps.enumerated() {
-      // A custom mapping says itself what is removed.
+      // A custom mapping states its removals.
       guard case .inferred = step.mapping.origin else { continue }
       let trace = PropertyTrace(earlier: path.steps[..<number].map(\.mapping))
       for loss in step.mapping.losses where loss.kind == .removedEntity {
@@ -279,7 +267,6 @@ struct ContestedEntity {
     return result
   }
 
-  /// What stands against deleting its records; nil where it has none.
   func refusal(_ database: Database, _ layout: StoreLayout) throws -> MigrationRefusal? {
     guard let entity = layout.entity(named: name) else { return nil }
     let rows =
@@ -303,7 +290,6 @@ struct ContestedEntity {
 }
 
 extension MigrationPath {
-  /// What stands against deleting records of contested entities of this way.
   func refusals(for contested: [ContestedEntity], _ database: Database) throws -> [MigrationRefusal] {
     guard !contested.isEmpty, let model = steps.first?.mapping.source else { return [] }
     let layout = try StoreLayout(model)

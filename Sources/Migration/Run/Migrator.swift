@@ -5,38 +5,37 @@ internal import PersistentStore
 public import Platform
 public import SystemPackage
 
-/// Migrates stores to a version of a model: on a copy, step by step, verified, and resumed after a kill.
+/// Migrates stores to a model version: step by step on a verified copy, resumable after a kill.
 ///
-/// The original is not touched until the last step has passed every check; then it becomes the backup. A process that finds a
-/// migration that was interrupted goes on from its last finished step.
+/// The original is untouched until the last step has passed every check, then becomes the backup. An interrupted
+/// migration resumes after its last finished step.
 public struct Migrator: Sendable {
   let bundle: ModelBundle
   let surroundings: Surroundings
   let logger: Logger
 
-  /// The app's own version, for reports.
+  /// The app's version, for reports.
   package var appVersion: String?
 
-  /// Opens the migrated store in its place as its owner will, and closes it again; what it throws brings the original
-  /// back.
+  /// Opens and closes the live migrated store as its owner will; if it throws, the original is put back.
   package var checkOpening: @Sendable (FilePath) throws -> Void = { path in
     let store = try PersistentStore(opening: path)
     _ = try store.metadata()
     try store.close()
   }
 
-  /// The folder that the original of a store goes to, made where it is not there; nil chooses one by the name of the store.
+  /// The folder for originals; nil chooses one by store name.
   ///
-  /// Asked when the migrated store is whole and is about to take the original's place.
+  /// Called when the swap is about to start.
   package var backupsFolder: (@Sendable (_ store: StoreFileSet, _ home: FilePath) throws(FileError) -> FilePath)?
 
-  /// Asked once other migrations of the same store are kept out, because one of them may have done it meanwhile.
+  /// Called under the lock, because another migration may have done the work.
   package var isStillNeeded: @Sendable () throws -> Bool = { true }
   var fileSystem: FileSystem { surroundings.fileSystem }
 
-  /// A migrator for the stores of an app.
+  /// Makes a migrator for an app's stores.
   ///
-  /// - Parameter logger: told of each step at `info`, of each mapping and each statement of SQL at `debug`, without values.
+  /// - Parameter logger: Logs steps at `info`, mappings and SQL at `debug`, without values.
   public init(
     _ bundle: ModelBundle, surroundings: Surroundings = .machine,
     logger: Logger = Logger(label: "lazaret") { _ in SwiftLogNoOpLogHandler() }
@@ -48,14 +47,14 @@ public struct Migrator: Sendable {
 
   /// Migrates a store.
   ///
-  /// - Throws: `MigrationError`; the store is then as it was, or the migration goes on when it is called again.
+  /// - Throws: `MigrationError`; the store is then unchanged, or the next call resumes.
   public func migrate(_ path: FilePath, options: Options = Options()) throws(MigrationError) -> Result {
     try recorded(path, options) { () throws(MigrationError) in try run(path, options) }
   }
 
   private func run(_ path: FilePath, _ options: Options) throws(MigrationError) -> Result {
     if options.output == nil, let finished = try finishInterruptedSwap(path) {
-      // What an earlier run had done but for its end is this run's result, unless there is more to do.
+      // An earlier run's nearly finished result is this run's, unless more is to do.
       let result = try begin(path, options)
       return result.isNothing ? finished : result
     }
@@ -86,7 +85,7 @@ public struct Migrator: Sendable {
         _ = consume lock
         return result
       } catch {
-        // Another process wrote to the store meanwhile: what was made of it is void, and the next attempt starts afresh.
+        // Another process wrote to the store, so start over.
         guard error.fileError?.kind == .changed, attempt < Self.attempts else { throw error }
         try wrapping(MigrationError.init) { () throws(FileError) in try folder.remove() }
         attempt += 1
@@ -94,22 +93,22 @@ public struct Migrator: Sendable {
     }
   }
 
-  /// Makes sure that there is a store.
+  /// Throws if there is no store.
   ///
-  /// While another process exchanges it, its name can be missing for a moment. That it is not there is said only of a place
-  /// that no process is changing: under the lock of its folder, which every exchange holds from its first step to its last.
+  /// Reports `notFound` only under the folder lock, which every exchange holds, because a name may be missing during an
+  /// exchange.
   private func requireStore(_ original: StoreFileSet) throws(FileError) {
     if try fileSystem.status(of: original.main) != nil { return }
     let lock = try FolderLock(original.folder, in: fileSystem)
     let isThere = try fileSystem.status(of: original.main) != nil
     _ = consume lock
     if isThere { return }
-    // A process that was replacing it has ended in the middle of that: the next call finishes it first.
+    // An interrupted replacement is finished by the next call.
     let isReplaced = try isReplacing(original)
     throw FileError(isReplaced ? .changed : .notFound, operation: "migrate the store", path: original.main)
   }
 
-  /// How often a migration is begun where another process writes to the store each time.
+  /// The attempts if another process keeps writing.
   static let attempts = 3
 
   private func migrate(
@@ -123,7 +122,7 @@ public struct Migrator: Sendable {
     let work = try prepared(original, folder, options)
     guard !work.journal.steps.isEmpty else {
       if options.output != nil {
-        // Nothing to do, but a caller waits for the file.
+        // Nothing to do, but the caller expects a file.
         if work.source.original != nil {
           try wrapping(MigrationError.init) { () throws(FileError) in
             try fileSystem.duplicate(work.source.path, to: folder.unfinished(0))
@@ -146,7 +145,6 @@ public struct Migrator: Sendable {
     return try deliver(original, to: place, folder, journal, resumed: work.journal.finished)
   }
 
-  /// What a run that ended while this one waited for the lock has left to be finished.
   private func finishedByAnother(
     _ original: StoreFileSet, _ folder: WorkingFolder
   ) throws(MigrationError) -> Result? {
@@ -157,16 +155,16 @@ public struct Migrator: Sendable {
     do { return try isStillNeeded() } catch { throw MigrationError(database: error, path: nil) }
   }
 
-  /// The work of a migration; where it cannot be begun, nothing of the working folder is left.
+  /// Prepares the work; removes the working folder on failure.
   func prepared(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Work {
     do throws(MigrationError) {
       return try prepare(original, folder, options)
     } catch {
-      // Steps that an earlier run finished are kept; without a journal there are none.
+      // Keep an earlier run's finished steps.
       if let journal = try? folder.journal(), journal.finished > 0, error.isEnvironmental { throw error }
-      // The first error is the one to report; what is left is removed by the next run.
+      // Report the first error only; the next run cleans up.
       try? folder.remove()
       throw error
     }
@@ -178,15 +176,15 @@ public struct Migrator: Sendable {
     do throws(MigrationError) {
       return try carryOut(work, folder, options)
     } catch {
-      // What failed for a reason in the store fails again: nothing of it is kept.
+      // A failure of the store itself would repeat: keep nothing.
       if !error.isEnvironmental, error.kind != .cancelled { try? folder.remove() }
-      // Nothing stays but finished steps, from which the next run goes on, and what it must know of code that has run.
+      // Keep only finished steps and the record of app code already run.
       if let journal = try? folder.journal(), journal.isWorthNothing { try? folder.remove() }
       throw error
     }
   }
 
-  /// Makes the working folder and keeps other migrations of the same store out.
+  /// Makes the working folder and excludes other migrations of the store.
   func takeLock(_ folder: WorkingFolder) throws(MigrationError) -> FolderLock {
     var attempts = 1_000
     while true {
@@ -194,7 +192,7 @@ public struct Migrator: Sendable {
         try folder.make()
         let before = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
         let lock = try FolderLock(folder.path, in: fileSystem)
-        // The process that had the lock may have removed the folder; then the lock is on nothing.
+        // The folder may be gone; the lock is then void.
         let after = try fileSystem.status(of: folder.path, followingLinks: false)?.identity
         if let before, before == after { return lock }
       } catch {
@@ -207,26 +205,24 @@ public struct Migrator: Sendable {
   struct Work {
     var path: MigrationPath
 
-    /// The repair that comes before the steps; nil where the store lacks nothing, or an earlier run has finished it.
     var repair: RepairStep?
 
-    /// What a repair that has nothing to add says of what stays as it is; nil where more than a repair was asked for.
+    /// The account if only a repair was requested and has nothing to add.
     var nothing: RepairAccount?
     var journal: MigrationJournal
     var source: StepSource
   }
 
-  /// The file that the next step starts from.
   struct StepSource {
     let path: FilePath
 
-    /// The store itself where that is only read: it has no log, and it has not been written to as long as it is unchanged.
+    /// The store itself if it is only read: it has no WAL and is watched for changes.
     var original: StoreFileSet?
   }
 
   // MARK: The copy
 
-  /// Takes up an interrupted migration, or plans a new one.
+  /// Resumes a migration or plans a new one.
   private func prepare(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Work {
@@ -244,13 +240,13 @@ public struct Migrator: Sendable {
       }
     }
     try wrapping(MigrationError.init) { () throws(FileError) in try folder.clear() }
-    // Without a log the store itself can be read; it is never written to.
+    // Without a WAL the store can be read in place.
     let isWhole = members.allSatisfy { $0.part == .main || $0.size == 0 }
     if !isWhole { try copy(original, folder, members) }
     let source = isWhole ? StepSource(path: original.main, original: original) : StepSource(path: folder.step(0))
     let (path, repair, nothing) = try reading(source, members) { () throws(MigrationError) in
       let (path, repair, nothing) = try wayAndRepair(source.path, options)
-      // Of a store that lacks tables, records are counted when it has been repaired.
+      // If tables are missing, records are counted after the repair.
       if repair == nil { try refuseLosses(path, source.path, options) }
       return (path, repair, nothing)
     }
@@ -269,9 +265,9 @@ public struct Migrator: Sendable {
       path: path, repair: repair, nothing: options.onlyRepairs ? nothing : nil, journal: journal, source: source)
   }
 
-  /// Reads the source of a step, and makes sure that no process wrote to it meanwhile where it is the store itself.
+  /// Reads a step's source and, for the store itself, checks for concurrent writes.
   ///
-  /// - Throws: `changed-meanwhile` whatever else failed, where one did; else what reading failed with.
+  /// - Throws: `changed-meanwhile` above all; else the reading error.
   func reading<Value>(
     _ source: StepSource, _ members: [MigrationJournal.Member], _ body: () throws(MigrationError) -> Value
   ) throws(MigrationError) -> Value {
@@ -283,7 +279,7 @@ public struct Migrator: Sendable {
         }
       }
     }
-    // In rollback mode the lock keeps writers out; in WAL mode they are seen by what they leave behind.
+    // The lock blocks writers in rollback mode; in WAL mode their traces show.
     do {
       let lock = try SharedStoreLock(on: original, in: fileSystem)
       try check()
@@ -302,7 +298,7 @@ public struct Migrator: Sendable {
     }
   }
 
-  /// The last finished file, where it is still what the journal says; nil where no step is finished.
+  /// The last finished file, if it matches the journal.
   private func lastFile(_ journal: MigrationJournal, _ folder: WorkingFolder) throws(MigrationError) -> FilePath? {
     let number = journal.finished
     guard number > 0 else { return nil }
@@ -314,7 +310,7 @@ public struct Migrator: Sendable {
     return path
   }
 
-  /// Copies the set as it is and brings its log into the copy; the original is only read.
+  /// Copies the set and checkpoints the copy; the original is only read.
   private func copy(
     _ original: StoreFileSet, _ folder: WorkingFolder, _ members: [MigrationJournal.Member]
   ) throws(MigrationError) {
@@ -339,7 +335,7 @@ public struct Migrator: Sendable {
     }
     let copied = try StepConnection(target.main, .write)
     try copied.run { database in
-      // Opening undoes a hot journal; leaving WAL mode brings the log into the file.
+      // Opening rolls back a hot journal; leaving WAL mode checkpoints.
       try database.bringLogIntoMainFile()
       try database.execute(sql: "PRAGMA journal_mode = DELETE")
     }
@@ -347,7 +343,6 @@ public struct Migrator: Sendable {
     try finish(0, as: 0, folder)
   }
 
-  /// Gives a finished file its name; it has been pushed to the disk.
   func finish(_ unfinished: Int, as number: Int, _ folder: WorkingFolder) throws(MigrationError) {
     try wrapping(MigrationError.init) { () throws(FileError) in
       let path = folder.unfinished(unfinished)
@@ -356,11 +351,11 @@ public struct Migrator: Sendable {
     }
   }
 
-  /// Stops where the disk is too full, and says how much is needed.
+  /// Throws if the disk is too full, with the bytes needed.
   ///
   /// - Parameters:
-  ///   - needed: what the next piece of work needs.
-  ///   - whole: what all that is left to be done needs at once, which is told; the same if not given.
+  ///   - needed: The bytes of the next task.
+  ///   - whole: The peak need, for the error; by default `needed`.
   func requireSpace(_ needed: Int64, of whole: Int64? = nil, at folder: FilePath) throws(FileError) {
     MigrationTrace.current?.need(needed)
     let free = try fileSystem.freeSpace(at: folder)
@@ -374,87 +369,86 @@ public struct Migrator: Sendable {
 }
 
 extension Migrator {
-  /// How a store is migrated.
+  /// The options of a migration.
   public struct Options: Sendable {
-    /// The version to go to; the current one if nil.
+    /// The target version; nil for the current one.
     public var version: String?
 
-    /// Whether it is one step, whatever mappings, stages and versions lie between.
+    /// Whether to take one step only.
     public var isDirect = false
 
-    /// The versions that it goes through in any case, in this order.
+    /// The versions to pass through, in order.
     public var via: [String] = []
 
-    /// What becomes of a migration that would delete what the version it leads to still has.
+    /// The reaction to a loss of data the target still has.
     public var whenMigrationLoses = LossRemedy.refuse
 
-    /// How much of what the store lacks of its own model is made good before it is migrated.
+    /// The extent of the repair before the migration.
     public var repair = RepairScope.structure
 
-    /// Whether it is only repaired, and stays at its version.
     var onlyRepairs = false
 
-    /// Whether names decide where renaming identifiers disagree: for salvages, which keep what is there.
+    /// Whether names win over renaming identifiers, for salvages.
     package var matchesNames = false
 
-    /// Where the migrated store is written; nil for the place of the original.
+    /// The output path; nil replaces the original.
     public var output: FilePath?
 
-    /// The folder that holds `Backups/`; nil for the store's own.
+    /// The folder of `Backups/`; nil for the store's own.
     public var home: FilePath?
 
-    /// Mappings to use in place of inferred ones where their hashes fit.
+    /// The custom mappings, used if their hashes match.
     public var mappings: [MappingModel] = []
 
-    /// Whether even what only adds and renames is carried out as a rebuild, which also makes the file compact.
+    /// Whether to always rebuild, which also compacts the file.
     public var alwaysRebuilds = false
 
-    /// The policies that mappings ask for.
+    /// The policies of mappings.
     public var policies = MigrationPolicies()
 
-    /// Code of the app that runs before and after steps.
+    /// The app code around steps.
     public var stages: [MigrationStage] = []
 
     /// Free text for policies and handlers.
     public var userInfo: [String: String] = [:]
 
-    /// Called before each step with its name, its number from 1, and their number; false ends the migration.
+    /// Called before each step with its name, number from 1, and the step count; false cancels.
     public var progress: @Sendable (_ step: String, _ number: Int, _ count: Int) -> Bool = { _, _, _ in true }
 
-    /// Whether the migration is to end; nil does not ask.
+    /// Whether to cancel; nil for never.
     ///
-    /// Asked twice a second, on another thread, while SQLite works on a statement, which may take minutes.
+    /// Polled twice a second on another thread, because an SQL statement may take minutes.
     public var isCancelled: (@Sendable () -> Bool)?
 
-    /// Whether the home (or the store's folder) keeps records of it: a report in `Reports/` where it fails, a line in
-    /// `migrations.jsonl` where it ends well.
+    /// Whether to write a failure report to `Reports/` or a line to `migrations.jsonl`, in the home or the store's
+    /// folder.
     public var isRecorded = false
 
-    /// To the current version, in place.
+    /// Makes options for the current version, in place.
     public init() {}
   }
 
-  /// What a migration did.
+  /// The result of a migration.
   public struct Result: Sendable, Hashable, Encodable {
     /// The migrated store.
     public var store: FilePath
 
-    /// The original, whole, where it was replaced.
+    /// The replaced original.
     public var backup: FilePath?
 
-    /// What each step did; empty where the store was of the version already.
+    /// The steps' accounts; empty at the target version.
     public var steps: [StepAccount]
 
-    /// What was made good of what the store lacked of its own model, and what stays as it is; nil without a repair.
+    /// The repair, if any, with remaining problems.
     public var repair: RepairAccount?
 
-    /// How many of the steps an earlier run had finished.
+    /// The steps an earlier run finished.
     public var resumedSteps: Int
 
-    /// What it cost; nil where nothing had to be done.
+    /// The metrics; nil if there was no work.
     public var metrics: MigrationMetrics?
 
-    /// The file with what a repair of records has taken out: beside the original, or the result where that is elsewhere.
+    /// The set-aside file of a repair, next to the original, or to a result elsewhere.
     public var setAside: FilePath? {
       guard repair?.setsAside == true else { return nil }
       return (backup ?? store).sibling(suffix: RepairAccount.asideSuffix)
@@ -463,7 +457,7 @@ extension Migrator {
     /// Whether there was nothing to do.
     public var isNothing: Bool { steps.isEmpty && repair?.isNothing != false }
 
-    /// Writes where the store is now, what was done, and what it cost.
+    /// Encodes the store, the steps and the metrics.
     public func encode(to encoder: any Encoder) throws {
       try encoder.encode([
         "store": PathText(store), "backup": backup.map { PathText($0) }, "resumedSteps": resumedSteps,
@@ -472,8 +466,8 @@ extension Migrator {
     }
 
     /// - Parameters:
-    ///   - accounts: what each step did, a repair first.
-    ///   - resumed: how many of them an earlier run had finished.
+    ///   - accounts: The steps' accounts, a repair first.
+    ///   - resumed: The steps of an earlier run.
     init(store: FilePath, backup: FilePath?, accounts: [StepAccount], resumed: Int) {
       self.store = store
       self.backup = backup
@@ -485,9 +479,7 @@ extension Migrator {
 }
 
 extension Migrator {
-  /// The digest of everything that decides what a migration makes of a store: versions, mappings, policies and stages.
-  ///
-  /// The code of policies and handlers is not part of it, only which there are.
+  /// The digest of versions, mappings, policies and stages, but not of their code.
   func request(_ options: Options) -> String {
     var parts = bundle.versions.map { "\($0.name) \($0.checksum) \(Self.unhashed($0.model))" }
     parts.append("repair \(options.repair.rawValue) \(options.onlyRepairs)")
@@ -504,7 +496,7 @@ extension Migrator {
     return FileDigest(of: Array(parts.joined(separator: "\n").utf8)).hexadecimal
   }
 
-  /// What version hashes do not say of a model and what decides about values all the same: renaming identifiers, defaults.
+  /// The model facts outside version hashes that affect values: renaming identifiers, defaults.
   private static func unhashed(_ model: ManagedObjectModel) -> String {
     var parts: [String] = []
     for entity in model.entities.values.ordered(by: { precedesByCodeUnit($0.name, $1.name) }) {

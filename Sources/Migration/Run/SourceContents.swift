@@ -2,41 +2,39 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// What a step finds in its source before it begins.
+/// A step's view of its source.
 struct SourceContents {
-  /// The tables as they really are, and everything that the app added.
   let schema: SQLSchema
 
-  /// The statements of indexes by name; nil for those that SQLite makes by itself.
+  /// Nil for SQLite's automatic indexes.
   let indexStatements: [String: String]
 
-  /// The records of each entity, by table and number.
+  /// By table and entity number.
   private(set) var rows: [String: [Int: Int]] = [:]
 
-  /// How many rows tables have; only of those that were asked for, and where nothing else has been counted.
+  /// The row counts of requested tables, if records were not counted.
   private var rowCounts: [String: Int] = [:]
 
-  /// In words, a column of the model's tables that the model does not have, or that is declared otherwise; nil for none.
+  /// A description of a column the model lacks or declares differently, if any.
   ///
-  /// Migrations of Core Data's that were broken off leave such columns behind.
+  /// Aborted Core Data migrations leave such columns.
   private(set) var unexpectedColumn: String?
 
-  /// The first table that has not the primary key of the model; nil for none.
   private(set) var looseTable: String?
 
-  /// The text encoding as SQLite names it; both files of a step have the same.
+  /// SQLite's name of the text encoding, equal in both files of a step.
   private(set) var encoding = "UTF-8"
 
-  /// Reads the schema, which costs next to nothing.
+  /// Reads only the schema.
   ///
-  /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model.
+  /// - Throws: `migration-data-violation` for a missing table or column.
   init(outlineOf database: Database, _ layout: StepLayout) throws {
     try self.init(schema: SQLSchema(database), database, layout)
   }
 
-  /// Begins with a schema that has been read already.
+  /// Takes a known schema.
   ///
-  /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model.
+  /// - Throws: `migration-data-violation` for a missing table or column.
   init(schema: SQLSchema, _ database: Database, _ layout: StepLayout) throws {
     self.schema = schema
     indexStatements = try Self.indexStatements(database)
@@ -45,10 +43,9 @@ struct SourceContents {
     looseTable = RecordRules(layout.source).looseKeys(in: schema).first?.table
   }
 
-  /// Reads the schema and counts the records.
+  /// Reads the schema and counts records.
   ///
-  /// - Throws: `migration-data-violation` where the store lacks a table or a column of its model, or holds records of
-  ///   an entity that the model does not have.
+  /// - Throws: `migration-data-violation` for a missing table or column, or records of an unknown entity.
   init(_ database: Database, _ layout: StepLayout) throws {
     try self.init(outlineOf: database, layout)
     try countRows(database, layout)
@@ -59,7 +56,7 @@ struct SourceContents {
     return ["UTF-16le", "UTF-16be"].contains(name) ? name : "UTF-8"
   }
 
-  /// The values in columns that are none of the model's, which a rebuild has no place for.
+  /// The values in columns outside the model, which a rebuild drops.
   func unexpectedColumnLosses(_ database: Database, _ layout: StepLayout) throws -> [MigrationPlan.Finding] {
     try layout.sourceSchema().differences(to: schema).compactMap { difference in
       guard case .unexpectedColumn(let table, let column) = difference else { return nil }
@@ -73,19 +70,15 @@ struct SourceContents {
     }
   }
 
-  /// Counts the records of each entity.
-  ///
-  /// - Throws: `migration-data-violation` where there are records of an entity that the model does not have.
   mutating func countRows(_ database: Database, _ layout: StepLayout) throws {
     for table in layout.source.tables { try countRows(of: table, database, layout) }
   }
 
-  /// Counts the rows of a table, whatever they are of.
   mutating func countRows(of table: String, _ database: Database) throws {
     rowCounts[table] = try Int.fetchOne(database, sql: "SELECT count(*) FROM \(SQLText.identifier(table))") ?? 0
   }
 
-  /// How many rows a table has; 0 where they have not been counted.
+  /// A table's row count; 0 if not counted.
   func rowCount(of table: String) -> Int { rowCounts[table] ?? rows[table]?.values.reduce(0, +) ?? 0 }
 
   private static func indexStatements(_ database: Database) throws -> [String: String] {
@@ -110,7 +103,7 @@ struct SourceContents {
         case .missingTable, .unexpectedTable, .missingColumn, .missingIndex, .unexpectedIndex: nil
         }
       }.first
-    // Tables of R-tree indexes are made anew, and a model cache may be lacking (format section 3.4).
+    // R-trees are rebuilt, and model caches are optional (format section 3.4).
     let dispensable = Set(layout.source.spatialIndexes.map(\.name)).union(["Z_MODELCACHE"])
     let missing = differences.lazy.compactMap { difference -> String? in
       switch difference {
@@ -141,7 +134,6 @@ struct SourceContents {
     rows[table.name] = counted
   }
 
-  /// The error that names the records of no entity.
   static func unknownRecords(in table: TableLayout, _ numbers: [Int], _ database: Database) throws -> MigrationError {
     let place = "FROM \(SQLText.identifier(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN \(numbers.sqlList)"
     let unknown = try Int.fetchOne(database, sql: "SELECT count(*) \(place)") ?? 0
@@ -154,13 +146,12 @@ struct SourceContents {
       hint: "Salvage the store, or delete these rows; the store is as it was.", entityName: table.rootEntityName)
   }
 
-  /// Whether the columns of a table of the store are declared as those of a new table.
   func hasSameTypes(_ name: String, _ table: TableLayout) -> Bool {
     schema.tables[name]?.columns.map { $0.declaredType.uppercased() } == table.columns.map(\.type.rawValue)
   }
 }
 
 extension SQLSchema {
-  /// Whether there is a table of that name, without regard to case, as SQLite compares names.
+  /// Whether the table exists, ignoring case as SQLite does.
   func hasTable(_ name: String) -> Bool { tables.keys.contains { $0.uppercased() == name.uppercased() } }
 }

@@ -3,9 +3,9 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// A connection of SQLite's to a file of the working folder.
+/// An SQLite connection in the working folder.
 ///
-/// Its cache has 4 MB unless told otherwise: a larger one was not faster.
+/// Its default cache is 4 MB; larger ones were not faster.
 struct StepConnection {
   private let connection: WorkingConnection
   private let path: FilePath
@@ -13,9 +13,8 @@ struct StepConnection {
   /// Opens a file.
   ///
   /// - Parameters:
-  ///   - referenceDate: what `NSCoreDataNow` says, in seconds since 2001-01-01T00:00:00Z.
-  ///   - cacheKilobytes: the size of the cache of pages.
-  ///   - others: the files that a connection to evidence attaches.
+  ///   - referenceDate: In seconds since 2001-01-01T00:00:00Z.
+  ///   - others: The files an evidence connection attaches.
   init(
     _ path: FilePath, _ mode: WorkingConnection.Mode, referenceDate: Double = 0, cacheKilobytes: Int = 4096,
     attaching others: [FilePath] = []
@@ -34,14 +33,12 @@ struct StepConnection {
     }
   }
 
-  /// Adds the functions that triggers of Core Data and expressions of mappings call.
   static func addFunctions(to database: Database, referenceDate: Double) throws {
     for function in CoreDataFunctions.all(now: { referenceDate }) + MappingFunctions.additional {
       database.add(function: function)
     }
   }
 
-  /// Runs statements outside any transaction.
   func run<Value>(_ body: (Database) throws -> Value) throws(MigrationError) -> Value {
     try wrapping(failure) { try connection.run(body) }
   }
@@ -58,7 +55,7 @@ struct StepConnection {
 }
 
 extension MigrationError {
-  /// The error of the environment that another one stands for; nil where it is about records or models.
+  /// The environmental error represented by another one; nil for errors of records or models.
   init?(environmental error: any Error) {
     guard let cause = DatabaseFailure(error, operation: "migrate the store", path: nil).environmentalError else {
       return nil
@@ -66,7 +63,7 @@ extension MigrationError {
     self.init(cause)
   }
 
-  /// What SQLite reported; neither SQL nor values of records get into it.
+  /// An SQLite error, without SQL and record values.
   init(database error: any Error, path: FilePath?) {
     if let error = error as? MigrationError {
       self = error
@@ -79,7 +76,7 @@ extension MigrationError {
       self.init(.sqlite, because: error, operation: Kind.usualOperation, path: error.path ?? path)
     case .sqlite(let code, let name)
     where [ResultCode.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(ResultCode(rawValue: code & 0xff)):
-      // Whatever a step reads or writes comes out of the store.
+      // All data of a step comes from the store.
       self.init(.sourceDamaged, path: path, detail: "SQLite met damage in it: \(name) (code \(code))")
     case .sqlite(let code, let name): self.init(.sqlite, path: path, detail: "SQLite reported \(name) (code \(code))")
     case .unforeseen: self.init(.sqlite, path: path, detail: "an unforeseen failure")

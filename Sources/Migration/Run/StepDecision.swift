@@ -1,23 +1,18 @@
 import PersistentStore
 internal import Platform
 
-/// How a step will be carried out, which is known before anything runs.
-///
-/// A step that only adds and renames is carried out in place; every other one is a rebuild, of all tables.
+/// The method of a step: in place for additions and renames, else a rebuild.
 struct StepDecision: Sendable {
-  /// The way of the step.
   var way: MigrationWay { change == nil ? .rebuild : .inPlace }
 
-  /// What is changed in place; nil for a rebuild.
+  /// Nil for a rebuild.
   let change: InPlaceChange?
 
-  /// Why the records have to be written anew; nil where they need not be.
   let reason: String?
 
-  /// Decides by the two models, and by what is in the store where that is known.
+  /// Decides by the models and, if known, the contents.
   ///
-  /// Without the contents the answer holds for a store that is just as Core Data would have made it. The app's own changes
-  /// to Core Data's tables, and defaults for many records, can still lead to a rebuild.
+  /// App changes to Core Data's tables, and defaults for many records, may need a rebuild.
   init(_ layout: StepLayout, contents: SourceContents? = nil) {
     do throws(InPlaceObstacle) {
       if layout.isCustom { throw InPlaceObstacle("the mapping is a custom one") }
@@ -31,7 +26,6 @@ struct StepDecision: Sendable {
     }
   }
 
-  /// What happens to the records of an entity.
   func way(of mapping: EntityMapping, _ layout: StepLayout) -> EntityWay {
     guard let source = mapping.sourceEntityName else { return .added }
     guard let destination = mapping.destinationEntityName else { return .removed }
@@ -48,26 +42,24 @@ struct StepDecision: Sendable {
   }
 }
 
-/// What happens to the records of one entity in a step.
+/// The treatment of an entity's records.
 public enum EntityWay: String, Sendable, Hashable, Codable, CaseIterable {
-  /// The entity is new: it gets an empty table, or none of its own.
+  /// The entity is new, with an empty table or none.
   case added
 
-  /// The records stay where they are, byte for byte.
+  /// Unchanged, byte for byte.
   case unchanged
 
-  /// The records stay where they are; the entity or some of its properties get other names.
+  /// Unchanged; the entity or properties are renamed.
   case renamed
 
-  /// The records stay where they are; columns are added for new properties, and filled where there is a default.
+  /// Kept; new columns are added, with defaults filled in.
   case inPlace = "in-place"
 
-  /// The records are written anew.
+  /// Rewritten.
   case rebuilt
 
-  /// Expressions or a policy make the new records.
   case custom
 
-  /// The records are deleted with their entity.
   case removed
 }

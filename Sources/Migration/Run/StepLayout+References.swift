@@ -2,29 +2,25 @@ internal import ManagedObjectModel
 internal import PersistentStore
 
 extension StepLayout {
-  /// What a record's relationship leads to, as SQL expressions over the source's row.
+  /// A relationship's target, as SQL over the source row.
   struct Reference {
-    /// The primary key of the other record.
     var key: String
 
-    /// Its entity's number in the destination.
     var entityNumber: String
 
-    /// The record's place among those that lead to the other one.
+    /// The record's position among the target's owners.
     var order: String
   }
 
-  /// Where the pairs of a relationship of the destination lie in the source.
+  /// The source of a destination relationship's pairs.
   struct PairSource: Hashable {
-    /// The table of the records that have the relationship.
     let ownTable: String
 
-    /// The entity that the old relationship leads to.
     let oldDestination: String
 
     let storage: PropertyStorage
 
-    /// Where the pairs are: the same place, seen from either side, is the same set of pairs.
+    /// The storage of the pairs, equal from both sides.
     var place: [String] {
       switch storage {
       case .attribute: []
@@ -35,7 +31,7 @@ extension StepLayout {
     }
   }
 
-  /// Where the pairs of a relationship of the destination lie in the source, for all entities that have it.
+  /// The sources of a destination relationship's pairs, for all entities with it.
   func pairSources(of key: PropertyKey) -> [(source: PairSource, numbers: [Int])] {
     var result: [(source: PairSource, numbers: [Int])] = []
     for route in routes(of: key) {
@@ -56,7 +52,6 @@ extension StepLayout {
 
   // MARK: To-one
 
-  /// What a to-one relationship of a record leads to; nil for nothing.
   func reference(_ key: PropertyKey, _ route: Route) -> Reference? {
     guard let new = relationship(key), let mapping = route.mapping.propertyMapping(of: PropertyPath(key.name)) else {
       return nil
@@ -78,8 +73,7 @@ extension StepLayout {
     }
   }
 
-  /// Adds the pairs of a to-many relationship that is the inverse from now on and was not before: where the record led
-  /// nowhere itself, it leads to the one that led to it.
+  /// Adds the pairs of a newly inverse to-many: an empty relationship leads to the record that leads here.
   private func joined(
     _ found: Reference?, with relationship: Relationship, _ key: PropertyKey, _ route: Route, place: [String]
   ) -> Reference? {
@@ -117,18 +111,18 @@ extension StepLayout {
         ? "CASE WHEN \(expression) IS NOT NULL THEN \(known[fit.numbers[0]] ?? 0) END"
         : "(SELECT CASE q.Z_ENT \(cases) END FROM old.\(table) AS q WHERE q.Z_PK = \(expression))"
     }
-    // An order that is new begins as that of the primary keys.
+    // A new order starts as primary key order.
     let place = order ?? Self.column("Z_PK")
     return Reference(key: key, entityNumber: number, order: "CASE WHEN \(key) IS NOT NULL THEN \(place) END")
   }
 
-  // MARK: From the other side
+  // MARK: Inverse
 
-  /// Which record leads to this one through a relationship that is stored on this side; nil for none.
+  /// The owner of this record through a relationship stored on this side, if any.
   ///
-  /// Where several do, the one with the lowest primary key is kept.
+  /// Of several the lowest primary key wins.
   ///
-  /// - Parameter leavingOut: a place whose pairs do not count, because the record's own column is that place.
+  /// - Parameter leavingOut: Storage to ignore, because it is the record's own column.
   func ownerReference(_ key: PropertyKey, _ route: Route, leavingOut place: [String] = []) -> Reference? {
     let references = pairSources(of: key).filter { $0.source.place != place }.compactMap { source, numbers in
       ownerReference(source, numbers, key: key, route)
@@ -151,7 +145,6 @@ extension StepLayout {
     let expression: String
     var order: String?
     let own = Self.column("Z_PK")
-    // Only records of the old destination can be led to.
     guard source.entity(named: pairs.oldDestination)?.numbers.contains(route.source.number) == true else { return nil }
     switch pairs.storage {
     case .attribute: return nil
@@ -175,7 +168,7 @@ extension StepLayout {
       to: expression, entityColumn: nil, order: order, owners: numbers, ownTable: pairs.ownTable, key: key)
   }
 
-  /// A reference to a record that has the relationship: it must be of an entity that still has it.
+  /// A reference to an owner; its entity must still have the relationship.
   private func reference(
     to expression: String, entityColumn: String?, order: String?, owners: [Int], ownTable: String, key: PropertyKey
   ) -> Reference? {

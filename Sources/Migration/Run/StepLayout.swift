@@ -2,15 +2,14 @@ internal import ManagedObjectModel
 internal import PersistentStore
 import Platform
 
-/// A mapping together with the tables of both sides, for writing SQL.
+/// A mapping with both sides' tables.
 struct StepLayout {
-  /// The records of one entity on their way to another.
   struct Route {
     let mapping: EntityMapping
     let source: EntityLayout
     let destination: EntityLayout
 
-    /// Whether both entities have the same renaming identifier, so that the records go on as what they were.
+    /// Whether both entities have the same renaming identifier.
     func goesOn(in mapping: MappingModel) -> Bool {
       mapping.source.entities[source.name]?.renamingIdentifier
         == mapping.destination.entities[destination.name]?.renamingIdentifier
@@ -26,16 +25,12 @@ struct StepLayout {
   var sourceSide: InferenceSide { before.side }
   var destinationSide: InferenceSide { after.side }
 
-  /// The entities that have records on both sides, by their numbers in the source; of several for one entity the first is
-  /// the one that goes on.
+  /// The entities with records on both sides, by source number; of several for one entity the continuing one first.
   let routes: [Route]
 
-  /// Whether inferred mappings alone cannot express it, so that it is carried out by `CustomRun`.
+  /// Whether it exceeds inferred mappings and needs `CustomRun`.
   let isCustom: Bool
 
-  /// Lays out both models.
-  ///
-  /// - Throws: what the layout of a model refuses.
   init(_ mapping: MappingModel, layouts: LayoutCache = LayoutCache()) throws(MigrationError) {
     self.mapping = mapping
     before = try layouts.entry(for: mapping.source)
@@ -57,35 +52,27 @@ struct StepLayout {
     }.map(\.element)
   }
 
-  /// The schema of a new store of the source's model.
   func sourceSchema() throws -> SQLSchema { try before.newSchema() }
 
-  /// The schema of a new store of the destination's model.
   func destinationSchema() throws -> SQLSchema { try after.newSchema() }
 
-  /// The number in the destination of each entity of the source whose records stay.
   var numbers: [Int: Int] {
     Dictionary(routes.map { ($0.source.number, $0.destination.number) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Whether an entity that stays gets another number.
   var isRenumbering: Bool { routes.contains { $0.source.number != $0.destination.number } }
 
-  /// The routes that end in a table.
   func routes(to table: TableLayout) -> [Route] { routes.filter { $0.destination.tableName == table.name } }
 
-  /// The routes of records that have a property which an entity of the destination declares.
   func routes(of key: PropertyKey) -> [Route] {
     guard let numbers = destination.entity(named: key.entityName)?.numbers else { return [] }
     return routes.filter { numbers.contains($0.destination.number) }
   }
 
-  /// The relationship that a property of the destination is.
   func relationship(_ key: PropertyKey) -> Relationship? {
     destination.model.entities[key.entityName]?.properties[key.name]?.relationship
   }
 
-  /// The name of a relationship's source property, where the mapping takes it from one.
   func origin(of key: PropertyKey, in route: Route) -> String? {
     guard case .relationship(let name) = route.mapping.propertyMapping(of: PropertyPath(key.name))?.value else {
       return nil
@@ -93,9 +80,9 @@ struct StepLayout {
     return name
   }
 
-  /// The records that a relationship of the source may lead to and that the new relationship may lead to as well.
+  /// The possible targets of both the source relationship and the new one.
   ///
-  /// - Returns: the table of the old destination, the numbers there that fit, and whether those are all that occur.
+  /// - Returns: The old table, the fitting numbers, and whether no others occur.
   func fit(
     oldDestination: String, newDestination: String
   ) -> (table: String, numbers: [Int], isComplete: Bool)? {
@@ -113,18 +100,17 @@ struct StepLayout {
 }
 
 extension Sequence<Int> {
-  /// The numbers as a list of SQL.
   var sqlList: String { "(" + map(String.init).joined(separator: ", ") + ")" }
 }
 
 extension StepLayout {
-  /// The statements that fill a join table of the destination from the source's pairs; several sources give several.
+  /// The statements that fill a join table, one for each source of pairs.
   func statements(filling table: JoinTableLayout, schema: SQLSchema) -> [String] {
     var done: Set<[String]> = []
     var selections: [String] = []
     for isReversed in [false, true] {
       for (pairs, numbers) in pairSources(of: isReversed ? table.inverse : table.relationship) {
-        // A relationship that is its own inverse has both directions of every pair; one that was before has them already.
+        // Both directions of a pair must exist; they do if the relationship was self-inverse before.
         let isTurned = table.isReflexive && isReversed
         if isTurned, isReflexive(pairs) { continue }
         guard done.insert(isTurned ? pairs.place + ["reversed"] : pairs.place).inserted else { continue }
@@ -140,13 +126,11 @@ extension StepLayout {
     return selections.map { "INSERT OR IGNORE INTO main.\(name)\($0)" }
   }
 
-  /// Whether pairs lie in a join table that has both directions of each.
   private func isReflexive(_ pairs: PairSource) -> Bool {
     guard case .toManyByJoinTable(let name, _, _, _) = pairs.storage else { return false }
     return source.joinTable(named: name)?.isReflexive ?? false
   }
 
-  /// The columns of a join table with what a pair holds for each.
   private struct Pair {
     var own: String
     var destination: String
@@ -155,7 +139,7 @@ extension StepLayout {
     var from: String
   }
 
-  /// SQLite copies whole records, index and all, where both tables have the same shape.
+  /// SQLite copies whole records and indexes between tables of equal shape.
   private func wholeCopy(
     of pairs: PairSource, into table: JoinTableLayout, isReversed: Bool, schema: SQLSchema
   ) -> String? {
@@ -171,7 +155,7 @@ extension StepLayout {
     return " SELECT * FROM old.\(SQLText.identifier(name))"
   }
 
-  /// Whether no record that the pairs could name is left behind.
+  /// Whether all records of the pairs are kept.
   private func isComplete(_ table: JoinTableLayout) -> Bool {
     let tables = [table.relationship, table.inverse].map { key in
       pairSources(of: key).allSatisfy { pairs, numbers in
@@ -192,7 +176,7 @@ extension StepLayout {
     }
     var columns = [table.sourceColumn, table.destinationColumn]
     var values = [pair.own, pair.destination]
-    // A new order begins as that of the primary keys.
+    // A new order starts as primary key order.
     if let column = table.sourceOrderColumn {
       columns.append(column)
       values.append(pair.ownOrder ?? pair.own)
@@ -212,7 +196,7 @@ extension StepLayout {
       + "FROM \(pair.from) WHERE \(conditions.joined(separator: " AND ")) ORDER BY 1, 2"
   }
 
-  /// The record must have arrived, and as one of the entity that has the relationship.
+  /// The condition that the record exists, in an entity with the relationship.
   private func existence(of key: String, as entityName: String) -> String? {
     guard let entity = destination.entity(named: entityName) else { return nil }
     return "EXISTS (SELECT 1 FROM main.\(SQLText.identifier(entity.tableName)) AS q WHERE q.Z_PK = \(key) "
@@ -242,13 +226,11 @@ extension StepLayout {
 }
 
 extension StepLayout {
-  /// The name under which a row of the source is spoken of.
   static let row = "o"
 
-  /// A column of the source's row.
   static func column(_ name: String) -> String { "\(row).\(SQLText.identifier(name))" }
 
-  /// What a column of the destination holds for the records of a route, as an SQL expression over the source's row.
+  /// A destination column's value for a route, as SQL over the source row.
   func expression(_ column: ColumnLayout, _ route: Route) -> String {
     if let key = column.role.property, !isDeclared(key, column.role, by: route.destination) { return "NULL" }
     switch column.role {
@@ -265,8 +247,8 @@ extension StepLayout {
     }
   }
 
-  /// Whether the records of an entity have a value in a column: their entity or an ancestor declares the property, or for
-  /// the hidden column of a one-way relationship, is its destination.
+  /// Whether an entity's records use a column: it or an ancestor declares the property, or it is the destination of a
+  /// hidden column.
   func isDeclared(_ key: PropertyKey, _ role: ColumnRole, by entity: EntityLayout) -> Bool {
     var name = key.entityName
     switch role {
@@ -303,7 +285,6 @@ extension StepLayout {
     property.attribute?.defaultValue?.literal(isMarked: property.isMarked) ?? "NULL"
   }
 
-  /// The column of an attribute of the source, or of a leaf of a composite one.
   func column(of path: PropertyPath, _ route: Route) -> String {
     guard case .attribute(let columns) = source.storage(of: path.name, in: route.source.name) else { return "NULL" }
     let found = columns.first { column in
@@ -316,22 +297,21 @@ extension StepLayout {
     return found.map { Self.column($0.name) } ?? "NULL"
   }
 
-  /// A derived value is kept where the source derives it in the same way; else it is computed afterwards.
+  /// The kept derived value if the derivation is the same; otherwise computed later.
   private func derivedValue(_ path: PropertyPath, _ route: Route) -> String {
     let new = destinationSide.properties[route.destination.name]?.first { $0.path == path }
     let old = sourceSide.properties[route.source.name]?.first { $0.path == path }
     return keepsDerivedValue(old, new, route.destination.name) ? column(of: path, route) : "NULL"
   }
 
-  /// Whether a derived attribute keeps the value that it had: it is derived in the same way, and nothing that it may be
-  /// derived from changes, or there is no way to compute it.
+  /// Whether a derived value is kept: equal derivation and unchanged inputs, or no way to compute it.
   func keepsDerivedValue(_ old: StoredProperty?, _ new: StoredProperty?, _ entityName: String) -> Bool {
     guard Self.isSameDerivation(old, new) else { return false }
     return isQuiet
       || !isComputable(new?.attribute?.derivationExpression, new?.attribute?.filteringPredicate, entityName)
   }
 
-  /// Whether everything that stays keeps its name and its value, and no pair is cut or added.
+  /// Whether all kept names and values are equal, without cut or added pairs.
   private var isQuiet: Bool {
     mapping.losses.isEmpty && !mapping.conditions.contains { $0.effect == .loses }
       && mapping.entityMappings.allSatisfy { entity in
@@ -344,7 +324,7 @@ extension StepLayout {
       }
   }
 
-  /// Whether a derivation is of a kind that is computed after the records have arrived.
+  /// Whether a derivation can be computed after the records exist.
   private func isComputable(_ text: String?, _ predicate: String?, _ entityName: String) -> Bool {
     guard predicate == nil, let text else { return false }
     switch DerivationExpression(text) {
@@ -359,15 +339,13 @@ extension StepLayout {
     }
   }
 
-  /// Whether a derived attribute is derived as it was.
   static func isSameDerivation(_ old: StoredProperty?, _ new: StoredProperty?) -> Bool {
     guard let old = old?.attribute, let new = new?.attribute, old.isDerived, new.isDerived else { return false }
     return old.derivationExpression == new.derivationExpression && old.filteringPredicate == new.filteringPredicate
       && old.type == new.type
   }
 
-  /// A number as one of another type: fractions are cut off, and an integer keeps the bits that its new width has room
-  /// for, as `NSNumber` does.
+  /// Converts numbers as `NSNumber` does: truncates fractions, and integers to the bits of the new width.
   private static func converted(_ value: String, _ old: AttributeType, _ new: AttributeType) -> String {
     guard value != "NULL" else { return value }
     switch new {
@@ -381,7 +359,7 @@ extension StepLayout {
     }
   }
 
-  /// The lowest bits of an integer, read as a number with a sign.
+  /// The lowest bits of an integer, as a signed number.
   private static func truncated(_ value: String, bits: Int) -> String {
     let sign = 1 << (bits - 1)
     return "((\(value) & \(2 * sign - 1)) - ((\(value) & \(sign)) << 1))"

@@ -6,15 +6,13 @@ import Platform
 internal import SystemPackage
 
 extension Migrator {
-  /// What a store says of itself.
+  /// A store's metadata.
   struct StoreFacts {
     var metadata: StoreMetadata
 
-    /// The model that it carries; nil for none that can be read.
     var model: ManagedObjectModel?
   }
 
-  /// The metadata and the cached model of a file of the working folder.
   func storeFacts(_ path: FilePath) throws(MigrationError) -> StoreFacts {
     let connection = try StepConnection(path, .immutable)
     let facts = try connection.read { try StoreFacts($0) }
@@ -24,13 +22,13 @@ extension Migrator {
 }
 
 extension Migrator.StoreFacts {
-  /// Reads what a store says of itself; a model cache that cannot be read counts as none.
+  /// Reads the metadata; an unreadable model cache counts as missing.
   init(_ database: Database) throws {
     if try !database.hasStored(["Z_UUID"], in: "Z_METADATA"), try database.hasStored(["Z_PLIST"], in: "Z_METADATA") {
       throw MigrationError(
         .sourceDamaged, detail: "its metadata has no column for the store's identifier, which nothing else shows")
     }
-    // Without Z_PRIMARYKEY it can be repaired; what a hostile store computes instead of holding it is not asked for.
+    // Z_PRIMARYKEY can be repaired; reject computed values of a hostile store.
     guard try database.hasStored(["Z_UUID", "Z_PLIST"], in: "Z_METADATA"),
       let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 1")
     else {
@@ -46,7 +44,7 @@ extension Migrator.StoreFacts {
       let value = try DatabaseValue.fetchOne(database, sql: "SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1"),
       let bytes = Data.fromDatabaseValue(value)
     {
-      // Only needed for versions that the app's own model lacks; without it such a store is refused.
+      // Only versions outside the app's model need it; without it such a store is refused.
       model = try? ManagedObjectModel(modelCache: [UInt8](bytes))
     }
   }

@@ -7,11 +7,9 @@ import Platform
 internal import struct SQLiteFormat.TableDefinition
 
 extension StoreRebuild {
-  /// Makes both sides of one-to-one relationships agree that were not each other's inverse before.
+  /// Joins the pairs of newly inverse one-to-one relationships.
   ///
-  /// Each side is a column of its own, and until now each holds what its own relationship held. The pairs of both are
-  /// joined; where several exclude each other, those of the side whose name comes first win, and of these the one of the
-  /// record with the lowest primary key. The columns must have their indexes.
+  /// In conflicts the side whose name sorts first wins, then the lowest primary key. The columns must be indexed.
   func joinNewInverses(_ database: Database) throws {
     var done: Set<PropertyKey> = []
     for key in newOneToOneKeys() where !done.contains(key) {
@@ -33,7 +31,7 @@ extension StoreRebuild {
     }
   }
 
-  /// The to-one relationships that the mapping says may have to drop pairs, by the entities that declare them.
+  /// The to-one relationships that may have to drop pairs, by declaring entity.
   private func newOneToOneKeys() -> [PropertyKey] {
     var result: [PropertyKey] = []
     for condition in layout.mapping.conditions where condition.kind == .newInverse || condition.kind == .severalOwners {
@@ -52,10 +50,8 @@ extension StoreRebuild {
     let column: String
     let entityColumn: String?
 
-    /// The assignments that cut a record's pair.
     var cut: String { ([column] + [entityColumn].compactMap { $0 }).map { "\($0) = NULL" }.joined(separator: ", ") }
 
-    /// The assignments that let a record `o` lead to the one that leads to it.
     func follow(_ other: Side) -> String {
       let place = "FROM main.\(other.table) AS p WHERE p.\(other.column) = o.Z_PK ORDER BY p.Z_PK LIMIT 1"
       let key = "\(column) = (SELECT p.Z_PK \(place))"
@@ -72,17 +68,16 @@ extension StoreRebuild {
       entityColumn: entityColumn.map(SQLText.identifier))
   }
 
-  /// Of several records that lead to the same one, the first is kept.
   private static func keepFirst(_ side: Side) -> String {
     "UPDATE main.\(side.table) AS o SET \(side.cut) WHERE o.\(side.column) IS NOT NULL AND "
       + "o.Z_PK <> (SELECT min(p.Z_PK) FROM main.\(side.table) AS p WHERE p.\(side.column) = o.\(side.column))"
   }
 
-  /// No statement reads a column that it changes in a way that would change the outcome.
+  /// No statement may depend on its own changes.
   private static func statements(joining first: Side, _ second: Side) -> [String] {
     [
       keepFirst(first),
-      // What the first side has taken, the second cannot have: neither the record itself nor its partner.
+      // The first side's records and partners are taken.
       "UPDATE main.\(second.table) AS o SET \(second.cut) WHERE o.\(second.column) IS NOT NULL AND ("
         + "EXISTS (SELECT 1 FROM main.\(first.table) AS p WHERE p.\(first.column) = o.Z_PK) OR "
         + "EXISTS (SELECT 1 FROM main.\(first.table) AS p WHERE p.Z_PK = o.\(second.column) "
@@ -95,10 +90,9 @@ extension StoreRebuild {
     ]
   }
 
-  /// Lets the records of a relationship that is its own inverse lead to each other.
+  /// Pairs the records of a self-inverse relationship.
   ///
-  /// Pairs that lead to each other already come first, then the others by primary key; a pair is kept where both records
-  /// are still free. Only one pair is in memory at a time.
+  /// Mutual pairs come first, then primary key order; both records must be free. One pair is in memory at a time.
   private func pairUp(_ side: Side, _ database: Database) throws {
     let table = "main.\(side.table)"
     let back = "(SELECT p.\(side.column) FROM \(table) AS p WHERE p.Z_PK = o.\(side.column))"
@@ -127,16 +121,15 @@ extension StoreRebuild {
 }
 
 extension StoreRebuild {
-  /// The first number of the entities that Core Data keeps for itself: history, mirroring, index tracking.
+  /// The first of Core Data's own entity numbers: history, mirroring, index tracking.
   static let firstReservedNumber = 16000
 
-  /// Fills `Z_PRIMARYKEY`, `Z_METADATA` and `Z_MODELCACHE`.
   func fillBookkeeping(_ database: Database) throws {
     try fillPrimaryKeys(database)
     try writeMetadata(database, from: "old")
   }
 
-  /// The highest primary key ever given out is that of the hierarchies the records come from (format section 3.3).
+  /// Keeps the source's highest keys (format section 3.3).
   private func fillPrimaryKeys(_ database: Database) throws {
     for entity in layout.destination.entities {
       var highest: Int64 = 0
@@ -160,9 +153,9 @@ extension StoreRebuild {
         """)
   }
 
-  /// Writes the metadata of the new model: the identifier and everything foreign stay, what describes the model is new.
+  /// Writes the new model's metadata; keeps the identifier and foreign entries.
   ///
-  /// - Parameter schema: the database that has the old metadata; that of the new is always `main`.
+  /// - Parameter schema: The database of the old metadata; the new one is always `main`.
   func writeMetadata(_ database: Database, from schema: String) throws {
     let model = layout.destination.model
     guard let row = try Row.fetchOne(database, sql: "SELECT Z_UUID, Z_PLIST FROM \(schema).Z_METADATA LIMIT 1") else {
@@ -183,13 +176,12 @@ extension StoreRebuild {
     try database.execute(sql: "DELETE FROM main.Z_METADATA; DELETE FROM main.Z_MODELCACHE")
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)", arguments: [uuid, bytes])
-    // Compiling a model costs as much as all the rest of a small step; only the last one's is ever read.
+    // Compiling a model costs as much as a small step; only the last one is read.
     guard isLast else { return }
     try database.execute(
       sql: "INSERT INTO main.Z_MODELCACHE (Z_CONTENT) VALUES (?)", arguments: [Data(try model.modelCache())])
   }
 
-  /// Computes the derived attributes whose values could not be kept.
   func computeDerivedValues(_ database: Database) throws {
     for entity in layout.destination.entities {
       for property in layout.destinationSide.properties[entity.name] ?? []
@@ -212,25 +204,24 @@ extension StoreRebuild {
 }
 
 extension StoreRebuild {
-  /// Whether a table belongs to the mirroring to CloudKit (format section 3.11).
+  /// Whether a table belongs to CloudKit mirroring (format section 3.11).
   static func isMirroring(_ table: String) -> Bool { table.hasPrefix("ANSCK") }
 
-  /// The tables that are none of the model's, in the order of their names.
   static func foreignTables(_ contents: SourceContents, _ layout: StoreLayout) -> [SQLTable] {
     let own = Set(layout.tableNames.map { $0.uppercased() })
     return contents.schema.tables.values.filter { !own.contains($0.name.uppercased()) }.ordered { $0.name < $1.name }
   }
 
-  /// Copies persistent history and the app's own tables, with their indexes.
+  /// Copies persistent history and the app's tables.
   ///
-  /// - Throws: `migration-data-violation` for what cannot be carried over: mirroring tables where entities get other
-  ///   numbers, and virtual tables of the app other than full-text and R-tree indexes with content of their own.
+  /// - Throws: `migration-data-violation` for mirroring tables if entity numbers change, and for virtual tables other
+  ///   than full-text and R-tree indexes with their own content.
   func copyForeign(
     _ database: Database, _ contents: SourceContents, _ custom: CustomRun?, _ account: inout StepAccount
   ) throws {
     let tables = Self.foreignTables(contents, layout.source)
     for table in tables { try Self.check(table, layout) }
-    // Full-text indexes may be over the content of other tables.
+    // Full-text indexes may use other tables' content.
     for table in tables.filter({ !$0.isVirtual }) + tables.filter(\.isVirtual) {
       if table.isVirtual {
         try copyVirtual(table, database)
@@ -259,7 +250,6 @@ extension StoreRebuild {
     }
   }
 
-  /// Copies the rows of a table of the app, with their rowids where they have any.
   private func copyRows(of table: SQLTable, _ name: String, _ database: Database) throws {
     let columns = try String.fetchAll(
       database, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0 ORDER BY cid", arguments: [table.name])
@@ -270,13 +260,11 @@ extension StoreRebuild {
     try database.execute(sql: "INSERT INTO main.\(name) (\(list)) SELECT \(list) FROM old.\(name)")
   }
 
-  /// Refuses tables that no step can carry over.
   static func check(_ table: SQLTable, _ layout: StepLayout) throws {
     guard let refusal = refusal(table, layout) else { return }
     throw MigrationError(.dataViolation, detail: refusal.detail, hint: refusal.wayRound)
   }
 
-  /// Why a step that rebuilds the store cannot carry a table over; nil where it can.
   static func refusal(_ table: SQLTable, _ layout: StepLayout) -> MigrationRefusal? {
     if isMirroring(table.name), layout.isRenumbering || layout.isCustom {
       return MigrationRefusal(
@@ -295,7 +283,6 @@ extension StoreRebuild {
     return nil
   }
 
-  /// Makes the app's own indexes, triggers and views again where they still fit.
   func recreateAppObjects(_ database: Database, _ contents: SourceContents, _ account: inout StepAccount) throws {
     let tables = Set(layout.source.tables.map(\.name) + layout.source.joinTables.map(\.name))
     let indexes = contents.schema.indexes.values.filter { index in
@@ -306,7 +293,7 @@ extension StoreRebuild {
       &account)
   }
 
-  /// Makes what is not the model's again, in the order of the names; what does not fit any more is left behind.
+  /// Recreates app objects sorted by name and leaves behind misfits.
   static func make(
     _ statements: [(name: String, sql: String)], _ database: Database, _ account: inout StepAccount
   ) throws {
@@ -321,7 +308,6 @@ extension StoreRebuild {
 }
 
 extension SQLSchema {
-  /// The app's own triggers and views.
   var appObjects: [(name: String, sql: String)] {
     views.map { ($0.key, $0.value) }
       + triggers.filter { !StoreLayout.isOwnTrigger($0.key) }.map { ($0.key, $0.value) }

@@ -5,27 +5,23 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// One step of a migration: a new store of the destination's model, filled from one of the source's by SQL on whole
-/// tables, so that memory does not grow with the records.
+/// A step that fills a new store by whole-table SQL, in constant memory.
 struct StoreRebuild {
   let layout: StepLayout
 
-  /// What the step is called.
   let name: String
 
-  /// When the migration began, in seconds since 2001-01-01T00:00:00Z.
+  /// In seconds since 2001-01-01T00:00:00Z.
   let referenceDate: Double
 
-  /// What earlier steps have put in of their own, which is no loss.
+  /// The values earlier steps added, which are no loss.
   var made = MadeValues()
 
-  /// Whether it ends the migration, so that its file is the one that apps open.
+  /// Whether it is the last step; apps open its file.
   var isLast = true
 
-  /// What goes beyond an inferred mapping; nil where nothing does.
   let custom: CustomStep?
 
-  /// What policies are told about the step.
   let stage: PolicyRun.Stage
 
   init(
@@ -43,15 +39,15 @@ struct StoreRebuild {
   /// Makes the new store.
   ///
   /// - Parameters:
-  ///   - source: a store of the source's model that no other process opens, without a log.
-  ///   - target: the new file; what a killed run left there must be gone.
-  /// - Returns: what was done, and the schema of the source.
+  ///   - source: A store of the source model, open nowhere else and without a WAL.
+  ///   - target: The new file, without leftovers.
+  /// - Returns: The outcome and the source's schema.
   /// - Throws: `migration-data-violation`, `migration-constraint-violation`, `migration-sqlite` or a file error.
   func run(
     from source: FilePath, to target: FilePath
   ) throws(MigrationError) -> (account: StepAccount, before: SQLSchema) {
     let old = try StepConnection(source, .immutable, cacheKilobytes: 2048)
-    // Where whole tables are copied, the records can be counted meanwhile; else it matters beforehand which there are.
+    // Records can be counted during whole-table copies; else they must be known first.
     let hasAllEntities =
       custom == nil && layout.source.entities.allSatisfy { layout.numbers[$0.number] != nil }
     let contents = try old.read { database in
@@ -63,7 +59,7 @@ struct StoreRebuild {
         let losses =
           try StepForecast(of: layout, made: made).losses(database) + contents.unexpectedColumnLosses(database, layout)
         let counted = hasAllEntities ? try SourceContents(database, layout) : contents
-        // What a damaged page hides would be missing in the new file without a word.
+        // Data on a damaged page would go missing silently.
         try FileIntegrity.checkSource(source, in: FileSystem())
         return (counted, losses)
       }
@@ -111,8 +107,7 @@ struct StoreRebuild {
       }
       try database.execute(sql: "COMMIT")
       try database.execute(sql: "DETACH DATABASE old")
-      // Both version bytes of the header say WAL, as in every store of Core Data's (format section 3.1).
-      // The caller pushes the whole file to the disk, once, while it is being verified.
+      // Core Data stores say WAL in both version bytes (format section 3.1). The caller syncs during verification.
       try database.execute(sql: "PRAGMA main.locking_mode = NORMAL; PRAGMA main.journal_mode = WAL")
       try database.bringLogIntoMainFile()
       return account
@@ -157,12 +152,12 @@ struct StoreRebuild {
     let isSame =
       contents.schema.tables[oldName]?.columns.map { StepLayout.column($0.name) }
       == zip(table.columns, expressions).map { column, expression in
-        // A number that stays the same is the column itself.
+        // An unchanged number is the column itself.
         column.role == .entityNumber && routes.allSatisfy({ $0.source.number == $0.destination.number })
           ? StepLayout.column("Z_ENT") : expression
       }
     if isWhole, isSame, contents.hasSameTypes(oldName, table) {
-      // SQLite copies whole records where both tables have the same shape.
+      // SQLite copies whole records between tables of equal shape.
       try database.execute(sql: "INSERT INTO \(target) SELECT * FROM \(origin)")
       return
     }
@@ -172,7 +167,6 @@ struct StoreRebuild {
         + "SELECT \(expressions.joined(separator: ", ")) FROM \(origin) AS \(StepLayout.row)\(condition)")
   }
 
-  /// The expression of a column, by the entity of the row where entities differ.
   private static func choice(_ expressions: [(number: Int, sql: String)]) -> String {
     guard let first = expressions.first else { return "NULL" }
     if expressions.allSatisfy({ $0.sql == first.sql }) { return first.sql }
@@ -227,13 +221,11 @@ struct StoreRebuild {
 }
 
 extension Sequence<Int64> {
-  /// The numbers as a list of SQL.
   var sqlList: String { "(" + map { String($0) }.joined(separator: ", ") + ")" }
 }
 
 extension StoreRebuild {
-  /// Gives the changes in the history the new numbers of their entities, and the bits of their changed properties their
-  /// new places; the changes of removed entities go.
+  /// Renumbers entities and changed-property bits in the history; drops removed entities' changes.
   func renumberHistory(_ database: Database, _ account: inout StepAccount) throws {
     let known = layout.numbers
     let removed = layout.source.entities.map(\.number).filter { known[$0] == nil }
@@ -272,10 +264,10 @@ extension StoreRebuild {
   }
 }
 
-/// Where the bits for the changed properties of an entity's records go.
+/// The new positions of changed-property bits.
 ///
-/// A change in the history has a bit for each property, by its place in the alphabet, the highest bit of the first byte
-/// first, in a byte more than whole bytes are full (format section 3.10).
+/// A history change has a bit per property in alphabetical order, highest bit of the first byte first, in one byte more
+/// than the full ones (format section 3.10).
 struct ChangedProperties: Sendable {
   private let oldCount: Int
   private let newCount: Int
@@ -294,16 +286,15 @@ struct ChangedProperties: Sendable {
     }
     oldCount = old.count
     newCount = new.count
-    // Transient properties have no mapping; they keep their name.
+    // Transient properties have no mapping and keep their name.
     places = old.map { name in
       new.indices.filter { sources[new[$0]]?.contains(name) ?? (new[$0] == name) }
     }
   }
 
-  /// Whether every bit stays where it is.
   var isIdentity: Bool { oldCount == newCount && places.enumerated().allSatisfy { $0.element == [$0.offset] } }
 
-  /// The same changes by the new places; nil for bits that are not as the format says.
+  /// The moved bits; nil if the format is violated.
   func moved(_ bits: [UInt8]) -> [UInt8]? {
     guard bits.count == oldCount / 8 + 1 else { return nil }
     var result = [UInt8](repeating: 0, count: newCount / 8 + 1)
@@ -315,9 +306,8 @@ struct ChangedProperties: Sendable {
   }
 }
 
-/// The tables of models, laid out once for several steps: consecutive ones have a model in common.
+/// A cache of models' tables, because consecutive steps share a model.
 final class LayoutCache: Sendable {
-  /// A model with its tables.
   final class Entry: Sendable {
     let layout: StoreLayout
     let side: InferenceSide
@@ -328,7 +318,6 @@ final class LayoutCache: Sendable {
       side = InferenceSide(model)
     }
 
-    /// The schema of a new store, as SQLite reads it.
     func newSchema() throws(PersistentStoreError) -> SQLSchema {
       if let known = schema.withLock({ $0 }) { return known }
       let made = try SQLSchema(layout)
@@ -339,14 +328,11 @@ final class LayoutCache: Sendable {
 
   private let entries = Mutex<[Entry]>([])
 
-  /// A step needs two, the next one of them again.
+  /// A step needs two; the next step shares one.
   private static let capacity = 3
 
-  /// The tables of a model.
-  ///
-  /// - Throws: what the layout of a model refuses.
   func entry(for model: ManagedObjectModel) throws(MigrationError) -> Entry {
-    // Models of one bundle share their storage, so that comparing them costs next to nothing.
+    // Models of a bundle share storage, so comparing them is cheap.
     if let known = entries.withLock({ entries in entries.first { $0.layout.model == model } }) { return known }
     let made: Entry
     do {

@@ -3,9 +3,9 @@ internal import PersistentStore
 import Platform
 
 extension AttributeValue {
-  /// The value as a literal of SQL, as the column of an attribute holds it; `NULL` for what cannot be written.
+  /// An SQL literal for an attribute's column, else `NULL`.
   ///
-  /// - Parameter isMarked: whether values begin with the marker byte of external storage (format section 3.7).
+  /// - Parameter isMarked: Whether values have the marker byte of external storage (format section 3.7).
   package func literal(isMarked: Bool) -> String {
     switch self {
     case .integer(let value): return value == .min ? "(-9223372036854775807 - 1)" : String(value)

@@ -3,22 +3,21 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// A virtual table of the app's that can be made again and filled: a full-text or an R-tree index.
+/// A full-text or R-tree index to recreate.
 struct VirtualTable {
-  /// How its content gets into a new one.
   enum Filling {
     case rows
 
-    /// Row by row, with the numbers of the rows.
+    /// Rows with rowids.
     case numberedRows
 
-    /// From the table that it is an index of.
+    /// The indexed table.
     case rebuild
   }
 
   let filling: Filling
 
-  /// Nil for other modules, and for full-text indexes without content, from which no text can be had.
+  /// Nil for other modules, and for contentless full-text indexes.
   init?(_ table: SQLTable) {
     let words = table.statement.lowercased().split(whereSeparator: { $0.isWhitespace || $0 == "(" })
     guard let using = words.firstIndex(of: "using"), using + 1 < words.count else { return nil }
@@ -35,10 +34,10 @@ struct VirtualTable {
     }
   }
 
-  /// What the option `content=` says, without its quotes; nil where it is not given.
+  /// The unquoted `content=` option, if given.
   private static func content(_ statement: String) -> String? {
     let text = statement.lowercased().filter { !$0.isWhitespace }
-    // An option follows the opening parenthesis or a comma; a column may be called content too.
+    // A column may be named content too.
     for separator in ["(", ","] {
       guard let range = text.range(of: separator + "content=") else { continue }
       let value = text[range.upperBound...].prefix { $0 != "," && $0 != ")" }
@@ -49,7 +48,7 @@ struct VirtualTable {
 }
 
 extension StoreRebuild {
-  /// Makes a virtual table of the app's again; SQLite makes the tables behind it by itself.
+  /// Recreates an app's virtual table; SQLite makes its shadow tables.
   func copyVirtual(_ table: SQLTable, _ database: Database) throws {
     guard let virtual = VirtualTable(table) else { return }
     do {

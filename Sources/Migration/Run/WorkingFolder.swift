@@ -2,7 +2,7 @@ internal import Foundation
 internal import Platform
 internal import SystemPackage
 
-/// The hidden folder beside a store in which it is migrated: `.App.sqlite.migrating`.
+/// The folder next to a store: `.App.sqlite.migrating`.
 struct WorkingFolder {
   let path: FilePath
   let fileSystem: FileSystem
@@ -14,16 +14,13 @@ struct WorkingFolder {
 
   var journalPath: FilePath { path.appending("journal.json") }
 
-  /// The journal of the move of the original.
   var movePath: FilePath { path.appending("swap.moving") }
 
-  /// The file of a finished step; 0 is the copy of the original.
+  /// The file of a finished step; 0 is the original's copy.
   func step(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite") }
 
-  /// Where a step is carried out.
   func unfinished(_ number: Int) -> FilePath { path.appending("step-\(number).sqlite.unfinished") }
 
-  /// What a repair of records takes out.
   var asidePath: FilePath { path.appending("step-aside.sqlite") }
 
   /// The copy that a stage changes before a step.
@@ -31,12 +28,12 @@ struct WorkingFolder {
 
   // MARK: The journal
 
-  /// The journal; nil where there is none, or one of an earlier version that has moved nothing.
+  /// The journal; nil if missing, or older and without moved files.
   ///
-  /// - Throws: `migration-journal-unreadable` for one that says what only a later version understands, or nothing at all:
-  ///   the folder may then hold the only whole store.
+  /// - Throws: `migration-journal-unreadable` if damaged or of a later version, because the folder may then hold the
+  ///   only complete store.
   func journal() throws(FileError) -> MigrationJournal? {
-    // A link, or a file, is none of ours, wherever it leads.
+    // A link or file is foreign.
     guard try fileSystem.status(of: path, followingLinks: false)?.kind == .directory,
       try fileSystem.status(of: journalPath, followingLinks: false) != nil
     else { return nil }
@@ -44,7 +41,7 @@ struct WorkingFolder {
     do throws(FileError) {
       bytes = try fileSystem.contents(of: journalPath, limit: 1 << 26)
     } catch {
-      // Another process has finished meanwhile.
+      // Another process has finished.
       guard error.kind == .notFound else { throw error }
       return nil
     }
@@ -70,7 +67,7 @@ struct WorkingFolder {
     FileError(.journalUnreadable, operation: "read the journal of a migration", path: journalPath, detail: detail)
   }
 
-  /// Writes the journal, whole or not at all.
+  /// Writes the journal atomically.
   func write(_ journal: MigrationJournal) throws(MigrationError) {
     do {
       let bytes = try JSON.bytes(of: journal, .line, to: "write the journal of a migration", at: journalPath)
@@ -82,9 +79,9 @@ struct WorkingFolder {
 
   // MARK: Making and removing
 
-  /// Makes the folder, readable by its owner alone until its files are in place.
+  /// Makes the folder, private to its owner.
   ///
-  /// - Throws: `file-exists` where something else has its name, `permission-denied` where it is another user's.
+  /// - Throws: `file-exists` if the name is taken, `permission-denied` if it is another user's.
   func make() throws(FileError) {
     if try fileSystem.status(of: path, followingLinks: false) == nil {
       try fileSystem.makeDirectory(path, permissions: .init(rawValue: 0o700))
@@ -92,9 +89,9 @@ struct WorkingFolder {
     try check()
   }
 
-  /// Makes sure that what has the folder's name is a folder of this user's own; none at all is as good.
+  /// Accepts a missing folder or the user's own.
   ///
-  /// The superuser also takes one of the owner of the folder that it lies in.
+  /// The superuser also accepts its parent's owner.
   func check() throws(FileError) {
     guard let status = try fileSystem.status(of: path, followingLinks: false) else { return }
     guard status.kind == .directory else {
@@ -111,7 +108,6 @@ struct WorkingFolder {
       hint: "Run as its owner, or move the folder away if it is none of a migration's.")
   }
 
-  /// Removes what a killed run left of a step.
   func removeUnfinished(_ number: Int) throws(FileError) {
     for suffix in ["", "-wal", "-shm", "-journal"] {
       try fileSystem.unlink(path.appending("step-\(number).sqlite.unfinished" + suffix))
@@ -119,15 +115,14 @@ struct WorkingFolder {
     }
   }
 
-  /// Removes what a repair of records has set aside.
   func removeAside() throws(FileError) {
     for suffix in ["", "-wal", "-shm", "-journal"] { try fileSystem.unlink(asidePath.sibling(suffix: suffix)) }
   }
 
-  /// Removes everything in the folder, the journal last, where no store is just being replaced.
+  /// Empties the folder, journal last, unless a swap is under way.
   ///
-  /// - Throws: `place-taken` where one is, `migration-journal-unreadable` where that cannot be known, and `file-exists` where
-  ///   something else lies in the folder; nothing is removed then.
+  /// - Throws: `place-taken` during a swap, `migration-journal-unreadable`, or `file-exists` for foreign files, before
+  ///   removing any.
   func clear() throws(FileError) {
     if let phase = try journal()?.phase, phase != .stepping {
       throw FileError(
@@ -138,7 +133,7 @@ struct WorkingFolder {
     try clearEnded()
   }
 
-  /// Removes everything in the folder, the journal last: what it says is done, or void.
+  /// Empties the folder, journal last, when the journal is done or void.
   func clearEnded() throws(FileError) {
     try check()
     let names = try fileSystem.entries(of: path)
@@ -152,17 +147,16 @@ struct WorkingFolder {
     try fileSystem.unlink(journalPath)
   }
 
-  /// Whether a name is one that a migration gives.
   private static func isOwn(_ name: String) -> Bool {
     ["step-", "journal.json", "swap.moving"].contains { name.hasPrefix($0) || name.hasPrefix("." + $0) }
   }
 
-  /// Removes the folder with everything in it, the journal last, where no store is just being replaced.
+  /// Removes the folder and its contents, journal last, unless a swap is under way.
   ///
-  /// - Throws: as `clear` does.
+  /// - Throws: The errors of `clear`.
   func remove() throws(FileError) { try remove(emptying: clear) }
 
-  /// The same, where what the journal says is done, or void.
+  /// Removes the folder when the journal is done or void.
   func removeEnded() throws(FileError) { try remove(emptying: clearEnded) }
 
   private func remove(emptying empty: () throws(FileError) -> Void) throws(FileError) {

@@ -5,60 +5,52 @@ package import PersistentStore
 package import Platform
 internal import SystemPackage
 
-/// What in the records of a store contradicts its own model: references that lead nowhere, one-sided relationships, rows
-/// that break a constraint, values that are missing; and the files of large values that are missing.
+/// Checks references, constraints, values and files of large values against the store's own model.
 ///
-/// SQL on whole tables, and never through an index, which may say otherwise than the rows do. What leads to a table that the
-/// store lacks leads nowhere; what else a table or column that it lacks keeps from being checked is told.
+/// It reads tables without indexes, which may differ from the rows. References to a missing table dangle; other
+/// prevented checks are reported.
 package struct DataCheck: Sendable, Encodable {
-  /// What is wrong with rows.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// A row has the primary key of another one, or none.
+    /// The primary key is missing or shared.
     case duplicateKey = "duplicate-key"
 
-    /// A to-one relationship leads to a record that is not there.
+    /// A to-one relationship's record is missing.
     case danglingReference = "dangling-reference"
 
-    /// The entity number beside a reference is not that of the record that it leads to.
+    /// A reference's entity number differs from its target's.
     case wrongEntityNumber = "wrong-entity-number"
 
-    /// Of two to-one relationships that are each other's inverse, one leads here and the other does not lead back.
+    /// A one-to-one relationship does not lead back.
     case oneSidedRelationship = "one-sided-relationship"
 
-    /// A row of a join table leads to a record that is not there.
+    /// A join table row's record is missing.
     case danglingJoinRow = "dangling-join-row"
 
-    /// A row has the values of an earlier one that only one row may have.
+    /// A row repeats unique values of an earlier one.
     case duplicate
 
-    /// A mandatory attribute has no value.
     case missingValue = "missing-value"
 
-    /// A large value lies in a file of its own, which is not there.
     case missingFile = "missing-file"
   }
 
-  /// The rows of a table with which one thing is wrong.
+  /// The rows of a table with one problem.
   package struct Finding: Sendable, Hashable, Encodable {
-    /// What is wrong.
     package var kind: Kind
 
-    /// The table the rows are in.
     package var table: String
 
-    /// The columns that are concerned.
     package var columns: [String]
 
-    /// The property, or the properties of a constraint, after their entity and a point.
+    /// The property, or a constraint's properties, as `Entity.property`.
     package var property: String
 
-    /// How many rows.
     package var count: Int
 
-    /// The primary keys of the first of them, ascending; both columns of a join table's rows.
+    /// The first ones, ascending; both columns of a join table.
     package var keys: [[Int64]]
 
-    /// Writes the finding with its words; no value of a record is in it.
+    /// Encodes the finding and its text, without record values.
     package func encode(to encoder: any Encoder) throws {
       try encoder.encode([
         "code": kind.rawValue, "words": words, "table": table, "columns": columns, "property": property,
@@ -67,31 +59,30 @@ package struct DataCheck: Sendable, Encodable {
     }
   }
 
-  /// The most keys that a finding lists.
   package static let listLimit = 100
 
-  /// Everything that was found, kind by kind.
+  /// By kind.
   package internal(set) var findings: [Finding] = []
 
-  /// What could not be checked because the store lacks it, each as a sentence without a full stop, sorted.
+  /// The checks prevented by missing parts, as sorted sentences without a full stop.
   package internal(set) var notChecked: [String] = []
 
-  /// Whether everything was checked and nothing was found.
+  /// Whether everything was checked and is sound.
   package var isClean: Bool { findings.isEmpty && notChecked.isEmpty }
 
-  /// Whether records contradict the model, which a repair of records puts right as far as it can be.
+  /// Whether a repair of records could help.
   package var hasContradictions: Bool { findings.contains { $0.kind != .missingFile } }
 
-  /// Whether files of large values are missing, which no repair makes again.
+  /// Whether large values' files are missing, which no repair restores.
   package var lacksFiles: Bool { findings.contains { $0.kind == .missingFile } }
 
   private let columns: [String: Set<String>]
 
   private enum CodingKeys: CodingKey { case findings, notChecked }
 
-  /// Checks the records of an open store.
+  /// Checks an open store's records.
   ///
-  /// - Parameter layout: that of the store's own model.
+  /// - Parameter layout: The layout of the store's own model.
   package init(_ database: Database, _ layout: StoreLayout) throws {
     columns = Dictionary(
       try SQLSchema(database).tables.values.map { table in
@@ -110,14 +101,13 @@ package struct DataCheck: Sendable, Encodable {
     sortFindings()
   }
 
-  /// Puts the findings in order: by kind, table and property.
   mutating func sortFindings() {
     findings.sort { ($0.kind.place, $0.table, $0.property) < ($1.kind.place, $1.table, $1.property) }
   }
 
-  /// Checks the records of a store, and whether the files are there that they refer to, without changing anything of it or beside it.
+  /// Checks a store's records and external files, without changing any file.
   ///
-  /// - Throws: a file error, or `MigrationError` where SQLite cannot read it.
+  /// - Throws: A file error, or `MigrationError` if SQLite can't read it.
   package init(of store: StoreFileSet, layout: StoreLayout, surroundings: Surroundings = .machine) throws {
     self = try StoreView(of: store, surroundings: surroundings).read { database in
       var check = try DataCheck(database, layout)
@@ -217,7 +207,6 @@ package struct DataCheck: Sendable, Encodable {
     return names.allSatisfy { found.contains(StoreOutline.key($0)) }
   }
 
-  /// The same for what has to be checked: what is missing is noted.
   mutating func hasToCheck(_ table: String, _ names: [String]) -> Bool {
     let found = columns[StoreOutline.key(table)]
     let missing = names.filter { found?.contains(StoreOutline.key($0)) != true }
@@ -229,7 +218,7 @@ package struct DataCheck: Sendable, Encodable {
     return false
   }
 
-  /// The rows `o` of a table; not as an index has them.
+  /// The rows `o` of a table, read without indexes.
   static func rows(_ table: String) -> String { "\(name(table)) AS o NOT INDEXED" }
 
   private static func name(_ name: String) -> String { SQLText.identifier(name) }
@@ -240,7 +229,7 @@ extension DataCheck.Kind {
 }
 
 extension DataCheck.Finding {
-  /// What is wrong, in one sentence without a full stop; no value of a record is in it.
+  /// The problem as a sentence without a full stop, without record values.
   package var words: String {
     let rows = count == 1 ? "1 row" : "\(count) rows"
     let place = "of table \(printable(table))"
@@ -262,12 +251,12 @@ extension DataCheck.Finding {
 }
 
 extension DataCheck {
-  /// The longest name of a file of a large value: a marker and a UUID, with room for what other versions write.
+  /// The longest name of a large value's file: marker and UUID, with room for other versions.
   private static let longestName = 80
 
-  /// Looks for the files of the large values that records refer to (format section 3.7).
+  /// Checks files of large values (format section 3.7).
   ///
-  /// - Parameter folder: the folder beside the store that holds the files.
+  /// - Parameter folder: Next to the store.
   mutating func checkFiles(
     _ database: Database, _ layout: StoreLayout, in folder: FilePath, _ fileSystem: FileSystem
   ) throws {
@@ -306,7 +295,7 @@ extension DataCheck {
     sortFindings()
   }
 
-  /// Whether the file of a name is there; a name that leads elsewhere is none.
+  /// Whether the file exists; names outside the folder don't count.
   private static func isThere(_ name: Data, in folder: FilePath, _ fileSystem: FileSystem) throws -> Bool {
     let text = String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
     guard let file = FilePath.Component(text), file.kind == .regular, FilePath(text).components.count == 1 else {

@@ -3,22 +3,20 @@ internal import Platform
 internal import SQLiteFormat
 internal import SystemPackage
 
-/// The check of a finished file's bytes: every page has one use, every b-tree, cell and overflow chain fits, and every
-/// index has as many entries as its table has rows.
+/// Checks page use, b-trees, cells, overflow chains and index entries of a file.
 ///
-/// It is the project's own and not SQLite's: four times as fast, in constant memory, and a second opinion on what SQLite
-/// itself has written.
+/// It is independent of SQLite: four times as fast, in constant memory, and a second opinion on its output.
 enum FileIntegrity {
-  /// Checks the file that a step is made of: damage in it is the store's, and salvage is for that.
+  /// Checks a step's source; damage in it needs a salvage.
   ///
-  /// - Throws: `store-damaged`, or the error of reading it.
+  /// - Throws: `store-damaged`, or a reading error.
   static func checkSource(_ path: FilePath, in fileSystem: FileSystem) throws(MigrationError) {
     try check(path, in: fileSystem, orThrow: .sourceDamaged)
   }
 
-  /// Checks the file that steps in place begin with, and counts its records on the way.
+  /// Checks the source of steps in place and counts its records.
   ///
-  /// - Throws: `store-damaged`, `migration-data-violation` for records of no entity, or the error of reading it.
+  /// - Throws: `store-damaged`, `migration-data-violation` for records of an unknown entity, or a reading error.
   static func countRecords(
     of layout: StoreLayout, _ path: FilePath, in fileSystem: FileSystem
   ) throws(MigrationError) -> InPlaceCount {
@@ -45,9 +43,9 @@ enum FileIntegrity {
     return try InPlaceCount(counted, layout, in: path)
   }
 
-  /// Checks a file that no process writes to, without a log.
+  /// Checks a file without writers and WAL.
   ///
-  /// - Throws: `migration-verification-failed` where it is damaged, or the error of reading it.
+  /// - Throws: `migration-verification-failed`, or a reading error.
   static func check(_ path: FilePath, in fileSystem: FileSystem) throws(MigrationError) {
     try check(path, in: fileSystem, orThrow: .verificationFailed)
   }
@@ -73,20 +71,19 @@ enum FileIntegrity {
   }
 }
 
-/// The records of a store that is changed in place, which stay as many as they are.
+/// The record counts of a store changed in place.
 ///
-/// They are counted in the source, by the pass that checks its pages.
+/// The source's page check counts them.
 struct InPlaceCount: Sendable {
-  /// The records of each entity, under its number, which is the same in all models of the way.
+  /// By entity number, equal in all models.
   private let rows: [Int: Int]
 
-  /// Sums up what was counted.
+  /// Adds up the counts.
   ///
   /// - Parameters:
-  ///   - counted: the rows of each table by `Z_ENT`, those with anything else there under nil.
-  ///   - layout: the source's.
-  ///   - source: the file, for examples.
-  /// - Throws: `migration-data-violation` where there are records of an entity that the model does not have.
+  ///   - counted: The rows by `Z_ENT`; nil for invalid ones.
+  ///   - source: The file, for examples.
+  /// - Throws: `migration-data-violation` for records of an unknown entity.
   init(
     _ counted: [String: [Int64?: Int]], _ layout: StoreLayout, in source: FilePath
   ) throws(MigrationError) {
@@ -103,7 +100,6 @@ struct InPlaceCount: Sendable {
     self.rows = rows
   }
 
-  /// The accounts of the entities after a step that led to a layout's destination.
   func entities(_ layout: StepLayout) -> [StepAccount.EntityRows] {
     var entities: [Int: StepAccount.EntityRows] = [:]
     for table in layout.destination.tables {

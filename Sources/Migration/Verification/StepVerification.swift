@@ -4,14 +4,14 @@ package import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// The checks that a migrated store must pass before it may take the place of the old one.
+/// The checks of a migrated store before it replaces the old one.
 struct StepVerification {
   let layout: StepLayout
 
-  /// Checks the file of a rebuild against the one it was made from.
+  /// Checks a rebuild against its source.
   ///
-  /// - Parameter before: the schema of the source.
-  /// - Throws: `migration-verification-failed`, or `migration-data-violation` where records lack what is mandatory.
+  /// - Parameter before: The source's schema.
+  /// - Throws: `migration-verification-failed`, or `migration-data-violation` for missing mandatory values.
   func check(
     _ target: FilePath, against source: FilePath, before: SQLSchema, _ account: StepAccount
   ) throws(MigrationError) {
@@ -23,7 +23,7 @@ struct StepVerification {
       try checkCounts(database, account)
       try checkConditions(database)
     }
-    // Pairs that led nowhere before may do so afterwards, but there must be no more of them.
+    // Earlier dangling pairs may remain, but not increase.
     let hasDangling = try new.read { try Dangling.exist($0, layout.destination) }
     if hasDangling {
       let before = try old.read { try Dangling.count($0, layout.source) }
@@ -36,12 +36,11 @@ struct StepVerification {
     try new.close()
   }
 
-  /// Checks what a step has changed in place, before it is committed.
+  /// Checks a step in place before commit.
   ///
-  /// Records stay where they are, and what they lead to does too, so neither is looked at; the records are counted, and
-  /// the pages checked, when the last of the steps in place is done.
+  /// Records and references are unchanged; counts and pages are checked after the last step.
   ///
-  /// - Returns: the schema as it is now.
+  /// - Returns: The present schema.
   func checkChanged(_ database: Database, before: SQLSchema) throws -> SQLSchema {
     let schema = try SQLSchema(database)
     try check(schema, before: before)
@@ -51,7 +50,6 @@ struct StepVerification {
     return schema
   }
 
-  /// SQLite's own check of a table and its indexes.
   static func checkIntegrity(of table: String, _ database: Database) throws {
     guard try IntegrityCheck.lines(of: database, table: table) == ["ok"] else {
       throw failed("SQLite's integrity check fails for table \(printable(table))")
@@ -62,7 +60,7 @@ struct StepVerification {
     MigrationError(.verificationFailed, operation: "verify the migrated store", detail: detail, entityName: entity)
   }
 
-  /// The tables, columns and indexes must be those of a store that was freshly created.
+  /// Compares tables, columns and indexes with a new store's.
   private func check(_ found: SQLSchema, before: SQLSchema) throws {
     let expected = try layout.destinationSchema()
     let serious = expected.differences(to: found).filter { difference in
@@ -100,12 +98,11 @@ struct StepVerification {
     }
   }
 
-  /// The records of a table by the numbers of their entities.
   static func records(of table: String, _ database: Database, _ layout: StoreLayout) throws -> [Int: Int] {
     let numbers = layout.entities.filter { $0.tableName == table }.map(\.number)
     let name = SQLText.identifier(table)
     var found: [Int: Int] = [:]
-    // Tables of hierarchies have an index of the numbers; without one, grouping would sort all records.
+    // Hierarchy tables have an index of the numbers; without one, grouping sorts all records.
     if numbers.count == 1, let number = numbers.first {
       guard let row = try Row.fetchOne(database, sql: "SELECT count(*), total(Z_ENT = \(number)) FROM \(name)") else {
         return [:]
@@ -123,7 +120,6 @@ struct StepVerification {
     return found
   }
 
-  /// The records of each entity must be as many as they were.
   func checkCounts(_ database: Database, _ account: StepAccount) throws {
     for table in layout.destination.tables {
       var found = try Self.records(of: table.name, database, layout.destination)
@@ -161,7 +157,7 @@ struct StepVerification {
     }
   }
 
-  /// What the mapping made mandatory must be there, and as many destinations as the model allows (Core Data's 134110).
+  /// Checks new mandatory values and destination counts (Core Data's 134110).
   private func checkConditions(_ database: Database) throws {
     for condition in layout.mapping.conditions {
       guard let path = condition.destinationProperty,
@@ -177,7 +173,7 @@ struct StepVerification {
       case .missingRelationship, .newMandatoryRelationship:
         switch layout.destination.storage(of: path.name, in: entity.name) {
         case .toOne(let column, _, _):
-          // A key that leads to no record leads nowhere.
+          // A dangling key counts as empty.
           let key = SQLText.identifier(column)
           let target = layout.destinationSide.properties[entity.name]?.first { $0.path == path }?.relationship
           let table = target.flatMap { layout.destination.entity(named: $0.destinationEntityName)?.tableName }
@@ -214,16 +210,15 @@ struct StepVerification {
   }
 }
 
-/// The references of a store that lead to no record: to-one columns, hidden columns and both sides of join tables.
+/// The dangling references of a store: to-one columns, hidden columns and join tables.
 package enum Dangling {
-  /// A column with primary keys, and the table that they are keys of.
   private struct Reference {
     let table: String
     let column: String
     let target: String
   }
 
-  /// Whether there are any; each key is looked up once, in order, so that this takes little more than reading the tables.
+  /// Whether any reference dangles; sorted single lookups make this as fast as reading the tables.
   package static func exist(_ database: Database, _ layout: StoreLayout) throws -> Bool {
     for reference in references(of: layout) {
       let column = SQLText.identifier(reference.column)

@@ -2,17 +2,14 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// Lets SQLite compile expressions on empty tables of a source's model, so that errors come before any store is touched.
+/// Compiles expressions on empty in-memory tables, before a store is touched.
 struct ExpressionCompilation {
-  /// What stands before the names of the source's tables.
   private static let schema = "old."
 
-  /// The columns of the source by the names of its model.
   let paths: MappingPathResolver
 
   private let queue: DatabaseQueue
 
-  /// Makes the tables, in memory.
   init(_ layout: StoreLayout) throws(MigrationError) {
     paths = MappingPathResolver(layout: layout, schema: Self.schema)
     do {
@@ -33,9 +30,9 @@ struct ExpressionCompilation {
     "CREATE TABLE \(schema)" + statement.dropFirst("CREATE TABLE ".count)
   }
 
-  /// Binds an expression in SQL and compiles what has become of it.
+  /// Binds an expression as SQL and compiles the result.
   ///
-  /// - Throws: the problem, with its place in the text where it has one.
+  /// - Throws: The problem, with its position in the text if known.
   func bind(_ text: String, of entityName: String, place: String) throws(ExpressionProblem) -> BoundExpression {
     let bound = try paths.bind(text, of: entityName, place: place)
     guard let table = paths.layout.entity(named: entityName)?.tableName else { return bound }
@@ -46,7 +43,7 @@ struct ExpressionCompilation {
       }
     } catch {
       let message = (error as? DatabaseError)?.message ?? "an unforeseen failure"
-      // SQLite has one code for all that is wrong, `SQLITE_ERROR`; only its words tell what.
+      // SQLite has one code for all of these, `SQLITE_ERROR`; only the message differs.
       let isSyntax = ["syntax error", "incomplete input", "unrecognized token"].contains { message.contains($0) }
       throw .compilation(isSyntax ? "a syntax error" : printable(message), at: bound.position(named: message))
     }
@@ -55,8 +52,8 @@ struct ExpressionCompilation {
 }
 
 extension BoundExpression {
-  /// The place of what SQLite names: `near "x": syntax error`, `wrong number of arguments to function abs()`; 0 where it
-  /// is not known.
+  /// The position SQLite names, as in `near "x": syntax error` or `wrong number of arguments to function abs()`; 0 if
+  /// unknown.
   fileprivate func position(named message: String) -> Int {
     let isFunction = message.hasSuffix("()")
     let name =
@@ -67,33 +64,30 @@ extension BoundExpression {
   }
 }
 
-/// An expression over a source entity's properties, as one over the columns of its table.
+/// An expression as SQL over its entity's columns.
 struct BoundExpression {
   /// The expression over the row `o`.
   var sql: String
 
-  /// The attribute, where the expression is nothing but its name.
   var attribute: PropertyPath?
 
-  /// The properties of the source entity that it reads, by their names and by the paths that begin with them.
+  /// The names and paths of properties it reads.
   var properties: Set<String>
 
-  /// The pieces that it was written in.
   var tokens: [ExpressionToken]
 }
 
 extension MappingPathResolver {
-  /// Binds an expression in SQL.
+  /// Binds an expression as SQL.
   ///
-  /// - Parameter place: what the value is for, such as `PersonToAddress.identifier`: no two places get the same
-  ///   identifiers.
+  /// - Parameter place: The destination, such as `PersonToAddress.identifier`; each has its own identifiers.
   func bind(_ text: String, of entityName: String, place: String) throws(ExpressionProblem) -> BoundExpression {
     var parser = try SQLExpressionParser(text) { hasProperty($0, of: entityName) }
     let expression: TypedExpression
     do throws(ExpressionProblem) {
       expression = try parser.expression()
     } catch {
-      // A name that is not there is told before what is wrong behind it.
+      // Unknown names come before syntax errors.
       for reading in parser.readings { _ = try sql(reading, of: entityName, for: place) }
       throw error
     }

@@ -1,12 +1,11 @@
-/// Cuts an SQL expression into pieces, by SQLite's rules; what no expression of a mapping may have is refused here.
+/// Splits an expression into tokens as SQLite does and rejects forbidden ones.
 struct ExpressionScanner {
-  /// The longest expression, in characters.
+  /// In characters.
   static let limit = 16_384
 
   private let text: [Unicode.Scalar]
   private var offset = 0
 
-  /// All pieces of an expression; comments and white space are left out.
   static func tokens(of text: String) throws(ExpressionProblem) -> [ExpressionToken] {
     guard text.unicodeScalars.count <= limit else {
       throw ExpressionProblem(limit, "it is longer than \(limit) characters")
@@ -32,7 +31,7 @@ struct ExpressionScanner {
     switch first {
     case "'": (kind, text) = (.literal, try quoted("'", position))
     case "\"", "`":
-      // Inside, a quote is always doubled.
+      // A quote inside is always doubled.
       let raw = try quoted(first, position).unicodeScalars.dropFirst().dropLast()
       (kind, text) = (.name, String(Substring(raw.replacing([first, first], with: [first]))))
     case "[": (kind, text) = (.name, String(try quoted("]", position).dropFirst().dropLast()))

@@ -3,10 +3,10 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// The functions and keywords that expressions of mappings may use.
+/// The functions and keywords allowed in mapping expressions.
 enum MappingFunctions {
-  /// What works on one record's values: SQLite's core, date, mathematical and JSON functions that neither read nor write
-  /// anything else, give the same result each time, and cannot ask for any amount of memory.
+  /// The functions of one record's values: SQLite's core, date, mathematical and JSON functions that are deterministic,
+  /// have no side effects and use bounded memory.
   static let scalar: Set<String> = [
     "abs", "char", "coalesce", "format", "glob", "hex", "ifnull", "iif", "instr", "length", "like", "lower", "ltrim",
     "nullif", "octet_length", "printf", "quote", "replace", "round", "rtrim", "sign", "substr", "substring", "trim",
@@ -17,10 +17,9 @@ enum MappingFunctions {
     "json_valid", "uuid_blob", "uuid_text", "nscoredatanow",
   ]
 
-  /// Those of them that came to SQLite after its version 3.40.
+  /// The functions newer than SQLite 3.40.
   private static let recent: Set<String> = ["octet_length", "timediff", "unhex"]
 
-  /// Those of them that the SQLite of this process has.
   static let available: Set<String> = {
     do {
       let own = Set(additional.map { $0.name.lowercased() }).union(["nscoredatanow"])
@@ -29,28 +28,26 @@ enum MappingFunctions {
       }
       return scalar.intersection(names.union(own))
     } catch {
-      // A SQLite that does not list its functions.
+      // This SQLite does not list its functions.
       return scalar.subtracting(recent)
     }
   }()
 
-  /// The date functions with the place of their time value, counted from 0; without one they mean the present.
+  /// The date functions with the index of their time value, from 0; without one they mean the present.
   static let dateFunctions: [String: Int] = [
     "date": 0, "time": 0, "datetime": 0, "julianday": 0, "unixepoch": 0, "strftime": 1, "timediff": 0,
   ]
 
-  /// What works on all records that a to-many relationship leads to; `min` and `max` also on several values.
+  /// The aggregates; `min` and `max` also take several values.
   static let aggregate: Set<String> = ["count", "sum", "avg", "total", "min", "max", "group_concat"]
 
-  /// What is said of the record itself.
+  /// The functions of the record itself.
   static let own: Set<String> = ["uuid", "primarykey"]
 
-  /// All of them, in order.
   static var names: [String] {
     (available.subtracting(["nscoredatanow"]).union(aggregate).union(own).union(["NSCoreDataNow"])).sorted()
   }
 
-  /// What may be meant by a function that is not among them.
   static func hint(_ word: String, _ lower: String) -> String {
     switch lower {
     case _ where scalar.contains(lower): "The SQLite of this process (\(SQLiteLibrary.version)) does not have it."
@@ -65,7 +62,7 @@ enum MappingFunctions {
     "then", "else", "end", "collate", "true", "false", "distinct", "from", "as",
   ]
 
-  /// The keywords of statements, which no expression may have; an attribute of such a name is written in quotes.
+  /// Statement keywords, forbidden in expressions; an attribute of such a name must be quoted.
   static let refusedKeywords: Set<String> = [
     "select", "with", "exists", "insert", "update", "delete", "replace", "create", "drop", "alter", "attach", "detach",
     "pragma", "vacuum", "values", "union", "intersect", "except", "where", "group", "order", "having", "limit", "over",
@@ -73,18 +70,17 @@ enum MappingFunctions {
     "table", "begin", "commit", "rollback",
   ]
 
-  /// The name of the function that makes identifiers: of a primary key, the place it is for, and the store's identifier.
+  /// Makes identifiers from primary key, place and store identifier.
   static let identifierFunction = "LazaretUUID"
 
-  /// The name of the function that says whether bytes are text in UTF-8.
+  /// Checks for UTF-8 text.
   static let textCheckFunction = "LazaretIsText"
 
-  /// The functions that SQLite itself does not have.
   static let additional: [DatabaseFunction] = [
     DatabaseFunction(textCheckFunction, argumentCount: 1, pure: true) { values in
       switch values[0].storage {
       case .blob(let data): String(utf8: data) != nil
-      // No bytes at all are an empty text.
+      // No bytes are an empty text.
       case .null, .string: true
       case .int64, .double: false
       }
@@ -110,13 +106,12 @@ enum MappingFunctions {
     },
   ]
 
-  /// An identifier (RFC 9562, version 4) that is always the same for the same record, place and store, and differs for
-  /// two records.
+  /// An identifier (RFC 9562, version 4), constant and unique for record, place and store.
   static func identifier(_ key: Int64, for place: String, in store: String) -> [UInt8] {
     var seed: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in "\(store)\u{0}\(place)".utf8 { seed = (seed ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
     let number = UInt64(bitPattern: key)
-    // SplitMix64's step, whose mixing maps no two numbers to the same.
+    // SplitMix64's step; its mixing is injective.
     func next(_ value: UInt64) -> UInt64 { (value &+ SeededGenerator.step).mixed }
     let halves = [next(seed ^ number), next(next(seed) &+ number)]
     var bytes = halves.flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (56 - 8 * $0)) } }

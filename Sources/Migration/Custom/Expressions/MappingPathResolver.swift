@@ -2,22 +2,20 @@ import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// Finds the columns that key paths over a source's model stand for.
+/// Resolves key paths over a source model to columns.
 struct MappingPathResolver {
-  /// The tables of the source.
   let layout: StoreLayout
 
-  /// What stands before the names of the source's tables: `old.`, or nothing.
+  /// The prefix of source tables: `old.` or empty.
   let schema: String
 
   private static let limit = 8
 
-  /// Whether an entity has a property of that name.
   func hasProperty(_ name: String, of entityName: String) -> Bool {
     layout.storage(of: name, in: entityName) != nil
   }
 
-  /// The column of an attribute of the record `o` itself; nil for anything else.
+  /// The column in `o`; nil for anything but its attributes.
   func attribute(_ path: [String], of entityName: String) -> (path: PropertyPath, sql: String)? {
     guard let first = path.first, case .attribute(let columns)? = layout.storage(of: first, in: entityName),
       let column = Self.column(columns, Array(path.dropFirst()))
@@ -25,9 +23,6 @@ struct MappingPathResolver {
     return (PropertyPath(first, leaf: Array(path.dropFirst())), "o.\(column.sqlName)")
   }
 
-  /// What is read of the record `o`, as SQL.
-  ///
-  /// - Parameter place: what the value is for.
   func sql(
     _ reading: TypedExpression.Reading, of entityName: String, for place: String
   ) throws(ExpressionProblem) -> String {
@@ -90,7 +85,7 @@ struct MappingPathResolver {
     }
   }
 
-  /// What a function makes of all records that the first name of a path leads to.
+  /// The aggregate over the records the first name of a path leads to.
   private func many(
     _ reading: TypedExpression.Reading, _ path: ArraySlice<String>, _ entityName: String, _ depth: Int, from: String
   ) throws(ExpressionProblem) -> String {

@@ -1,32 +1,28 @@
-/// Reads an SQL expression over a source entity's properties.
+/// Parses an expression over a source entity.
 ///
-/// Only what is known to be harmless gets through: names of properties, literals, operators and functions of a list.
+/// Only harmless elements pass: property names, literals, operators and listed functions.
 struct SQLExpressionParser {
-  /// What has been read of the record so far, in the order of the text.
   var readings: [TypedExpression.Reading] = []
 
   let tokens: [ExpressionToken]
 
-  /// Whether a word is the name of a property.
   let isProperty: (String) -> Bool
   var index = 0
   private var openParentheses = 0
   private var nesting = 0
 
-  /// Prepares the reading of a text.
   init(_ text: String, isProperty: @escaping (String) -> Bool) throws(ExpressionProblem) {
     tokens = try ExpressionScanner.tokens(of: text)
     self.isProperty = isProperty
   }
 
-  /// The expression that the whole text is.
   mutating func expression() throws(ExpressionProblem) -> TypedExpression {
     let result = try series()
     guard index == tokens.count else { throw unexpected() }
     return result
   }
 
-  // MARK: Pieces
+  // MARK: Tokens
 
   private func token(_ ahead: Int = 0) -> ExpressionToken? {
     let place = index + ahead
@@ -40,7 +36,6 @@ struct SQLExpressionParser {
     return tokens[index...].prefix(words.count).map(\.keyword) == words
   }
 
-  /// The first of some keywords, each perhaps of several words, that follows; it is passed.
   private mutating func accept(_ choices: String...) -> TypedExpression? {
     guard let found = choices.first(where: { stands($0) }) else { return nil }
     index += found.split(separator: " ").count
@@ -58,7 +53,6 @@ struct SQLExpressionParser {
     return found
   }
 
-  /// What is wrong with the piece that follows, or with the end.
   private mutating func unexpected() -> ExpressionProblem {
     guard let token = token() else {
       let position = tokens.last?.position ?? 1
@@ -72,7 +66,7 @@ struct SQLExpressionParser {
     }
     if token.keyword == "as" { return ExpressionProblem(token.position, "AS is allowed in CAST only") }
     if let word = token.keyword, !MappingFunctions.keywords.contains(word) {
-      // What is wrong with the word itself is told first.
+      // Report an unknown word first.
       do throws(ExpressionProblem) { _ = try named(token) } catch { return error }
     }
     return .compilation("a syntax error", at: token.position)
@@ -86,7 +80,7 @@ struct SQLExpressionParser {
     "||", "->", "->>", "*", "/", "%", "+", "-", "&", "|", "<<", ">>", "<", "<=", ">", ">=", "=", "==", "<>", "!=",
   ]
 
-  /// Operands with what stands before, between and behind them.
+  /// Operands with their prefix, infix and suffix operators.
   private mutating func series() throws(ExpressionProblem) -> TypedExpression {
     nesting += 1
     defer { nesting -= 1 }
@@ -94,13 +88,13 @@ struct SQLExpressionParser {
       throw ExpressionProblem(token()?.position ?? 0, "more than 128 expressions are nested")
     }
     var parts: [TypedExpression] = []
-    // How many of BETWEEN wait for their AND.
+    // The `BETWEEN`s awaiting `AND`.
     var waiting = 0
     while true {
       while let sign = accept(symbols: Self.prefixes) ?? accept("not") { parts.append(sign) }
       parts.append(try operand())
       while let sign = try suffix() { parts.append(sign) }
-      // Between BETWEEN and its AND no OR can stand without parentheses.
+      // OR needs parentheses between BETWEEN and its AND.
       guard waiting == 0 || !stands("or"), let sign = try infix() else { break }
       parts.append(sign)
       switch sign.form {
@@ -163,7 +157,6 @@ struct SQLExpressionParser {
     openParentheses += 1
   }
 
-  /// What stands in the parentheses that open here, with commas between.
   mutating func list(mayBeEmpty: Bool) throws(ExpressionProblem) -> [TypedExpression] {
     try open()
     var items: [TypedExpression] = []
@@ -207,7 +200,7 @@ struct SQLExpressionParser {
 }
 
 extension SQLExpressionParser {
-  /// The names that begin at a piece, joined by points, and the piece after them.
+  /// The dotted path from a token, and the index after it.
   private func path(at start: Int) -> (names: [String], end: Int)? {
     var names: [String] = []
     var place = start
@@ -236,7 +229,6 @@ extension SQLExpressionParser {
     return TypedExpression(.reading(reading))
   }
 
-  /// What a word that is no keyword of expressions stands for: a function or a property.
   mutating func named(_ token: ExpressionToken) throws(ExpressionProblem) -> TypedExpression {
     let lower = token.text.lowercased()
     if isSymbol("(", 1) { return try function(lower, token) }
@@ -281,7 +273,7 @@ extension SQLExpressionParser {
     return TypedExpression(.call(word, arguments))
   }
 
-  /// A date function that speaks of the present gives something else each time.
+  /// Rejects date functions of the present, because they are not deterministic.
   private func checkTime(
     _ name: String, _ arguments: [TypedExpression], from start: Int
   ) throws(ExpressionProblem) {
@@ -301,7 +293,7 @@ extension SQLExpressionParser {
     if omissions == nil { try refuse(tokens[start], "without a time value") }
   }
 
-  /// A format could ask for text of any length.
+  /// Rejects formats that ask for text of any length.
   private func checkFormat(from start: Int) throws(ExpressionProblem) {
     let format = tokens[min(start + 2, tokens.count - 1)]
     guard format.kind == .literal, format.text.hasPrefix("'"), !format.text.contains("*"),
@@ -314,58 +306,51 @@ extension SQLExpressionParser {
   }
 }
 
-/// A piece of an SQL expression of a mapping, with its place in the text.
 struct ExpressionToken {
-  /// What kind of piece it is.
   enum Kind {
-    /// A bare word: a keyword, the name of a function, or the name of a property.
+    /// A keyword, function or property.
     case word
 
-    /// A name in quotes, which is always that of a property.
+    /// A quoted property name.
     case name
     case literal
 
-    /// An operator, a parenthesis, a comma or a point.
+    /// An operator, parenthesis, comma or point.
     case symbol
   }
 
   let kind: Kind
 
-  /// What was written; of a name, what its quotes hold.
+  /// The text; names without quotes.
   let text: String
 
-  /// The place of its first character, from 1.
+  /// From 1.
   let position: Int
 
-  /// Whether it is that symbol.
   func isSymbol(_ text: String) -> Bool { kind == .symbol && self.text == text }
 
-  /// A bare word in small letters; nil for every other piece.
+  /// The lowercase bare word, if it is one.
   var keyword: String? { kind == .word ? text.lowercased() : nil }
 }
 
-/// What is wrong with an expression, and where.
 struct ExpressionProblem: Error {
-  /// The place of the first character that is wrong, from 1; 0 where no single one is.
+  /// From 1; 0 if unknown.
   var position: Int
 
-  /// What is wrong, in a plain sentence without a full stop.
+  /// The error, without a full stop.
   var detail: String
 
-  /// What would be right, as full sentences; nil for nothing in particular.
+  /// The correction, in full sentences.
   var hint: String?
 
-  /// Whether a function is needed that is not there.
   var isUnsupported: Bool
 
   init(_ position: Int, _ detail: String, hint: String? = nil, isUnsupported: Bool = false) {
     (self.position, self.detail, self.hint, self.isUnsupported) = (position, detail, hint, isUnsupported)
   }
 
-  /// What is wrong, with the place in the expression.
   var words: String { position > 0 ? "character \(position): \(detail)" : detail }
 
-  /// What is no expression to SQLite.
   static func compilation(_ detail: String, at position: Int) -> Self {
     Self(
       position, "SQLite cannot compile the expression: \(detail)",

@@ -1,38 +1,35 @@
 internal import PersistentStore
 
-/// An expression of a mapping and the type of its values, whichever language it was written in.
+/// A mapping expression with its value type, in any source language.
 struct TypedExpression: ExpressibleByStringLiteral {
-  /// What an expression reads of a record of the source.
   struct Reading {
-    /// What is made of all records that the path leads to, or said of the record itself; nil for the value alone.
+    /// The function of the records; nil for the plain value.
     var function: String?
 
-    /// The names of the properties; none for the record itself.
+    /// The property names; empty for the record itself.
     var path: [String]
 
-    /// The place in the text, from 1; 0 where there is none.
+    /// From 1; 0 without one.
     var position = 0
 
-    /// Whether only that there is a value matters.
+    /// Whether only presence matters.
     var isTestedForNil = false
 
-    /// It by the names of the model.
     var sql: String {
       let names = path.map(SQLText.quotedIdentifier).joined(separator: ".")
       return function.map { "\($0)(\(names))" } ?? names
     }
   }
 
-  /// What an expression is made of.
   enum Form {
-    /// A constant, a keyword or an operator, as SQL writes it.
+    /// A constant, keyword or operator.
     case sign(String)
     case reading(Reading)
 
-    /// A function of arguments; without a name, a list in parentheses.
+    /// A function call; without a name, a list in parentheses.
     case call(String, [TypedExpression])
 
-    /// Operands and what stands before, between and behind them; which operator binds tighter is SQLite's rule.
+    /// Operands with prefix, infix and suffix operators; precedence is left to SQLite.
     case series([TypedExpression])
   }
 
@@ -51,15 +48,13 @@ struct TypedExpression: ExpressibleByStringLiteral {
     TypedExpression(.call(name, arguments), type)
   }
 
-  /// The expression as a value of another type, made by SQL's `CAST`.
   func cast(to word: TypedExpression, _ type: ValueType) -> TypedExpression {
     .call("CAST", .series(self, "AS", word), type: type)
   }
 
-  /// The same expression, whose values are taken for those of another type.
   func typed(_ type: ValueType) -> TypedExpression { TypedExpression(form, type) }
 
-  /// The signs in it that stand in no parentheses of their own, in small letters.
+  /// The lowercase signs outside inner parentheses.
   var signs: Set<String> {
     switch form {
     case .sign(let text): [text.lowercased()]
@@ -70,10 +65,9 @@ struct TypedExpression: ExpressibleByStringLiteral {
 
   // MARK: SQL
 
-  /// The expression as SQL by the names of the model.
   var sql: String { sql(\.sql) }
 
-  /// The expression as SQL; the caller writes what it reads.
+  /// The expression as SQL; the caller writes the readings.
   func sql<Problem>(_ read: (Reading) throws(Problem) -> String) throws(Problem) -> String {
     switch form {
     case .sign(let text): return text

@@ -1,8 +1,7 @@
-/// A JSON text (RFC 8259) as a tree that keeps the order of keys and knows where everything stands.
+/// A JSON text (RFC 8259) as a tree with key order and line numbers.
 ///
-/// Depth is bounded, keys must not come twice, and numbers are kept as they were written.
+/// Depth is bounded, keys are unique, and numbers keep their spelling.
 struct JSONTree: Sendable, Hashable {
-  /// What a node is.
   indirect enum Value: Sendable, Hashable {
     case null
     case boolean(Bool)
@@ -12,7 +11,6 @@ struct JSONTree: Sendable, Hashable {
     case object([Member])
   }
 
-  /// A key with its value.
   struct Member: Sendable, Hashable {
     var key: String
     var value: JSONTree
@@ -20,10 +18,9 @@ struct JSONTree: Sendable, Hashable {
 
   var value: Value
 
-  /// The line it begins in, from 1; 0 for what was not read.
+  /// From 1; 0 if not read.
   var line = 0
 
-  /// The value of a key of an object.
   subscript(key: String) -> JSONTree? {
     get {
       guard case .object(let members) = value else { return nil }
@@ -42,7 +39,6 @@ struct JSONTree: Sendable, Hashable {
 
   static func text(_ text: String) -> JSONTree { JSONTree(value: .string(text)) }
 
-  /// The word for its kind.
   var kindName: String {
     switch value {
     case .null: "null"
@@ -56,7 +52,6 @@ struct JSONTree: Sendable, Hashable {
 
   // MARK: Writing
 
-  /// The text, indented by two spaces a level.
   func text(indent: String = "") -> String {
     let inner = indent + "  "
     switch value {

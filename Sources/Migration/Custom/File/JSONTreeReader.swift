@@ -1,8 +1,7 @@
 import Platform
 
-/// Reads a JSON text; never traps, and gives up at a bounded depth.
+/// Reads a JSON text of bounded depth; never traps.
 struct JSONTreeReader {
-  /// What is wrong with a text.
   struct Problem: Error {
     var line: Int
     var detail: String

@@ -2,27 +2,22 @@ public import ManagedObjectModel
 public import Platform
 public import SystemPackage
 
-/// A mapping file: a custom mapping as JSON, for people with no compiler at hand.
+/// A mapping file: a custom mapping as JSON, written without a compiler.
 ///
-/// The format is described in `Documentation/MAPPING_FILE.md` and in the JSON Schema beside it. What the file does not
-/// mention is inferred as usual.
+/// The format is described in `Documentation/MAPPING_FILE.md` and the JSON Schema next to it. The rest is inferred.
 public struct MappingFile: Sendable {
-  /// The largest file that is read, in bytes.
+  /// In bytes.
   static let sizeLimit = 4 << 20
 
-  /// The most entity mappings in a file.
   static let entityLimit = 2000
 
-  /// One of the two versions that a file is for.
   struct Version: Sendable, Hashable {
     var name: String?
     var checksum: String?
     var hashes: [String: VersionHash]?
   }
 
-  /// What becomes of what is not mentioned.
   enum Rest: String, Sendable, CaseIterable {
-    /// It is inferred as usual.
     case infer
 
     /// Properties get their defaults, entities are removed.
@@ -38,15 +33,13 @@ public struct MappingFile: Sendable {
     var userInfo: [String: String]
     var rest: Rest
 
-    /// The values by the destination's property, with where they stand in the file.
+    /// The values by destination property, with their places in the file.
     var attributes: [(name: String, value: AttributeContent, place: String)]
     var relationships: [(name: String, value: RelationshipContent, place: String)]
 
-    /// Where it stands in the file.
     var place: String
   }
 
-  /// What the value of an attribute is made of.
   enum AttributeContent: Sendable, Hashable {
     case sql(String)
     case copy(String)
@@ -55,7 +48,6 @@ public struct MappingFile: Sendable {
     case null
   }
 
-  /// What a relationship leads to.
   enum RelationshipContent: Sendable, Hashable {
     case relationship(String)
     case madeBy(String, through: String?)
@@ -63,10 +55,10 @@ public struct MappingFile: Sendable {
     case null
   }
 
-  /// The file; nil for one that is not on a disk.
+  /// The file; nil for bytes.
   public let path: FilePath?
 
-  /// The name of the mapping: as the file says, else that of the file.
+  /// The name in the file, else the file's name.
   public let name: String?
 
   let source: Version
@@ -74,15 +66,13 @@ public struct MappingFile: Sendable {
   let rest: Rest
   let entities: [Entity]
 
-  /// Entities of the source that nothing becomes of, with where they stand in the file.
   let removed: [(name: String, place: String)]
 
-  /// The text as it was read.
   private(set) var tree: JSONTree
 
   /// Reads a mapping file from its bytes.
   ///
-  /// - Throws: `mapping-invalid` with the line, the place in the file, what is wrong and what is allowed.
+  /// - Throws: `mapping-invalid` with the line, the place in the file, the error and the allowed values.
   public init(bytes: [UInt8], path: FilePath? = nil) throws(MigrationError) {
     guard bytes.count <= Self.sizeLimit else {
       throw Self.invalid(path, "$", 1, "the file is larger than \(Self.sizeLimit) bytes")
@@ -113,19 +103,19 @@ public struct MappingFile: Sendable {
     try self.init(bytes: bytes, path: path)
   }
 
-  /// Reads a mapping file and makes the mapping models of it that it describes for the versions of a bundle.
+  /// Reads a mapping file and makes its mapping models for the versions of a bundle.
   ///
-  /// - Throws: a file error, `mapping-invalid`, `mapping-stale`, `mapping-not-inferable` for what the file leaves to be
-  ///   inferred and cannot be, or `expression-unsupported` for a function that is not there.
+  /// - Throws: A file error, `mapping-invalid`, `mapping-stale`, `mapping-not-inferable` for the inferred rest, or
+  ///   `expression-unsupported` for a missing function.
   public static func load(
     _ path: FilePath, in bundle: ModelBundle, fileSystem: FileSystem = FileSystem()
   ) throws(MigrationError) -> [MappingModel] {
     [try MappingFile(contentsOf: path, in: fileSystem).mappingModel(in: bundle)]
   }
 
-  /// The file with the version hashes of both models in it, so that it is noticed when either is changed afterwards.
+  /// The file with both models' version hashes, so that later changes to either are noticed.
   ///
-  /// - Throws: as `mappingModel(in:)` does for versions.
+  /// - Throws: The version errors of `mappingModel(in:)`.
   public func sealed(in bundle: ModelBundle) throws(MigrationError) -> MappingFile {
     var copy = tree
     for (key, version) in [
@@ -143,7 +133,7 @@ public struct MappingFile: Sendable {
     return try MappingFile(bytes: Array(copy.text().utf8), path: path)
   }
 
-  /// The text of the file: keys in their order, two spaces a level, a line break at the end.
+  /// The text: original key order, two spaces a level, a final line break.
   public var text: String { tree.text() + "\n" }
 
   static func invalid(
@@ -157,10 +147,10 @@ public struct MappingFile: Sendable {
 }
 
 extension MappingFile {
-  /// The mapping model that the file describes.
+  /// The mapping model described by the file.
   ///
-  /// - Throws: `mapping-invalid`, `mapping-stale` where the version hashes in the file are not those of the versions,
-  ///   `mapping-not-inferable` for what the file leaves to be inferred and cannot be.
+  /// - Throws: `mapping-invalid`, `mapping-stale` if the file's version hashes differ from the versions',
+  ///   `mapping-not-inferable` for the inferred rest.
   public func mappingModel(in bundle: ModelBundle) throws(MigrationError) -> MappingModel {
     let from = try version(source, "source", in: bundle)
     let to = try version(destination, "destination", in: bundle)
@@ -174,13 +164,12 @@ extension MappingFile {
     }
   }
 
-  /// The version that one side of the file is for.
   func version(_ wanted: Version, _ word: String, in bundle: ModelBundle) throws(MigrationError) -> ModelVersion {
     var found = bundle.versions.filter { version in
       (wanted.hashes.map { $0 == version.versionHashes } ?? true)
         && (wanted.checksum.map { $0 == version.checksum } ?? true)
     }
-    // Two versions may have the same hashes; then the name decides.
+    // Names distinguish versions of equal hashes.
     if let name = wanted.name,
       found.contains(where: { $0.name == name }) || wanted.checksum == nil && wanted.hashes == nil
     {

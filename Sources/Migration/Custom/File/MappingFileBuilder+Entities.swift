@@ -3,7 +3,7 @@ internal import ManagedObjectModel
 internal import Platform
 
 extension MappingFileBuilder {
-  /// Adds an entity mapping of the file: what is inferred for the two entities, and over it what the file gives.
+  /// Adds an entity mapping of the file over the one inferred for its two entities.
   mutating func add(
     _ entity: MappingFile.Entity, _ base: InferenceBuilder, _ pairs: [(destination: String, source: String)]
   ) throws(MigrationError) {
@@ -35,7 +35,7 @@ extension MappingFileBuilder {
         return condition.destinationEntityName == entity.destination
       }
       if condition.kind == .duplicateValues { return true }
-      // Records that the filter leaves out must not count; what is left is checked when it has been made.
+      // Filtered records must not count; the rest is checked once made.
       guard entity.filter == nil || condition.effect == .loses, entity.rest == .infer else { return false }
       return condition.destinationProperty.map { !given.contains($0) } ?? true
     }
@@ -131,7 +131,7 @@ extension MappingFileBuilder {
       hint: "Write an SQL expression that converts it.")
   }
 
-  /// The name after `madeBy` may also be that of the entity whose records are meant.
+  /// Resolves entity names after `madeBy`.
   mutating func nameDestinations() throws(MigrationError) {
     for index in mappings.indices {
       for place in mappings[index].propertyMappings.indices {
@@ -164,18 +164,15 @@ extension MappingFileBuilder {
   }
 }
 
-/// A constant of a mapping file, read as a value of its attribute's type.
 struct MappingConstant {
   private let node: JSONTree
   private let type: AttributeType
 
-  /// A value of the file for an attribute of a type.
   init(_ node: JSONTree, type: AttributeType) {
     self.node = node
     self.type = type
   }
 
-  /// What is wrong with a constant that has no literal.
   var detail: String { "\(node.kindName) is no constant for the type \(type.sourceName), or not this one" }
 
   var hint: String {
@@ -194,7 +191,6 @@ struct MappingConstant {
     }
   }
 
-  /// The constant as SQL; nil for one that the type has no place for.
   var literal: String? {
     switch node.value {
     case .null: "NULL"
@@ -213,7 +209,7 @@ struct MappingConstant {
     case .double: return Double(digits).flatMap { $0.isFinite ? .real($0) : nil }
     case .float: return Float(digits).flatMap { $0.isFinite ? Double(digits).map(AttributeValue.real) : nil }
     case .date: return Double(digits).flatMap { $0.isFinite ? .date($0) : nil }
-    // More digits than a decimal number has, or a power that it has no room for.
+    // Too many digits or too large an exponent.
     case .decimal: return Double(digits).flatMap { $0.isFinite && abs($0) < 1e127 ? .decimal(digits) : nil }
     case .undefined, .string, .boolean, .binary, .uuid, .uri, .transformable, .objectID, .composite: return nil
     }
@@ -226,7 +222,7 @@ struct MappingConstant {
     case .uuid: return Self.uuid(text).map(AttributeValue.uuid)
     case .binary: return Data(base64Encoded: text).map { .data(Array($0)) }
     case .date:
-      // Only what is written back the same is a day of the calendar.
+      // Only a real calendar date is written back unchanged.
       guard let time = Timestamp(text), time.rfc3339 == text else { return nil }
       return .date(time.secondsSinceReferenceDate)
     case .undefined, .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean, .transformable, .objectID,
@@ -241,7 +237,7 @@ struct MappingConstant {
     return [UInt8](hexadecimal: groups.joined())
   }
 
-  /// Whether a text has the characters of a URI (RFC 3986), and no others.
+  /// Whether it has only URI characters (RFC 3986).
   private static func isURI(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?#[]@!$&'()*+,;=%".utf8)

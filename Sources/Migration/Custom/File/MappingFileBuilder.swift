@@ -3,7 +3,7 @@ internal import PersistentStore
 internal import Platform
 internal import SystemPackage
 
-/// Puts a mapping model together from a file and from what is inferred.
+/// Builds a mapping model from a file and from inference.
 struct MappingFileBuilder {
   let file: MappingFile
   let source: ManagedObjectModel
@@ -39,7 +39,6 @@ struct MappingFileBuilder {
     return model
   }
 
-  /// The same error with the file, the line and the place of the entity mapping that it is about.
   private func placed(_ error: MigrationError) -> MigrationError {
     let place = mappings.lazy.compactMap { mapping -> String? in
       let own = CustomStepCheck.place(mapping, error.propertyName)
@@ -47,7 +46,7 @@ struct MappingFileBuilder {
       let fitting = file.entities.filter {
         $0.source == mapping.sourceEntityName && $0.destination == mapping.destinationEntityName
       }
-      // A sub-entity has it of the mapping whose values it takes over.
+      // A sub-entity inherits it from the mapping it takes values from.
       let heir = file.entities.first { entity in
         (entity.relationships.map(\.name) + entity.attributes.map(\.name)).contains(error.propertyName ?? "")
       }
@@ -61,14 +60,14 @@ struct MappingFileBuilder {
     return invalid(place, error.detail, hint: error.hint)
   }
 
-  /// The line of a place such as `$.entities[0].attributes.age`; that of the entity mapping where there is no such place.
+  /// The line of a place such as `$.entities[0].attributes.age`, else of its entity.
   private func line(_ place: String) -> Int {
     let digits = place.drop { $0 != "[" }.dropFirst().prefix { $0.isNumber }
     guard case .array(let items)? = file.tree["entities"]?.value, let index = Int(digits), items.indices.contains(index)
     else { return 1 }
     let keys = place.drop { $0 != "]" }.dropFirst(2).split(separator: ".", maxSplits: 1).map(String.init)
     guard let key = keys.first, let found = items[index][key] else { return items[index].line }
-    // The names of leaves have points in them.
+    // Leaf names contain points.
     return keys.count > 1 ? found[keys[1]]?.line ?? found.line : found.line
   }
 
@@ -103,7 +102,7 @@ struct MappingFileBuilder {
     }
   }
 
-  // MARK: What is inferred
+  // MARK: Inference
 
   private mutating func takeInferred(_ inference: MappingInference) {
     let given = Set(file.entities.map { [$0.source, $0.destination] })
@@ -155,7 +154,7 @@ struct MappingFileBuilder {
       case .disagreeingIdentifiers, .ambiguousProperty, .incompatibleTypes, .externalStorageOff, .toManyToOne,
         .unsupportedExpression:
         guard inferred.contains(refusal.entityName), let property = refusal.property else { continue }
-        // A value that the file gives an ancestor holds for the entity too.
+        // Ancestors' values are inherited.
         let isGiven = mappings.contains { mapping in
           mapping.destinationEntityName == refusal.entityName
             && givenNames(for: mapping).contains(property.description)
@@ -168,7 +167,7 @@ struct MappingFileBuilder {
 
   // MARK: Sub-entities
 
-  /// The entity mapping of the file whose values an inferred one takes over: that of its nearest ancestor.
+  /// The file's entity mapping an inferred one takes values from: its nearest ancestor's.
   private func model(for mapping: EntityMapping) -> MappingFile.Entity? {
     guard mapping.kind == .copy || mapping.kind == .transform, let to = mapping.destinationEntityName,
       let from = mapping.sourceEntityName
@@ -197,7 +196,7 @@ struct MappingFileBuilder {
     for place in mappings[index].propertyMappings.indices {
       let path = mappings[index].propertyMappings[place].destination
       guard given.contains(path.description), let value = parent.propertyMapping(of: path) else { continue }
-      // What another mapping made of this very record exists for the entity itself only.
+      // Another mapping's result for the same record applies to that entity only.
       if case .destinations(_, of: .record) = value.value { continue }
       mappings[index].propertyMappings[place] = value
       mappings[index].kind = .custom
@@ -211,7 +210,7 @@ struct MappingFileBuilder {
 }
 
 extension MappingFileBuilder {
-  /// The properties that an expression reads; SQLite compiles it, so that what is wrong with it is told with its place.
+  /// The properties an expression reads; SQLite compiles it to report errors with their place.
   private func properties(
     _ text: String, of name: String, _ mapping: EntityMapping, _ property: PropertyPath?,
     _ compilation: ExpressionCompilation
@@ -233,7 +232,6 @@ extension MappingFileBuilder {
     }
   }
 
-  /// What the mappings read, by entity of the source: the names of properties, and the paths that begin with them.
   private func usedProperties() throws(MigrationError) -> [String: Set<String>] {
     let compilation: ExpressionCompilation
     do { compilation = try ExpressionCompilation(StoreLayout(source)) } catch {
@@ -254,11 +252,11 @@ extension MappingFileBuilder {
     return used
   }
 
-  /// What is lost of each entity of the source: what no mapping that reads it makes use of.
+  /// The losses: all that no mapping of an entity reads.
   func remainingLosses() throws(MigrationError) -> [MigrationLoss] {
     let used = try usedProperties()
     let side = InferenceSide(source)
-    // What a policy reads cannot be known.
+    // A policy's reads are unknown.
     let custom = Set(mappings.filter { $0.kind == .custom }.compactMap(\.sourceEntityName))
       .subtracting(mappings.filter(\.needsPolicy).compactMap(\.sourceEntityName))
     var result: Set<MigrationLoss> = []
@@ -271,7 +269,7 @@ extension MappingFileBuilder {
           guard let property = side.properties[name]?.first(where: { $0.path == path }) else {
             return used[name]?.contains(path.description) != true
           }
-          // An order is kept by nothing but the relationship itself.
+          // Only the relationship itself keeps an order.
           return loss.kind == .relationshipOrder
             ? used[name]?.contains(path.description) != true : !isUsed(property, of: name, used, side)
         })
@@ -295,16 +293,15 @@ extension MappingFileBuilder {
     }
   }
 
-  /// Whether the values of a property of an entity, or the pairs of a relationship, are made use of.
   private func isUsed(
     _ property: StoredProperty, of name: String, _ used: [String: Set<String>], _ side: InferenceSide
   ) -> Bool {
     if used[name]?.contains(property.path.description) == true { return true }
     switch property.content {
-    // What a derived attribute held can be computed again.
+    // A derived attribute can be recomputed.
     case .attribute(let attribute): return attribute.isDerived
     case .relationship(let relationship):
-      // Pairs arrive from the other side as well.
+      // The inverse carries the pairs too.
       guard let inverse = side.inverse(of: relationship) else { return false }
       return used.contains { entity, names in
         names.contains(inverse.key.name) && side.isKind(entity, of: inverse.key.entityName)

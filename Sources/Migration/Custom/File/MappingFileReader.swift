@@ -2,7 +2,7 @@ internal import ManagedObjectModel
 internal import Platform
 internal import SystemPackage
 
-/// Reads the tree of a mapping file; whatever it does not know is refused, so that a slip of the pen is not passed over.
+/// Reads a mapping file and rejects unknown keys, so that typos show.
 struct MappingFileReader {
   struct Content {
     var name: String?
@@ -13,7 +13,6 @@ struct MappingFileReader {
     var removed: [(name: String, place: String)]
   }
 
-  /// The version of the format.
   static let formatVersion = "1"
 
   let path: FilePath?
@@ -119,7 +118,6 @@ struct MappingFileReader {
     return entity
   }
 
-  /// The members of an object in their order; none where it is missing.
   private func list(of node: JSONTree?, _ place: String) throws(MigrationError) -> [JSONTree.Member] {
     guard let node else { return [] }
     guard case .object(let members) = node.value else {
@@ -166,7 +164,7 @@ struct MappingFileReader {
     throw problem(node, place, "these keys do not make the value of a relationship", hint: allowed)
   }
 
-  // MARK: Pieces
+  // MARK: Parts
 
   private func rest(
     _ node: JSONTree?, _ place: String, or usual: MappingFile.Rest

@@ -2,30 +2,29 @@ internal import GRDB
 public import PersistentStore
 internal import Platform
 
-/// What policies are given to work with: the records of both sides, and which became which.
+/// The records of both versions and their associations, for policies.
 ///
-/// It stands for Core Data's migration manager and lasts as long as the step.
+/// Replaces Core Data's migration manager; valid during the step.
 public final class MigrationContext {
   /// The step, such as `V1 → V2`.
   public let stepName: String
 
-  /// The mapping that is carried out.
+  /// The mapping of the step.
   public let mappingModel: MappingModel
 
-  /// Which attempt at this step it is, from 1; more than 1 after a migration was interrupted.
+  /// The attempt at this step, from 1; higher after an interruption.
   public let attempt: Int
 
-  /// Free text that was given to the migration as a whole.
+  /// The migration's free text.
   public let userInfo: [String: String]
 
   let source: RecordAccess
   let destination: RecordAccess
   let run: CustomRun
 
-  /// The route whose policy is at work.
   var current: CustomRoute?
 
-  /// The record of the source that is being handed over, with the values that the mapping gives.
+  /// The source record in work, with its mapped values.
   var pending: (source: MigrationRecord, values: [String: RecordValue], isKeyTaken: Bool)?
 
   init(_ run: CustomRun, _ stage: PolicyRun.Stage) {
@@ -40,15 +39,15 @@ public final class MigrationContext {
       run.database, run.layout.destination, run.layout.destinationSide, schema: "main.", isReadOnly: false)
   }
 
-  /// Whether an earlier attempt at this step was interrupted; nothing of what it made is left.
+  /// Whether an earlier attempt was interrupted; its results are gone.
   public var isRepeated: Bool { attempt > 1 }
 
-  /// Free text of the entity mapping that is at work.
+  /// The free text of the current entity mapping.
   public var mappingUserInfo: [String: String] { current?.mapping.userInfo ?? [:] }
 
   // MARK: Making records
 
-  /// Makes the record that the mapping makes of one of the source, and notes that it became this.
+  /// Makes the mapped record of a source record and associates both.
   @discardableResult
   public func createMappedRecord(for source: MigrationRecord, mapping: EntityMapping) throws -> MigrationRecord {
     let route = try route(mapping.name)
@@ -66,14 +65,14 @@ public final class MigrationContext {
     return record
   }
 
-  /// The values that the mapping gives a record of the source.
+  /// Returns the mapped values of a source record.
   public func mappedValues(for source: MigrationRecord, mapping: EntityMapping) throws -> [String: RecordValue] {
     let route = try route(mapping.name)
     if let pending, pending.source === source, current?.number == route.number { return pending.values }
     return try mappedValues(of: source, route)
   }
 
-  /// Makes a record with the defaults of its entity; it has become of nothing until `associate` says so.
+  /// Makes a record with its entity's defaults, without an association.
   public func createRecord(of entityName: String) throws -> MigrationRecord {
     guard let route = current else { throw RecordAccess.failure("records are made by policies only") }
     return try create(entityName, for: pending?.source, route, nil)
@@ -89,7 +88,7 @@ public final class MigrationContext {
     if let pending, let source, pending.source === source, !pending.isKeyTaken, current?.number == route.number,
       route.destination?.rootName == entity.rootName, route.range != nil
     {
-      // The first record keeps the key that the mapping alone would give it.
+      // The first record keeps its mapped key.
       key = source.primaryKey + run.offset(of: route)
       self.pending?.isKeyTaken = true
     } else {
@@ -98,7 +97,7 @@ public final class MigrationContext {
     return try destination.create(entityName, primaryKey: key, values: values)
   }
 
-  /// Notes that a record of the source became one of the destination by an entity mapping.
+  /// Associates a source record with a destination record.
   public func associate(
     source: MigrationRecord, destination: MigrationRecord, mapping: EntityMapping
   ) throws {
@@ -113,14 +112,14 @@ public final class MigrationContext {
       arguments: [route.number, source.primaryKey, try rootNumber(destination.entityName), destination.primaryKey])
   }
 
-  /// Gives a record the relationships that the mapping gives; they are there when `endRelationshipCreation` is called.
+  /// Gives a record its mapped relationships, which exist by `endRelationshipCreation`.
   public func createMappedRelationships(for destination: MigrationRecord) throws {
     try self.destination.openDatabase().cachedStatement(
       sql: "INSERT OR IGNORE INTO temp.LazaretMapped (root, destination) VALUES (?, ?)"
     ).execute(arguments: [try rootNumber(destination.entityName), destination.primaryKey])
   }
 
-  /// Deletes a record of the destination.
+  /// Deletes a destination record.
   public func delete(_ record: MigrationRecord) throws {
     guard record.records === destination else {
       throw RecordAccess.failure("a record of the source cannot be deleted", entity: record.entityName)
@@ -134,7 +133,7 @@ public final class MigrationContext {
 
   // MARK: Finding records
 
-  /// What an entity mapping made of a record of the source, in the order of primary keys.
+  /// Returns the records an entity mapping made of a source record, by primary key.
   public func destinationRecords(for mappingName: String, source: MigrationRecord) throws -> [MigrationRecord] {
     let route = try route(mappingName)
     guard let entity = route.source, run.layout.source.entity(named: source.entityName)?.rootName == entity.rootName
@@ -155,7 +154,7 @@ public final class MigrationContext {
     }
   }
 
-  /// The records of the source that became this record of the destination by an entity mapping.
+  /// Returns the source records an entity mapping made this record from.
   public func sourceRecords(for mappingName: String, destination record: MigrationRecord) throws -> [MigrationRecord] {
     let route = try route(mappingName)
     guard let entity = route.source else { return [] }
@@ -172,14 +171,14 @@ public final class MigrationContext {
     return try keys.compactMap { try source.record(in: entity.name, primaryKey: $0) }
   }
 
-  /// The records of an entity of the source, without those of its sub-entities, in batches by primary key.
+  /// Returns a batch of an entity's source records by primary key, without sub-entities.
   public func sourceRecords(
     of entityName: String, after key: Int64 = .min, limit: Int = 1000
   ) throws -> [MigrationRecord] {
     try source.records(of: entityName, where: "o.Z_PK > ?", [key.databaseValue], limit: max(1, limit))
   }
 
-  /// The records of an entity of the destination, without those of its sub-entities, in batches by primary key.
+  /// Returns a batch of an entity's destination records by primary key, without sub-entities.
   public func destinationRecords(
     of entityName: String, after key: Int64 = .min, limit: Int = 1000
   ) throws -> [MigrationRecord] {
@@ -188,22 +187,22 @@ public final class MigrationContext {
 
   // MARK: Relationships
 
-  /// The records that a relationship of a record leads to, on whichever side it is.
+  /// Returns the related records, on either side.
   public func records(of relationship: String, from record: MigrationRecord) throws -> [MigrationRecord] {
     try record.records.destinations(of: relationship, from: record)
   }
 
-  /// Lets a relationship of a record of the destination lead to these records and to no others; the inverse follows.
+  /// Replaces the records of a destination relationship; the inverse follows.
   public func setRecords(of relationship: String, from record: MigrationRecord, to others: [MigrationRecord]) throws {
     try record.records.setDestinations(of: relationship, from: record, to: others)
   }
 
-  /// Lets a relationship of a record of the destination lead to these records as well; the inverse follows.
+  /// Adds records to a destination relationship; the inverse follows.
   public func addRecords(of relationship: String, from record: MigrationRecord, to others: [MigrationRecord]) throws {
     try record.records.connect(relationship, from: record, to: others)
   }
 
-  // MARK: Inside
+  // MARK: Internals
 
   private func route(_ name: String) throws -> CustomRoute {
     if let route = run.step.route(named: name) { return route }
@@ -230,7 +229,6 @@ public final class MigrationContext {
     return try rows.next().map { shape.values($0, from: 0) } ?? [:]
   }
 
-  /// The attributes of the records that a route makes.
   func mappedShape(_ route: CustomRoute) throws -> RecordShape? {
     try route.destination.map { try destination.shape(of: $0.name) }
   }

@@ -1,34 +1,33 @@
 public import Platform
 
-/// The policies that an app provides, by the names under which mapping models ask for them.
+/// The app's policies, by the names mapping models use.
 public struct MigrationPolicies: Sendable {
   private var byClass: [String: @Sendable () -> any EntityMigrationPolicy] = [:]
   private var byMapping: [String: @Sendable () -> any EntityMigrationPolicy] = [:]
 
-  /// No policies.
+  /// Makes an empty set.
   public init() {}
 
-  /// Provides a policy for all entity mappings that name its class.
+  /// Registers a policy for all entity mappings that name its class.
   ///
   /// - Parameters:
-  ///   - className: the class as mapping models write it, with or without the name of a module before a point.
-  ///   - make: makes the policy, once for each entity mapping of each step.
+  ///   - className: The class as in mapping models, with or without its module.
+  ///   - make: Makes one policy for each entity mapping of each step.
   public mutating func register(className: String, _ make: @escaping @Sendable () -> any EntityMigrationPolicy) {
     byClass[className] = make
   }
 
-  /// Provides a policy for the entity mapping of that name, whatever class it names.
+  /// Registers a policy for one entity mapping, whichever class it names.
   public mutating func register(entityMapping: String, _ make: @escaping @Sendable () -> any EntityMigrationPolicy) {
     byMapping[entityMapping] = make
   }
 
-  /// The names of the classes that are provided, in order.
+  /// The registered class names, sorted.
   public var classNames: [String] { byClass.keys.sorted() }
 
-  /// The names of everything that is registered, classes and mappings, in order.
   var names: [String] { classNames + byMapping.keys.sorted() }
 
-  /// What makes the policy of an entity mapping; nil where it needs none.
+  /// Returns the maker of an entity mapping's policy; nil if it needs no policy.
   ///
   /// - Throws: `policy-missing`.
   func policy(
@@ -55,8 +54,7 @@ public struct MigrationPolicies: Sendable {
 }
 
 extension MappingModel {
-  /// Checks, without a store, whether it can be carried out with these policies: every expression is compiled, and every
-  /// policy class looked for.
+  /// Checks the mapping without a store: compiles its expressions and resolves its policies.
   ///
   /// - Throws: `policy-missing`, `expression-unsupported`, `mapping-invalid`.
   public func check(policies: MigrationPolicies = MigrationPolicies()) throws(MigrationError) {
@@ -66,45 +64,42 @@ extension MappingModel {
 }
 
 extension MigrationPolicies {
-  /// Whether a policy is registered for the entity mapping by its name.
   func isNamed(_ mapping: EntityMapping) -> Bool { byMapping[mapping.name] != nil }
 }
 
-/// The code of an app that carries out an entity mapping: Core Data's `NSEntityMigrationPolicy` with its stages
-/// (format section 5.5).
+/// App code that runs an entity mapping, in the stages of Core Data's `NSEntityMigrationPolicy` (format section 5.5).
 ///
-/// There are three passes over all entity mappings that have a policy: `begin`, `createDestinationInstances` for each
-/// record of the source and `endInstanceCreation`; then `createRelationships` for each record that was made and
-/// `endRelationshipCreation`; at last `performCustomValidation` and `end`. Entity mappings without a policy are carried
-/// out at the beginning of the first and of the second pass. Whatever a policy leaves out does what the mapping says.
+/// Three passes run over all mappings with a policy: `begin`, `createDestinationInstances` per source record and
+/// `endInstanceCreation`; then `createRelationships` per new record and `endRelationshipCreation`; then
+/// `performCustomValidation` and `end`. Mappings without a policy run at the start of the first two passes. Stages a
+/// policy lacks follow the mapping.
 ///
-/// A policy is made anew for each entity mapping of each step, so it can keep what it needs. It must not keep records
-/// beyond a call: they are handed out in batches, so that memory does not grow with their number. A migration that was
-/// killed runs a step again from its beginning, on a fresh copy; `MigrationContext.isRepeated` tells.
+/// Each entity mapping of each step gets its own policy, which may keep state but no records: batches bound the memory.
+/// An interrupted step is repeated on a fresh copy; see `MigrationContext.isRepeated`.
 ///
-/// An error that is thrown ends the migration with the store as it was.
+/// A thrown error ends the migration and leaves the store unchanged.
 public protocol EntityMigrationPolicy: AnyObject {
   func begin(_ mapping: EntityMapping, in context: MigrationContext) throws
 
-  /// Makes what becomes of a record of the source: no record, one or several.
+  /// Makes any number of records from a source record.
   ///
-  /// Without it, one record is made with the values that the mapping gives.
+  /// The default makes one record with the mapped values.
   func createDestinationInstances(
     for source: MigrationRecord, mapping: EntityMapping, in context: MigrationContext) throws
 
-  /// Called after the last record of the source.
+  /// Runs after the last source record.
   func endInstanceCreation(_ mapping: EntityMapping, in context: MigrationContext) throws
 
-  /// Connects a record that this entity mapping has made; all records of all entity mappings are there.
+  /// Connects a record of this mapping once all records exist.
   ///
-  /// Without it, the relationships are those that the mapping gives.
+  /// The default makes the mapped relationships.
   func createRelationships(
     for destination: MigrationRecord, mapping: EntityMapping, in context: MigrationContext) throws
 
-  /// Called after the last record; the relationships that the mapping gives are there.
+  /// Runs after the last record, when the mapped relationships exist.
   func endRelationshipCreation(_ mapping: EntityMapping, in context: MigrationContext) throws
 
-  /// Checks what has been made; nothing can be changed any more.
+  /// Checks the results, which are now final.
   func performCustomValidation(_ mapping: EntityMapping, in context: MigrationContext) throws
 
   func end(_ mapping: EntityMapping, in context: MigrationContext) throws
@@ -114,7 +109,7 @@ extension EntityMigrationPolicy {
   /// Does nothing.
   public func begin(_ mapping: EntityMapping, in context: MigrationContext) throws {}
 
-  /// Makes one record with the values that the mapping gives.
+  /// Makes one record with the mapped values.
   public func createDestinationInstances(
     for source: MigrationRecord, mapping: EntityMapping, in context: MigrationContext
   ) throws {
@@ -124,7 +119,7 @@ extension EntityMigrationPolicy {
   /// Does nothing.
   public func endInstanceCreation(_ mapping: EntityMapping, in context: MigrationContext) throws {}
 
-  /// Gives the record the relationships that the mapping gives.
+  /// Makes the mapped relationships.
   public func createRelationships(
     for destination: MigrationRecord, mapping: EntityMapping, in context: MigrationContext
   ) throws {

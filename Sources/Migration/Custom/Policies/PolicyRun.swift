@@ -2,23 +2,20 @@ internal import GRDB
 internal import PersistentStore
 internal import Platform
 
-/// The policies of a step at work, in Core Data's order of stages.
+/// Runs policies in Core Data's order.
 final class PolicyRun {
-  /// What is said about the step.
   struct Stage {
     var stepName = ""
     var attempt = 1
     var userInfo: [String: String] = [:]
   }
 
-  /// How many records are read at once.
   static let batchSize = 1000
 
   private unowned let run: CustomRun
   private let routes: [(route: CustomRoute, policy: any EntityMigrationPolicy)]
   private let context: MigrationContext
 
-  /// The records that each route's policy has made, by entity.
   private var made: [Int: [String: Int]] = [:]
 
   private var database: Database { run.database }
@@ -36,7 +33,6 @@ final class PolicyRun {
         """)
   }
 
-  /// The entities of the records that a route's policy has made.
   func entityNames(madeBy route: CustomRoute) -> [String] { made[route.number]?.keys.sorted() ?? [] }
 
   func noteDeletion(of id: MigrationRecord.ID) throws {
@@ -49,7 +45,6 @@ final class PolicyRun {
     throw RecordAccess.failure("only records that a policy has made can be deleted", entity: id.entityName)
   }
 
-  /// Adds what the policies have made to the account.
   func count(_ account: inout StepAccount) {
     for (route, _) in routes {
       for (entity, rows) in (made[route.number] ?? [:]).ordered(by: { $0.key < $1.key }) {
@@ -79,7 +74,7 @@ final class PolicyRun {
   }
 
   func createRelationships() throws {
-    // Following relationships back needs their indexes; they are made again, once, when everything is connected.
+    // Following relationships back needs these indexes; they are rebuilt once afterwards.
     let indexes = run.layout.destination.indexes.filter { index in
       switch index.purpose {
       case .toOne, .joinTable: true
@@ -101,7 +96,6 @@ final class PolicyRun {
     for index in indexes { try database.execute(sql: "DROP INDEX main.\(SQLText.identifier(index.name))") }
   }
 
-  /// The third pass, when nothing changes any more.
   func validate() throws {
     context.destination.isReadOnly = true
     for (route, policy) in routes {
@@ -115,9 +109,9 @@ final class PolicyRun {
     context.source.close()
   }
 
-  /// Calls a policy, writes what it has changed, and tells its errors without anything that a record holds.
+  /// Calls a policy, writes its changes and reports its errors without record values.
   ///
-  /// - Parameter isGrouped: whether the changes may wait for those of the next calls.
+  /// - Parameter isGrouped: Whether the changes may wait for later calls.
   private func call(_ route: CustomRoute, _ stage: String, isGrouped: Bool = false, _ body: () throws -> Void) throws {
     context.current = route
     do {
@@ -144,7 +138,7 @@ final class PolicyRun {
         .policyFailed, operation: "carry out a custom step",
         detail: "\(place), \(stage): SQLite reported \(error.resultCode)")
     default:
-      // What an app's error says may hold values of records.
+      // App errors may contain record values.
       told = MigrationError(
         .policyFailed, operation: "carry out a custom step",
         detail:
@@ -156,7 +150,7 @@ final class PolicyRun {
 
   // MARK: Batches
 
-  /// The expressions for the attributes of the records that a route makes, in the order of their shape.
+  /// The attribute expressions of a route's records, in the order of their shape.
   static func expressions(_ route: CustomRoute, _ shape: RecordShape) -> [String] {
     let byName = Dictionary(route.columns.map { ($0.column.name, $0.sql) }, uniquingKeysWith: { first, _ in first })
     return shape.attributes.map { byName[$0.column.name] ?? "NULL" }
@@ -176,7 +170,7 @@ final class PolicyRun {
       + "WHERE \(route.condition) AND o.Z_PK > ? ORDER BY o.Z_PK LIMIT \(Self.batchSize)"
     var last = Int64.min
     while true {
-      // A batch is read whole, so that no query is open while a policy works.
+      // No query may be open during a policy call.
       var batch: [(key: Int64, own: [String: RecordValue], mapped: [String: RecordValue])] = []
       let rows = try Row.fetchCursor(database.cachedStatement(sql: sql), arguments: [last])
       while let row = try rows.next() {

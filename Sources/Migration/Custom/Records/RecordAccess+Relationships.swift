@@ -3,13 +3,11 @@ internal import ManagedObjectModel
 public import PersistentStore
 internal import Platform
 
-/// A relationship of an entity, with where it is stored.
 struct FoundRelationship {
   let storage: PropertyStorage
   let relationship: Relationship
   let target: EntityLayout
 
-  /// The inverse, and where it is stored, where it has one.
   let inverse: (relationship: Relationship, storage: PropertyStorage)?
 }
 
@@ -37,7 +35,7 @@ extension RecordAccess {
     return found
   }
 
-  /// The primary keys that a relationship leads to: in its order where it has one, else by key.
+  /// Returns the related primary keys, in relationship order if there is one, else by key.
   func destinationKeys(of name: String, from record: MigrationRecord) throws -> [Int64] {
     try flush()
     let database = try openDatabase()
@@ -62,7 +60,6 @@ extension RecordAccess {
     return try Int64.fetchAll(database.cachedStatement(sql: sql), arguments: [record.primaryKey])
   }
 
-  /// The records that a relationship leads to.
   func destinations(of name: String, from record: MigrationRecord) throws -> [MigrationRecord] {
     let found = try find(name, of: record.entityName)
     return try destinationKeys(of: name, from: record).compactMap {
@@ -70,7 +67,6 @@ extension RecordAccess {
     }
   }
 
-  /// Lets a relationship lead to these records and to no others; the inverse follows.
   func setDestinations(of name: String, from record: MigrationRecord, to others: [MigrationRecord]) throws {
     guard !isReadOnly else {
       throw Self.failure("relationships cannot be changed at this stage", entity: record.entityName, property: name)
@@ -83,7 +79,7 @@ extension RecordAccess {
     try connect(name, from: record, to: others, at: 0)
   }
 
-  /// Lets a relationship lead to these records as well; of a to-one relationship the last counts.
+  /// Adds records to a relationship; the last counts if it is to-one.
   func connect(_ name: String, from record: MigrationRecord, to others: [MigrationRecord], at start: Int? = nil) throws
   {
     guard !isReadOnly else {
@@ -116,7 +112,7 @@ extension RecordAccess {
     case .attribute: return
     case .toOne:
       if case .toOne = found.inverse?.storage {
-        // One to one: the record that had either of them has none now.
+        // One-to-one: each side loses its former partner.
         try cutPartner(of: own, found.storage, other.entityName, found.inverse?.storage)
         if let inverse = found.inverse { try cutPartner(of: other, inverse.storage, own.entityName, found.storage) }
         if let inverse = found.inverse { try set(other, inverse.storage, own, nil) }
@@ -182,7 +178,6 @@ extension RecordAccess {
       [(column, other?.primaryKey), (entityColumn, other.flatMap(number)), (orderColumn, place.map { Int64($0) })])
   }
 
-  /// Lets the present partner of a record in a one-to-one relationship go.
   private func cutPartner(
     of own: MigrationRecord.ID, _ storage: PropertyStorage, _ partnerEntity: String, _ back: PropertyStorage?
   ) throws {
@@ -207,24 +202,23 @@ extension RecordAccess {
   }
 }
 
-/// A record in a custom step: its values by the names of the model, without any class of the app.
+/// A record in a custom step: values by model names, without app classes.
 ///
-/// Records of the source are read only. What is changed in a record of the destination is written when the stage's call
-/// returns, or earlier.
+/// Source records are read-only. Changes to destination records are written when the stage's call returns, or earlier.
 public final class MigrationRecord {
-  /// What tells a record from all others of its side.
+  /// A record's identity within its store.
   public struct ID: Sendable, Hashable {
-    /// The entity it is of.
+    /// The entity's name.
     public let entityName: String
 
-    /// Its primary key, unique in its hierarchy of entities.
+    /// The primary key, unique in its entity hierarchy.
     public let primaryKey: Int64
   }
 
-  /// What tells it from all others.
+  /// The identity.
   public let id: ID
 
-  /// The values of its attributes by name; those of composites by path (`place.latitude`).
+  /// The attribute values by name; by path within composites (`place.latitude`).
   public internal(set) var values: [String: RecordValue]
 
   let records: RecordAccess
@@ -238,15 +232,15 @@ public final class MigrationRecord {
     self.isNew = isNew
   }
 
-  /// The entity it is of.
+  /// The entity's name.
   public var entityName: String { id.entityName }
 
-  /// Its primary key, unique in its hierarchy of entities.
+  /// The primary key, unique in its entity hierarchy.
   public var primaryKey: Int64 { id.primaryKey }
 
   /// The value of an attribute; `null` for nil.
   ///
-  /// A name that the entity does not have, and a change of a record of the source, make the step fail.
+  /// An unknown name, or a change to a source record, fails the step.
   public subscript(name: String) -> RecordValue {
     get {
       if let value = values[name] { return value }

@@ -3,22 +3,20 @@ import ManagedObjectModel
 internal import PersistentStore
 internal import Platform
 
-/// The reading and writing of one side's records by name.
+/// Reads and writes one store's records.
 ///
-/// Changes are collected and written in groups; whatever reads writes them first.
+/// Changes are grouped and written before any read.
 final class RecordAccess {
   private static let limit = 500
 
   let layout: StoreLayout
   let side: InferenceSide
 
-  /// What stands before the names of tables: `main.` or `old.`.
+  /// The table prefix: `main.` or `old.`.
   let schema: String
 
-  /// Whether records can be changed.
   var isReadOnly: Bool
 
-  /// Called with each record that has been inserted.
   var whenInserted: (MigrationRecord.ID) -> Void = { _ in }
 
   private let database: Database
@@ -26,7 +24,6 @@ final class RecordAccess {
   private var shapes: [String: RecordShape] = [:]
   private var statements: [String: RecordStatements] = [:]
 
-  /// The relationships that have been looked up, by entity and name.
   var relationships: [[String]: FoundRelationship] = [:]
   private var changed: [MigrationRecord] = []
   private var problem: MigrationError?
@@ -39,13 +36,12 @@ final class RecordAccess {
     self.isReadOnly = isReadOnly
   }
 
-  /// Ends it: later calls are refused, because the connection is gone.
+  /// Ends the access; later calls fail.
   func close() {
     isOpen = false
     changed = []
   }
 
-  /// The connection, as long as the stage lasts.
   func openDatabase() throws -> Database {
     guard isOpen else { throw Self.failure("the records of a migration are used after its end") }
     return database
@@ -56,7 +52,6 @@ final class RecordAccess {
       .policyFailed, operation: "carry out a custom step", detail: detail, entityName: entity, propertyName: property)
   }
 
-  /// The attributes of an entity.
   func shape(of entityName: String) throws -> RecordShape {
     if let known = shapes[entityName] { return known }
     guard let entity = layout.entity(named: entityName) else {
@@ -74,7 +69,7 @@ final class RecordAccess {
     return made
   }
 
-  // MARK: Notes of records
+  // MARK: Notes
 
   func noteUnknown(_ name: String, of entityName: String) {
     let known = side.properties[entityName]?.filter { $0.attribute != nil }.map(\.path.description) ?? []
@@ -108,7 +103,6 @@ final class RecordAccess {
 
   // MARK: Writing
 
-  /// Writes what has been changed, or says what was wrong with it.
   func flush() throws {
     if let problem { throw problem }
     guard !changed.isEmpty else { return }
@@ -117,7 +111,6 @@ final class RecordAccess {
     for record in records { try write(record) }
   }
 
-  /// Writes where many records wait.
   func flushIfFull() throws {
     if changed.count >= Self.limit || problem != nil { try flush() }
   }
@@ -149,7 +142,7 @@ final class RecordAccess {
     record.isDirty = false
   }
 
-  /// A new record with the defaults of its entity; it is written with the next changes.
+  /// Makes a record with its entity's defaults, written with the next changes.
   func create(_ entityName: String, primaryKey: Int64, values: [String: RecordValue]? = nil) throws -> MigrationRecord {
     guard !isReadOnly else { throw Self.failure("records cannot be made at this stage", entity: entityName) }
     let shape = try shape(of: entityName)
@@ -163,7 +156,7 @@ final class RecordAccess {
     return record
   }
 
-  /// Deletes a record; whatever led to it leads nowhere.
+  /// Deletes a record and clears references to it.
   func delete(_ record: MigrationRecord) throws {
     guard !isReadOnly else { throw Self.failure("records cannot be deleted at this stage", entity: record.entityName) }
     try flush()
@@ -178,7 +171,7 @@ final class RecordAccess {
       arguments: [record.primaryKey])
   }
 
-  /// Relationships without an inverse that lead to a record.
+  /// Clears references without an inverse.
   private func cutOneWayReferences(to record: MigrationRecord, _ entity: EntityLayout, _ database: Database) throws {
     for table in layout.tables {
       for column in table.columns {
@@ -197,7 +190,6 @@ final class RecordAccess {
 
   // MARK: Reading
 
-  /// The record of an entity's hierarchy with a primary key.
   func record(in entityName: String, primaryKey: Int64) throws -> MigrationRecord? {
     try flush()
     let shape = try shape(of: entityName)
@@ -210,7 +202,7 @@ final class RecordAccess {
     return try records(of: entity.name, where: "o.Z_PK = ?", [primaryKey.databaseValue], limit: 1).first
   }
 
-  /// The records of one entity, without those of its sub-entities, in the order of their primary keys.
+  /// Returns an entity's records by primary key, without sub-entities.
   func records(
     of entityName: String, where condition: String, _ arguments: [DatabaseValue], limit: Int
   ) throws -> [MigrationRecord] {
@@ -229,18 +221,15 @@ final class RecordAccess {
   }
 }
 
-/// The SQL for the records of an entity, put together once.
 struct RecordStatements {
-  /// Inserts key, entity number, save count and all attributes.
   let insertion: String
 
-  /// Sets all attributes of the record with the key that comes last.
+  /// Sets all attributes; the last argument is the key.
   let update: String
 
-  /// Selects key and attributes of the row `o`; more conditions can follow.
+  /// Reads the row `o`; conditions can follow.
   let selection: String
 
-  /// Selects the entity number by key.
   let entityNumber: String
 
   init(_ shape: RecordShape, schema: String) {

@@ -3,9 +3,8 @@ internal import GRDB
 internal import ManagedObjectModel
 internal import PersistentStore
 
-/// The attributes of an entity's records with their columns.
 struct RecordShape {
-  /// One attribute, or one leaf of a composite.
+  /// An attribute or a leaf of a composite.
   struct Attribute {
     let name: String
     let column: ColumnLayout
@@ -37,7 +36,7 @@ struct RecordShape {
       attributes.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The values of the row that a cursor stands at, whose columns from a place on are those of the attributes, in order.
+  /// The values of a cursor's current row, with attribute columns from `start`.
   func values(_ row: Row, from start: Int) -> [String: RecordValue] {
     var result: [String: RecordValue] = [:]
     result.reserveCapacity(attributes.count)
@@ -47,7 +46,6 @@ struct RecordShape {
     return result
   }
 
-  /// The values of a new record: the defaults.
   var defaults: [String: RecordValue] {
     Dictionary(
       attributes.map { ($0.name, $0.defaultValue.map { RecordValue($0) } ?? .null) },
@@ -56,7 +54,6 @@ struct RecordShape {
 }
 
 extension RecordShape.Attribute {
-  /// What a column holds, as a value of the attribute.
   func value(_ value: DatabaseValue) -> RecordValue {
     let stored: StoredValue =
       switch value.storage {
@@ -69,7 +66,7 @@ extension RecordShape.Attribute {
     return RecordValue(stored, type: type, allowsExternalStorage: isMarked)
   }
 
-  /// What its column holds for a value; nil where the value is not of its type.
+  /// The column value; nil if the type differs.
   func stored(_ value: RecordValue) -> DatabaseValue? {
     switch (type, value) {
     case (_, .null): return .null
@@ -106,7 +103,7 @@ extension RecordShape.Attribute {
 }
 
 extension RecordValue {
-  /// A default of a model as a record's value; nil for kinds that cannot be read.
+  /// A model default; nil for unreadable kinds.
   init(_ value: AttributeValue) {
     switch value {
     case .integer(let number): self = .integer(number)

@@ -5,12 +5,11 @@ internal import Platform
 internal import SystemPackage
 
 extension Migrator {
-  /// When a handler of a stage is called.
   enum StageMoment: String {
     case willMigrate, didMigrate
   }
 
-  /// Refuses, before the start, steps that cannot be carried out, and stages of versions that are not there.
+  /// Rejects invalid steps and stages of unknown versions.
   func checkCustomSteps(_ path: MigrationPath, _ options: Options) throws(MigrationError) {
     for step in path.steps {
       do throws(MigrationError) {
@@ -31,7 +30,6 @@ extension Migrator {
     }
   }
 
-  /// The handlers for a moment of a step.
   func handlers(_ moment: StageMoment, _ step: MigrationStep, _ options: Options) -> [MigrationStage.Handler] {
     options.stages.filter { stage in
       stage.isAt(
@@ -40,15 +38,14 @@ extension Migrator {
     }.compactMap { moment == .willMigrate ? $0.willMigrate : $0.didMigrate }
   }
 
-  /// Whether code of the app takes part in a step.
   func hasCode(_ step: MigrationStep, _ options: Options) -> Bool {
     StageMoment.allMoments.contains { !handlers($0, step, options).isEmpty }
       || step.mapping.entityMappings.contains { $0.needsPolicy || options.policies.isNamed($0) }
   }
 
-  /// Notes that a step with code of the app is begun once more; other steps need no note.
+  /// Records a new attempt at a step with app code.
   ///
-  /// - Returns: which attempt it is, from 1.
+  /// - Returns: The attempt, from 1.
   func noteAttempt(
     _ number: Int, _ step: MigrationStep, _ journal: inout MigrationJournal, _ folder: WorkingFolder, _ options: Options
   ) throws(MigrationError) -> Int {
@@ -59,7 +56,7 @@ extension Migrator {
     return attempt
   }
 
-  /// The file that a step starts from: the finished one, or where handlers change it first, a copy of it.
+  /// The step's source, copied if handlers change it.
   func sourceFile(
     from source: FilePath, _ number: Int, _ step: MigrationStep, _ folder: WorkingFolder, _ options: Options,
     attempt: Int, referenceDate: Double
@@ -78,7 +75,7 @@ extension Migrator {
     return copy
   }
 
-  /// Lets handlers change what a step has made, before it is checked.
+  /// Runs handlers on a step's result, before it is checked.
   func finishStage(
     _ step: MigrationStep, _ rebuild: StoreRebuild, _ target: FilePath, _ options: Options,
     _ account: inout StepAccount
@@ -136,14 +133,14 @@ extension Migrator {
         try database.bringLogIntoMainFile()
       }
     } catch {
-      // The first error is the one to report; the file is thrown away.
+      // Report the first error only; the file is discarded.
       try? connection.close()
       throw error
     }
     try connection.close()
   }
 
-  /// The error of a handler, without anything that a record holds.
+  /// Wraps a handler's error without record values.
   private static func told(_ error: any Error, _ moment: StageMoment) -> MigrationError {
     let detail: String
     switch error {
@@ -168,28 +165,26 @@ extension Migrator.StageMoment {
   static let allMoments: [Migrator.StageMoment] = [.willMigrate, .didMigrate]
 }
 
-/// Code of an app that runs before or after a step, on the records of the copy: what app logic has to do between two
-/// versions that a mapping alone cannot (Core Data's custom stages, format section 5.4).
+/// App code before or after a step, for work a mapping can't do (Core Data's custom stages, format section 5.4).
 ///
-/// The step is named by one of its versions or by both; where several stages name a step, they run in the order given.
-/// A step that is not taken, because the versions between are skipped, runs no stages.
+/// It names the step by one or both versions; stages of the same step run in order. A skipped step runs no stages.
 public struct MigrationStage: Sendable {
-  /// What a handler looks like.
+  /// A stage handler.
   public typealias Handler = @Sendable (StageContext) throws -> Void
 
-  /// The version that the step starts from, by name or by checksum; nil for any.
+  /// The step's source version, by name or checksum; nil for any.
   public var source: String?
 
-  /// The version that the step leads to, by name or by checksum; nil for any.
+  /// The step's destination version, by name or checksum; nil for any.
   public var destination: String?
 
-  /// Called with the records as they were before the step; what it changes, the step migrates.
+  /// Runs before the step; its changes are migrated.
   public var willMigrate: Handler?
 
-  /// Called with the records as they are after the step, which have passed every check and will be checked again.
+  /// Runs after the step, on checked records, which are then checked again.
   public var didMigrate: Handler?
 
-  /// A stage at the steps from a version, to a version, or from the one to the other.
+  /// Makes a stage for steps between the given versions.
   public init(
     from source: String? = nil, to destination: String? = nil, willMigrate: Handler? = nil, didMigrate: Handler? = nil
   ) {
@@ -199,26 +194,25 @@ public struct MigrationStage: Sendable {
     self.didMigrate = didMigrate
   }
 
-  /// Whether it belongs to a step, whose versions are named by name and checksum.
   func isAt(source names: [String?], destination otherNames: [String?]) -> Bool {
     (source.map(names.contains) ?? true) && (destination.map(otherNames.contains) ?? true)
   }
 }
 
-/// What the handlers of stages are given to work with: the records of one side of a step, in one transaction.
+/// The records of one version, in one transaction, for stage handlers.
 ///
-/// It lasts as long as the call.
+/// Valid during the call.
 public final class StageContext {
   /// The step, such as `V1 → V2`.
   public let stepName: String
 
-  /// The model that the records are of.
+  /// The records' model.
   public let model: ManagedObjectModel
 
-  /// Which attempt at this step it is, from 1.
+  /// The attempt at this step, from 1.
   public let attempt: Int
 
-  /// Free text that was given to the migration as a whole.
+  /// The migration's free text.
   public let userInfo: [String: String]
 
   let records: RecordAccess
@@ -231,18 +225,17 @@ public final class StageContext {
     model = records.layout.model
   }
 
-  /// Whether an earlier attempt at this step was interrupted; nothing of what it changed is left in the records, but what
-  /// the handler did outside may be.
+  /// Whether an earlier attempt was interrupted; its record changes are gone, but not the handler's other effects.
   public var isRepeated: Bool { attempt > 1 }
 
-  /// The records of an entity, without those of its sub-entities, in batches by primary key.
+  /// Returns a batch of an entity's records by primary key, without sub-entities.
   public func records(of entityName: String, after key: Int64 = .min, limit: Int = 1000) throws -> [MigrationRecord] {
     try records.records(of: entityName, where: "o.Z_PK > ?", [key.databaseValue], limit: max(1, limit))
   }
 
-  /// Calls a closure with every record of an entity, without those of its sub-entities, in batches.
+  /// Calls a closure with each record of an entity, without sub-entities, in batches.
   ///
-  /// What it changes in the record is written.
+  /// Changes to the records are written.
   public func forEachRecord(of entityName: String, _ body: (MigrationRecord) throws -> Void) throws {
     var key = Int64.min
     while true {
@@ -256,7 +249,7 @@ public final class StageContext {
     }
   }
 
-  /// Makes a record with the defaults of its entity.
+  /// Makes a record with its entity's defaults.
   public func createRecord(of entityName: String) throws -> MigrationRecord {
     guard let entity = records.layout.entity(named: entityName),
       let root = records.layout.entity(named: entity.rootName)
@@ -271,25 +264,25 @@ public final class StageContext {
     return try records.create(entityName, primaryKey: key)
   }
 
-  /// Deletes a record; whatever led to it leads nowhere.
+  /// Deletes a record and clears references to it.
   public func delete(_ record: MigrationRecord) throws { try records.delete(record) }
 
-  /// The records that a relationship of a record leads to.
+  /// Returns the related records.
   public func records(of relationship: String, from record: MigrationRecord) throws -> [MigrationRecord] {
     try records.destinations(of: relationship, from: record)
   }
 
-  /// Lets a relationship lead to these records and to no others; the inverse follows.
+  /// Replaces the records of a relationship; the inverse follows.
   public func setRecords(of relationship: String, from record: MigrationRecord, to others: [MigrationRecord]) throws {
     try records.setDestinations(of: relationship, from: record, to: others)
   }
 
-  /// Lets a relationship lead to these records as well; the inverse follows.
+  /// Adds records to a relationship; the inverse follows.
   public func addRecords(of relationship: String, from record: MigrationRecord, to others: [MigrationRecord]) throws {
     try records.connect(relationship, from: record, to: others)
   }
 
-  /// Gives the connection to code that writes SQL, inside the transaction; tables and columns are Core Data's.
+  /// Runs SQL on Core Data's tables within the transaction.
   public func withDatabase<Value>(_ body: (Database) throws -> Value) throws -> Value {
     try records.flush()
     return try body(records.openDatabase())

@@ -1,9 +1,8 @@
 internal import ManagedObjectModel
 internal import Platform
 
-/// What CloudKit's mirroring asks of a model (format section 5.6).
+/// CloudKit's rules for models (format section 5.6).
 enum CloudKitRules {
-  /// What one version has that CloudKit does not take.
   static func findings(in version: ModelVersion) -> [LintFinding] {
     var findings: [LintFinding] = []
     for name in version.model.entities.keys.sorted(by: precedesByCodeUnit) {
@@ -63,9 +62,9 @@ enum CloudKitRules {
     return findings
   }
 
-  /// The attributes whose encryption in the cloud changes; a field that is deployed stays as it is.
+  /// The attributes whose cloud encryption changes; a deployed field can't change.
   ///
-  /// A field of the cloud is called as the attribute is, whatever its renaming identifier.
+  /// A cloud field has the attribute's name, whatever its renaming identifier.
   static func encryptionFindings(from before: ModelVersion, to after: ModelVersion, place: String) -> [LintFinding] {
     var findings: [LintFinding] = []
     for name in after.model.entities.keys.sorted(by: precedesByCodeUnit) {
@@ -89,7 +88,6 @@ enum CloudKitRules {
     return findings
   }
 
-  /// What of a step is no addition.
   static func findings(in mapping: MappingModel, place: String) -> [LintFinding] {
     var findings: [LintFinding] = []
     func add(_ entity: String, _ property: String?, _ detail: String) {

@@ -1,11 +1,11 @@
 internal import Platform
 
-/// The findings about a model as text for people: what `model lint` prints.
+/// The text output of `model lint`.
 public struct LintListing: Sendable {
-  /// The lines of the text.
+  /// The lines.
   public private(set) var lines: [String] = []
 
-  /// The findings, by version and step.
+  /// Lists the findings by version and step.
   public init(_ lint: ModelLint, width: Int = 100) {
     var place: String?
     for finding in lint.findings {
@@ -34,7 +34,7 @@ public struct LintListing: Sendable {
     }
   }
 
-  /// The lines, each with its line feed.
+  /// The lines with line feeds.
   public var text: String { lines.map { $0 + "\n" }.joined() }
 
   private static func wrapped(_ text: String, indent: String, _ width: Int) -> [String] {

@@ -1,32 +1,32 @@
 public import ManagedObjectModel
 internal import Platform
 
-/// Checks a model's versions for what would hurt the people who have stores of them.
+/// Checks a model's versions for problems that would hurt users' stores.
 public struct ModelLint: Sendable {
-  /// What is checked.
+  /// The scope of the checks.
   public struct Options: Sendable, Hashable {
-    /// Whether the rules of CloudKit are checked too (format section 5.6).
+    /// Whether to check CloudKit's rules (format section 5.6).
     public var checksCloudKit: Bool
 
-    /// Whether steps between two locked versions are checked too, though it is too late to change them.
+    /// Whether to check steps between locked versions, although they can't change any more.
     public var checksReleasedSteps: Bool
 
-    /// Options; the ordinary ones unless said otherwise.
+    /// Makes options.
     public init(checksCloudKit: Bool = false, checksReleasedSteps: Bool = false) {
       self.checksCloudKit = checksCloudKit
       self.checksReleasedSteps = checksReleasedSteps
     }
   }
 
-  /// What was found: about versions first, then step by step from the oldest.
+  /// The findings: versions first, then steps from the oldest.
   public private(set) var findings: [LintFinding] = []
 
-  /// How many findings of steps between two locked versions were left out.
+  /// The omitted findings of steps between locked versions.
   public private(set) var releasedFindingCount = 0
 
-  /// The findings with the file and the line of each, where a version has any that it is about.
+  /// Returns the findings with source file and line.
   ///
-  /// - Parameter place: the file and the line of what a finding is about; nil for none.
+  /// - Parameter place: Returns the file and line of a finding, if known.
   public func located(_ place: (LintFinding) -> (file: String, line: Int?)?) -> ModelLint {
     var lint = self
     lint.findings = findings.map { finding in
@@ -39,7 +39,7 @@ public struct ModelLint: Sendable {
     return lint
   }
 
-  /// Checks a bundle, against a lock file's hashes where there are any.
+  /// Checks a bundle, with a lock file's hashes if given.
   public init(_ bundle: ModelBundle, lock: ModelLock? = nil, options: Options = Options()) {
     for unreadable in bundle.unreadableVersions {
       findings.append(
@@ -51,7 +51,7 @@ public struct ModelLint: Sendable {
     if let lock { check(bundle, against: lock) }
     if options.checksCloudKit { findings += CloudKitRules.findings(in: bundle.current) }
     for (number, version) in bundle.versions.enumerated() {
-      // A store is taken for one of the newest version with its hashes, whatever lies between.
+      // A store counts as the newest version of its hashes.
       let twin = bundle.versions[..<number].last { $0.versionHashes == version.versionHashes }
       if let twin { findings += EqualHashes.findings(from: twin, to: version) }
     }
@@ -68,14 +68,14 @@ public struct ModelLint: Sendable {
     }
   }
 
-  /// The same with findings of another source, before those about steps.
+  /// Returns a copy with another source's findings before those of steps.
   public func adding(_ more: [LintFinding]) -> ModelLint {
     var lint = self
     lint.findings = more + findings
     return lint
   }
 
-  /// The same with every finding changed, such as by the place in a source that it is about.
+  /// Returns a copy with all findings changed.
   public func changing(_ change: (inout LintFinding) throws -> Void) rethrows -> ModelLint {
     var lint = self
     for index in lint.findings.indices { try change(&lint.findings[index]) }
@@ -125,7 +125,6 @@ public struct ModelLint: Sendable {
     }
   }
 
-  /// What one step would do to stores of the older version.
   private static func findings(
     from before: ModelVersion, to after: ModelVersion, later: [ManagedObjectModel], checksCloudKit: Bool
   ) -> [LintFinding] {
@@ -141,7 +140,7 @@ public struct ModelLint: Sendable {
     }
     findings += RenameSuspicion.findings(in: inference.mapping, place: place)
     findings += CloudKitRules.encryptionFindings(from: before, to: after, place: place)
-    // What is refused is not lost.
+    // Refused data is not lost.
     let refused = Set(
       inference.refusals.filter(\.preventsLoss).map { [$0.entityName, $0.property?.description ?? ""] })
     for loss in inference.mapping.losses.withoutInherited()
@@ -182,7 +181,7 @@ extension MigrationCondition {
 }
 
 extension ModelLint: Encodable {
-  /// Writes what `model lint --json` prints; keys may be added, never changed.
+  /// Encodes the `model lint --json` output; keys may be added, never changed.
   public func encode(to encoder: any Encoder) throws {
     let findings = findings.map { finding -> JSON.Object in
       [
@@ -197,12 +196,11 @@ extension ModelLint: Encodable {
   }
 }
 
-/// What two versions with equal hashes say differently, although nothing runs between them.
+/// The differences between versions of equal hashes, where no migration runs.
 enum EqualHashes {
-  /// The entities and properties that a version takes from others by its renaming identifiers.
+  /// The entities and properties a version takes from others by renaming identifier.
   ///
-  /// Version hashes say nothing of renaming identifiers (format section 4.2), so that a store of the one version counts as one
-  /// of the other: it is opened as it is.
+  /// Version hashes ignore renaming identifiers (format section 4.2), so stores open unchanged.
   static func findings(from before: ModelVersion, to after: ModelVersion) -> [LintFinding] {
     let mapping = MappingInference(disregardingHashesFrom: before, to: after).mapping
     let place = "\(before.name) → \(after.name)"
@@ -227,8 +225,8 @@ enum EqualHashes {
     return findings + dropped(from: before.model, to: after.model, place)
   }
 
-  /// The renaming identifiers that a version has no more: stores from before the rename lose what was renamed where nothing leads
-  /// through the version that had them.
+  /// The dropped renaming identifiers; older stores lose the renamed data unless a path passes the version that had
+  /// them.
   private static func dropped(
     from before: ManagedObjectModel, to after: ManagedObjectModel, _ place: String
   ) -> [LintFinding] {

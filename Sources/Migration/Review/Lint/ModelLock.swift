@@ -3,24 +3,24 @@ public import ManagedObjectModel
 public import Platform
 public import SystemPackage
 
-/// The version hashes of the versions that have been released, so that a later edit of one is noticed.
+/// The version hashes of released versions, to detect later edits.
 ///
-/// A JSON file that is kept in version control beside the model:
-/// `{"format":1,"order":["V1"],"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`; a version
-/// of Swift sources has its `declaration` too.
+/// A JSON file in version control next to the model:
+/// `{"format":1,"order":["V1"],"versions":{"V1":{"checksum":"<base64>","entities":{"Car":"<64 hex digits>"}}}}`;
+/// versions of Swift sources also have a `declaration`.
 public struct ModelLock: Sendable, Hashable, Codable {
-  /// The hashes of one version.
+  /// The hashes of a version.
   public struct Version: Sendable, Hashable, Codable {
-    /// The checksum of the version, in base 64.
+    /// The version checksum in base 64.
     public var checksum: String
 
-    /// The version hash of each entity as 64 hexadecimal digits.
+    /// The entities' version hashes as 64 hexadecimal digits.
     public var entities: [String: String]
 
-    /// The version as a `VersionedSchema` in Swift, which it can be frozen from later; nil for models of another kind.
+    /// The `VersionedSchema` in Swift to freeze it from; nil for other models.
     public var declaration: String?
 
-    /// The hashes of a version, and its declaration where it is kept.
+    /// Makes a version's hashes.
     public init(_ version: ModelVersion, declaration: String? = nil) {
       checksum = version.checksum
       entities = version.versionHashes.mapValues(\.hex)
@@ -28,20 +28,20 @@ public struct ModelLock: Sendable, Hashable, Codable {
     }
   }
 
-  /// The number of the file's format; 1.
+  /// The format number, 1.
   public var format: Int
 
-  /// The versions in the order in which they were released, oldest first; nil in files of earlier versions of this software.
+  /// The release order, oldest first; nil in older files.
   public var order: [String]?
 
   /// The versions by name.
   public var versions: [String: Version]
 
-  /// The hashes of every version of a bundle as it is now.
+  /// Makes the hashes of a bundle's versions.
   ///
   /// - Parameters:
-  ///   - earlier: the lock that it takes the place of, whose order stands; new versions come after it.
-  ///   - declaration: a version as a schema in Swift; nil for one that is kept without.
+  ///   - earlier: The previous lock; new versions follow its order.
+  ///   - declaration: Returns a version as a Swift schema, or nil.
   public init(
     _ bundle: ModelBundle, after earlier: ModelLock? = nil, declaration: (ModelVersion) -> String? = { _ in nil }
   ) {
@@ -59,8 +59,8 @@ public struct ModelLock: Sendable, Hashable, Codable {
       uniquingKeysWith: { first, _ in first })
   }
 
-  /// The versions that are taken for drafts, and left out of the order: nothing but their names tells where they belong, these
-  /// come after the current one's, and they have what it lacks.
+  /// Returns the presumed drafts, left out of the order: ordered by name only, after the current version, with things
+  /// it lacks.
   public static func drafts(in bundle: ModelBundle) -> [ModelVersion] {
     guard !bundle.order.isGiven else { return [] }
     return bundle.versions.filter { version in
@@ -70,17 +70,17 @@ public struct ModelLock: Sendable, Hashable, Codable {
     }
   }
 
-  /// Whether a version is in the lock and has not been edited since.
+  /// Whether a version is locked and unedited.
   public func holds(_ version: ModelVersion) -> Bool { versions[version.name]?.entities == Version(version).entities }
 
-  /// A bundle with its versions in the order in which they were released, the current one last where it is not among them.
+  /// Returns the bundle in release order, an unlocked current version last.
   ///
-  /// The versions that the lock lacks are drafts: nothing leads through them.
+  /// Unlocked versions are drafts and on no path.
   ///
   /// - Parameters:
-  ///   - target: the version that a migration leads to; the current one if not given.
-  ///   - path: the lock file, for the error.
-  /// - Throws: `model-lock-invalid` where the lock tells no order.
+  ///   - target: The migration's target; the current version by default.
+  ///   - path: The lock file, for the error.
+  /// - Throws: `model-lock-invalid` if the lock has no order.
   public func ordered(_ bundle: ModelBundle, to target: String? = nil, path: FilePath? = nil) throws -> ModelBundle {
     guard let order else {
       throw MigrationError(
@@ -94,9 +94,9 @@ public struct ModelLock: Sendable, Hashable, Codable {
     return try bundle.ordered(names, to: target)
   }
 
-  /// Reads a lock file; nil where there is none.
+  /// Reads a lock file; nil if it does not exist.
   ///
-  /// - Throws: `MigrationError`: `file` where it cannot be read, `lockInvalid` where it is something else.
+  /// - Throws: `MigrationError`: `file` or `lockInvalid`.
   public static func read(
     _ path: FilePath, fileSystem: FileSystem = FileSystem()
   ) throws(MigrationError) -> ModelLock? {
@@ -122,13 +122,13 @@ public struct ModelLock: Sendable, Hashable, Codable {
     return lock
   }
 
-  /// Writes the lock file, whole or not at all; the same bundle gives the same bytes.
+  /// Writes the lock file atomically; equal bundles give equal bytes.
   ///
-  /// - Throws: `MigrationError.Kind.file` where it cannot be written.
+  /// - Throws: `MigrationError.Kind.file`.
   public func write(to path: FilePath, fileSystem: FileSystem = FileSystem()) throws(MigrationError) {
     do throws(FileError) {
       let bytes = try JSON.bytes(of: self, to: "write the lock file", at: path)
-      // It describes models and no records, and lies among the sources of an app.
+      // It describes models without records and belongs to an app's sources.
       try fileSystem.writeAtomically(bytes, to: path, replacing: true, permissions: .init(rawValue: 0o644))
     } catch {
       throw MigrationError(error)

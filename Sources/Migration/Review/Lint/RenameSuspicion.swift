@@ -1,9 +1,9 @@
 internal import ManagedObjectModel
 internal import Platform
 
-/// Finds removals and additions that are probably one rename.
+/// Finds a removal and an addition that are probably a rename.
 enum RenameSuspicion {
-  /// No real step removes or adds more of one kind; of more, the rest is not compared.
+  /// Beyond any real step.
   private static let limit = 200
 
   static func findings(in mapping: MappingModel, place: String) -> [LintFinding] {
@@ -24,7 +24,7 @@ enum RenameSuspicion {
     let added = mapping.entityMappings.filter { $0.kind == .add }
       .compactMap { $0.destinationEntityName.flatMap { mapping.destination.entities[$0] } }.prefix(limit)
     let pairs = pair(Array(removed), Array(added)) { old, new in
-      // The same name on both sides is a refusal of its own.
+      // Refused elsewhere.
       if old.name == new.name { return nil }
       if isBroken(old.name, new.explicitRenamingIdentifier) { return 3 }
       let (before, after) = (Set(old.properties.keys), Set(new.properties.keys))
@@ -68,12 +68,11 @@ enum RenameSuspicion {
     }.sorted { precedesByCodeUnit($0.name, $1.name) }
     guard !removed.isEmpty else { return [] }
     let pairs = pair(Array(removed.prefix(limit)), Array(added.prefix(limit))) { old, new in
-      // The same name on both sides is a refusal of its own, or another kind of property.
       if old.name == new.name { return nil }
       if isBroken(old.name, new.traits.explicitRenamingIdentifier) { return 3 }
       guard isAlike(old, new, images) else { return nil }
       let likeness = similarity(old.name, new.name)
-      // A lone removal and a lone addition of one type are suspicious whatever their names.
+      // A lone removal and addition of one type are suspicious under any names.
       let isLone =
         removed.filter { isAlike($0, new, images) }.count == 1 && added.filter { isAlike(old, $0, images) }.count == 1
       return likeness >= 0.4 || isLone ? likeness : nil
@@ -95,12 +94,11 @@ enum RenameSuspicion {
     }
   }
 
-  // MARK: Judging
+  // MARK: Scores
 
-  /// A new one that names the old one as what it was, and was not matched with it all the same.
   private static func isBroken(_ old: String, _ explicit: String?) -> Bool { explicit == old }
 
-  /// Pairs each old one with the new one that scores best with it; each is used once, and nil pairs nothing.
+  /// Pairs old and new items by best score, each once; a nil score prevents a pair.
   private static func pair<Item>(
     _ removed: [Item], _ added: [Item], _ score: (Item, Item) -> Double?
   ) -> [(Item, Item)] {
@@ -142,7 +140,7 @@ enum RenameSuspicion {
       hint: "If it is the same, set the renaming identifier of \(printable(new)) to \"\(printable(identifier))\".")
   }
 
-  /// How alike two names are, from 0 to 1: one minus the share of letters that must be changed.
+  /// The similarity of names from 0 to 1: one minus the share of changed letters.
   static func similarity(_ first: String, _ second: String) -> Double {
     let (left, right) = (Array(first.lowercased().utf16.prefix(64)), Array(second.lowercased().utf16.prefix(64)))
     let longest = max(left.count, right.count)
