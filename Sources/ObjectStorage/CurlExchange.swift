@@ -1,11 +1,10 @@
 import CCurl
 import Platform
 
-/// What passes in one request: the body that goes, and the fields and the body that come.
+/// The body sent and the answer received by one request.
 ///
-/// The library calls it on the thread that performs the request, and on no other.
+/// libcurl calls it only on the request's thread.
 final class CurlExchange {
-  /// The body of a request.
   enum Body {
     case none
     case bytes(ArraySlice<UInt8>)
@@ -28,37 +27,30 @@ final class CurlExchange {
   private let answerTime: Duration?
   private var (uploaded, lastSent) = (Int64(0), ContinuousClock.now)
 
-  /// Why the body could not be read; nil where it could.
   private(set) var bodyFailure: FileError?
 
-  /// Whether an answer with all lines of its header has come.
+  /// Whether the header is complete.
   private(set) var hasHeader = false
   private var lines = 0
 
   private(set) var fields: [String: String] = [:]
   private(set) var received: [UInt8] = []
 
-  /// Whether the body was longer than was asked for.
   private(set) var isExceeded = false
 
-  /// Whether the header was longer than any is.
   private(set) var isHeaderExceeded = false
 
-  /// The largest number of header lines that are taken, and of bytes in one.
   private static let mostLines = 200
   private static let longestLine = 16384
 
-  /// The most bytes that are set aside because a server says that they will come.
+  /// The most bytes reserved by trusting `Content-Length`.
   private static let mostReserved = 16 << 20
 
-  /// Called when all lines of a header are there.
   private let whenHeaderEnds: () -> Void
 
   /// - Parameters:
-  ///   - limit: the bytes that the body of an answer may have.
-  ///   - answerTime: how long an answer may take from the last byte that was sent, however it trickles in.
-  ///   - progress: called with the bytes of the body that were sent.
-  ///   - whenHeaderEnds: called when all lines of a header are there.
+  ///   - answerTime: the longest time from the last byte sent to the end of the answer.
+  ///   - progress: receives the count of body bytes sent.
   init(
     sending body: Body, limit: Int, answerTime: Duration? = nil, progress: @escaping (Int64) -> Void = { _ in },
     whenHeaderEnds: @escaping () -> Void
@@ -71,7 +63,7 @@ final class CurlExchange {
     limitOfRefusal = max(limit, 64 << 10)
   }
 
-  /// Gives the next bytes of the body; nil where it cannot be read.
+  /// Supplies the next body bytes; nil on a read error.
   func give(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
     let count = Int(min(Int64(buffer.count), body.count - sent))
     guard count > 0 else { return 0 }
@@ -96,14 +88,13 @@ final class CurlExchange {
     return count
   }
 
-  /// Goes back to a place in the body.
   func rewind(to offset: Int64) -> Bool {
     guard (0...body.count).contains(offset) else { return false }
     sent = offset
     return true
   }
 
-  /// Notes the bytes of the body that were sent so far; false where the answer takes too long.
+  /// Notes the body bytes sent; false if the answer takes too long.
   func goesOn(uploaded count: Int64) -> Bool {
     if count != uploaded {
       (uploaded, lastSent) = (count, .now)
@@ -112,9 +103,9 @@ final class CurlExchange {
     return answerTime.map { .now - lastSent <= $0 } ?? true
   }
 
-  /// Takes bytes of the answer; false where there are too many.
+  /// Appends body bytes; false past the limit.
   func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // What tells of a refusal may be longer than what was asked for.
+    // An error document may exceed the requested length.
     let limit = status >= 300 ? limitOfRefusal : limit
     guard bytes.count <= limit - received.count else {
       unsafe received.append(contentsOf: bytes.prefix(limit - received.count))
@@ -130,7 +121,6 @@ final class CurlExchange {
 
   private var status = 0
 
-  /// Takes a line of the header.
   func take(line bytes: UnsafeRawBufferPointer) -> Bool {
     lines += 1
     guard lines <= Self.mostLines, bytes.count <= Self.longestLine else {
@@ -139,7 +129,7 @@ final class CurlExchange {
     }
     let line = unsafe String(decoding: bytes, as: UTF8.self)
     if line.hasPrefix("HTTP/") {
-      // Those of an interim answer are not those of the answer.
+      // Drop an interim answer's fields.
       fields = [:]
       hasHeader = false
       status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
@@ -160,12 +150,11 @@ final class CurlExchange {
   }
 }
 
-/// The exchange that a context of the library is; nil for none.
 private func exchange(_ context: UnsafeMutableRawPointer?) -> CurlExchange? {
   unsafe context.map { unsafe Unmanaged<CurlExchange>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// Called by the library with bytes of the answer.
+/// libcurl's write callback.
 func curlTakeBody(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
@@ -173,7 +162,7 @@ func curlTakeBody(
   return unsafe exchange(context)?.take(buffer) == true ? size * count : 0
 }
 
-/// Called by the library with a line of the header.
+/// libcurl's header callback.
 func curlTakeLine(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
@@ -181,7 +170,7 @@ func curlTakeLine(
   return unsafe exchange(context)?.take(line: buffer) == true ? size * count : 0
 }
 
-/// Called by the library for bytes of the body.
+/// libcurl's read callback.
 func curlGiveBody(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
@@ -189,16 +178,16 @@ func curlGiveBody(
   return unsafe exchange(context)?.give(into: buffer) ?? Int(CURL_READFUNC_ABORT)
 }
 
-/// Called by the library while a request runs.
+/// libcurl's progress callback.
 func curlGoesOn(
   _ context: UnsafeMutableRawPointer?, _: curl_off_t, _: curl_off_t, _: curl_off_t, _ uploaded: curl_off_t
 ) -> CInt {
   unsafe exchange(context)?.goesOn(uploaded: Int64(uploaded)) == true ? 0 : 1
 }
 
-/// Called by the library to go back in the body; 0 where that could be done, else 1.
+/// libcurl's seek callback; 0 on success.
 func curlRewindBody(_ context: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: CInt) -> CInt {
-  // SEEK_SET, the only origin that the library uses.
+  // libcurl uses only SEEK_SET.
   guard origin == 0 else { return 1 }
   return unsafe exchange(context)?.rewind(to: Int64(offset)) == true ? 0 : 1
 }

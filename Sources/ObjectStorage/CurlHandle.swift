@@ -1,21 +1,19 @@
 import CCurl
 
-/// A handle of libcurl, which keeps its connections open from one request to the next.
-///
-/// One thread at a time uses it.
+/// A libcurl handle with persistent connections, for one thread at a time.
 @safe
 final class CurlHandle: @unchecked Sendable {
   private let handle: UnsafeMutableRawPointer
 
-  /// The words of the last error, as the library wrote them.
+  /// libcurl's error buffer.
   private let words: UnsafeMutablePointer<CChar>
 
-  /// The socket that the library opened last, which is that of the connection: there is one server.
+  /// The last socket opened: that of the connection to the only server.
   private let socket: UnsafeMutablePointer<curl_socket_t>
 
   private static let isPrepared = lazaret_curl_prepare() == 0
 
-  /// A handle; nil where the library cannot be used.
+  /// Returns nil if libcurl is unusable.
   init?() {
     guard Self.isPrepared, let handle = unsafe curl_easy_init() else { return nil }
     unsafe self.handle = handle
@@ -31,38 +29,31 @@ final class CurlHandle: @unchecked Sendable {
     unsafe words.deallocate()
   }
 
-  /// How many bytes pass in one call of the system: the most that every version of the library receives at once.
+  /// The receive buffer that every libcurl version accepts.
   private static let bufferLength = 512 << 10
 
-  /// How many connections the last request had to make.
   private(set) var newConnections = 0
 
-  /// How a request is performed.
   struct Options: Sendable {
     var patience: S3Patience
     var authorities: String?
 
-    /// The bytes that the body of the answer may have.
+    /// The most bytes of the answer's body.
     var limit: Int
 
-    /// Whether the server may need long for the answer.
+    /// Whether the answer may take long.
     var isWork = false
 
-    /// How long an answer may take from the last byte that was sent, however it trickles in.
+    /// The longest time from the last byte sent to the end of the answer.
     var answerTime: Duration?
 
-    /// Whether a body of the answer that is longer ends there, in place of an error.
+    /// Truncates a longer body instead of failing.
     var cutsOff = false
 
-    /// Called with the bytes of the body that were sent.
+    /// Receives the count of body bytes sent.
     var progress: @Sendable (Int64) -> Void = { _ in }
   }
 
-  /// Performs a request and waits for its answer.
-  ///
-  /// - Parameters:
-  ///   - url: the whole address, encoded.
-  ///   - fields: all fields of the header.
   func perform(
     _ method: String, url: String, fields: [(name: String, value: String)], body: CurlExchange.Body,
     _ options: Options
@@ -77,7 +68,7 @@ final class CurlHandle: @unchecked Sendable {
     }
     var list = unsafe nil as UnsafeMutablePointer<curl_slist>?
     defer { unsafe curl_slist_free_all(list) }
-    // Those that the library would add: it would wait for a word of the server before it sends a body, and name its type.
+    // `Expect` would delay the body, `Content-Type` would be a guess.
     let unwanted = ["Expect:", "Content-Type:", "Accept:", "User-Agent: lazaret"]
     for field in fields.map({ "\($0.name): \($0.value)" }) + unwanted {
       guard let longer = unsafe curl_slist_append(list, field) else {
@@ -99,9 +90,9 @@ final class CurlHandle: @unchecked Sendable {
     ]
     let stalling = options.isWork ? options.patience.working : options.patience.stalling
     var numbers: [(CURLoption, Int)] = [
-      // Signals belong to the process, and there may be other threads.
+      // Signals would affect other threads.
       (CURLOPT_NOSIGNAL, 1),
-      // Points in keys are no steps in folders.
+      // Dots in keys are literal.
       (CURLOPT_PATH_AS_IS, 1),
       (CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
       (CURLOPT_CONNECTTIMEOUT_MS, options.patience.connecting),
@@ -131,7 +122,7 @@ final class CurlHandle: @unchecked Sendable {
     let code = withExtendedLifetime(exchange) { unsafe curl_easy_perform(handle) }
     newConnections = unsafe lazaret_curl_new_connections(handle)
     let status = unsafe lazaret_curl_status(handle)
-    // A refusal that came before all of the body was sent is an answer.
+    // A refusal during the upload is an answer.
     let isRefusal = status >= 400 && [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
     let isAnswer = exchange.isExceeded ? options.cutsOff : code == CURLE_OK || isRefusal
     guard isAnswer, exchange.hasHeader else { throw failure(code, exchange) }
@@ -145,7 +136,7 @@ final class CurlHandle: @unchecked Sendable {
       case _ where exchange.bodyFailure != nil: .file
       case _ where exchange.isExceeded || exchange.isHeaderExceeded: .tooMuch
       case CURLE_ABORTED_BY_CALLBACK: .timeOut
-      // The connection ended within the header, or no header came.
+      // The connection ended before the header did.
       case CURLE_OK, CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY: .unreachable
       case CURLE_OPERATION_TIMEDOUT: .timeOut
       case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR: .certificate
@@ -161,18 +152,16 @@ final class CurlHandle: @unchecked Sendable {
 struct HTTPAnswer: Sendable {
   let status: Int
 
-  /// The fields, by their names in lower case; of several of one name the last.
+  /// The header by lower-case name; the last of repeated fields.
   let fields: [String: String]
 
   let body: [UInt8]
 
-  /// Whether the body was longer than was asked for.
   var isCutOff = false
 
-  /// Whether the server did what it was asked for.
   var isSuccess: Bool { (200...299).contains(status) }
 
-  /// The word that a refusal has for what went wrong, such as `NoSuchKey`; nil where it has none that is one.
+  /// A refusal's error code, such as `NoSuchKey`.
   var word: String? {
     guard let root = XMLElement(body), root.name == "Error", let word = root.text("Code"), word.utf8.count <= 64,
       !word.isEmpty, word.utf8.allSatisfy({ $0 < 128 && Character(Unicode.Scalar($0)).isLetter })
@@ -182,7 +171,6 @@ struct HTTPAnswer: Sendable {
 }
 
 struct TransportFailure: Error {
-  /// What kind of failure it was.
   enum Kind: Sendable {
     case unreachable
     case timeOut
@@ -192,12 +180,10 @@ struct TransportFailure: Error {
     case file
   }
 
-  /// What kind of failure it was.
   let kind: Kind
 
-  /// The number that libcurl gives it.
   let code: Int
 
-  /// The words that libcurl has for it, which may name the host.
+  /// libcurl's message, which may name the host.
   var words = ""
 }

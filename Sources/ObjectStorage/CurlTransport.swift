@@ -3,20 +3,20 @@ internal import Foundation
 internal import Platform
 package import SupportBundle
 
-/// Requests to a receiver of bundles, by libcurl.
+/// Requests to a bundle receiver by libcurl.
 ///
-/// Connections are kept open from one request to the next: no cookies, no cache, certificates always verified, no redirection
-/// followed. Foundation's `URLSession` on Linux ends the process where a server closes the connection within its header.
+/// Connections persist; there are no cookies, cache or redirections, and certificates are always verified. Foundation's
+/// `URLSession` on Linux ends the process if a server closes the connection within its header.
 package final class CurlTransport: UploadTransport {
   private let pool = CurlPool()
   private let options: CurlHandle.Options
 
-  /// A transport.
+  /// Creates a transport.
   ///
   /// - Parameters:
-  ///   - idleSeconds: after how many seconds without a byte in either direction a request is given up.
-  ///   - answerSeconds: how long an answer may take from the last byte that was sent, however it trickles in.
-  ///   - totalSeconds: after how many seconds a request is given up in any case.
+  ///   - idleSeconds: the longest time without a byte in either direction.
+  ///   - answerSeconds: the longest time from the last byte sent to the end of the answer.
+  ///   - totalSeconds: the longest time of a request.
   package init(idleSeconds: Int = 60, answerSeconds: Int = 180, totalSeconds: Int = 86_400) {
     var patience = S3Patience()
     patience.connecting = idleSeconds * 1000
@@ -27,7 +27,6 @@ package final class CurlTransport: UploadTransport {
       patience: patience, limit: UploadResponse.bodyLimit, answerTime: .seconds(answerSeconds), cutsOff: true)
   }
 
-  /// Sends a request and waits for its answer.
   package func send(
     _ request: UploadRequest, progress: @escaping @Sendable (Int64) -> Void
   ) throws(TransportError) -> UploadResponse {
@@ -93,7 +92,7 @@ package final class CurlTransport: UploadTransport {
   }
 }
 
-/// The handles of a client that no thread uses at the moment.
+/// A client's idle handles.
 final class CurlPool: Sendable {
   private let idle = Mutex<[CurlHandle]>([])
 
@@ -101,12 +100,8 @@ final class CurlPool: Sendable {
 
   private let made = Mutex(0)
 
-  /// How many connections were made so far.
   var connections: Int { made.withLock { $0 } }
 
-  /// Works with a handle that no other thread has.
-  ///
-  /// - Throws: what the work throws, or that the library cannot be used.
   func withHandle<Value: Sendable>(
     _ body: (CurlHandle) throws(TransportFailure) -> Value
   ) throws(TransportFailure) -> Value {

@@ -1,17 +1,14 @@
 import Foundation
 package import Platform
 
-/// Signs requests with version 4 of Amazon's signatures.
+/// AWS Signature Version 4, with a signed body.
 ///
-/// (Amazon S3 API Reference, "Authenticating Requests: Using the Authorization Header".) The body is part of what is signed.
+/// (Amazon S3 API Reference, "Authenticating Requests: Using the Authorization Header".)
 package struct RequestSigner: Sendable {
-  /// What is signed with.
   package let credentials: S3Credentials
 
-  /// The region that the signature is for.
   package let region: String
 
-  /// A signer.
   package init(credentials: S3Credentials, region: String) {
     self.credentials = credentials
     self.region = region
@@ -20,9 +17,9 @@ package struct RequestSigner: Sendable {
   private static let service = "s3"
   private static let algorithm = "AWS4-HMAC-SHA256"
 
-  /// All fields of a request with its signature, in the order in which they are signed.
+  /// Returns the signed header fields in order.
   ///
-  /// - Parameter date: the moment at which it is signed; servers refuse what is older than some minutes.
+  /// - Parameter date: the signing time; servers refuse signatures some minutes old.
   package func fields(of request: HTTPRequest, at date: Timestamp) -> [(name: String, value: String)] {
     let moment = Self.text(date)
     let digest = FileDigest(of: Array(request.body)).hexadecimal
@@ -48,7 +45,6 @@ package struct RequestSigner: Sendable {
     return fields.map { (name: $0.0, value: $0.1) }
   }
 
-  /// The key of a day, made of the secret.
   private func key(_ day: String) -> [UInt8] {
     var key = Array("AWS4\(credentials.secretKey)".utf8)
     for part in [day, region, Self.service, "aws4_request"] { key = Self.code(part, with: key) }
@@ -59,36 +55,31 @@ package struct RequestSigner: Sendable {
     Array(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: key)))
   }
 
-  /// A moment as requests have it: `20130524T000000Z`.
+  /// The form `20130524T000000Z`.
   static func text(_ date: Timestamp) -> String { date.rfc3339.filter { $0 != "-" && $0 != ":" } }
 
-  /// A value without spaces at its ends, and with one where there were several.
+  /// Trims a value and collapses its spaces.
   private static func folded(_ value: String) -> String {
     value.split(whereSeparator: { $0 == " " || $0 == "\t" }).joined(separator: " ")
   }
 }
 
-/// A request before it is signed.
 package struct HTTPRequest: Sendable {
-  /// The method.
   package var method: Method
 
-  /// The host, with the port where it is not the usual one.
+  /// The host, with a non-default port.
   package var authority: String
 
-  /// The path from its slash on, encoded.
+  /// The encoded path with its leading slash.
   package var path: String
 
-  /// The names and values of the query, not encoded.
   package var query: [(name: String, value: String)] = []
 
-  /// The fields, with names in lower case; the host and those of the signature are not among them.
+  /// Fields with lower-case names, without host and signature.
   package var fields: [(name: String, value: String)] = []
 
-  /// The body.
   package var body: ArraySlice<UInt8> = []
 
-  /// A request.
   package init(
     method: Method, authority: String, path: String, query: [(name: String, value: String)] = [],
     fields: [(name: String, value: String)] = [], body: ArraySlice<UInt8> = []
@@ -101,7 +92,6 @@ package struct HTTPRequest: Sendable {
     self.body = body
   }
 
-  /// The methods that are used.
   package enum Method: String, Sendable {
     case get = "GET"
     case head = "HEAD"
@@ -110,7 +100,7 @@ package struct HTTPRequest: Sendable {
     case delete = "DELETE"
   }
 
-  /// The query as it is sent and signed: encoded, and sorted by the bytes of names and values.
+  /// The query as sent and signed: encoded, sorted by the bytes of names and values.
   package var encodedQuery: String {
     query
       .map { (PercentEncoding.encode($0.name), PercentEncoding.encode($0.value)) }
@@ -120,13 +110,11 @@ package struct HTTPRequest: Sendable {
   }
 }
 
-/// How texts stand in the addresses of requests and are signed.
+/// The percent-encoding of S3 requests.
 ///
 /// (Amazon S3 API Reference, "Signature Calculations for the Authorization Header", UriEncode.)
 package enum PercentEncoding {
-  /// A text in which every byte of UTF-8 but the unreserved ones is encoded, with upper-case digits.
-  ///
-  /// - Parameter keepsSlashes: whether slashes stand for themselves, as in the keys of objects.
+  /// Encodes all but unreserved bytes, with upper-case digits.
   package static func encode(_ text: String, keepsSlashes: Bool = false) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var encoded: [UInt8] = []
@@ -141,9 +129,7 @@ package enum PercentEncoding {
     return String(decoding: encoded, as: UTF8.self)
   }
 
-  /// The text that was encoded; nil where it was not, or gives no valid UTF-8.
-  ///
-  /// A plus sign stands for a space.
+  /// Decodes a text, `+` as space; nil if malformed or not UTF-8.
   package static func decode(_ text: String) -> String? {
     var decoded: [UInt8] = []
     var bytes = Array(text.utf8)[...]

@@ -1,31 +1,28 @@
 import Platform
 
-/// A bucket of object storage, or what begins with a prefix in it: `s3://bucket/prefix`.
+/// A bucket or a prefix in it: `s3://bucket/prefix`.
 ///
-/// Neither credentials nor settings are part of it, so that it can be shown and logged.
+/// Free of secrets, so it can be shown and logged.
 package struct S3Address: Sendable, Hashable, CustomStringConvertible {
-  /// The name of the bucket.
   package let bucket: String
 
-  /// What the keys begin with, without a slash at either end; empty for the whole bucket.
+  /// The key prefix without outer slashes; empty for the whole bucket.
   package let prefix: String
 
-  /// What an address begins with.
   package static let scheme = "s3://"
 
-  /// The longest prefix, in bytes; a key has 1,024 at most, and names come behind the prefix.
+  /// In bytes; a key has at most 1,024, and names follow the prefix.
   private static let longestPrefix = 700
 
-  /// Whether a text is meant as an address.
   package static func isMeant(by text: String) -> Bool { text.lowercased().hasPrefix(scheme) }
 
-  /// Reads an address.
+  /// Parses an address.
   ///
-  /// - Throws: `s3-address`, without the text where it may hold a secret.
+  /// - Throws: `s3-address`, without a text that may hold a secret.
   package init(_ text: String) throws(S3Error) {
     guard text.hasPrefix(Self.scheme) else { throw Self.refused("it does not begin with s3://") }
     let rest = text.dropFirst(Self.scheme.count)
-    // A user's name and a secret before @, as other addresses have them, would be shown.
+    // `user:secret@` must not be shown.
     guard !rest.contains("@") else { throw Self.refused("it contains @, and credentials are no part of an address") }
     guard !rest.contains(where: { $0 == "?" || $0 == "#" }) else { throw Self.refused("it contains ? or #") }
     let slash = rest.firstIndex(of: "/") ?? rest.endIndex
@@ -45,14 +42,14 @@ package struct S3Address: Sendable, Hashable, CustomStringConvertible {
     self.prefix = String(prefix)
   }
 
-  /// The key of an object of a name under the prefix.
   package func key(_ name: String) -> String { prefix.isEmpty ? name : "\(prefix)/\(name)" }
 
-  /// The address as it is written.
   package var description: String { Self.scheme + bucket + (prefix.isEmpty ? "" : "/" + prefix) }
 
-  /// Whether a bucket can have a name, by the rules of Amazon S3: 3 to 63 lower-case letters, digits, points and hyphens, the
-  /// first and the last no point or hyphen. (Amazon S3 User Guide, "General purpose bucket naming rules".)
+  /// Whether a name follows Amazon's rules: 3 to 63 lower-case letters, digits, dots and hyphens, the first and last a
+  /// letter or digit.
+  ///
+  /// (Amazon S3 User Guide, "General purpose bucket naming rules".)
   private static func isBucket(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
     guard (3...63).contains(bytes.count), let first = bytes.first, let last = bytes.last else { return false }

@@ -1,20 +1,18 @@
 package import Platform
 
-/// Objects that are written in parts.
+/// Multipart uploads.
 ///
-/// They have their keys when they are complete. The end of an upload takes no condition: real servers pass over it and replace
-/// what is there.
+/// Completion is unconditional: real servers ignore conditions and replace the object.
 extension S3Client {
-  /// The smallest length of a part that is not the last (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
+  /// The least length of a part, except for the last (Amazon S3 User Guide, "Amazon S3 multipart upload limits").
   package static let shortestPart = 5 << 20
 
-  /// The most parts that an object can have (the same).
+  /// The most parts of an object, by the same source.
   package static let mostParts = 10_000
 
-  /// The longest identifier of an upload, or tag of a part, that is taken from a server.
+  /// The longest upload identifier or part tag accepted.
   private static let longestIdentifier = 2048
 
-  /// Begins to write an object.
   package func beginUpload(_ key: String) throws(S3Error) -> S3Upload {
     let call = Call(method: .post, key: key, query: [("uploads", "")], operation: "write to the object storage")
     let answer = try send(call)
@@ -24,7 +22,6 @@ extension S3Client {
     return S3Upload(key: key, id: id)
   }
 
-  /// Writes a part.
   package func put(_ bytes: ArraySlice<UInt8>, as number: Int, of upload: S3Upload) throws(S3Error) -> S3Part {
     let call = Call(
       method: .put, key: upload.key, query: [("partNumber", "\(number)"), ("uploadId", upload.id)], body: bytes,
@@ -35,9 +32,9 @@ extension S3Client {
     return S3Part(number: number, tag: tag)
   }
 
-  /// Gives the object its key; what is there already is replaced.
+  /// Completes the upload, replacing an object.
   ///
-  /// - Parameter bytes: how long the object is, by which it is known where the answer was lost.
+  /// - Parameter bytes: the length, which identifies the object if the answer was lost.
   package func complete(_ upload: S3Upload, _ parts: [S3Part], bytes: Int64) throws(S3Error) {
     var text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
     for part in parts {
@@ -52,12 +49,12 @@ extension S3Client {
       let answer = try send(call, accepting: [404])
       let root = XMLElement(answer.body)
       if answer.status == 404 {
-        // An earlier attempt, whose answer was lost, may have done it, one of libcurl's own included.
+        // An earlier attempt, perhaps libcurl's own, may have lost only its answer.
         if try head(upload.key)?.bytes == bytes { return }
         throw refusal(answer, call)
       }
       if root?.name == "CompleteMultipartUploadResult" { break }
-      // The status is sent before the server knows how it ends (Amazon S3 API Reference, "CompleteMultipartUpload").
+      // The status precedes the outcome (Amazon S3 API Reference, "CompleteMultipartUpload").
       guard answer.word == "InternalError" || answer.word == "SlowDown",
         attempt < settings.patience.attempts
       else { throw odd("the server did not complete the upload", call) }
@@ -66,17 +63,17 @@ extension S3Client {
     guard try head(upload.key)?.bytes == bytes else { throw odd("the object does not have its length", call) }
   }
 
-  /// Gives up what was written of an object; no error where there is no such upload.
+  /// Aborts an upload; a missing one is no error.
   package func abort(_ upload: S3Upload) throws(S3Error) {
     let call = Call(
       method: .delete, key: upload.key, query: [("uploadId", upload.id)], operation: "remove from the object storage")
     _ = try send(call, accepting: [404])
   }
 
-  /// The most pages of a thousand uploads that are read.
+  /// The most pages of 1,000 uploads.
   private static let mostUploadPages = 100
 
-  /// The uploads of keys that begin with a text which were neither completed nor given up; of very many the first.
+  /// The incomplete uploads under a prefix, up to a page limit.
   package func uploads(_ prefix: String) throws(S3Error) -> [S3Upload] {
     var uploads: [S3Upload] = []
     var last: (key: String, id: String)?
@@ -94,7 +91,7 @@ extension S3Client {
       for element in page.all("Upload") {
         guard let key = element.text("Key").flatMap(decoded), let id = element.text("UploadId"), Self.isIdentifier(id)
         else { throw odd("the listing has an entry that cannot be", call) }
-        // Some servers pass over the prefix.
+        // Some servers ignore the prefix.
         if key.hasPrefix(prefix) {
           uploads.append(S3Upload(key: key, id: id, begun: element.text("Initiated").flatMap(Self.date)))
         }
@@ -125,18 +122,14 @@ extension S3Client {
   }
 }
 
-/// An object that is being written in parts.
 package struct S3Upload: Sendable, Hashable {
-  /// The key that the object will have.
   package var key: String
 
-  /// What the server calls the upload.
   package var id: String
 
-  /// When it was begun, by the server's clock; nil where the server does not say.
+  /// The start by the server's clock, if sent.
   package var begun: Timestamp?
 
-  /// An upload.
   package init(key: String, id: String, begun: Timestamp? = nil) {
     self.key = key
     self.id = id
@@ -144,11 +137,9 @@ package struct S3Upload: Sendable, Hashable {
   }
 }
 
-/// A part of an object that was written.
 package struct S3Part: Sendable, Hashable {
-  /// Its number, from 1 on.
   package var number: Int
 
-  /// What the server calls its content.
+  /// The ETag.
   package var tag: String
 }

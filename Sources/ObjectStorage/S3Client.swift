@@ -1,15 +1,12 @@
 import Foundation
 import Platform
 
-/// A client of the S3 protocol for one bucket.
+/// A thread-safe, synchronous S3 client for one bucket.
 ///
-/// All its functions can be called from several threads at once, and wait for the answer. Requests that failed for a
-/// reason that may pass are sent again, after pauses of random lengths that become longer.
+/// It retries transient errors after random, growing pauses.
 package final class S3Client: Sendable {
-  /// The bucket.
   package let bucket: String
 
-  /// How the server is reached.
   package let settings: S3Settings
 
   let waiting: S3Waiting
@@ -17,9 +14,9 @@ package final class S3Client: Sendable {
   private let renewal: (@Sendable () -> S3Credentials?)?
   private let pool = CurlPool()
 
-  /// A client; nothing is sent yet.
+  /// Creates a client without sending a request.
   ///
-  /// - Parameter renewal: reads the credentials anew, as where those that were read ended meanwhile; nil where they stay.
+  /// - Parameter renewal: rereads expired credentials; nil if they are fixed.
   package init(
     _ bucket: String, _ settings: S3Settings, waiting: S3Waiting = .machine,
     renewal: (@Sendable () -> S3Credentials?)? = nil
@@ -31,9 +28,7 @@ package final class S3Client: Sendable {
     signer = Mutex(RequestSigner(credentials: settings.credentials, region: settings.region))
   }
 
-  /// Reads the credentials anew.
-  ///
-  /// - Returns: whether they are others now.
+  /// Rereads the credentials; returns whether they changed.
   private func renewCredentials() -> Bool {
     guard let new = renewal?() else { return false }
     return signer.withLock { signer in
@@ -43,33 +38,31 @@ package final class S3Client: Sendable {
     }
   }
 
-  /// How many connections were made so far.
   package var connections: Int { pool.connections }
 
-  /// A request, apart from where it goes.
   struct Call {
     var method: HTTPRequest.Method
 
-    /// The key of the object; nil for the bucket itself.
+    /// The object's key; nil for the bucket.
     var key: String?
 
     var query: [(name: String, value: String)] = []
     var fields: [(name: String, value: String)] = []
     var body: ArraySlice<UInt8> = []
 
-    /// The bytes that the body of the answer may have.
+    /// The most bytes of the answer's body.
     var limit = 8 << 20
 
-    /// Whether the server may need long for the answer.
+    /// Whether the answer may take long.
     var isWork = false
 
-    /// What is being done, as an infinitive phrase.
+    /// The action, as an infinitive phrase.
     var operation: String
   }
 
-  /// Sends a request until an answer comes that is final.
+  /// Sends a request with retries.
   ///
-  /// - Parameter accepted: the refusals that are given back, and not thrown, by their status.
+  /// - Parameter accepted: error statuses to return instead of throw.
   func send(_ call: Call, accepting accepted: Set<Int> = []) throws(S3Error) -> HTTPAnswer {
     for attempt in 1... {
       let result = try once(call)
@@ -92,7 +85,7 @@ package final class S3Client: Sendable {
       let pause = waiting.random(settings.patience.pause(after: attempt))
       waiting.pause(max(pause, min(max(asked, 0), settings.patience.longestPauseAsked) * 1000))
     }
-    // The loop ends by itself only after more attempts than there are numbers.
+    // Unreachable before the counter overflows.
     throw S3Error(.server, operation: call.operation, detail: "it was tried too often")
   }
 
@@ -126,14 +119,14 @@ package final class S3Client: Sendable {
     request.query = call.query
     request.fields = call.fields
     request.body = call.body
-    // Amazon's buckets that lock what is written want the digest of an empty object too.
+    // Amazon's object-lock buckets demand the digest of an empty object too.
     if call.method == .put || !call.body.isEmpty {
       request.fields.append(("content-md5", ContentDigest.md5(call.body)))
     }
     return request
   }
 
-  /// Whether other credentials may help; of an answer without a body the status alone tells.
+  /// Whether other credentials may help; an answer without body has only its status.
   private static func mayBeOfCredentials(_ failure: S3Error, _ call: Call) -> Bool {
     failure.kind == .credentials || failure.kind == .access || call.method == .head && failure.status == 400
   }
@@ -142,21 +135,19 @@ package final class S3Client: Sendable {
     switch answer.status {
     case 501, 505: false
     case 429, 500...599: true
-    // Amazon's word for a connection through which nothing came; and for two conditional writes at once.
+    // Amazon's codes for an idle connection, and for two conditional writes at once.
     case 400: answer.word == "RequestTimeout"
     case 409: answer.word == "ConditionalRequestConflict" || answer.word == "OperationAborted"
     default: false
     }
   }
 
-  /// Where a request goes, for people.
   func location(_ key: String?) -> String {
     "\(S3Address.scheme)\(bucket)" + (key.map { "/" + printable($0) } ?? "")
   }
 }
 
 extension S3Client {
-  /// What the bucket does with what is removed.
   package func keeping() throws(S3Error) -> S3Keeping {
     if let lock = try configuration("object-lock"), lock.name == "ObjectLockConfiguration",
       lock.text("ObjectLockEnabled") == "Enabled"
@@ -166,18 +157,18 @@ extension S3Client {
     guard let versioning = try configuration("versioning"), versioning.name == "VersioningConfiguration" else {
       return .unknown
     }
-    // Where it was only suspended, what is removed from then on is gone.
+    // Deletion is final under suspended versioning.
     return versioning.text("Status") == "Enabled" ? .versions : .nothing
   }
 
-  /// For how long the bucket locks an object that says nothing else (Amazon S3 API Reference, "DefaultRetention").
+  /// The default retention (Amazon S3 API Reference, "DefaultRetention").
   private static func days(_ lock: XMLElement) -> Int? {
     guard let rule = lock.all("Rule").first?.all("DefaultRetention").first else { return nil }
     let days = rule.text("Days").flatMap { Int($0) } ?? rule.text("Years").flatMap { Int($0) }.map { $0 &* 365 }
     return days.flatMap { (1...36_500).contains($0) ? $0 : nil }
   }
 
-  /// A part of the bucket's configuration; nil where there is none, or it is not told.
+  /// A section of the bucket's configuration; nil if absent or forbidden.
   private func configuration(_ name: String) throws(S3Error) -> XMLElement? {
     let call = Call(method: .get, query: [(name, "")], operation: "look at the bucket")
     do throws(S3Error) {
@@ -190,9 +181,7 @@ extension S3Client {
   }
 }
 
-/// What refusals and failures of the transport are told as.
 extension S3Client {
-  /// What an answer that is no success says.
   func refusal(_ answer: HTTPAnswer, _ call: Call) -> S3Error {
     let word = answer.word
     let kind = Self.kind(answer, word)
@@ -233,7 +222,6 @@ extension S3Client {
     }
   }
 
-  /// What a request says to which no answer came.
   func failure(_ failure: TransportFailure, _ call: Call) -> S3Error {
     let server = "\(settings.endpoint.scheme)://\(settings.endpoint.authority())"
     let (kind, detail): (S3ErrorKind, String) =
@@ -247,23 +235,22 @@ extension S3Client {
     return S3Error(kind, operation: call.operation, detail: "\(detail) (libcurl \(failure.code))")
   }
 
-  /// An answer that the protocol does not allow.
+  /// The error of an answer that breaks the protocol.
   func odd(_ detail: String, _ call: Call) -> S3Error {
     S3Error(.answer, operation: call.operation, detail: "\(detail), for \(location(call.key))")
   }
 }
 
-/// Listing by pages.
 extension S3Client {
-  /// The most pages of a thousand objects that are read.
+  /// The most pages of 1,000 objects.
   private static let mostPages = 1000
 
-  /// The size of an object that cannot be: Amazon's largest has 50 TB.
+  /// An impossible size: Amazon's limit is 50 TB.
   private static let largestObject: Int64 = 1 << 50
 
-  /// The objects whose keys begin with a text.
+  /// Lists a key prefix.
   ///
-  /// - Throws: `s3-answer` where a page is none, goes on without end, or lists keys that were not asked for.
+  /// - Throws: `s3-answer` for malformed or endless pages, and keys without the prefix.
   package func list(_ prefix: String) throws(S3Error) -> S3Listing {
     var listing = S3Listing()
     var token: String?
@@ -298,24 +285,23 @@ extension S3Client {
       hint: "Use a prefix of its own for each store.")
   }
 
-  /// A moment as listings have it: `2009-10-12T17:50:30.000Z`.
+  /// Parses `2009-10-12T17:50:30.000Z`.
   static func date(_ text: String) -> Timestamp? {
     let digits = text.prefix(19)
     return digits.count == 19 && text.hasSuffix("Z") ? Timestamp(digits + "Z") : nil
   }
 }
 
-/// Single objects.
 extension S3Client {
-  /// The field by which a writer knows its own object again.
+  /// The field by which a writer recognizes its object.
   private static let writerField = "x-amz-meta-lazaret-write"
 
-  /// The most bytes that are written with one request (Amazon S3 User Guide, "Uploading objects": 5 GB).
+  /// The most bytes of one write (Amazon S3 User Guide, "Uploading objects": 5 GB).
   package static let longestWrite = 5_000_000_000
 
   /// Writes an object with one request.
   ///
-  /// - Throws: `s3-precondition` where the condition is not met; `s3-unsupported` where the server knows no conditions.
+  /// - Throws: `s3-precondition` if the condition fails; `s3-unsupported` if the server lacks conditions.
   package func put(
     _ key: String, _ bytes: ArraySlice<UInt8>, when condition: S3WriteCondition = .none
   ) throws(S3Error) {
@@ -329,8 +315,8 @@ extension S3Client {
     do throws(S3Error) {
       let answer = try send(call, accepting: [412])
       guard answer.status == 412 else { return }
-      // The answer to an earlier attempt may be what was lost, and not the request; libcurl sends again by itself, too, on a
-      // connection that it kept and that the server has closed.
+      // Perhaps only an earlier answer was lost; libcurl also resends by itself on a kept connection that the server
+      // closed.
       if try self.writer(of: key) == writer { return }
       throw refusal(answer, call)
     } catch {
@@ -341,16 +327,15 @@ extension S3Client {
     }
   }
 
-  /// What a writer gave an object to know it by; nil where there is no object, or it has nothing of the kind.
   private func writer(of key: String) throws(S3Error) -> String? {
     let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
     let answer = try send(call, accepting: [404])
     return answer.status == 404 ? nil : answer.fields[Self.writerField]
   }
 
-  /// The bytes of a range, cut off at the end of the object; empty where the range begins behind it.
+  /// Reads a range, truncated at the object's end.
   ///
-  /// - Throws: `s3-not-found`, `s3-answer` where other bytes came than were asked for.
+  /// - Throws: `s3-not-found`; `s3-answer` if the server sent another range.
   package func get(_ key: String, at offset: Int64, length: Int) throws(S3Error) -> [UInt8] {
     guard offset >= 0, length > 0 else { return [] }
     let last = offset.addingReportingOverflow(Int64(length) - 1)
@@ -362,7 +347,7 @@ extension S3Client {
       let answer = try send(call, accepting: [416])
       if answer.status == 416 { return [] }
       if let bytes = Self.range(answer, offset, length) { return bytes }
-      // A body that is shorter than what stands above it is one that was cut off.
+      // A body shorter than its header states was cut off.
       guard attempt < settings.patience.attempts else {
         throw odd("other bytes came than were asked for", call)
       }
@@ -371,9 +356,9 @@ extension S3Client {
     return []
   }
 
-  /// The bytes that an answer has of a range; nil where it has others.
+  /// The bytes of the answer; nil if it has another range.
   private static func range(_ answer: HTTPAnswer, _ offset: Int64, _ length: Int) -> [UInt8]? {
-    // A whole object is what was asked for only where the range has all of it.
+    // A whole object answers the request only if the range covers it.
     if answer.status == 200 { return offset == 0 && answer.body.count <= length ? answer.body : nil }
     guard answer.status == 206, let field = answer.fields["content-range"], field.hasPrefix("bytes ") else {
       return nil
@@ -386,7 +371,7 @@ extension S3Client {
     return answer.body
   }
 
-  /// What the server says of an object; nil where there is none.
+  /// The object's metadata; nil if missing.
   package func head(_ key: String) throws(S3Error) -> S3ObjectFacts? {
     let call = Call(method: .head, key: key, limit: 0, operation: "look at an object")
     let answer = try send(call, accepting: [404])
@@ -398,9 +383,7 @@ extension S3Client {
       key: key, bytes: length, modified: answer.fields["last-modified"].flatMap { HTTPDate.parse($0) })
   }
 
-  /// Removes an object; no error where there is none.
-  ///
-  /// In a bucket that keeps versions the object is only hidden.
+  /// Deletes an object, if any; a versioned bucket only hides it.
   package func delete(_ key: String) throws(S3Error) {
     let call = Call(method: .delete, key: key, operation: "remove from the object storage")
     _ = try send(call, accepting: [404])

@@ -1,15 +1,12 @@
 package import Platform
 import SystemPackage
 
-/// Where the settings of object storage are read: the variables of the environment, and the files of Amazon's tools.
+/// The source of S3 settings: environment variables and the files of Amazon's tools.
 package struct S3Environment: Sendable {
-  /// A variable of the environment; nil where it is not set.
   package var variable: @Sendable (_ name: String) -> String?
 
-  /// Where the files are read.
   package var fileSystem: FileSystem
 
-  /// An environment.
   package init(fileSystem: FileSystem = FileSystem(), variable: @escaping @Sendable (_ name: String) -> String?) {
     self.variable = variable
     self.fileSystem = fileSystem
@@ -17,9 +14,7 @@ package struct S3Environment: Sendable {
 
   private static let operation = "read the settings of the object storage"
 
-  /// The settings for a bucket.
-  ///
-  /// What a variable says goes before what a file says, as with Amazon's tools.
+  /// Reads a bucket's settings; variables override files, as with Amazon's tools.
   ///
   /// - Throws: `s3-settings`, `s3-credentials`.
   package func settings(for address: S3Address) throws(S3Error) -> S3Settings {
@@ -38,7 +33,7 @@ package struct S3Environment: Sendable {
     }
     let endpoint = try given.map { text throws(S3Error) in try self.endpoint(text) } ?? .amazon(region)
     let style = value("LAZARET_S3_ADDRESSING") ?? configured("s3.addressing_style") ?? "auto"
-    // Certificates of Amazon's servers are for one label before the name.
+    // Amazon's wildcard certificates cover one label only.
     let isPath = given != nil || address.bucket.contains(".")
     let usesPathStyle: Bool
     switch style {
@@ -53,14 +48,14 @@ package struct S3Environment: Sendable {
       authorities: value("AWS_CA_BUNDLE"))
   }
 
-  /// A client for the bucket of an address, which reads the credentials anew where they have ended.
+  /// Creates a client that rereads expired credentials.
   ///
   /// - Throws: `s3-settings`, `s3-credentials`.
   package func client(for address: S3Address, patience: S3Patience = S3Patience()) throws(S3Error) -> S3Client {
     var settings = try settings(for: address)
     settings.patience = patience
     return S3Client(address.bucket, settings) { [self] in
-      // Where they cannot be read now, those that ended are told.
+      // If rereading fails, report the expired ones.
       try? self.settings(for: address).credentials
     }
   }
@@ -70,7 +65,7 @@ package struct S3Environment: Sendable {
   private func credentials(
     _ secrets: AmazonConfiguration?, _ configured: @escaping (String) -> String?, _ profile: String, isNamed: Bool
   ) throws(S3Error) -> S3Credentials {
-    // The variables go before the profile, named or not, as with Amazon's tools.
+    // Variables override any profile, as with Amazon's tools.
     let variables = (value("AWS_ACCESS_KEY_ID"), value("AWS_SECRET_ACCESS_KEY"))
     switch variables {
     case (let name?, let secret?): return try checked(name, secret, value("AWS_SESSION_TOKEN"))
@@ -92,7 +87,7 @@ package struct S3Environment: Sendable {
   }
 
   private func checked(_ name: String, _ secret: String, _ token: String?) throws(S3Error) -> S3Credentials {
-    // They stand in header fields, where a line's end would begin another one.
+    // A line break would inject a header field.
     for text in [name, secret, token ?? ""] {
       guard text.utf8.count <= 16384, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
         throw Self.missing("they contain characters that credentials cannot have")
@@ -116,7 +111,7 @@ package struct S3Environment: Sendable {
 
   private func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
 
-  /// The file that a variable names, or that is at its usual place; nil where there is none there.
+  /// The file that a variable names, or the default one if it exists.
   private func file(_ name: String, or usual: String) throws(S3Error) -> AmazonConfiguration? {
     let path: FilePath
     if let given = value(name) {
@@ -154,17 +149,15 @@ package struct S3Environment: Sendable {
   }
 }
 
-/// What requests are signed with; it never shows what it holds.
+/// Credentials, which no description reveals.
 package struct S3Credentials: Sendable, Hashable {
-  /// The name of the key.
   package let accessKey: String
 
   let secretKey: String
 
-  /// What temporary credentials have besides; nil for lasting ones.
+  /// The token of temporary credentials.
   let sessionToken: String?
 
-  /// Credentials.
   package init(accessKey: String, secretKey: String, sessionToken: String? = nil) {
     self.accessKey = accessKey
     self.secretKey = secretKey
@@ -173,27 +166,23 @@ package struct S3Credentials: Sendable, Hashable {
 }
 
 extension S3Credentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-  /// That there are credentials, and no more.
   package var description: String { "credentials" }
 
-  /// The same.
   package var debugDescription: String { description }
 
-  /// Nothing.
   package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A file of settings as Amazon's tools keep them: sections in brackets, and in them lines with a name and a value.
+/// A settings file of Amazon's tools: sections of `name = value` lines.
 ///
-/// (AWS SDKs and Tools Reference Guide, "Shared config and credentials files".) Lines that are indented belong to the line
-/// before them, which has no value of its own.
+/// (AWS SDKs and Tools Reference Guide, "Shared config and credentials files".) Indented lines belong to the line
+/// before.
 struct AmazonConfiguration {
-  /// The largest file that is read, in bytes.
   static let limit = 1 << 20
 
   private var sections: [String: [String: String]] = [:]
 
-  /// Reads a file; what is no setting is passed over, as Amazon's tools do.
+  /// Parses a file, ignoring other lines, as Amazon's tools do.
   init(_ text: String) {
     var (section, parent) = (nil as String?, nil as String?)
     for line in text.split(whereSeparator: \.isNewline) {
@@ -219,12 +208,9 @@ struct AmazonConfiguration {
     }
   }
 
-  /// Whether there is a section.
   func has(_ section: String) -> Bool { sections[section] != nil }
 
-  /// A setting; nil where there is none, or an empty one.
-  ///
-  /// One that belongs to another is named with a point between: `s3.name`.
+  /// A non-empty setting; nested ones are named `s3.name`.
   func value(_ name: String, in section: String) -> String? {
     sections[section]?[name].flatMap { $0.isEmpty ? nil : $0 }
   }
@@ -235,7 +221,7 @@ struct AmazonConfiguration {
     return text
   }
 
-  /// A value without a comment behind it, which a space comes before.
+  /// Strips a comment after a space.
   private static func value(_ text: Substring) -> String {
     var end = text.startIndex
     var isAfterSpace = true
@@ -248,27 +234,21 @@ struct AmazonConfiguration {
   }
 }
 
-/// How a server of the S3 protocol is reached.
 package struct S3Settings: Sendable {
-  /// The server.
   package var endpoint: S3Endpoint
 
-  /// The region that requests are signed for.
   package var region: String
 
-  /// Whether the bucket is the first part of the path, and not of the host's name.
+  /// Whether the bucket is in the path instead of the host name.
   package var usesPathStyle: Bool
 
-  /// What requests are signed with.
   package var credentials: S3Credentials
 
-  /// A file with the authorities whose certificates are trusted; nil for those of the system.
+  /// The file of trusted authorities; nil for the system's.
   package var authorities: String?
 
-  /// How long is waited.
   package var patience = S3Patience()
 
-  /// How a server is reached.
   package init(
     endpoint: S3Endpoint, region: String, usesPathStyle: Bool, credentials: S3Credentials, authorities: String? = nil
   ) {
@@ -280,68 +260,64 @@ package struct S3Settings: Sendable {
   }
 }
 
-/// How long is waited for a server, and how often it is asked.
+/// A client's timeouts and retries.
 package struct S3Patience: Sendable, Hashable {
-  /// The milliseconds for making a connection.
+  /// The milliseconds for connecting.
   package var connecting = 10_000
 
-  /// The seconds for which fewer than ``slowest`` bytes a second may pass.
+  /// The seconds a transfer may stay below ``slowest``.
   package var stalling = 30
 
-  /// The bytes a second below which a transfer counts as stalled.
+  /// The bytes per second below which a transfer stalls.
   package var slowest = 512
 
-  /// The seconds for an answer that the server has to work for, such as the end of a multipart upload.
+  /// The seconds for a slow answer, such as completing an upload.
   package var working = 300
 
-  /// The seconds that one request takes at most.
+  /// The seconds per request.
   package var whole = 1800
 
-  /// How often a request is sent at most; with its pauses, a server that begins anew has half a minute for it, mostly.
+  /// The attempts per request; the pauses usually span half a minute for a restarting server.
   package var attempts = 12
 
-  /// The milliseconds that the first pause takes at most; each further one twice as many.
+  /// The longest first pause in milliseconds; it doubles each time.
   package var firstPause = 200
 
-  /// The milliseconds that any pause takes at most.
+  /// The longest pause in milliseconds.
   package var longestPause = 10_000
 
-  /// The seconds that a server can ask to wait, at most.
+  /// The longest accepted `Retry-After`, in seconds.
   package var longestPauseAsked = 30
 
-  /// The usual.
   package init() {}
 
-  /// That of a process whose caller waits, or which does other things meanwhile.
+  /// For a process with a waiting caller or other work.
   package static var short: S3Patience {
     var patience = S3Patience()
     patience.attempts = 6
     return patience
   }
 
-  /// The milliseconds that the pause before a further attempt takes at most.
+  /// The longest pause in milliseconds.
   ///
-  /// - Parameter attempt: the number of attempts that failed, from 1 on.
+  /// - Parameter attempt: the failed attempts, from 1.
   package func pause(after attempt: Int) -> Int {
     min(longestPause, firstPause << min(max(attempt - 1, 0), 20))
   }
 }
 
-/// The server that requests go to.
 package struct S3Endpoint: Sendable, Hashable {
-  /// Whether the connection is encrypted.
   package let isEncrypted: Bool
 
-  /// The name or address of the host, an address of IPv6 in its brackets.
+  /// The host; an IPv6 address in brackets.
   package let host: String
 
-  /// The port; nil for the usual one.
+  /// Nil for the default port.
   package let port: Int?
 
-  /// What the paths of requests begin with, from its slash on; usually empty.
+  /// The path prefix with its leading slash; usually empty.
   package let path: String
 
-  /// A server.
   package init(isEncrypted: Bool, host: String, port: Int? = nil, path: String = "") {
     self.isEncrypted = isEncrypted
     self.host = host
@@ -349,12 +325,11 @@ package struct S3Endpoint: Sendable, Hashable {
     self.path = path
   }
 
-  /// Amazon's own server of a region.
   package static func amazon(_ region: String) -> S3Endpoint {
     S3Endpoint(isEncrypted: true, host: "s3.\(region).amazonaws.com" + (region.hasPrefix("cn-") ? ".cn" : ""))
   }
 
-  /// Reads the address of a server, such as `https://storage.example:9000`; nil for any other text.
+  /// Parses an address such as `https://storage.example:9000`.
   package init?(_ text: String) {
     let schemes = [("https://", true), ("http://", false)]
     guard let (scheme, isEncrypted) = schemes.first(where: { text.lowercased().hasPrefix($0.0) }) else { return nil }
@@ -401,18 +376,17 @@ package struct S3Endpoint: Sendable, Hashable {
     }
   }
 
-  /// Whether it is this machine, as the address itself says.
+  /// Whether the address itself is this machine.
   package var isLoopback: Bool {
     if host == "localhost" || host == "[::1]" { return true }
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
   }
 
-  /// The host, with the port where it is not the usual one, as requests name it.
+  /// The host, with a non-default port.
   package func authority(bucket: String? = nil) -> String {
     (bucket.map { "\($0)." } ?? "") + host + (port.map { ":\($0)" } ?? "")
   }
 
-  /// What addresses of requests begin with.
   package var scheme: String { isEncrypted ? "https" : "http" }
 }

@@ -1,32 +1,26 @@
 import Platform
 
-/// An element of the small documents that servers of the S3 protocol answer with.
+/// An element of an S3 server's XML.
 ///
-/// The reader takes elements, text, and the references that XML itself defines; a document type, and whatever is too
-/// deep or too much, is refused. Attributes, comments and the names of namespaces are passed over.
+/// The parser ignores attributes, comments and namespaces, and refuses document types and excessive depth or size.
 package struct XMLElement: Sendable {
-  /// Its name, without the prefix of a namespace.
+  /// The name without namespace prefix.
   package let name: String
 
-  /// The text in it, apart from that of the elements in it.
+  /// The text without that of child elements.
   package private(set) var text = ""
 
-  /// The elements in it, in their order.
   package private(set) var children: [XMLElement] = []
 
-  /// The text of the first element of a name in it; nil where there is none.
   package func text(_ name: String) -> String? { children.first { $0.name == name }?.text }
 
-  /// The elements of a name in it.
   package func all(_ name: String) -> [XMLElement] { children.filter { $0.name == name } }
 
-  /// The bytes, levels and elements that a document may have.
   package struct Limits: Sendable {
     var bytes: Int
     var depth: Int
     var elements: Int
 
-    /// The limits; the usual ones where nothing else is said.
     package init(bytes: Int = 8 << 20, depth: Int = 8, elements: Int = 50_000) {
       self.bytes = bytes
       self.depth = depth
@@ -34,7 +28,7 @@ package struct XMLElement: Sendable {
     }
   }
 
-  /// Reads a document; nil where it is none, or exceeds the limits.
+  /// Parses a document; nil if malformed or past the limits.
   package init?(_ bytes: [UInt8], limits: Limits = Limits()) {
     guard bytes.count <= limits.bytes else { return nil }
     var reader = Reader(bytes: bytes, limits: limits)
@@ -50,7 +44,6 @@ package struct XMLElement: Sendable {
     var place = 0
     var elements = 0
 
-    /// What the markup at a place is.
     enum Markup {
       case opening(String, isEmpty: Bool)
       case closing(String)
@@ -94,7 +87,7 @@ package struct XMLElement: Sendable {
       let rest = bytes[place...]
       if rest.starts(with: Array("<?".utf8)) { return skip(to: "?>") }
       if rest.starts(with: Array("<!--".utf8)) { return skip(to: "-->") }
-      // Document types bring entities of their own, and no answer has one.
+      // A document type declares entities, and no answer has one.
       if rest.starts(with: Array("<!".utf8)) { return nil }
       guard let end = rest.firstIndex(of: UInt8(ascii: ">")) else { return nil }
       var inside = rest[(place + 1)..<end]

@@ -3,10 +3,9 @@ import Platform
 import SystemPackage
 
 extension BackupError {
-  /// What a server of the S3 protocol says.
   init(_ error: S3Error) {
     switch error.kind {
-    // What a folder would say, so that whoever reads a place need not know what it is.
+    // The same kind as for a folder, so that callers need not know the place's type.
     case .notFound:
       self.init(FileError(.notFound, operation: error.operation, detail: error.detail))
     case .precondition:

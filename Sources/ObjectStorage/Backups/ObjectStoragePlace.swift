@@ -1,37 +1,31 @@
 package import Backup
 package import Platform
 
-/// A prefix in a bucket of object storage that holds the backups of one store.
+/// A bucket prefix with the backups of one store.
 ///
-/// A backup is there when its manifest is, a small object that is written last and only where there is none of its name.
-/// Files keep their keys when they are dropped, so that nothing is copied: an empty object beside them says so.
+/// A backup exists once its manifest does, which is written last and only if the key is free. Dropped files keep their
+/// keys to avoid copying; an empty object under `trash/` marks them.
 package struct ObjectStoragePlace: BackupPlace {
-  /// Where it is.
   package let address: S3Address
 
-  /// The client of its bucket.
   package let client: S3Client
 
   let state = StorageState()
 
-  /// A place, whether anything lies there or not; nothing is asked yet.
   package init(_ address: S3Address, _ client: S3Client) {
     self.address = address
     self.client = client
   }
 
-  /// The place as a holder of secret keys sees it.
   package func unlocked(with identities: [AgeIdentity]) -> any BackupPlace {
     identities.isEmpty ? self : sealedView(of: self, with: identities)
   }
 
-  /// The address.
   package var location: String { address.description }
 
-  /// As many as a client keeps connections for: each request waits for the way to the server and back.
+  /// The client's connection limit: each request waits for a round trip.
   package var readsAtOnce: Int { 8 }
 
-  /// What the bucket does with what is removed.
   package func keeping() throws(BackupError) -> S3Keeping {
     try wrapping(BackupError.init) { () throws(S3Error) in try client.keeping() }
   }
@@ -44,7 +38,6 @@ package struct ObjectStoragePlace: BackupPlace {
     }
   }
 
-  /// The key of a file's bytes.
   func key(_ name: String, in section: BackupSection) throws(BackupError) -> String {
     guard FolderPlace.isName(name) else {
       throw BackupError(
@@ -57,7 +50,6 @@ package struct ObjectStoragePlace: BackupPlace {
   func trashKey(_ name: String) -> String { address.key(StorageContents.trash + name) }
   func begunKey(_ id: BackupIdentifier) -> String { address.key("\(StorageContents.begun)\(id)") }
 
-  /// Whether a file is there, in the section that is meant.
   private func isThere(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
     let key = try key(name, in: section)
     return try wrapping(BackupError.init) { () throws(S3Error) in
@@ -71,30 +63,28 @@ package struct ObjectStoragePlace: BackupPlace {
 // MARK: - The protocol
 
 extension ObjectStoragePlace {
-  /// The files of a section.
   package func list(_ section: BackupSection) throws(BackupError) -> [BackupObject] {
     try contents().objects(in: section)
   }
 
-  /// Whether a file of that name is there.
   package func contains(_ name: String, in section: BackupSection) throws(BackupError) -> Bool {
     try isThere(name, in: section)
   }
 
-  /// Whether a file of a backup lies there encrypted: one request, for the names that begin with its own.
+  /// Whether the backup has an encrypted file; lists its keys once.
   package func isSealed(_ id: BackupIdentifier, in section: BackupSection) throws(BackupError) -> Bool {
     try wrapping(BackupError.init) { () throws(S3Error) in
       try client.list(address.key("\(id).")).objects.contains { $0.key.hasSuffix(BackupManifest.Encryption.fileEnding) }
     }
   }
 
-  /// Reads a part of a file; more of it where it is read from one end to the other.
+  /// Reads a range, with read-ahead if access is sequential.
   package func read(
     _ name: String, in section: BackupSection, at offset: Int64, length: Int
   ) throws(BackupError) -> [UInt8] {
     let key = try key(name, in: section)
     return try wrapping(BackupError.init) { () throws(S3Error) in
-      // What is read with one request has nothing to be fetched ahead, and need not wait for what another thread fetches.
+      // One request reads it all, without waiting for another thread's read-ahead.
       if StorageContents.isDocument(name) { return try client.get(key, at: offset, length: length) }
       return try state.ahead.read(key, at: offset, length: length) { (offset, length) throws(S3Error) in
         try client.get(key, at: offset, length: length)
@@ -102,12 +92,11 @@ extension ObjectStoragePlace {
     }
   }
 
-  /// Refuses to change anything once the lock is lost.
   private func requireLock() throws(BackupError) {
     if state.hasLostLock { throw StorageLock.lost(self) }
   }
 
-  /// Begins a file, after a note that its backup is being written.
+  /// Starts a file; the first of a backup also writes the `begun/` note.
   package func begin(_ name: String) throws(BackupError) -> any BackupUpload {
     let key = try key(name, in: .kept)
     try requireLock()
@@ -123,7 +112,7 @@ extension ObjectStoragePlace {
     return StorageUpload(name, key, in: self)
   }
 
-  /// Writes a small file; readers see the one before, or this one.
+  /// Replaces a small file atomically.
   package func replace(_ name: String, with bytes: [UInt8], in section: BackupSection) throws(BackupError) {
     let key = try key(name, in: section)
     try requireLock()
@@ -131,7 +120,7 @@ extension ObjectStoragePlace {
     try wrapping(BackupError.init) { () throws(S3Error) in try client.put(key, bytes[...]) }
   }
 
-  /// Notes that a file was dropped, or takes that note back; the file itself stays where it is.
+  /// Marks a file as dropped or unmarks it; its bytes stay.
   package func move(_ name: String, from: BackupSection, to: BackupSection) throws(BackupError) {
     guard from != to else { return }
     try requireLock()
@@ -147,7 +136,7 @@ extension ObjectStoragePlace {
     }
   }
 
-  /// Removes a file; in a bucket that keeps versions it is only hidden.
+  /// Deletes a file; a versioned bucket only hides it.
   package func delete(_ name: String, in section: BackupSection) throws(BackupError) {
     let key = try key(name, in: section)
     guard try isThere(name, in: section) else { return }
@@ -159,12 +148,12 @@ extension ObjectStoragePlace {
     }
   }
 
-  /// The manifests of the backups that were begun and have none.
+  /// The manifest names of begun backups without manifest.
   package func unfinished() throws(BackupError) -> [String] {
     try contents().unfinished.map { "\($0)\(BackupManifest.suffix)" }
   }
 
-  /// Removes the files of backups that have no manifest, and what was written of files that have no key.
+  /// Removes backups without manifest, and incomplete uploads.
   package func removeUnfinished() throws(BackupError) {
     let contents = try contents()
     try requireLock()
@@ -176,20 +165,19 @@ extension ObjectStoragePlace {
         do throws(S3Error) {
           try client.delete(begunKey(id))
         } catch {
-          // Beside a manifest it says nothing, and may stay where nothing can be removed.
+          // Next to a manifest the note is harmless.
           guard error.kind == .access, !contents.unfinished.contains(id) else { throw error }
         }
       }
       let beginning = address.key("")
       for upload in try client.uploads(beginning) {
-        // What other software writes into the same bucket is none of ours.
+        // Leave other software's uploads alone.
         let name = String(upload.key.dropFirst(beginning.count))
         if FolderPlace.isName(name), StorageContents.identifier(of: name) != nil { try client.abort(upload) }
       }
     }
   }
 
-  /// Takes the lock of the place, and waits for the process that has it.
   package func lock() throws(BackupError) -> any BackupPlaceLock {
     let isConditional = try wrapping(BackupError.init) { () throws(S3Error) in
       try StorageLock.keepsToConditions(client, address)
@@ -199,49 +187,45 @@ extension ObjectStoragePlace {
   }
 }
 
-/// What a place knows of its own process: the backups that it writes, and how long its lock holds.
+/// This process's backups in progress and lock.
 final class StorageState: Sendable {
   private let begun = Mutex<Set<BackupIdentifier>>([])
   private let lockedUntil = Mutex<ContinuousClock.Instant?>(nil)
 
-  /// Whether it is the first file of a backup that is begun.
+  /// Whether this is the backup's first file.
   func begins(_ id: BackupIdentifier) -> Bool { begun.withLock { $0.insert(id).inserted } }
 
-  /// Takes down that a backup is there, or given up.
   func ends(_ id: BackupIdentifier) { begun.withLock { _ = $0.remove(id) } }
 
   let ahead = ReadAhead()
 
   private let looks = Mutex(false)
 
-  /// Takes down whether a file is looked for before it is written, since the server passes over the condition.
   func looksFirst(_ does: Bool) { looks.withLock { $0 = does } }
 
-  /// Whether a file is looked for before it is written.
+  /// Whether to check for a file before writing, as the server ignores conditions.
   var looksFirst: Bool { looks.withLock { $0 } }
 
-  /// Takes down how long the lock holds; nil for no lock.
   func holds(until moment: ContinuousClock.Instant?) { lockedUntil.withLock { $0 = moment } }
 
-  /// Whether a lock was taken that holds no more, so that another process may have it.
+  /// Whether the lock expired, so that another process may hold it.
   var hasLostLock: Bool { lockedUntil.withLock { $0.map { $0 < .now } ?? false } }
 }
 
-/// What a bucket does with what is removed.
+/// The effect of deletion in a bucket.
 package enum S3Keeping: Sendable, Hashable {
   case nothing
 
-  /// Earlier versions of objects stay, also of those that were removed.
+  /// Deleted objects stay as versions.
   case versions
 
-  /// Objects cannot be removed for good for so many days after they were written; where no number is set, for as long as each
-  /// one's own lock says.
+  /// Objects stay for these days after writing; nil stands for each object's own lock.
   case locked(days: Int?)
 
-  /// The credentials do not allow to ask.
+  /// The credentials do not allow the query.
   case unknown
 
-  /// That what is removed is not gone, as a sentence; nil where it is, or where that is not known.
+  /// A sentence if deletion is not final and that is known.
   package func words(at date: Timestamp) -> String? {
     switch self {
     case .nothing, .unknown: nil
@@ -259,9 +243,9 @@ package enum S3Keeping: Sendable, Hashable {
   }
 }
 
-/// A file of a backup that is being written: at once where it is small, else in parts.
+/// A backup file being written, in parts if large.
 ///
-/// Its key is free until `commit`.
+/// Its key stays free until `commit`.
 final class StorageUpload: BackupUpload {
   let name: String
   private let key: String
@@ -276,7 +260,7 @@ final class StorageUpload: BackupUpload {
     var isClosed = false
   }
 
-  /// The bytes of the first thousand parts; those of each further thousand have twice as many.
+  /// The length of the first thousand parts; it doubles each further thousand.
   private static let partLength = 8 << 20
 
   init(_ name: String, _ key: String, in place: ObjectStoragePlace) {
@@ -287,7 +271,7 @@ final class StorageUpload: BackupUpload {
 
   deinit { abandon() }
 
-  /// Whether it is what a backup is known by; it is always written with one request, which takes a condition.
+  /// Manifests are always written by one conditional request.
   private var isManifest: Bool { name.hasSuffix(BackupManifest.suffix) }
 
   private static func length(ofPart number: Int) -> Int { partLength << min((number - 1) / 1000, 8) }
@@ -339,7 +323,7 @@ final class StorageUpload: BackupUpload {
       try state.withLock { (state) throws(S3Error) in
         guard !state.isClosed else { return }
         if let upload = state.upload {
-          // The end of an upload takes no condition; only the manifest decides, which is written with one.
+          // Completion takes no condition; the manifest's write does.
           guard try client.head(key) == nil else { throw Self.taken(name) }
           try client.complete(upload, state.parts, bytes: state.sent)
         } else {
@@ -354,7 +338,7 @@ final class StorageUpload: BackupUpload {
       name == "\(id)\(BackupManifest.suffix)"
     else { return }
     place.state.ends(id)
-    // The backup is there; a note that it was begun says no more then, and the next one removes it.
+    // The backup is complete; a remaining note is harmless, and the next backup removes it.
     try? client.delete(place.begunKey(id))
   }
 
@@ -363,7 +347,7 @@ final class StorageUpload: BackupUpload {
       defer { state.isClosed = true }
       return state.isClosed ? nil : state.upload
     }
-    // What cannot be given up now is given up by the next backup.
+    // If this fails, the next backup aborts the upload.
     if let upload { try? place.client.abort(upload) }
   }
 

@@ -2,18 +2,18 @@ import Backup
 import Foundation
 import Platform
 
-/// The lock of a place in object storage: an object of a name of its own, which is written again now and then.
+/// A storage lock: a randomly named object, rewritten periodically.
 ///
-/// Whoever writes one looks for others afterwards, and takes its own back where there is one: of two that do so at once
-/// at least one sees the other, since listings show what was written before. One that was not written again for a while
-/// is of a process that is gone; one that is empty was released where nothing can be removed.
+/// A process writes its lock, lists the others, and withdraws if it finds a live one: of two at once at least one sees
+/// the other, since listings are consistent. An expired lock is a dead process's; an empty one was released where
+/// deletion is forbidden.
 final class StorageLock: BackupPlaceLock {
-  /// The seconds after which a lock that was not written again holds no more, by the server's clock.
+  /// The seconds a lock holds after its last write, by the server's clock.
   private static let lease: Int64 = 900
 
   private static let renewal = 120
 
-  /// The milliseconds for which a process waits for another one, and the longest pause between two looks.
+  /// The milliseconds to wait for another process, and between two checks.
   private static let patience = 60_000
   private static let longestPause = 4000
 
@@ -34,7 +34,7 @@ final class StorageLock: BackupPlaceLock {
           try client.list(place.address.key(StorageContents.locks)), of: place.address)
         let others = contents.locks.filter { $0.key != StorageContents.locks + name }
         guard others.allSatisfy({ Self.isOver($0, at: contents.date) }) else { return false }
-        // What is over does no harm where it stays.
+        // An expired lock is harmless if it stays.
         for lock in others where !Self.isChecking(lock, at: contents.date) {
           try? client.delete(place.address.key(lock.key))
         }
@@ -56,15 +56,15 @@ final class StorageLock: BackupPlaceLock {
         seconds += 1
         guard seconds.isMultiple(of: Self.renewal) else { continue }
         do throws(S3Error) {
-          // Under the same lock as the release, which must come last.
+          // Hold the mutex: the release must come last.
           try isReleased.withLock { (isReleased) throws(S3Error) in
-            // A lock that was lost stays lost: another process may have had it meanwhile.
+            // A lost lock stays lost: another process may have held it since.
             guard !isReleased, !state.hasLostLock else { return }
             try client.put(key, [1])
             if !state.hasLostLock { state.holds(until: .now + .seconds(Self.lease / 2)) }
           }
         } catch {
-          // It is tried again; where that does not help in time, the lock counts as lost, and nothing is given its name.
+          // The next renewal retries; without success the lock is lost, and uploads are not committed.
         }
       }
     }
@@ -73,11 +73,11 @@ final class StorageLock: BackupPlaceLock {
   deinit {
     isReleased.withLock { $0 = true }
     place.state.holds(until: nil)
-    // Where it stays it is over after its time.
+    // A lock that stays expires.
     try? Self.release(key, place.client)
   }
 
-  /// Removes a lock, or empties it where nothing can be removed.
+  /// Deletes the lock, or empties it where deletion is forbidden.
   private static func release(_ key: String, _ client: S3Client) throws(S3Error) {
     do throws(S3Error) {
       try client.delete(key)
@@ -87,7 +87,7 @@ final class StorageLock: BackupPlaceLock {
     }
   }
 
-  /// Whether it is what another process looks at the server with, in this moment.
+  /// Whether it is another process's running check of conditional writes.
   private static func isChecking(_ lock: S3ObjectFacts, at date: Timestamp?) -> Bool {
     guard lock.key.hasPrefix("\(StorageContents.locks)check-"), let date, let modified = lock.modified else {
       return false
@@ -101,12 +101,12 @@ final class StorageLock: BackupPlaceLock {
     return date.secondsSince1970 &- modified.secondsSince1970 > lease
   }
 
-  /// Whether the server keeps to conditions.
+  /// Whether the server honours conditional writes.
   ///
-  /// In a bucket that keeps versions it need not: what is replaced there is not gone. (Ceph's gateway, version 16, passes over
-  /// conditions there.)
+  /// A bucket with versions or object lock keeps replaced objects and need not (Ceph's gateway 16 ignores conditions
+  /// there).
   ///
-  /// - Throws: `s3-unsupported` where it does not, and the bucket keeps nothing.
+  /// - Throws: `s3-unsupported` if writes are neither conditional nor kept.
   static func keepsToConditions(_ client: S3Client, _ address: S3Address) throws(S3Error) -> Bool {
     let key = address.key("\(StorageContents.locks)check-\(UniversalIdentifier.random())")
     try client.put(key, [], when: .absent)
@@ -120,7 +120,7 @@ final class StorageLock: BackupPlaceLock {
     do throws(S3Error) {
       try client.delete(key)
     } catch {
-      // It is empty, and counts as no lock.
+      // The empty object counts as no lock.
       guard error.kind == .access else { throw error }
     }
     if isKept { return true }
@@ -140,7 +140,7 @@ final class StorageLock: BackupPlaceLock {
         hint: "Run it again when that is done; what a process left that is gone holds for \(lease / 60) minutes."))
   }
 
-  /// The lock could not be written again in time: another process may have had it, and changed what was looked at.
+  /// The error of a lock that was not renewed in time: another process may have changed the place.
   static func lost(_ place: ObjectStoragePlace) -> BackupError {
     BackupError(
       FileError(

@@ -3,7 +3,7 @@ import Foundation
 package import Platform
 package import SystemPackage
 
-/// The note of which store the backups of a place are, so that no other one's get among them.
+/// The note of a place's store, so that no other store is backed up into it.
 struct StorageNote: Codable {
   static let formatName = "lazaret-storage-place"
   static let limit = 64 << 10
@@ -11,18 +11,15 @@ struct StorageNote: Codable {
   var format = formatName
   var version = 1
 
-  /// The path of the store from the root on.
   var path: PathText
 
-  /// The identifier in its metadata; nil where it has none.
   var uuid: String?
 }
 
 extension ObjectStoragePlace {
-  /// Notes of which store the place is; nothing is written for backups that are encrypted, so that the note tells nothing.
+  /// Writes the note, except for encrypted backups, since it reveals the store.
   ///
-  /// - Parameter store: the store's main file.
-  /// - Throws: `backup-of-other-store` where it is the place of another one.
+  /// - Throws: `backup-of-other-store` if the place is another store's.
   package func claim(
     for store: FilePath, isEncrypted: Bool, in fileSystem: FileSystem = FileSystem()
   ) throws(BackupError) {
@@ -33,13 +30,13 @@ extension ObjectStoragePlace {
     do throws(S3Error) {
       try client.put(address.key(StorageContents.note), bytes[...], when: .absent)
     } catch {
-      // Another process was faster.
+      // Another process wrote it first.
       guard error.kind == .precondition, let note = try note() else { throw BackupError(error) }
       try compare(note, own)
     }
   }
 
-  /// Refuses a store that the place is not of; one of which nothing is noted is not refused.
+  /// Refuses a store other than the noted one, if any.
   ///
   /// - Throws: `backup-of-other-store`.
   package func requireOwn(_ store: FilePath, in fileSystem: FileSystem = FileSystem()) throws(BackupError) {
@@ -60,7 +57,7 @@ extension ObjectStoragePlace {
       guard error.kind == .notFound else { throw BackupError(error) }
       return nil
     }
-    // One that cannot be read counts as none.
+    // Treat an unreadable note as missing.
     guard let note = try? JSONDecoder().decode(StorageNote.self, from: Data(bytes)),
       note.format == StorageNote.formatName, note.version == 1
     else { return nil }
@@ -68,7 +65,7 @@ extension ObjectStoragePlace {
   }
 
   private func compare(_ note: StorageNote, _ own: StorageNote) throws(BackupError) {
-    // A store that moved has its identifier still, and one that was made anew its path.
+    // A moved store keeps its identifier, a recreated one its path.
     let isSame = note.path == own.path || note.uuid != nil && note.uuid == own.uuid
     guard !isSame else { return }
     throw BackupError(
