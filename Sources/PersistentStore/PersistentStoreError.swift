@@ -2,27 +2,24 @@ package import GRDB
 public import Platform
 package import SystemPackage
 
-/// A store that cannot be opened, read, written or created.
+/// An error of opening, reading, writing or creating a store.
 public typealias PersistentStoreError = Failure<PersistentStoreErrorKind>
 
-/// Why a store cannot be opened, read, written or created.
+/// The kind of store error.
 public enum PersistentStoreErrorKind: String, FailureKind {
-  /// The model holds something that Core Data's layout cannot express.
+  /// The model is not expressible in Core Data's layout.
   case unstorableModel = "unstorable-model"
 
-  /// A schema script holds a statement that SQLite or the safety rules refuse.
+  /// SQLite or the safety rules reject a schema script's statement.
   case schemaScriptRefused = "schema-script-refused"
 
-  /// The metadata of the store cannot be read.
   case damagedMetadata = "metadata-damaged"
 
-  /// The model has no such entity, or the entity no such property.
+  /// The entity or property is unknown.
   case unknownName = "unknown-name"
 
-  /// The store was opened without a model, and the operation needs one.
   case noModel = "store-without-model"
 
-  /// The store has been closed already.
   case closed = "store-closed"
 
   /// Another connection holds a lock.
@@ -30,41 +27,36 @@ public enum PersistentStoreErrorKind: String, FailureKind {
 
   case noSpace = "no-space"
 
-  /// The system reported an input/output error.
   case inputOutput = "io-error"
 
-  /// SQLite could not open the file.
   case cannotOpen = "cannot-open"
 
-  /// The system or SQLite forbids it.
   case permissionDenied = "permission-denied"
 
-  /// The file or its folder is read-only.
+  /// File or folder is read-only.
   case readOnly = "read-only"
 
   case outOfMemory = "out-of-memory"
 
-  /// SQLite found the file damaged.
   case damaged = "store-damaged"
 
-  /// The file is not an SQLite database.
   case notADatabase = "not-a-database"
 
   case database = "sqlite-error"
 
-  /// What SQLite reported.
+  /// SQLite's details.
   public struct Details: FailureDetails {
-    /// SQLite's extended result code, where SQLite reported the error.
+    /// SQLite's extended result code, if any.
     public var resultCode: Int32?
 
-    /// SQLite did not report the error.
+    /// Creates details without a code.
     public init() {}
   }
 
-  /// What was being done, where a failure does not say.
+  /// The default operation.
   public static let usualOperation = "use the store"
 
-  /// Whether locks, permissions, disk or memory are at fault, and not the store.
+  /// Whether locks, permissions, disk or memory are at fault.
   public var isEnvironmental: Bool {
     switch self {
     case .locked, .noSpace, .inputOutput, .cannotOpen, .permissionDenied, .readOnly, .outOfMemory: true
@@ -74,7 +66,7 @@ public enum PersistentStoreErrorKind: String, FailureKind {
     }
   }
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint.
   public var usualHint: String {
     switch self {
     case .unstorableModel: "Correct the model; Core Data would refuse it too."
@@ -98,7 +90,7 @@ public enum PersistentStoreErrorKind: String, FailureKind {
 }
 
 extension PersistentStoreError {
-  /// An error that SQLite reported; the hint is the usual one of the kind.
+  /// Creates an SQLite error with the kind's usual hint.
   init(_ kind: Kind, operation: String, path: FilePath? = nil, detail: String, resultCode: Int32) {
     self.init(kind, operation: operation, path: path, detail: detail)
     self.resultCode = resultCode
@@ -106,9 +98,7 @@ extension PersistentStoreError {
 }
 
 extension PersistentStoreError {
-  /// The error that SQLite's result code stands for; neither SQL nor bound values get into it.
-  ///
-  /// ``ResultCodeCause`` decides whether the environment is at fault or the store.
+  /// Translates SQLite's error, without SQL or bound values, by ``ResultCodeCause``.
   package init(_ error: DatabaseError, operation: String, path: FilePath?) {
     let kind: Kind =
       switch ResultCodeCause(error.extendedResultCode) {
@@ -132,7 +122,7 @@ extension PersistentStoreError {
     }
   }
 
-  /// The error as this module reports it: SQLite's are translated, its own and foreign ones stay what they are.
+  /// Translates SQLite errors and returns others unchanged.
   static func translated(_ error: any Error, operation: String, path: FilePath?) -> any Error {
     if let error = error as? DatabaseError {
       return PersistentStoreError(error, operation: operation, path: path)
@@ -140,10 +130,10 @@ extension PersistentStoreError {
     return error
   }
 
-  /// SQLite's message without what it quotes of the statement, which can hold values.
+  /// Returns SQLite's message without quoted statement text, which can hold values.
   ///
-  /// SQLite quotes the token it stumbled upon (`near "…"`, `unrecognized token: "…"`), and the token may hold quotes
-  /// itself: everything from the first to the last one goes. Names come without quotes.
+  /// SQLite quotes the offending token (`near "…"`, `unrecognized token: "…"`), which may hold quotes itself: all from
+  /// the first to the last quote is removed. Names come unquoted.
   static func withoutValues(_ message: String) -> String {
     let message = message.prefix(1000)
     guard let first = message.firstIndex(of: "\""), let last = message.lastIndex(of: "\"") else {

@@ -1,15 +1,13 @@
 package import GRDB
 internal import GRDBSQLite
 
-/// `printf` and `format` of SQLite, refused where a width or a precision asks for more than a value may hold.
+/// SQLite's `printf` and `format`, with limited widths and precisions.
 ///
-/// SQLite writes the characters that a format asks for one by one, whether or not the value is too long by then, and looks
-/// at no limit meanwhile: `printf('%.2000000000c', 'x')` takes seconds. A format that is accepted is carried out by SQLite
-/// itself, on a connection without a file.
+/// SQLite pads character by character without checking limits: `printf('%.2000000000c', 'x')` takes seconds. Accepted
+/// formats run in SQLite itself, on a connection without a file.
 @safe package final class BoundedFormat {
   private var connection: OpaquePointer?
 
-  /// The compiled calls, by their number of values.
   private var statements: [Int32: OpaquePointer] = unsafe [:]
 
   deinit {
@@ -17,9 +15,7 @@ internal import GRDBSQLite
     unsafe sqlite3_close(connection)
   }
 
-  /// Puts the bounded functions in the place of SQLite's own, for statements and declarations alike.
-  ///
-  /// - Throws: `DatabaseError` where SQLite does not take them.
+  /// Replaces SQLite's own functions, in statements and declarations alike.
   package static func add(to database: Database) throws {
     for name in ["printf", "format"] {
       let code = unsafe sqlite3_create_function_v2(
@@ -69,14 +65,13 @@ internal import GRDBSQLite
     return unsafe made
   }
 
-  /// How many characters all widths and precisions of a format ask for together (https://sqlite.org/printf.html).
+  /// Returns the total of a format's widths and precisions (https://sqlite.org/printf.html).
   ///
-  /// - Parameter value: the value that stands for the `*` at a place, counted from the first behind the format.
+  /// - Parameter value: the argument for a `*`, by index after the format.
   static func length(of format: [UInt8], value: (Int) -> Int64) -> Int64 {
     var sum: Int64 = 0
     var (index, place) = (0, 0)
 
-    /// Reads a number or a `*`, as a magnitude.
     func number() -> Int64 {
       if index < format.count, format[index] == UInt8(ascii: "*") {
         index += 1
@@ -85,7 +80,7 @@ internal import GRDBSQLite
       }
       var number: Int64 = 0
       while index < format.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(format[index]) {
-        // SQLite keeps the lower 31 bits of what is larger; it is refused.
+        // SQLite keeps the lower 31 bits; larger numbers are refused.
         number = min(1 << 40, number * 10 + Int64(format[index] - UInt8(ascii: "0")))
         index += 1
       }
@@ -105,7 +100,7 @@ internal import GRDBSQLite
       }
       while index < format.count, format[index] == UInt8(ascii: "l") { index += 1 }
       guard index < format.count else { return saturating(sum, length) }
-      // Of text the precision is the most that is taken.
+      // For text, the precision is a maximum.
       if !"szqQw".utf8.contains(format[index]) { length = saturating(length, precision) }
       sum = saturating(sum, length)
       if format[index] != UInt8(ascii: "%"), format[index] != UInt8(ascii: "n") { place += 1 }

@@ -3,32 +3,23 @@ package import GRDB
 package import Platform
 package import SystemPackage
 
-/// What an error that came out of work with a database stands for, told the same way by every module.
-///
-/// Neither SQL nor values of records get into it.
+/// The meaning of a database error, without SQL or record values.
 package enum DatabaseFailure {
-  /// A file, a lock, the disk or the memory is at fault.
-  ///
-  /// It is environmental unless the file error itself says otherwise, as that of a missing file does.
+  /// A file, lock, disk or memory error; not environmental for a missing file and the like.
   case file(FileError)
 
-  /// The caller that watched the work ended it.
   case interrupted
 
-  /// Another module's error, about its data.
   case reported(any ReportableError)
 
-  /// SQLite reported a code that the content or the statement has caused.
   case sqlite(code: Int32, name: String)
 
-  /// An error that no module of this project made.
+  /// An error from outside this project.
   case unforeseen
 
-  /// Tells what an error stands for.
+  /// Classifies an error.
   ///
-  /// - Parameters:
-  ///   - operation: what was being done, as an infinitive phrase, for errors that do not say.
-  ///   - path: the file, likewise.
+  /// - Parameter operation: an infinitive phrase, used like `path` if the error has none.
   package init(_ error: any Error, operation: String, path: FilePath?) {
     switch error {
     case let error as FileError: self = .file(error)
@@ -58,9 +49,8 @@ package enum DatabaseFailure {
     }
   }
 
-  /// The kind of the file error that another module's error stands for; nil where it is about data.
   private static func fileErrorKind(of error: any ReportableError) -> FileError.Kind? {
-    // Modules give a file's error its own code, whatever their own kind is.
+    // Modules keep the code of a file error.
     if let kind = FileError.Kind(rawValue: error.code) { return kind }
     guard error.isEnvironmental else { return nil }
     if let error = error as? PersistentStoreError {
@@ -75,19 +65,19 @@ package enum DatabaseFailure {
     return .other
   }
 
-  /// The error of the environment; nil where the content is at fault, or the one who watched ended the work.
+  /// The error if environmental.
   package var environmentalError: FileError? {
     if case .file(let error) = self, error.isEnvironmental { error } else { nil }
   }
 }
 
 extension Database {
-  /// Brings everything that is committed into the main file, and empties the log.
+  /// Checkpoints and truncates the log.
   ///
-  /// SQLite tells in a row, and not by an error, that a lock has kept it from doing so: a file that is taken without its log
-  /// would lack what was written last.
+  /// SQLite reports a blocking lock in a row, not as an error; a file copied without its log would lack the latest
+  /// commits.
   ///
-  /// - Throws: `SQLITE_BUSY` where another connection stood in the way.
+  /// - Throws: `SQLITE_BUSY` if another connection blocks it.
   package func bringLogIntoMainFile() throws {
     let isBusy = try Int.fetchOne(self, sql: "PRAGMA main.wal_checkpoint(TRUNCATE)") ?? 0
     if isBusy != 0 { throw DatabaseError(resultCode: .SQLITE_BUSY) }

@@ -5,28 +5,25 @@ internal import GRDBSQLite
 internal import Platform
 package import SystemPackage
 
-/// The one place where SQLite is let at a file that others made: evidence, a copy of it, a backup, what was received, what is
-/// browsed or checked.
+/// The only way to open others' files in SQLite: evidence, copies, backups, uploads, browsed or checked stores.
 ///
-/// What the file's schema declares does not run: its triggers and views are off, its functions are SQLite's harmless ones,
-/// checks are not evaluated, and nothing can be written into the schema. Limits bound what is left. The store that the app
-/// opens is not opened like this: derived attributes are triggers.
+/// Schema declarations do not run: triggers and views are off, functions limited to SQLite's harmless ones, checks not
+/// evaluated, the schema not writable. Limits bound the rest. The app's live store is opened otherwise: derived
+/// attributes are triggers.
 package enum EvidenceConnection {
-  /// What stands at the path, and what SQLite may do to it.
   package enum Access: Sendable {
-    /// A file that does not change meanwhile: it is read without locks, and nothing is made beside it.
+    /// Read without locks, as the file does not change.
     case unchanging
 
-    /// A private copy: SQLite may bring its log in, or undo its journal.
+    /// A private copy: SQLite may checkpoint its log or roll back its journal.
     case copy
 
-    /// A store in use: it is only read, with its locks; a connection that may not write would leave files behind.
+    /// Read-only with locks; without write permission a connection would leave files there.
     case inUse
 
-    /// A new file, for what is taken out of others that are attached.
+    /// A new file for content of attached ones.
     case new
 
-    /// The parameters of SQLite's URI.
     package var parameters: String {
       switch self {
       case .unchanging: "mode=ro&immutable=1"
@@ -39,13 +36,10 @@ package enum EvidenceConnection {
   /// Opens a file.
   ///
   /// - Parameters:
-  ///   - path: the main file; a log beside it is read unless it is `unchanging`.
-  ///   - label: who works with it, for debugging.
-  ///   - cacheKilobytes: the size of the cache of pages.
-  ///   - others: the files that the connection attaches.
-  ///   - temporaryBytes: the most bytes that the temporary files of all connections with the same limit have together; a
-  ///     statement that needs more ends with `SQLITE_INTERRUPT`. No limit if nil.
-  ///   - prepare: done with the connection besides, such as adding functions.
+  ///   - path: the main file; its log is read unless the access is `unchanging`.
+  ///   - temporaryBytes: the limit for temporary files of all connections with this limit; exceeding it gives
+  ///     `SQLITE_INTERRUPT`.
+  ///   - prepare: called with the new connection.
   package static func open(
     _ path: FilePath, _ access: Access, label: String, cacheKilobytes: Int = 2000, attaching others: [FilePath] = [],
     temporaryBytes: Int64? = nil, prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
@@ -64,7 +58,6 @@ package enum EvidenceConnection {
     return try DatabaseQueue(path: address, configuration: configuration)
   }
 
-  /// Opens a virtual file, whose file system has no temporary files: what statements need besides is in memory.
   package static func open(
     _ file: VirtualFile, label: String, cacheKilobytes: Int = 2000,
     prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
@@ -74,7 +67,6 @@ package enum EvidenceConnection {
     return try DatabaseQueue(path: file.address, configuration: configuration)
   }
 
-  /// Makes a file for what is taken out of a virtual one, which the connection attaches by its address.
   package static func open(
     new path: FilePath, label: String, cacheKilobytes: Int = 2000, attaching other: VirtualFile,
     prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
@@ -83,7 +75,7 @@ package enum EvidenceConnection {
       path: address(path, .new), configuration: configuration(label, cacheKilobytes, 1, other.count, prepare))
   }
 
-  /// Opens a connection to nothing but the files that it attaches, by ``address(_:_:)``.
+  /// Opens a connection for files attached by ``address(_:_:)``.
   package static func open(
     attaching others: [FilePath], label: String, cacheKilobytes: Int = 2000,
     prepare: @escaping @Sendable (Database) throws -> Void = { _ in }
@@ -92,7 +84,7 @@ package enum EvidenceConnection {
       configuration: configuration(label, cacheKilobytes, others.count, content(of: others), prepare))
   }
 
-  /// The address of a file as SQLite's URI, whatever bytes its name holds.
+  /// Returns an SQLite URI for any path bytes.
   package static func address(_ path: FilePath, _ access: Access) -> String {
     PersistentStore.escaped(path) + "?" + access.parameters
   }
@@ -103,7 +95,7 @@ package enum EvidenceConnection {
   ) -> Configuration {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
-    // What fails leaves its transaction open, and the connection is closed with it.
+    // A failure leaves its transaction open; closing the connection ends it.
     configuration.allowsUnsafeTransactions = true
     configuration.label = label
     configuration.prepareDatabase { database in
@@ -115,9 +107,7 @@ package enum EvidenceConnection {
     return configuration
   }
 
-  /// The bytes of files with what may lie in their logs.
-  ///
-  /// What cannot be looked at counts as nothing here: opening it says why.
+  /// Returns the size of files and logs; unreadable ones count as 0, since opening reports the reason.
   package static func content(of files: [FilePath]) -> Int64 {
     files.reduce(0) { sum, file in
       let sizes = [file, file.sibling(suffix: "-wal")].map { (try? FileSystem().status(of: $0))??.size ?? 0 }
@@ -125,16 +115,16 @@ package enum EvidenceConnection {
     }
   }
 
-  /// The limit of a piece of work with files: half a minute, and a second for each MB that they hold.
+  /// Returns the time limit: 30 seconds plus one per MB.
   ///
-  /// Whatever SQLite does with whole tables is done by then, unless the files were made to take longer.
+  /// Full table scans finish in it unless a file was crafted to be slow.
   package static func limit(
     for files: [FilePath], isCancelled: (() -> Bool)? = nil
   ) -> StatementLimit {
     StatementLimit(time: time(for: content(of: files)), isCancelled: isCancelled)
   }
 
-  /// The same limit for a virtual file; what its bytes let SQLite wait does not count.
+  /// Returns that limit for a virtual file, excluding its source's waiting time.
   package static func limit(for file: VirtualFile, isCancelled: (() -> Bool)? = nil) -> StatementLimit {
     StatementLimit(time: time(for: file.count), isCancelled: isCancelled, waited: file.waited)
   }
@@ -143,12 +133,10 @@ package enum EvidenceConnection {
 
   // MARK: Settings
 
-  /// Sets a connection so that the schema of its files does nothing, and bounds what statements take.
+  /// Disables the schema's declarations and limits statements.
   ///
-  /// - Parameters:
-  ///   - bytes: how many bytes the files hold; no value of theirs is longer.
-  ///   - attached: how many files are attached.
-  /// - Throws: `SQLITE_ERROR` where this SQLite lacks a setting.
+  /// - Parameter bytes: the total size of the files, which bounds every value.
+  /// - Throws: `SQLITE_ERROR` if this SQLite lacks a setting.
   package static func harden(_ database: Database, holding bytes: Int64, attached: Int = 0) throws {
     guard let connection = unsafe database.sqliteConnection else { throw DatabaseError(resultCode: .SQLITE_MISUSE) }
     for (setting, value) in settings {
@@ -161,7 +149,7 @@ package enum EvidenceConnection {
       (SQLITE_LIMIT_LENGTH, length), (SQLITE_LIMIT_SQL_LENGTH, max(length, 8 << 20)),
       (SQLITE_LIMIT_ATTACHED, Int32(clamping: attached)),
     ] {
-      // A limit can only be lowered below what this SQLite, or the app, has for all connections.
+      // Never above the limit that this SQLite or the app set for all connections.
       let before = unsafe sqlite3_limit(connection, limit, -1)
       _ = unsafe sqlite3_limit(connection, limit, min(before, value))
     }
@@ -170,50 +158,46 @@ package enum EvidenceConnection {
       sql: "PRAGMA trusted_schema = 0; PRAGMA cell_size_check = 1; PRAGMA ignore_check_constraints = 1")
   }
 
-  /// The most bytes that a value may have on the way: twice as many as the files hold, since digits of bytes are two, and
-  /// rows are sorted with their keys; so it is above every value that is there.
+  /// Returns the longest value: twice the file size, since hex doubles bytes and sorted rows include keys.
   package static func longestValue(in bytes: Int64) -> Int32 {
     bytes < 1 << 30 ? Int32(clamping: 2 * max(0, bytes) + (1 << 20)) : .max
   }
 
-  /// `sqlite3_db_config`: what is on and off (https://sqlite.org/security.html).
+  /// `sqlite3_db_config` settings (https://sqlite.org/security.html).
   private static let settings: [(Int32, Int32)] = [
     (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_ENABLE_TRIGGER, 0), (SQLITE_DBCONFIG_ENABLE_VIEW, 0),
     (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
     (SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0),
   ]
 
-  /// `sqlite3_limit`: SQLite's own default of the depth, since a schema that the app could read must be readable here;
-  /// enough operations for a statement about thousands of tables, of which 120 MB are the most.
+  /// `sqlite3_limit` values: SQLite's default depth, so that every schema the app could read is readable; operations
+  /// for a statement over thousands of tables, at most 120 MB.
   private static let limits: [(Int32, Int32)] = [
     (SQLITE_LIMIT_EXPR_DEPTH, 1000), (SQLITE_LIMIT_VDBE_OP, 5_000_000), (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
     (SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 10_000), (SQLITE_LIMIT_WORKER_THREADS, 0),
   ]
 }
 
-/// A bound on the files in which SQLite sorts and gathers rows.
+/// A limit on temporary files for sorting and grouping.
 ///
-/// In files that takes a few megabytes of memory, however many rows there are. SQLite knows no limit for them, and leaves them
-/// in no folder where they could be counted; so a connection that runs what a person typed opens them through a virtual file
-/// system (https://sqlite.org/vfs.html) that counts their bytes and hands everything on to SQLite's own.
+/// Files keep memory at a few megabytes for any number of rows, but SQLite neither limits them nor keeps them in a
+/// countable folder. Connections with user SQL therefore use a virtual file system (https://sqlite.org/vfs.html) that
+/// counts bytes and forwards to SQLite's own.
 final class TemporaryFiles: Sendable {
-  /// The name by which SQLite knows the virtual file system; another copy of this code in the process has one of its own.
+  /// Unique to this copy of the code in the process.
   private static let prefix = "lazaret-temporary-\(UUID().uuidString)"
 
-  /// The most bytes that the files of all its connections have together.
   private let limit: Int64
   private let used = Mutex<Int64>(0)
 
   private init(limit: Int64) { self.limit = limit }
 
-  /// What of these file systems SQLite knows, by their limits; they stay for as long as the process runs.
   private static let known = Mutex<[Int64: Int32]>([:])
 
-  /// The name of a file system for SQLite's URI.
+  /// Registers a file system and returns its name; nil if SQLite rejects it.
   ///
-  /// - Parameter limit: the most bytes that the temporary files of all connections with the same limit have together; a
-  ///   statement that needs more ends with `SQLITE_INTERRUPT`.
-  /// - Returns: nil where SQLite takes no virtual file system.
+  /// - Parameter limit: the byte limit for temporary files of all connections with this limit; exceeding it gives
+  ///   `SQLITE_INTERRUPT`.
   static func fileSystem(limit: Int64) -> String? {
     let name = "\(prefix)-\(limit)"
     let code = known.withLock { known in
@@ -237,19 +221,17 @@ final class TemporaryFiles: Sendable {
 
   // MARK: What SQLite calls
 
-  /// What the file system hands on to, and what it counts with.
   @unsafe private struct Parts {
     let usual: UnsafeMutablePointer<sqlite3_vfs>
     let files: Unmanaged<TemporaryFiles>
     let methods: UnsafePointer<sqlite3_io_methods>
   }
 
-  /// An open file: what SQLite has there itself, then these, then the file of SQLite's own file system.
+  /// SQLite's header, these fields, then the underlying file.
   @unsafe private struct Head {
     var own: sqlite3_file
     var files: Unmanaged<TemporaryFiles>
 
-    /// How many bytes of it are counted.
     var end: Int64
   }
 
@@ -290,7 +272,7 @@ final class TemporaryFiles: Sendable {
       let inner = unsafe TemporaryFiles.inner(file)
       unsafe inner.pointee.pMethods = nil
       let code = unsafe open(parts.usual, name, inner, flags, outFlags)
-      // SQLite closes what has methods, also where it could not be opened.
+      // SQLite closes a file with methods even after a failed open.
       if unsafe inner.pointee.pMethods != nil { unsafe file.pointee.pMethods = unsafe parts.methods }
       return code
     }
@@ -299,7 +281,7 @@ final class TemporaryFiles: Sendable {
     return unsafe sqlite3_vfs_register(kept, 0)
   }
 
-  /// What SQLite does with an open temporary file (https://sqlite.org/c3ref/io_methods.html); none is mapped or shared.
+  /// The file methods (https://sqlite.org/c3ref/io_methods.html), without mapping or sharing.
   private static let methods: sqlite3_io_methods = {
     var methods = sqlite3_io_methods()
     methods.iVersion = 1
@@ -345,7 +327,7 @@ final class TemporaryFiles: Sendable {
       let inner = unsafe TemporaryFiles.inner(file)
       return unsafe inner.pointee.pMethods.pointee.xFileSize(inner, size)
     }
-    // They go with the connection that alone has them: nothing is to be locked, and nothing has to be on the disk.
+    // Private and deleted on close: no locks, no syncs.
     unsafe methods.xSync = { _, _ in SQLITE_OK }
     unsafe methods.xLock = { _, _ in SQLITE_OK }
     unsafe methods.xUnlock = { _, _ in SQLITE_OK }

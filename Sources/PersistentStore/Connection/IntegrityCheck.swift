@@ -1,40 +1,33 @@
 package import GRDB
 
-/// SQLite's own check of a database or a table, with trouble of reading told from damage.
+/// SQLite's integrity check, with read errors separated from damage.
 ///
-/// `PRAGMA integrity_check` gives an error of reading as a line of text among the others, where every other statement
-/// fails with its code.
+/// `PRAGMA integrity_check` lists a read error as a text line; other statements fail with its code.
 package enum IntegrityCheck {
-  /// The lines that SQLite gives, `ok` alone for a sound database.
+  /// Returns SQLite's lines, only `ok` for a sound database.
   ///
-  /// - Parameters:
-  ///   - table: the table to be checked with its indexes; the whole database if nil.
-  ///   - limit: the most lines.
-  /// - Throws: `DatabaseError` of the environment where a page could not be read.
+  /// - Parameter table: the table to check with its indexes; nil for the whole database.
+  /// - Throws: an environmental `DatabaseError` if a page is unreadable.
   package static func lines(of database: Database, table: String? = nil, limit: Int = 100) throws -> [String] {
     let first = try ask(database, table, limit)
     guard first != sound else { return first }
-    // Damage is there at a second look too, whatever its lines say.
+    // Unlike a read error, damage persists in a second check.
     try database.execute(sql: "PRAGMA shrink_memory")
     guard try ask(database, table, limit) != sound else { throw DatabaseError(resultCode: .SQLITE_IOERR) }
     return first
   }
 
-  /// What SQLite found in a store that is evidence, as far as it can look without evaluating what the schema declares.
+  /// An evidence check without evaluating schema expressions.
   package struct EvidenceLines: Sendable {
-    /// The lines that SQLite gives, `ok` alone where it found nothing.
     package var lines: [String]
 
-    /// The tables that were not checked, because the check would evaluate expressions of theirs; where there are any, the
-    /// list of free pages was not checked either.
+    /// Tables whose check would evaluate expressions; if any, the freelist is unchecked too.
     package var unchecked: [String]
   }
 
-  /// Checks a database of an ``EvidenceConnection``.
+  /// Checks an ``EvidenceConnection``.
   ///
-  /// - Parameter limit: the most lines.
-  /// - Throws: `DatabaseError` as ``lines(of:table:limit:)``; `SQLITE_INTERRUPT` where it takes longer than a store of that
-  ///   size should.
+  /// - Throws: `DatabaseError` as ``lines(of:table:limit:)``; `SQLITE_INTERRUPT` beyond the time limit.
   package static func evidenceLines(of database: Database, limit: Int = 100) throws -> EvidenceLines {
     let pages = try Int64.fetchOne(database, sql: "PRAGMA page_count") ?? 0
     let time = StatementLimit(time: .seconds(30) + .milliseconds(min(pages, 1 << 30)))
@@ -54,7 +47,7 @@ package enum IntegrityCheck {
     }
   }
 
-  /// How many tables one statement checks: beyond them it would have more operations than a statement may.
+  /// More tables would exceed a statement's operation limit.
   private static let mostTables = 2000
 
   private static let sound = ["ok"]
@@ -73,7 +66,7 @@ package enum IntegrityCheck {
     return lines
   }
 
-  /// The result code that a line quotes: `unable to get the page. error code=522`.
+  /// Returns the code in `unable to get the page. error code=522`.
   package static func resultCode(in line: String) -> ResultCode? {
     let words = line.split { $0 == " " || $0 == "=" }
     guard let place = words.lastIndex(of: "code"), place > 0, words[place - 1] == "error", place + 1 < words.count,
@@ -84,10 +77,9 @@ package enum IntegrityCheck {
 }
 
 extension Database {
-  /// Whether an ordinary table has columns of these names whose values are in the file, so that reading them evaluates no
-  /// expression of the schema.
+  /// Returns whether reading these columns evaluates no schema expression.
   package func hasStored(_ columns: [String], in table: String) throws -> Bool {
-    // What is generated, stored or not, is in no `table_info`; a view is no table.
+    // `table_info` omits generated columns; a view is not a table.
     let names = try String.fetchAll(
       self,
       sql: """
@@ -98,12 +90,10 @@ extension Database {
   }
 }
 
-/// The tables of a schema that SQLite cannot check without evaluating an expression that the schema has.
 package enum ForeignExpressions {
-  /// The names of ordinary tables with computed columns, or with an index that is partial or has an expression.
+  /// Returns ordinary tables with generated columns or partial or expression indexes, found without evaluation.
   ///
-  /// Nothing is evaluated to find them. Checks and defaults do not count: evidence is never written to, and its checks are
-  /// off.
+  /// Checks and defaults do not count: evidence is read-only with checks off.
   package static func tables(of database: Database) throws -> Set<String> {
     try Set(
       String.fetchAll(

@@ -1,42 +1,38 @@
 package import GRDB
 package import Platform
 
-/// What a result code of SQLite's is owed to: the one rule by which every module tells the environment from the store.
+/// The cause of an SQLite result code: the shared rule that separates environment from content.
 ///
-/// The environment is never taken for damage. A code that a limit of the connection's own has caused (a length, a number
-/// of pages, a deadline) is about the content: who sets such a limit tells the two apart, because the code does not.
+/// Environmental errors never count as damage. Codes from the connection's own limits (length, pages, deadline) count
+/// as content; the code that sets one must distinguish.
 package enum ResultCodeCause: Sendable, Hashable {
-  /// Another connection holds a lock.
   case locked
 
   case noSpace
 
-  /// The system reported an input/output error.
   case inputOutput
 
-  /// The file cannot be opened: no descriptor left, no folder for it, no permission.
+  /// No descriptor, folder or permission.
   case cannotOpen
 
   case permissionDenied
 
-  /// The file or its folder is read-only.
   case readOnly
 
-  /// The file got another name while it was open.
+  /// Renamed while open.
   case moved
 
   case outOfMemory
 
-  /// The system lacks something that SQLite needs.
+  /// The system lacks a required feature.
   case unsupported
 
-  /// The one who watches the work ended it.
   case interrupted
 
-  /// The content is at fault, or the statement: damage, a constraint, a type, a length.
+  /// Damage, constraint, type or length.
   case content
 
-  /// The cause of a result code, primary or extended (https://sqlite.org/rescode.html).
+  /// Classifies a primary or extended result code (https://sqlite.org/rescode.html).
   package init(_ code: ResultCode) {
     switch code {
     case .SQLITE_IOERR_NOMEM: self = .outOfMemory
@@ -58,7 +54,7 @@ package enum ResultCodeCause: Sendable, Hashable {
     }
   }
 
-  /// The kind of file error that says the same; nil where the environment is not at fault.
+  /// The environmental error kind, if any.
   package var fileErrorKind: FileError.Kind? {
     switch self {
     case .locked: .locked
@@ -73,6 +69,5 @@ package enum ResultCodeCause: Sendable, Hashable {
     }
   }
 
-  /// Whether the environment is at fault, and neither the content nor the one who ended the work.
   package var isEnvironmental: Bool { fileErrorKind != nil }
 }

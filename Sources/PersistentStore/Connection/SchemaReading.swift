@@ -1,46 +1,37 @@
 internal import GRDB
 package import Platform
 
-/// What SQLite says of a database when it reads its schema, and of its indexes when it checks them: its own word on whether
-/// an app could open it.
+/// SQLite's own reading of a schema and its indexes: whether an app could open the database.
 ///
-/// Nothing runs that the schema declares (see ``EvidenceConnection``), and nothing is written.
+/// Schema declarations do not run (see ``EvidenceConnection``); files stay unchanged.
 package struct SchemaReading: Sendable {
-  /// Why SQLite uses a database not at all, or one of its tables not.
   package struct Refusal: Sendable, Hashable {
-    /// What kind of refusal it is.
     package enum Kind: String, Sendable, Hashable {
-      /// SQLite refuses every statement, since it cannot read the schema.
       case schema = "schema-refused"
 
-      /// An index that a table's statement asks for has no row in the schema, so that SQLite cannot read or write the table.
+      /// A table's implied index has no schema row, so SQLite can neither read nor write the table.
       case indexMissing = "schema-index-missing"
     }
 
-    /// What kind of refusal it is.
     package var kind: Kind
 
-    /// The entry of the schema that SQLite names, or the table that cannot be used; nil where it names none.
+    /// The entry SQLite names, or the unusable table.
     package var entry: String?
 
-    /// SQLite's result code.
     package var code: Int
   }
 
-  /// What came of checking the indexes of a table.
   package enum Check: Sendable, Hashable {
     case sound
 
     case damaged
 
-    /// It cannot check them without evaluating what the schema declares, or not in a time that is enough for a store of
-    /// that size.
+    /// The check would evaluate expressions or take too long.
     case unchecked
   }
 
   private let file: VirtualFile
 
-  /// A reading of a database's pages as one file.
   package init(_ content: some ByteSource) throws(FileError) {
     try FileError.requireDescriptors(to: "read the schema")
     file = try VirtualFile(content)
@@ -48,10 +39,10 @@ package struct SchemaReading: Sendable {
 
   // MARK: The schema
 
-  /// Has SQLite read the schema; nil where it does.
+  /// Returns SQLite's refusal of the schema, if any.
   ///
-  /// - Parameter tables: the ordinary tables, by name, with whether each is one without rowids.
-  /// - Throws: what reading the bytes, or SQLite's own surroundings, failed with.
+  /// - Parameter tables: ordinary tables, with whether they are `WITHOUT ROWID`.
+  /// - Throws: an error of reading or of SQLite's environment.
   package func refusal(of tables: [String: Bool]) throws(FileError) -> Refusal? {
     do {
       let queue = try EvidenceConnection.open(file, label: "Lazaret.SchemaReading")
@@ -69,14 +60,13 @@ package struct SchemaReading: Sendable {
     }
   }
 
-  /// The table whose statement asks for an index that has no row in the schema; nil where none does.
   private static func missingIndex(of tables: [String: Bool], in database: Database) throws -> String? {
     let there = try Set(String.fetchAll(database, sql: "SELECT lower(name) FROM sqlite_schema WHERE type = 'index'"))
     let statement = try database.makeStatement(sql: "SELECT lower(name), origin FROM pragma_index_list(?)")
     for (table, isWithoutRowid) in tables.sorted(by: { $0.key < $1.key }) {
       let indexes = try Row.fetchAll(statement, arguments: [table])
       for index in indexes {
-        // The primary key of a table without rowids is the table itself.
+        // A `WITHOUT ROWID` table is its own primary key index.
         if isWithoutRowid, index[1] as String? == "pk" { continue }
         if let name = index[0] as String?, !there.contains(name) { return table }
       }
@@ -84,22 +74,20 @@ package struct SchemaReading: Sendable {
     return nil
   }
 
-  /// The name in `malformed database schema (name)`.
+  /// Returns the name in `malformed database schema (name)`.
   private static func entry(in message: String?) -> String? {
     let start = "malformed database schema ("
     guard let message, message.hasPrefix(start) else { return nil }
-    // What SQLite says behind the name may quote the statement.
+    // The rest may quote the statement.
     return String(message.dropFirst(start.count).prefix { $0 != ")" })
   }
 
   // MARK: Indexes
 
-  /// Has SQLite compare the entries of indexes with the rows of their tables.
+  /// Has SQLite compare index entries with rows.
   ///
-  /// - Parameters:
-  ///   - tables: the tables, by name.
-  ///   - isCancelled: asked now and then whether the work is to end; the rest is `unchecked` then.
-  /// - Throws: what reading the bytes, or SQLite's own surroundings, failed with.
+  /// - Parameter isCancelled: polled; once true, remaining tables are `unchecked`.
+  /// - Throws: an error of reading or of SQLite's environment.
   package func checkIndexes(
     of tables: [String], isCancelled: @escaping () -> Bool = { false }
   ) throws(FileError) -> [String: Check] {
@@ -116,7 +104,7 @@ package struct SchemaReading: Sendable {
             try limit.apply(to: database) { Self.check(try IntegrityCheck.lines(of: database, table: table)) }
           }
         } catch let error as DatabaseError {
-          // A collation of the app's own is unknown here; a page that is no page of the tree is damage.
+          // The app's collations are unknown here; a page that does not fit the tree is damage.
           guard let error = try content(error, "check the indexes") else { return found }
           if [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) { found[table] = .damaged }
         }
@@ -128,7 +116,7 @@ package struct SchemaReading: Sendable {
     return found
   }
 
-  /// What the lines of a check say of the indexes: a value that a column does not allow is a matter of the rows.
+  /// Disallowed values concern the rows, not the indexes.
   private static func check(_ lines: [String]) -> Check {
     let others = lines.filter { !$0.hasPrefix("NULL value in ") && $0 != "ok" }
     if !others.isEmpty { return .damaged }
@@ -137,7 +125,6 @@ package struct SchemaReading: Sendable {
 
   // MARK: Errors
 
-  /// The error of SQLite that the content has caused; nil where a limit of time ended the work.
   private func content(_ error: any Error, _ operation: String) throws(FileError) -> DatabaseError? {
     if let failure = file.failure { throw failure }
     guard let found = error as? DatabaseError else {

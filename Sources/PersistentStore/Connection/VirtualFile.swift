@@ -2,21 +2,20 @@ internal import Foundation
 internal import GRDBSQLite
 package import Platform
 
-/// A database that SQLite reads out of a byte source, as if it were a file: nothing needs to be unpacked or fetched that no
-/// statement asks for.
+/// A byte source as an SQLite database, unpacked or fetched only as statements need.
 ///
-/// It is read through a virtual file system that opens nothing else and writes nothing (https://sqlite.org/vfs.html).
+/// Its read-only virtual file system opens no other file (https://sqlite.org/vfs.html).
 package final class VirtualFile: Sendable {
-  /// The name by which SQLite knows the virtual file system; another copy of this code in the process has one of its own.
+  /// Unique to this copy of the code in the process.
   private static let fileSystemName = "lazaret-\(UUID().uuidString)"
 
   private let name = "/\(UUID().uuidString)"
   private let content: Content
 
-  /// Makes the content known to SQLite for as long as this value lives, or a connection has it open.
+  /// Registers the content while this value or a connection exists.
   ///
-  /// - Parameter waited: how long the source has waited for others so far, such as a server; it never waits if not given.
-  /// - Throws: `other` where SQLite takes no virtual file system.
+  /// - Parameter waited: the source's waiting time, such as for a server.
+  /// - Throws: `other` if SQLite rejects the virtual file system.
   package init(_ source: any ByteSource, waited: @escaping @Sendable () -> Duration = { .zero }) throws(FileError) {
     guard Self.registration == SQLITE_OK else {
       throw FileError(
@@ -29,20 +28,16 @@ package final class VirtualFile: Sendable {
 
   deinit { Self.files.withLock { $0[name] = nil } }
 
-  /// The address under which it is opened or attached, as SQLite's URI.
+  /// The SQLite URI to open or attach.
   package var address: String {
     "file:\(name)?vfs=\(Self.fileSystemName)&\(EvidenceConnection.Access.unchanging.parameters)"
   }
 
-  /// The number of bytes.
   package var count: Int64 { content.source.count }
 
-  /// Why the first read that failed did so; nil where none has.
-  ///
-  /// SQLite itself says no more than that one did.
+  /// The first read error; SQLite reports no reason.
   package var failure: FileError? { content.failure.withLock { $0 } }
 
-  /// How long the source has waited for others.
   package let waited: @Sendable () -> Duration
 
   // MARK: What SQLite calls
@@ -53,7 +48,7 @@ package final class VirtualFile: Sendable {
 
     init(_ source: any ByteSource) { self.source = source }
 
-    /// Copies bytes of the source to where SQLite wants them; those behind its end are zero, as SQLite demands.
+    /// Copies source bytes; bytes past the end are zero, as SQLite demands.
     func read(_ target: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int32 {
       do throws(FileError) {
         let bytes = try source.bytes(at: offset, length: target.count)
@@ -73,7 +68,6 @@ package final class VirtualFile: Sendable {
 
   private static let files = Mutex<[String: Content]>([:])
 
-  /// Where an open file keeps its content: behind what SQLite has there itself.
   private static let contentOffset = unsafe MemoryLayout<sqlite3_file>.stride
 
   private static func content(of file: UnsafeMutablePointer<sqlite3_file>) -> Unmanaged<Content>? {
@@ -81,14 +75,13 @@ package final class VirtualFile: Sendable {
       .map { unsafe Unmanaged<Content>.fromOpaque($0) }
   }
 
-  /// What SQLite said when it was given the virtual file system, which stays for as long as the process runs.
+  /// The file system stays registered for the process's lifetime.
   private static let registration: Int32 = {
     guard let usual = unsafe sqlite3_vfs_find(nil), let name = unsafe strdup(fileSystemName) else {
       return SQLITE_ERROR
     }
     let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
     unsafe methods.initialize(to: VirtualFile.methods)
-    // Clock, randomness and sleep are those of the machine.
     var system = unsafe usual.pointee
     unsafe system.pNext = nil
     unsafe system.zName = UnsafePointer(name)
@@ -112,7 +105,6 @@ package final class VirtualFile: Sendable {
     }
     unsafe system.xDelete = { _, _, _ in SQLITE_READONLY }
     unsafe system.xAccess = { _, _, _, result in
-      // There is no journal and no log.
       if let result = unsafe result { unsafe result.pointee = 0 }
       return SQLITE_OK
     }
@@ -128,7 +120,7 @@ package final class VirtualFile: Sendable {
     return unsafe sqlite3_vfs_register(kept, 0)
   }()
 
-  /// What SQLite does with an open file (https://sqlite.org/c3ref/io_methods.html).
+  /// The methods of an open file (https://sqlite.org/c3ref/io_methods.html).
   private static let methods: sqlite3_io_methods = {
     var methods = sqlite3_io_methods()
     methods.iVersion = 1
@@ -154,7 +146,7 @@ package final class VirtualFile: Sendable {
       unsafe size.pointee = unsafe content.takeUnretainedValue().source.count
       return SQLITE_OK
     }
-    // It does not change, so that nothing is to be locked.
+    // The content never changes, so locks are unnecessary.
     unsafe methods.xLock = { _, _ in SQLITE_OK }
     unsafe methods.xUnlock = { _, _ in SQLITE_OK }
     unsafe methods.xCheckReservedLock = { _, result in

@@ -1,18 +1,16 @@
 package import GRDB
 internal import GRDBSQLite
 
-/// A value as SQLite holds it, with all of its text: GRDB itself reads and binds text up to its first NUL.
+/// An SQLite value with full text; GRDB itself stops at the first NUL.
 package struct WholeValue: DatabaseValueConvertible, StatementColumnConvertible {
-  /// The value.
   package let value: DatabaseValue
 
-  /// Reads a value of the row that a statement stands at.
   package init?(sqliteStatement statement: SQLiteStatement, index: CInt) {
     guard unsafe sqlite3_column_type(statement, index) == SQLITE_TEXT else {
       value = unsafe DatabaseValue(sqliteStatement: statement, index: index)
       return
     }
-    // The text first: asking for it may change how many bytes it has.
+    // Text first: reading it may change the byte count.
     guard let start = unsafe sqlite3_column_text(statement, index) else { return nil }
     let count = unsafe Int(sqlite3_column_bytes(statement, index))
     value = unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self).databaseValue
@@ -26,7 +24,7 @@ package struct WholeValue: DatabaseValueConvertible, StatementColumnConvertible 
 }
 
 extension Row {
-  /// A value of the row that a cursor stands at, with all of its text; a copy of a row has lost what stands behind a NUL.
+  /// Returns a full-text value of a cursor's current row; a copied row has lost text after a NUL.
   package func whole(_ index: Int) -> DatabaseValue {
     let value: WholeValue? = self[index]
     return value?.value ?? .null
@@ -34,14 +32,13 @@ extension Row {
 }
 
 extension Statement {
-  /// Sets the arguments, with all of their text, for the next run without arguments.
+  /// Binds full-text arguments.
   package func bindWhole(_ arguments: [DatabaseValue]) throws {
     try setArguments(StatementArguments(arguments))
     for (index, argument) in arguments.enumerated() {
       guard case .string(let text) = argument.storage, text.utf8.contains(0) else { continue }
       let bytes = Array(text.utf8)
       let code = unsafe bytes.withUnsafeBytes { bytes in
-        // SQLITE_TRANSIENT: SQLite makes a copy.
         unsafe sqlite3_bind_text64(
           sqliteStatement, CInt(index + 1), bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
           UInt64(bytes.count), unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self), UInt8(SQLITE_UTF8))
@@ -50,7 +47,6 @@ extension Statement {
     }
   }
 
-  /// Runs the statement with arguments, with all of their text.
   package func executeWhole(_ arguments: [DatabaseValue]) throws {
     try bindWhole(arguments)
     try execute()
@@ -58,19 +54,17 @@ extension Statement {
 }
 
 extension Database {
-  /// A statement whose arguments are bound with all of their text.
   package func wholeStatement(_ sql: String, _ arguments: [DatabaseValue]) throws -> Statement {
     let statement = try makeStatement(sql: sql)
     try statement.bindWhole(arguments)
     return statement
   }
 
-  /// The rows of a query, its arguments bound with all of their text; `Row.whole` reads theirs.
+  /// Returns a query's rows; `Row.whole` reads full-text values.
   package func wholeCursor(_ sql: String, _ arguments: [DatabaseValue]) throws -> RowCursor {
     try Row.fetchCursor(try wholeStatement(sql, arguments))
   }
 
-  /// All values of all rows of a query, with all of their text.
   package func wholeRows(_ sql: String, _ arguments: [DatabaseValue]) throws -> [[DatabaseValue]] {
     let cursor = try wholeCursor(sql, arguments)
     var rows: [[DatabaseValue]] = []

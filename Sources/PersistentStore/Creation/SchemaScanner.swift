@@ -1,25 +1,20 @@
-/// A place in a schema script, between statements.
 struct SchemaScanner {
   private let bytes: [UInt8]
   private var offset = 0
 
-  /// The line of the place, from 1.
   private(set) var line = 1
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
   var isAtEnd: Bool { offset >= bytes.count }
 
-  /// Goes on over white space, semicolons and comments.
   mutating func skipSeparators() {
     var next = offset
     while let end = separatorEnd(at: next) { next = end }
     move(to: next)
   }
 
-  /// Goes on behind a statement that begins at or before this place; false where it is not there.
-  ///
-  /// The statement may begin with the comments that have been skipped.
+  /// Skips a statement, possibly with its skipped leading comments, and returns whether it was found.
   mutating func advance(over statement: [UInt8]) -> Bool {
     guard !statement.isEmpty else { return false }
     var start = previousEnd
@@ -38,7 +33,7 @@ struct SchemaScanner {
 
   private var previousEnd = 0
 
-  /// The next words of letters and underscores, upper-cased, with comments and other signs between them skipped.
+  /// Returns upper-cased words and single signs, without comments.
   func words(_ count: Int) -> [String] {
     var words: [String] = []
     var next = offset
@@ -57,13 +52,11 @@ struct SchemaScanner {
     return words
   }
 
-  /// What a `CREATE TABLE` or `CREATE VIRTUAL TABLE` makes.
   struct Made {
     var name: String
     var isVirtual: Bool
   }
 
-  /// The table that the statement at this place makes; nil where it makes none.
   var made: Made? {
     var next = self
     func take(_ word: String) -> Bool {
@@ -78,7 +71,6 @@ struct SchemaScanner {
     return next.takeName().map { Made(name: $0, isVirtual: isVirtual) }
   }
 
-  /// Goes on behind the semicolon that ends the statement at this place.
   mutating func skipStatement() {
     var next = offset
     while let byte = byte(at: next), byte != UInt8(ascii: ";") {
@@ -88,7 +80,6 @@ struct SchemaScanner {
     previousEnd = offset
   }
 
-  /// The text from this place on.
   var rest: String { String(decoding: bytes[min(offset, bytes.count)...], as: UTF8.self) }
 
   private mutating func takeName() -> String? {
@@ -104,7 +95,7 @@ struct SchemaScanner {
     return end > start ? String(decoding: bytes[start..<end], as: UTF8.self) : nil
   }
 
-  /// The end of what is in quotes at an offset; nil where none begins there.
+  /// Returns the end of a quoted text here, if any.
   private func quotedEnd(at start: Int) -> Int? {
     guard let open = byte(at: start), [0x22, 0x27, 0x60, 0x5B].contains(open) else { return nil }
     let close = open == 0x5B ? 0x5D : open
@@ -113,7 +104,7 @@ struct SchemaScanner {
     return min(end + 1, bytes.count)
   }
 
-  /// The end of the white space, semicolon or comment at an offset; nil where there is none.
+  /// Returns the end of white space, semicolon or comment here, if any.
   private func separatorEnd(at start: Int) -> Int? {
     guard let first = byte(at: start) else { return nil }
     if Self.isSpace(first) || first == UInt8(ascii: ";") { return start + 1 }
@@ -153,15 +144,13 @@ struct SchemaScanner {
   }
 }
 
-/// What becomes of a statement of a schema script.
 enum SchemaStatementRule {
   case run
 
-  /// Compiled but not run, because it changes nothing that matters for an empty store.
+  /// Compiled but not run: irrelevant to an empty store.
   case ignore
   case refuse(String)
 
-  /// Judges a statement by its first words.
   static func verdict(on words: [String]) -> SchemaStatementRule {
     switch words.first {
     case "CREATE", "INSERT", "REPLACE", "UPDATE", "DELETE", "ALTER", "DROP", "ANALYZE", "REINDEX", "WITH": .run
@@ -173,7 +162,7 @@ enum SchemaStatementRule {
   }
 
   private static func verdict(onPragma words: [String]) -> SchemaStatementRule {
-    // `PRAGMA main.user_version` names its database first.
+    // `PRAGMA main.user_version` starts with its database.
     let name = words.count > 3 && words[2] == "." ? words[3] : words.count > 1 ? words[1] : ""
     switch name {
     case "USER_VERSION", "APPLICATION_ID", "ENCODING", "AUTO_VACUUM": return .run

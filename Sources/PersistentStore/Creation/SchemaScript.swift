@@ -3,26 +3,25 @@ package import GRDB
 internal import GRDBSQLite
 public import Platform
 
-/// The schema of a plain SQLite store as text: the statements that create its tables, as in a `.sql` file.
+/// The schema of a plain SQLite store as the text of its `CREATE` statements, as in a `.sql` file.
 ///
-/// The text is trusted with nothing but a private database in memory: it can attach no other database, load no code,
-/// switch no protection off and neither run nor grow without end.
+/// The untrusted text runs in a private memory database: it cannot attach databases, load code, disable protections, or
+/// exceed time and size limits.
 public struct SchemaScript: Sendable, Hashable {
-  /// The longest text that is read, in bytes.
+  /// The maximum length in bytes.
   public static let maximumLength = 4 << 20
 
-  /// The most statements that are run.
   static let maximumStatements = 10_000
 
-  /// The most steps of SQLite's virtual machine for the whole script.
+  /// The virtual machine steps for the script.
   static let maximumSteps = 50_000_000
 
-  /// The statements, as they were given.
+  /// The statements as given.
   public let text: String
 
-  /// Takes the text of a schema file.
+  /// Creates a script from text.
   ///
-  /// - Throws: `PersistentStoreError.schemaScriptRefused` where it is too long or holds a zero byte.
+  /// - Throws: `PersistentStoreError.schemaScriptRefused` if it is too long or contains a zero byte.
   public init(_ text: String) throws(PersistentStoreError) {
     guard text.utf8.count <= Self.maximumLength else {
       throw Self.refused("the schema is longer than \(Self.maximumLength >> 20) MB")
@@ -31,7 +30,7 @@ public struct SchemaScript: Sendable, Hashable {
     self.text = text
   }
 
-  /// Takes the bytes of a schema file, which must be UTF-8.
+  /// Creates a script from UTF-8 bytes.
   public init(bytes: [UInt8]) throws(PersistentStoreError) {
     guard let text = String(utf8: bytes) else {
       throw Self.refused("the schema is not UTF-8 text")
@@ -39,13 +38,12 @@ public struct SchemaScript: Sendable, Hashable {
     try self.init(text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text)
   }
 
-  /// The schema that a store lists, by the statements of its tables, indexes, views and triggers in that order; what SQLite
-  /// makes by itself may be among them.
+  /// Creates a script from a store's tables, indexes, views and triggers, in that order; SQLite's own may be included.
   package init(of statements: [String]) throws(PersistentStoreError) {
     try self.init(statements.map { $0 + "\n;\n" }.joined())
   }
 
-  /// Whether a text begins as a schema does, behind comments.
+  /// Returns whether a text starts like a schema, after comments.
   package static func isLikely(_ text: String) -> Bool {
     var scanner = SchemaScanner(bytes: Array(text.utf8))
     scanner.skipSeparators()
@@ -60,10 +58,10 @@ public struct SchemaScript: Sendable, Hashable {
 }
 
 extension SchemaScript {
-  /// Runs the script in a private database, statement by statement.
+  /// Runs the script in a private database.
   ///
-  /// Transactions are left out, because the whole database is thrown away on an error. The tables that SQLite makes by itself,
-  /// its own and those behind virtual tables, are passed over, and collations and functions of the app's are stood in for.
+  /// Transactions are omitted, because an error discards the database. SQLite's own and shadow tables are skipped;
+  /// stand-ins replace the app's collations and functions.
   func run(in database: Database) throws {
     DatabaseImage.limit(database)
     try database.execute(sql: "PRAGMA max_page_count = 16384")
@@ -78,7 +76,7 @@ extension SchemaScript {
       number += 1
       let place = "statement \(number) (line \(position.line))"
       guard number <= Self.maximumStatements else { throw Self.refused("there are too many statements") }
-      // Some pragmas act when they are compiled, so the words are judged before SQLite sees them.
+      // Some pragmas act at compilation, so the words are checked first.
       let verdict = SchemaStatementRule.verdict(on: position.words(4))
       if case .refuse(let reason) = verdict { throw Self.refused("\(place) \(reason)") }
       if let made = position.made, try Self.isSQLitesOwn(made, database) {
@@ -106,10 +104,10 @@ extension SchemaScript {
           statements = try database.allStatements(sql: position.rest)
           continue
         }
-        // Only the app can make it.
+        // Only the app can provide it.
         if error.message?.hasPrefix("no such module: ") == true { continue }
-        // Of a database in memory only the system's memory, and files for sorting, can lack; that it is full or that a value
-        // is too long are limits of our own, and the schema's fault.
+        // A memory database can lack only system memory and sort files; a full database or a long value hits our
+        // limits, the schema's fault.
         let cause = ResultCodeCause(error.extendedResultCode)
         if cause.isEnvironmental, cause != .noSpace {
           throw PersistentStoreError(error, operation: "read the schema", path: nil)
@@ -125,7 +123,7 @@ extension SchemaScript {
     }
   }
 
-  /// Whether SQLite makes a table by itself: one of its own, or one behind a virtual table that is there already.
+  /// Returns whether SQLite creates a table: its own, or an existing virtual table's shadow table.
   private static func isSQLitesOwn(_ made: SchemaScanner.Made, _ database: Database) throws -> Bool {
     if made.name.lowercased().hasPrefix("sqlite_") { return true }
     guard !made.isVirtual, made.name.contains("_") else { return false }
@@ -137,7 +135,7 @@ extension SchemaScript {
         """, arguments: [made.name]) == true
   }
 
-  /// Drops the tables behind a virtual table that a listing has before it; SQLite makes them with it.
+  /// Drops shadow tables listed before their virtual table, which creates them.
   private static func dropShadows(of name: String, _ database: Database) throws {
     for name in Set(ShadowTables.modules.flatMap { ShadowTables.names(of: name, module: $0) }) {
       let isThere = try Bool.fetchOne(
@@ -149,9 +147,9 @@ extension SchemaScript {
   }
 }
 
-/// The tables in which SQLite's own modules keep what their virtual tables hold; no row of them is a record.
+/// The shadow tables of SQLite's own modules; their rows are not records.
 package enum ShadowTables {
-  /// The endings of their names, by the module, in lower case (sqlite.org/fts5.html, fts3.html and rtree.html).
+  /// Lower-case name suffixes by module (sqlite.org/fts5.html, fts3.html and rtree.html).
   private static let endings: [String: [String]] = [
     "fts5": ["data", "idx", "content", "docsize", "config"],
     "fts4": ["content", "segments", "segdir", "docsize", "stat"],
@@ -160,31 +158,29 @@ package enum ShadowTables {
     "geopoly": ["node", "rowid", "parent"],
   ]
 
-  /// The names, in lower case, of the tables behind a virtual table; none where its module is not known.
+  /// Returns shadow table names in lower case; empty for unknown modules.
   package static func names(of table: String, module: String) -> [String] {
     endings[module.lowercased()]?.map { "\(table.lowercased())_\($0)" } ?? []
   }
 
-  /// The name, in lower case, of the one that has a row for each row of the virtual table.
+  /// Returns the shadow table with one row per virtual row, in lower case.
   package static func rows(of table: String, module: String) -> String? {
     names(of: table, module: module).first { $0.hasSuffix("_content") || $0.hasSuffix("_rowid") }
   }
 
-  /// The names, in lower case, of those by which the virtual table can be made anew.
+  /// Returns the shadow tables sufficient for a rebuild, in lower case.
   package static func content(of table: String, module: String) -> [String] {
     names(of: table, module: module).filter { name in ["_content", "_rowid", "_node"].contains(where: name.hasSuffix) }
   }
 
-  /// The modules that have any.
   package static var modules: some Collection<String> { endings.keys }
 }
 
-/// A database as the bytes of its file.
 enum DatabaseImage {
-  /// The bytes of the connection's main database, marked as one that is in WAL mode.
+  /// Returns the main database's bytes, marked as WAL mode.
   ///
-  /// The two bytes at offset 18 are the write and read version of SQLite's header; 2 means WAL, which a database in memory
-  /// cannot be put into itself.
+  /// Bytes 18 and 19 are the header's write and read versions; 2 means WAL, which a memory database cannot enter
+  /// itself.
   static func bytes(of database: Database) throws -> [UInt8] {
     var size: Int64 = 0
     guard let connection = unsafe database.sqliteConnection,
@@ -202,10 +198,7 @@ enum DatabaseImage {
     return bytes
   }
 
-  /// Bounds what statements from elsewhere can do on the connection.
-  ///
-  /// No other database can be attached, no value grows above 16 MB, and a single statement ends after 20 million steps of
-  /// SQLite's virtual machine.
+  /// Limits untrusted statements: no attached databases, values up to 16 MB, 20 million virtual machine steps each.
   static func limit(_ database: Database) {
     guard let connection = unsafe database.sqliteConnection else { return }
     let limits: [(Int32, Int32)] = [
@@ -217,22 +210,19 @@ enum DatabaseImage {
     unsafe sqlite3_progress_handler(connection, 20_000_000, { _ in 1 }, nil)
   }
 
-  /// The number of steps of SQLite's virtual machine that a statement has taken.
   static func steps(of statement: Statement) -> Int {
     unsafe Int(sqlite3_stmt_status(statement.sqliteStatement, SQLITE_STMTSTATUS_VM_STEP, 1))
   }
 }
 
-/// What stands in for the collations and functions that only an app has, so that a schema which names them can be made.
+/// Stand-ins for an app's collations and functions, so that schemas naming them can be created.
 ///
-/// A collation compares bytes; a function gives NULL and must not be asked for values.
+/// A collation compares bytes; a function returns NULL and must not be used for values.
 package enum StandIns {
-  /// What SQLite says is missing.
   package enum Missing: Sendable, Hashable {
     case collation(String)
     case function(String)
 
-    /// Reads SQLite's words; nil where they are about something else.
     package init?(_ message: String?) {
       guard let parts = message?.split(separator: ": ", maxSplits: 1), parts.count == 2 else { return nil }
       switch parts[0] {
@@ -243,10 +233,8 @@ package enum StandIns {
     }
   }
 
-  /// How many of a schema are stood in for at most.
   package static let limit = 256
 
-  /// Adds one to a connection.
   package static func add(_ missing: Missing, to database: Database) {
     switch missing {
     case .collation(let name):

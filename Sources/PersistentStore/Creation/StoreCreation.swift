@@ -3,44 +3,40 @@ public import ManagedObjectModel
 public import Platform
 internal import SystemPackage
 
-/// The creation of an empty store, as the bytes of its file.
+/// The creation of an empty store as file bytes.
 ///
-/// Everything happens in memory; the caller writes the bytes to a file and decides how. The file opens in WAL mode and has Core
-/// Data's parameters (format section 3.1): pages of 4,096 bytes, incremental auto-vacuum, UTF-8. The same input gives the
-/// same bytes.
+/// It works in memory; the caller writes the file. The store is in WAL mode with Core Data's parameters (format section
+/// 3.1): pages of 4,096 bytes, incremental auto-vacuum, UTF-8. Equal input gives equal bytes.
 public struct StoreCreation: Sendable {
-  /// The layout of the store.
+  /// The store's layout.
   public let layout: StoreLayout
 
-  /// What its `Z_METADATA` will hold.
+  /// The content of `Z_METADATA`.
   public let metadata: StoreMetadata
 
-  /// What its `Z_MODELCACHE` will hold; nil leaves the table empty (format section 3.4).
+  /// The content of `Z_MODELCACHE`; nil leaves the table empty (format section 3.4).
   public let modelCache: [UInt8]?
 
-  /// Prepares the creation of a Core Data store.
+  /// Prepares a Core Data store.
   ///
-  /// - Parameters:
-  ///   - layout: the layout of the store's model.
-  ///   - metadata: the metadata, usually `StoreMetadata(model:uuid:)`.
-  ///   - modelCache: the compressed archive of the same model, or nil.
+  /// - Parameter modelCache: the model's compressed archive.
   public init(layout: StoreLayout, metadata: StoreMetadata, modelCache: [UInt8]?) {
     self.layout = layout
     self.metadata = metadata
     self.modelCache = modelCache
   }
 
-  /// Prepares the creation of a Core Data store for a model.
+  /// Prepares a Core Data store for a model.
   ///
-  /// - Throws: `PersistentStoreError.unstorableModel` where the model cannot be laid out.
+  /// - Throws: `PersistentStoreError.unstorableModel` if the model has no layout.
   public init(model: ManagedObjectModel, uuid: String, modelCache: [UInt8]?) throws(PersistentStoreError) {
     self.init(
       layout: try StoreLayout(model), metadata: StoreMetadata(model: model, uuid: uuid), modelCache: modelCache)
   }
 
-  /// The bytes of the store's file.
+  /// Returns the bytes of the store file.
   ///
-  /// - Throws: `PersistentStoreError` where SQLite refuses, for instance because a table gets more than 2,000 columns.
+  /// - Throws: `PersistentStoreError` if SQLite refuses, such as for a table of over 2,000 columns.
   public func bytes() throws(PersistentStoreError) -> [UInt8] {
     let propertyList = try metadata.propertyListBytes()
     return try Self.image(operation: "create the store") { database in
@@ -64,9 +60,9 @@ public struct StoreCreation: Sendable {
     }
   }
 
-  /// The bytes of an empty plain SQLite database with the tables of a schema script.
+  /// Returns the bytes of an empty plain SQLite database for a schema script.
   ///
-  /// - Throws: `PersistentStoreError.schemaScriptRefused` where a statement is not SQLite's or not allowed.
+  /// - Throws: `PersistentStoreError.schemaScriptRefused` for an invalid or forbidden statement.
   public static func bytes(of script: SchemaScript) throws(PersistentStoreError) -> [UInt8] {
     try image(operation: "create the store") { database in
       try script.run(in: database)
@@ -76,7 +72,6 @@ public struct StoreCreation: Sendable {
     }
   }
 
-  /// Runs statements on a database in memory and takes its bytes.
   private static func image(
     operation: String, _ body: @Sendable (Database) throws -> Void
   ) throws(PersistentStoreError) -> [UInt8] {
@@ -95,13 +90,12 @@ public struct StoreCreation: Sendable {
   }
 }
 
-/// A private database in memory.
 enum MemoryDatabase {
-  /// Opens one, without foreign keys so that tables and rows can come in any order.
+  /// Opens it without foreign key checks, so that tables and rows can come in any order.
   static func open() throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
-    // Schemas of older apps have text in double quotes.
+    // Schemas of older apps use double-quoted text.
     configuration.acceptsDoubleQuotedStringLiterals = true
     configuration.label = "Lazaret.MemoryDatabase"
     return try DatabaseQueue(configuration: configuration)

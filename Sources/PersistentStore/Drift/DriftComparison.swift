@@ -1,7 +1,7 @@
-/// The comparison of what a store has with what its model wants, piece by piece.
+/// The comparison of a store with its model.
 ///
-/// What Core Data of any version does otherwise is no drift: names and directions of indexes, an index that does for two,
-/// a `Z_PRIMARYKEY` row under the name an entity had before it was renamed (71 real stores, fw 246 to 1526).
+/// Variations of Core Data are not drift: index names and directions, one index for two purposes, a `Z_PRIMARYKEY` row
+/// under an entity's former name (71 real stores, fw 246 to 1526).
 struct DriftComparison {
   let outline: StoreOutline
   let layout: StoreLayout
@@ -20,13 +20,12 @@ struct DriftComparison {
 
   // MARK: Tables and columns
 
-  /// Compares the tables of entities, join tables and the bookkeeping's, then the columns of those that are there.
   mutating func compareTables() {
     for table in layout.tables where self.table(table.name) == nil { drift.differences.append(.missingTable(table)) }
     for table in layout.joinTables where self.table(table.name) == nil {
       drift.differences.append(.missingJoinTable(table))
     }
-    // Old stores have no Z_MODELCACHE, and without metadata no model is known.
+    // Old stores lack Z_MODELCACHE; without metadata the model is unknown.
     if table("Z_PRIMARYKEY") == nil, let statement = StoreLayout.bookkeepingStatements.first {
       drift.differences.append(.missingBookkeepingTable(name: "Z_PRIMARYKEY", statement: statement))
     }
@@ -55,7 +54,7 @@ struct DriftComparison {
     }
   }
 
-  /// Compares a table of the bookkeeping: a column that is missing can be added, a table of another shape is made anew.
+  /// Compares a bookkeeping table: missing columns can be added, another shape is recreated.
   private mutating func compareBookkeeping(_ table: StoreLayout.BookkeepingTable) {
     guard let found = self.table(table.name), !found.isVirtual else { return }
     let columns = columns(of: found)
@@ -77,15 +76,14 @@ struct DriftComparison {
     remarkMandatory(found, expected: [table.key].compactMap(\.self) + table.columns.map(\.name))
   }
 
-  /// Whether a column of a type makes texts or reals of the integers that it is given
-  /// (https://sqlite.org/datatype3.html#determination_of_column_affinity).
+  /// Returns whether a type converts integers (https://sqlite.org/datatype3.html#determination_of_column_affinity).
   private static func changesIntegers(_ type: String) -> Bool {
     let type = type.uppercased()
     return !type.contains("INT")
       && ["CHAR", "CLOB", "TEXT", "REAL", "FLOA", "DOUB"].contains { type.contains($0) }
   }
 
-  /// Tells that a table has not the primary key of the model: two records may have one key.
+  /// Remarks a missing primary key, which lets two records share a key.
   private mutating func remarkKey(of table: StoreOutline.Table, expected: String) {
     guard table.rowidAlias.map(StoreOutline.key) != expected, !table.isVirtual, columns(of: table)[expected] != nil
     else { return }
@@ -111,13 +109,12 @@ struct DriftComparison {
 
   // MARK: Indexes and triggers
 
-  /// What an index does: two of the same shape do the same.
+  /// Equal shapes serve the same purpose.
   private struct IndexShape: Hashable {
     let table: String
     let columns: [String]
     let isUnique: Bool
 
-    /// What is unique together is so in any order.
     init(table: String, columns: [String], isUnique: Bool) {
       self.table = StoreOutline.key(table)
       self.columns = isUnique ? columns.map(StoreOutline.key).sorted() : columns.map(StoreOutline.key)
@@ -125,13 +122,13 @@ struct DriftComparison {
     }
   }
 
-  /// Compares the indexes by what they do; those of a table that is missing are missing with it.
+  /// Compares indexes by function, except on missing tables.
   mutating func compareIndexes() {
     var shapes: Set<IndexShape> = []
     for index in outline.indexes {
       let columns = index.columns.compactMap(\.self)
       guard columns.count == index.columns.count else { continue }
-      // One that is unique serves a search too, one with a condition no constraint.
+      // A unique index also serves searches; a partial one is no constraint.
       shapes.insert(IndexShape(table: index.tableName, columns: columns, isUnique: false))
       if index.isUnique, !index.isPartial {
         shapes.insert(IndexShape(table: index.tableName, columns: columns, isUnique: true))
@@ -164,10 +161,10 @@ struct DriftComparison {
     }
   }
 
-  /// Compares the triggers by name.
+  /// Compares triggers by name.
   ///
-  /// Where another version's triggers keep a derived attribute or an R-tree index up to date, under names that are not
-  /// ours, none of ours may be beside them: a count would be kept twice.
+  /// Where another version's triggers maintain a derived attribute or R-tree index, ours must not be added: a count
+  /// would change twice.
   mutating func compareTriggers() {
     let expected = Set(layout.triggers.map { StoreOutline.key($0.name) })
     let found = Set(outline.triggers.map(StoreOutline.key))
@@ -187,7 +184,7 @@ struct DriftComparison {
 
   // MARK: Bookkeeping
 
-  /// Compares the rows of `Z_PRIMARYKEY` with the model's entities; those of Core Data's own entities stay as they are.
+  /// Compares `Z_PRIMARYKEY` rows with the model's entities, except Core Data's own.
   mutating func compareKeyRows() {
     let isMissing = table("Z_PRIMARYKEY") == nil
     guard let rows = isMissing ? [] : outline.keyRows else { return }
@@ -195,7 +192,7 @@ struct DriftComparison {
     var byName: [String: StoreOutline.KeyRow] = [:]
     for row in rows {
       guard let name = row.name else { continue }
-      // Of several rows of a name, the one under the model's number is the entity's.
+      // Of rows with equal names, the one with the model's number counts.
       if byName[name] == nil || layout.entity(named: name)?.number == Int(exactly: row.number) { byName[name] = row }
     }
     for entity in layout.entities {
@@ -228,7 +225,6 @@ struct DriftComparison {
     drift.differences.append(.lowKeyMaximum(entity, noted: row.maximum, highestKey: highest))
   }
 
-  /// Compares the entity numbers in rows, as far as they were looked at, with those of the tables' hierarchies.
   mutating func compareRows() {
     for table in layout.tables {
       if outline.tablesWithoutNumbers.contains(StoreOutline.key(table.name)) {

@@ -1,35 +1,32 @@
 import ManagedObjectModel
 
-/// Which entities the rows of a hierarchy's table are of, by their entity numbers.
+/// The entities of a hierarchy's rows, by entity number.
 ///
-/// Where `Z_PRIMARYKEY` and the model give an entity different numbers, the rows decide, as they do in a repair: if all their
-/// numbers are those of one of the two, these hold. Where a table can hold records of one entity alone, the table says what
-/// they are, whatever number they have.
+/// If `Z_PRIMARYKEY` and the model disagree, the rows decide, as in a repair: the numbering that covers all rows holds.
+/// A table with one concrete entity holds only its records, whatever the numbers.
 package struct EntityNumbering: Sendable {
   private let layout: StoreLayout
   private let keyRows: [StoreOutline.KeyRow]
 
-  /// The numbers of a layout, and those of the store's `Z_PRIMARYKEY`.
   package init(_ layout: StoreLayout, _ keyRows: [StoreOutline.KeyRow]) {
     self.layout = layout
     self.keyRows = keyRows
   }
 
-  /// The rows of a hierarchy's table, counted by entity.
   package struct Share: Sendable, Hashable {
-    /// The rows of entities, under their names; an entity that is neither here nor contested has none.
+    /// Row counts; entities neither here nor contested have no rows.
     package var rows: [String: Int] = [:]
 
-    /// The entities whose rows cannot be told from each other's: the model and `Z_PRIMARYKEY` give them one number.
+    /// Entities that share a number between the model and `Z_PRIMARYKEY`.
     package var contested: Set<String> = []
 
-    /// The rows whose number is that of no entity of the hierarchy.
+    /// Rows with a number outside the hierarchy.
     package var ofNone = 0
   }
 
-  /// Shares the rows of the table of a hierarchy among its entities.
+  /// Assigns the rows of a hierarchy's table to entities.
   ///
-  /// - Parameter counts: how many rows have each number; nil stands for what is no integer.
+  /// - Parameter counts: rows per number; nil for values other than integers.
   package func share(of counts: [Int64?: Int], root: EntityLayout) -> Share {
     var share = Share()
     if let sole = layout.soleNumber(ofRoot: root.name), let entity = layout.entity(numbered: sole) {
@@ -54,13 +51,12 @@ package struct EntityNumbering: Sendable {
     return share
   }
 
-  /// Whether a repair cannot give the rows of a hierarchy the model's numbers without guessing, or without changing what
-  /// persistent history and mirroring say.
+  /// Returns whether giving a hierarchy's rows the model's numbers needs a guess, or contradicts persistent history or
+  /// mirroring.
   ///
   /// - Parameters:
-  ///   - numbers: the numbers that the rows have.
-  ///   - hasOthers: whether rows have something that is no integer.
-  ///   - isFollowed: whether tables of persistent history or mirroring name entities by number.
+  ///   - hasOthers: whether rows have non-integer values.
+  ///   - isFollowed: whether history or mirroring tables use entity numbers.
   func isStuck(_ root: EntityLayout, numbers: Set<Int64>, hasOthers: Bool, isFollowed: Bool) -> Bool {
     if let sole = layout.soleNumber(ofRoot: root.name) {
       guard hasOthers || numbers.contains(where: { $0 != Int64(sole) }) else { return false }
@@ -78,13 +74,11 @@ package struct EntityNumbering: Sendable {
     return isModels == isStores || isStores && isFollowed
   }
 
-  /// The entity of a hierarchy that the model gives a number.
   private func modelEntity(_ number: Int64, _ root: EntityLayout) -> EntityLayout? {
     guard let number = Int(exactly: number), root.numbers.contains(number) else { return nil }
     return layout.entity(numbered: number)
   }
 
-  /// The entities of a hierarchy under the numbers that `Z_PRIMARYKEY` gives them.
   private func known(of root: EntityLayout) -> [Int64: EntityLayout] {
     var known: [Int64: EntityLayout] = [:]
     for entity in layout.entities where entity.rootName == root.name {
@@ -95,14 +89,14 @@ package struct EntityNumbering: Sendable {
 }
 
 extension StoreLayout {
-  /// The number of the only entity whose records a hierarchy's table can hold; nil where there are several or none.
+  /// Returns the number of a hierarchy's only concrete entity, if unique.
   package func soleNumber(ofRoot rootName: String) -> Int? {
     let concrete = entities.filter { $0.rootName == rootName && model.entities[$0.name]?.isAbstract == false }
     return concrete.count == 1 ? concrete.first?.number : nil
   }
 
-  /// Whether a name in `Z_PRIMARYKEY` is an entity's, or the one it was renamed from: Core Data leaves that in its row
-  /// (format section 3.3).
+  /// Returns whether a name is the entity's current or former one: `Z_PRIMARYKEY` keeps the former (format section
+  /// 3.3).
   package func isName(_ name: String?, of entity: EntityLayout) -> Bool {
     if name == entity.name { return true }
     guard let name, self.entity(named: name) == nil else { return false }
@@ -111,17 +105,11 @@ extension StoreLayout {
 }
 
 extension StoreDrift {
-  /// Whether a repair refuses the store, as far as what was read of it tells: what is missing or wrong cannot be made good
-  /// without guessing.
-  ///
-  /// - Parameters:
-  ///   - outline: what the drift was told from.
-  ///   - layout: that of the model which the store's metadata names.
+  /// Returns whether a repair would need a guess, judged by the part read.
   package func isBeyondRepair(_ outline: StoreOutline, _ layout: StoreLayout) -> Bool {
     let numbering = EntityNumbering(layout, outline.keyRows ?? [])
     let isFollowed = outline.tables.contains { $0.name == "ACHANGE" || $0.name.hasPrefix("ANSCK") }
     let taken = Set((outline.views + outline.indexes.map(\.name)).map(StoreOutline.key))
-    /// Whether the records of a table cannot be given the model's numbers.
     func isStuck(_ table: String) -> Bool {
       guard let root = layout.table(named: table).flatMap({ layout.entity(named: $0.rootEntityName) }) else {
         return false

@@ -1,20 +1,20 @@
 package import ManagedObjectModel
 import Platform
 
-/// What a store lacks of the model that its own metadata names, or has other than that model wants it.
+/// A store's deviations from its metadata's model.
 ///
-/// Every difference can be made good without touching a value, unless it says otherwise; remarks cannot, and are told.
+/// Differences are repairable without changing values unless noted; remarks are only reported.
 public struct StoreDrift: Sendable, Hashable, Encodable {
-  /// What has to be made good, in the order in which that can be done: tables, columns, indexes, triggers, bookkeeping.
+  /// The repairable deviations in repair order: tables, columns, indexes, triggers, bookkeeping.
   public var differences: [Difference] = []
 
-  /// What is told beside it and changed by no repair.
+  /// Deviations that are reported but never repaired.
   public var remarks: [Remark] = []
 
-  /// Whether the store has everything that its model wants.
+  /// Whether the store has everything its model wants.
   public var isEmpty: Bool { differences.isEmpty }
 
-  /// Whether a table or column is missing, so that records of the model would not fit in.
+  /// Whether a table or column is missing, so that the model's records would not fit.
   public var concernsRecords: Bool {
     differences.contains { difference in
       switch difference {
@@ -31,81 +31,74 @@ public struct StoreDrift: Sendable, Hashable, Encodable {
 }
 
 extension StoreDrift {
-  /// One thing that a store lacks or has wrong.
+  /// A repairable deviation.
   public enum Difference: Sendable, Hashable {
-    /// The table of a hierarchy of entities is not there.
     case missingTable(TableLayout)
 
-    /// A join table is not there.
     case missingJoinTable(JoinTableLayout)
 
-    /// One of the tables every Core Data store has is not there; the statement creates it.
+    /// A bookkeeping table is missing; the statement creates it.
     case missingBookkeepingTable(name: String, statement: String)
 
-    /// A column of one of those tables, other than its primary key, is not there.
+    /// A column of a bookkeeping table, other than its primary key, is missing.
     case missingBookkeepingColumn(table: String, column: String, type: String)
 
-    /// One of those tables has not its primary key, or a type that changes integers; the statement creates it.
+    /// A bookkeeping table lacks its primary key or changes integers; the statement creates it.
     case otherBookkeepingTable(name: String, statement: String)
 
-    /// A column of an entity's table is not there.
     case missingColumn(table: String, column: ColumnLayout)
 
-    /// A column of a join table is not there; all of them are integers.
+    /// All join table columns are integers.
     case missingJoinColumn(table: String, column: String, isKey: Bool)
 
-    /// No index does what this one would do.
+    /// No index serves this purpose.
     case missingIndex(IndexLayout)
 
-    /// An R-tree index is not there.
     case missingSpatialIndex(SpatialIndexLayout)
 
-    /// A trigger is not there.
     case missingTrigger(TriggerLayout)
 
-    /// `Z_PRIMARYKEY` has no row of an entity; the highest key is that of its table, 0 for sub-entities.
+    /// `Z_PRIMARYKEY` lacks an entity; the highest key is its table's, 0 for sub-entities.
     case missingKeyRow(EntityLayout, highestKey: Int64)
 
-    /// The row of an entity in `Z_PRIMARYKEY` has another number than the model gives it.
+    /// `Z_PRIMARYKEY` and the model number the entity differently.
     case otherEntityNumber(EntityLayout, found: Int64)
 
-    /// The row of an entity in `Z_PRIMARYKEY` names another parent than the model.
     case otherParentNumber(EntityLayout, found: Int64?)
 
-    /// The row of an entity's number in `Z_PRIMARYKEY` has a name that no entity of the model has; nil where it has none.
+    /// `Z_PRIMARYKEY` has an unknown or no name for an entity's number.
     case otherEntityName(EntityLayout, found: String?)
 
-    /// `Z_MAX` is below the highest primary key of the hierarchy's table, so that the next insert would collide.
+    /// `Z_MAX` is below the table's highest key, so that the next insert would collide.
     case lowKeyMaximum(EntityLayout, noted: Int64?, highestKey: Int64)
 
-    /// Rows of a hierarchy's table have numbers of entities that are not of that hierarchy in the model, ascending.
+    /// Rows have numbers outside the hierarchy, in ascending order.
     case otherNumbersInRows(table: String, numbers: [Int64])
 
-    /// Rows of a hierarchy's table have no number of an entity: NULL, or something that is no integer.
+    /// Rows have a NULL or non-integer entity number.
     case missingNumbersInRows(table: String)
 
-    /// The model in `Z_MODELCACHE` is not the one that the metadata names.
+    /// `Z_MODELCACHE` holds another model than the metadata names.
     case otherModelCached
   }
 
-  /// Something noteworthy that no repair changes.
+  /// A deviation that no repair changes.
   public enum Remark: Sendable, Hashable {
-    /// A column that the model has not refuses NULL and has no default, so that the framework cannot insert a row.
+    /// An extra column refuses NULL without a default, so that Core Data cannot insert rows.
     case mandatoryColumn(table: String, column: String)
 
-    /// A column is declared with another type than the model's.
     case otherType(table: String, column: String, expected: String, found: String)
 
-    /// A table of an entity or of pairs has not the primary key of the model, so that two rows may have one key.
+    /// The model's primary key is missing, so that two rows may share a key.
     case otherPrimaryKey(table: String, expected: String)
 
-    /// Under the name of an expected object there is one that does something else.
+    /// An object with an expected name does something else.
     case otherObject(name: String, kind: String)
   }
 }
 
 extension StoreDrift.Difference {
-  /// A stable word for programs; part of the command line's contract.
+  /// The stable code, part of the command line's contract.
   public var code: String {
     switch self {
     case .missingTable, .missingBookkeepingTable: "missing-table"
@@ -123,7 +116,7 @@ extension StoreDrift.Difference {
     }
   }
 
-  /// The table, join table or index that is concerned; nil where the bookkeeping alone is.
+  /// The affected table, join table or index; nil for bookkeeping alone.
   public var objectName: String? {
     switch self {
     case .missingTable(let table): table.name
@@ -141,7 +134,7 @@ extension StoreDrift.Difference {
     }
   }
 
-  /// The entity that is concerned, where there is one.
+  /// The affected entity, if any.
   public var entityName: String? {
     switch self {
     case .missingTable(let table): table.rootEntityName
@@ -160,9 +153,9 @@ extension StoreDrift.Difference {
     }
   }
 
-  /// The statement that makes it good, where one statement does and no row is concerned.
+  /// The repairing statement, if one suffices without touching rows.
   ///
-  /// A column that is added has NULL in every row, as one that a migration adds without a default.
+  /// An added column is NULL, as in a migration without a default.
   public var statement: String? {
     switch self {
     case .missingTable(let table): table.statement
@@ -186,7 +179,7 @@ extension StoreDrift.Difference {
 }
 
 extension IndexLayout.Purpose {
-  /// The entity whose declaration asks for the index; nil for those that follow from the layout.
+  /// The declaring entity; nil for implied indexes.
   fileprivate var entityName: String? {
     switch self {
     case .toOne(let key): key.entityName
@@ -197,7 +190,7 @@ extension IndexLayout.Purpose {
 }
 
 extension StoreDrift.Difference: Encodable {
-  /// Writes the difference in a stable word and in a sentence, with what is concerned.
+  /// Writes code, sentence and affected objects.
   public func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "code": code, "words": words, "object": objectName, "entity": entityName, "statement": statement,
@@ -206,17 +199,12 @@ extension StoreDrift.Difference: Encodable {
 }
 
 extension StoreDrift.Remark: Encodable {
-  /// Writes the remark in a stable word and in a sentence.
+  /// Writes code and sentence.
   public func encode(to encoder: any Encoder) throws { try encoder.encode(["code": code, "words": words]) }
 }
 
 extension StoreDrift {
-  /// What a store lacks of a layout, and what its bookkeeping has other than it.
-  ///
-  /// - Parameters:
-  ///   - outline: what the store has.
-  ///   - layout: that of the model which the store's metadata names.
-  ///   - hashes: the version hashes of that model.
+  /// Compares a store with the layout and version hashes of its metadata's model.
   package init(of outline: StoreOutline, to layout: StoreLayout, hashes: [String: VersionHash]) {
     self.init()
     var comparison = DriftComparison(outline, layout)
@@ -233,7 +221,7 @@ extension StoreDrift {
 }
 
 extension StoreDrift.Difference {
-  /// What is missing or wrong, in one sentence without a full stop.
+  /// The deviation in one sentence without a period.
   public var words: String {
     switch self {
     case .missingTable(let table):
@@ -295,7 +283,7 @@ extension StoreDrift.Difference {
 }
 
 extension StoreDrift.Remark {
-  /// A stable word for programs; part of the command line's contract.
+  /// The stable code, part of the command line's contract.
   public var code: String {
     switch self {
     case .mandatoryColumn: "mandatory-column"
@@ -305,7 +293,7 @@ extension StoreDrift.Remark {
     }
   }
 
-  /// What is noteworthy, in one sentence without a full stop.
+  /// The remark in one sentence without a period.
   public var words: String {
     switch self {
     case .mandatoryColumn(let table, let column):

@@ -2,22 +2,16 @@ package import GRDB
 package import ManagedObjectModel
 import Platform
 
-/// What a store has besides its records: tables and columns, indexes, triggers and the bookkeeping, however it was read.
-///
-/// The examiner reads it from bytes, the repair engine through SQL; the comparison with a model is the same.
+/// A store's schema and bookkeeping, read from bytes by the examiner or through SQL by the repair engine.
 package struct StoreOutline: Sendable, Hashable {
-  /// A column of a table.
   package struct Column: Sendable, Hashable {
-    /// The name, as the table declares it.
     package var name: String
 
-    /// The declared type, as it is written.
     package var declaredType: String
 
-    /// Whether a row without a value for it is refused: not NULL, no default, not generated and not the rowid.
+    /// Whether inserts need a value: not NULL, no default, neither generated nor the rowid.
     package var isMandatory: Bool
 
-    /// A column of these facts.
     package init(name: String, declaredType: String, isMandatory: Bool = false) {
       self.name = name
       self.declaredType = declaredType
@@ -25,21 +19,18 @@ package struct StoreOutline: Sendable, Hashable {
     }
   }
 
-  /// A table; the inner tables of virtual ones may be among them.
+  /// A table, possibly a shadow table.
   package struct Table: Sendable, Hashable {
-    /// The name.
     package var name: String
 
-    /// The columns; empty for a virtual table, whose columns its module knows.
+    /// The columns; empty for virtual tables.
     package var columns: [Column]
 
-    /// Whether a module provides it.
     package var isVirtual: Bool
 
-    /// The column that is the rowid by another name, an integer primary key; nil where there is none.
+    /// The integer primary key that aliases the rowid, if any.
     package var rowidAlias: String?
 
-    /// A table of these facts.
     package init(name: String, columns: [Column], isVirtual: Bool = false, rowidAlias: String? = nil) {
       self.name = name
       self.columns = columns
@@ -48,24 +39,19 @@ package struct StoreOutline: Sendable, Hashable {
     }
   }
 
-  /// An index, those that SQLite makes for keys and unique columns included.
+  /// An index, including automatic ones.
   package struct Index: Sendable, Hashable {
-    /// The name.
     package var name: String
 
-    /// The table that it indexes.
     package var tableName: String
 
-    /// Whether it allows each value once.
     package var isUnique: Bool
 
-    /// Whether it has a condition, and so does not hold every row.
     package var isPartial: Bool
 
-    /// The columns in their order; nil for an expression.
+    /// The columns in order; nil for an expression.
     package var columns: [String?]
 
-    /// An index of these facts.
     package init(name: String, tableName: String, isUnique: Bool, isPartial: Bool, columns: [String?]) {
       self.name = name
       self.tableName = tableName
@@ -75,21 +61,18 @@ package struct StoreOutline: Sendable, Hashable {
     }
   }
 
-  /// A row of `Z_PRIMARYKEY`.
   package struct KeyRow: Sendable, Hashable {
-    /// `Z_ENT`.
     package var number: Int64
 
-    /// `Z_NAME`; nil where it is no text.
+    /// `Z_NAME`; nil unless text.
     package var name: String?
 
-    /// `Z_SUPER`; nil where it is no integer.
+    /// `Z_SUPER`; nil unless an integer.
     package var parentNumber: Int64?
 
-    /// `Z_MAX`; nil where it is no integer.
+    /// `Z_MAX`; nil unless an integer.
     package var maximum: Int64?
 
-    /// A row of these values.
     package init(number: Int64, name: String?, parentNumber: Int64?, maximum: Int64?) {
       self.number = number
       self.name = name
@@ -98,56 +81,47 @@ package struct StoreOutline: Sendable, Hashable {
     }
   }
 
-  /// What `Z_MODELCACHE` holds.
   package enum CachedModel: Sendable, Hashable {
-    /// Nothing, or there is no such table, as in old stores.
+    /// Also if the table is missing, as in old stores.
     case none
 
-    /// Something that is no model.
+    /// Content that is not a model.
     case unreadable
 
-    /// A model of these version hashes.
     case model([String: VersionHash])
   }
 
-  /// The tables.
   package var tables: [Table] = []
 
-  /// The indexes.
   package var indexes: [Index] = []
 
-  /// The names of triggers.
   package var triggers: [String] = []
 
-  /// The names of views, which take names that tables could have.
+  /// View names, which compete with table names.
   package var views: [String] = []
 
-  /// The rows of `Z_PRIMARYKEY`; nil where they were not read, so that nothing is said of them.
+  /// The `Z_PRIMARYKEY` rows; nil if unread and so not compared.
   package var keyRows: [KeyRow]?
 
-  /// The highest primary key of tables, under their upper-cased names; a table without rows or not looked at has none.
+  /// By upper-cased table name, absent for empty or unread tables.
   package var highestKeys: [String: Int64] = [:]
 
-  /// The entity numbers met in rows of tables, under their upper-cased names, as far as these were looked at.
+  /// The numbers seen, by upper-cased table name.
   package var entityNumbers: [String: Set<Int64>] = [:]
 
-  /// The tables with rows whose entity number is no integer, under their upper-cased names, as far as these were looked at.
+  /// Upper-cased names of tables with a non-integer entity number.
   package var tablesWithoutNumbers: Set<String> = []
 
-  /// The model that the store carries.
   package var cachedModel = CachedModel.none
 
-  /// An outline without anything.
   package init() {}
 
-  /// A table's or index's name as SQLite compares it: ASCII letters upper-cased.
+  /// Returns the name that SQLite compares: ASCII letters upper-cased.
   package static func key(_ name: String) -> String { String(decoding: NameAllocator.key(name), as: UTF8.self) }
 }
 
 extension StoreOutline {
-  /// Reads the outline of an open Core Data store through SQL: every row's entity number is looked at.
-  ///
-  /// - Parameter layout: whose tables are looked into for primary keys and entity numbers.
+  /// Reads an open Core Data store through SQL, including every row's entity number.
   package init(_ database: Database, layout: StoreLayout) throws {
     self.init()
     try readSchema(database)
@@ -170,7 +144,7 @@ extension StoreOutline {
     try readCachedModel(database, isThere: cache == true)
   }
 
-  /// The rows of `Z_PRIMARYKEY`; a column that it lacks has no value, and without numbers there are no rows.
+  /// Returns `Z_PRIMARYKEY` rows; missing columns give nil, a missing number column no rows.
   private static func keyRows(of table: Table, _ database: Database) throws -> [KeyRow] {
     let found = Set(table.columns.map { key($0.name) })
     let list = ["Z_ENT", "Z_NAME", "Z_SUPER", "Z_MAX"].map { found.contains($0) ? $0 : "NULL" }
@@ -184,7 +158,7 @@ extension StoreOutline {
       }
   }
 
-  /// Notes the entity numbers of some rows of a table; nil stands for what is no integer.
+  /// Adds entity numbers; nil for a non-integer.
   package mutating func note(_ numbers: some Sequence<Int64?>, in table: String) {
     for number in numbers {
       if let number {
@@ -221,7 +195,6 @@ extension StoreOutline {
     }.ordered { $0.name < $1.name }
   }
 
-  /// The columns of a table, and the one that is the rowid by another name.
   private static func columns(of table: String, _ database: Database) throws -> ([Column], String?) {
     let rows = try Row.fetchAll(
       database, sql: "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')",
@@ -249,7 +222,6 @@ extension StoreOutline {
     do {
       cachedModel = .model(try ManagedObjectModel(modelCache: bytes).versionHashes())
     } catch {
-      // What is there is no model; that is what is told of it.
       cachedModel = .unreadable
     }
   }

@@ -3,18 +3,15 @@ package import Platform
 internal import SQLiteFormat
 package import SystemPackage
 
-/// What an app expects of its store: the versions of a managed object model, or the schema of a plain SQLite store.
+/// An app's expected store: model versions or a plain SQLite schema.
 package enum AppModel: Sendable {
   case coreData(ModelBundle)
 
-  /// A plain SQLite store; the name is that of the schema file.
   case sqlite(SchemaScript, name: String)
 
-  /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, or a `.sql` schema file.
+  /// Loads a `.xcdatamodeld`, `.xcdatamodel`, `.momd`, `.mom` or `.sql` file.
   ///
-  /// - Parameters:
-  ///   - path: the file or folder.
-  ///   - order: the names of all versions, oldest first; nil for their natural order with the current one last.
+  /// - Parameter order: all version names, oldest first; nil for natural order, current last.
   /// - Throws: `ModelError`, `PersistentStoreError` or `FileError`.
   package static func load(_ path: FilePath, order: [String]? = nil) throws -> AppModel {
     guard try isScript(path) else {
@@ -28,7 +25,6 @@ package enum AppModel: Sendable {
     }
   }
 
-  /// Whether a file is the text of a schema, by its name or by what it begins with.
   package static func isScript(_ path: FilePath, in fileSystem: FileSystem = FileSystem()) throws(FileError) -> Bool {
     if path.extension?.lowercased() == "sql" { return true }
     guard path.extension?.lowercased() != "swift", try fileSystem.status(of: path)?.kind == .regular else {
@@ -38,9 +34,9 @@ package enum AppModel: Sendable {
     return SchemaScript.isLikely(String(decoding: start, as: UTF8.self))
   }
 
-  /// The schema that a plain store lists; nil where Core Data wrote it, or it is no database.
+  /// Returns a plain store's schema; nil for other files.
   ///
-  /// - Throws: `PersistentStoreError` where its list of tables is damaged or empty, or `FileError`.
+  /// - Throws: `PersistentStoreError` if its schema table is damaged or empty, or `FileError`.
   package static func schema(ofStore path: FilePath, in fileSystem: FileSystem = FileSystem()) throws -> AppModel? {
     let files = StoreFileSet(main: path)
     func part(_ part: StoreFileSet.Part) throws(FileError) -> (any ByteSource)? {
@@ -70,12 +66,11 @@ package enum AppModel: Sendable {
     }
   }
 
-  /// Whether its stores are Core Data's, not plain ones.
   package var isCoreData: Bool {
     if case .coreData = self { true } else { false }
   }
 
-  /// The name that stores in it are reported under: the current version's, or the schema file's.
+  /// The current version's or the schema file's name.
   package var currentVersionName: String {
     switch self {
     case .coreData(let bundle): bundle.current.name
@@ -85,7 +80,6 @@ package enum AppModel: Sendable {
 }
 
 extension PersistentStoreError {
-  /// The same error, with the file it is about.
   fileprivate func at(_ path: FilePath) -> PersistentStoreError {
     var error = self
     error.path = path

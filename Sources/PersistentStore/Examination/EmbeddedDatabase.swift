@@ -1,14 +1,13 @@
 import Platform
 import SQLiteFormat
 
-/// A database that begins behind other bytes of its file.
+/// A database that starts after other bytes of its file.
 struct EmbeddedDatabase: ByteSource {
   private let file: any ByteSource
 
   let offset: Int64
   let count: Int64
 
-  /// How much of a file is searched, in bytes.
   private static let searchLength = Int64(256 << 20)
 
   private init(_ file: any ByteSource, from offset: Int64, count: Int64) {
@@ -21,7 +20,7 @@ struct EmbeddedDatabase: ByteSource {
     try file.read(at: offset + place, length: max(0, min(length, Int(clamping: count - place))), into: &buffer)
   }
 
-  /// Looks for the largest database of a file that begins with none, and whose bytes are no other format's; nil for none.
+  /// Finds a file's largest database past its start, unless it is of another format.
   init?(in file: any ByteSource) throws(FileError) {
     let head = try file.bytes(at: 0, length: FileKind.sampleLength)
     let kind = FileKind(firstBytes: head)
@@ -34,7 +33,7 @@ struct EmbeddedDatabase: ByteSource {
       let bytes = try file.bytes(at: start, length: 1 << 20 + DatabaseHeader.length)
       for place in Self.headers(in: bytes) {
         let offset = start + Int64(place)
-        // What lies within a database that was found is a value of it.
+        // A header inside a found database is one of its values.
         guard offset >= end, let header = DatabaseHeader(Array(bytes[place...].prefix(DatabaseHeader.length))),
           header.hasUsualFractions, let size = header.pageSize
         else { continue }
@@ -44,7 +43,7 @@ struct EmbeddedDatabase: ByteSource {
     }
     guard let best, best.offset > 0 else { return nil }
     let before = EmbeddedDatabase(file, from: 0, count: best.offset)
-    // Behind pages of the same size, where a page begins, it is a value of a database whose own header is lost.
+    // At a page boundary after pages of the same size, it is a value of a database without a header.
     if best.offset % Int64(best.size) == 0, try HeaderlessDatabase(before, header: nil)?.pageSize == best.size {
       return nil
     }

@@ -3,79 +3,67 @@ package import Platform
 package import SQLiteFormat
 package import SystemPackage
 
-/// What was found out about a store by looking at it, and nothing but looking.
+/// The result of a read-only look at a store.
 package struct Examination: Sendable {
-  /// How closely it is looked at.
   package enum Depth: String, Sendable, Codable, CaseIterable {
-    /// Header, log, schema, roots, metadata and model: some milliseconds, whatever the size.
+    /// Header, log, schema, roots, metadata and model: milliseconds at any size.
     ///
-    /// Where it meets damage, every page is looked at before a verdict is given.
+    /// Damage triggers a full check before the verdict.
     case quick
 
     case full
   }
 
-  /// The store's files, symbolic links resolved; nil where not even that could be done.
   package var files: StoreFileSet?
 
-  /// What can be done with it, in one word.
   package var verdict: Verdict
 
-  /// Why that verdict was given.
   package var reason: VerdictReason
 
-  /// What kind of store it is.
   package var kind: ExaminedKind
 
-  /// The name of the version the store was written with, where it is one of the app's.
   package var modelVersion: String?
 
-  /// Whether the version hashes in its metadata were compared with those of the app's versions.
   package var isComparedWithModel = false
 
-  /// The model the store was written with: the app's version, or the one cached in the store.
+  /// The app's model of the store's version, or the cached model.
   package var storeModel: ManagedObjectModel?
 
-  /// What it lacks of the model that its own metadata names; nil where that model is not at hand, or could not be
-  /// compared.
+  /// The drift from the metadata's model, if comparable.
   package var drift: StoreDrift?
 
-  /// Why the store is newer than the app, where it is; told of a damaged one too.
+  /// Why the store, even if damaged, is newer than the app.
   package var newer: VerdictReason?
 
-  /// What the drift was compared by; kept until the records are counted, which tells more of them.
+  /// The outline behind the drift, until counting adds to it.
   var outline: StoreOutline?
 
-  /// The same as the tables alone tell, without the word of their indexes.
+  /// The outline without indexes.
   var outlineOfTables: StoreOutline?
 
-  /// The entity numbers that were met when records were counted, by table; nil stands for what is no integer.
+  /// The numbers seen while counting, by table; nil for non-integers.
   var countedNumbers: [String: Set<Int64?>] = [:]
 
-  /// How many rows of a hierarchy's table were counted for no entity, because none has their number; by table.
+  /// Rows counted for no entity, by table.
   package var rowsOfNoEntity: [String: Int] = [:]
 
-  /// Whether SQLite refuses its schema, so that nothing can be said of what it lacks.
+  /// Whether SQLite refuses the schema, so that drift is unknown.
   var isSchemaRefused = false
 
-  /// Whether a repair refuses what the store lacks of its own model, as far as the look tells.
+  /// Whether a repair would refuse the drift, judged by the pages read.
   package var isBeyondRepair = false
 
-  /// The metadata of a Core Data store.
   package var metadata: StoreMetadata?
 
-  /// The entities and their counts, by name; empty where they cannot be told.
   package var entities: [EntityCount]
 
-  /// What is known of its physical state.
   package var health: Health
 
-  /// What of it was not held against the rows that it is made of, though the look was to check it.
   package var unchecked: [Unchecked] = []
 }
 
 extension Examination {
-  /// The verdict in a word for people: a store that was compared with no model is sound, which says nothing of the app.
+  /// The displayed verdict: "sound" without a model.
   package var verdictWord: String {
     verdict == .compatible && [VerdictReason.looksSound, .emptyDatabase].map(\.code).contains(reason.code)
       ? "sound" : verdict.rawValue
@@ -83,113 +71,91 @@ extension Examination {
 }
 
 extension Examination {
-  /// Whether the file is plainly of another kind than a store, such as a text or a picture, with no page of one in it.
+  /// Whether the file is clearly of another format, without a database page.
   package var isForeignFile: Bool { verdict == .damaged && health.notes.contains { $0.code == "not-sqlite" } }
 
-  /// Whether it is nothing of the app's: a file of another kind, or a sound store that has nothing in common with any version of
-  /// the app's model.
+  /// Whether the file is another app's: of another format, or a sound store unrelated to any model version.
   package var isForeign: Bool {
     isForeignFile
       || verdict == .incompatible && !entities.isEmpty && VerdictReason.foreignStoreCodes.contains(reason.code)
   }
 
-  /// Whether an app can work with it as it is: nothing is missing that a record needs.
+  /// Whether an app can use it as is, with all tables and columns.
   package var isUsableAsIs: Bool {
     verdict == .compatible || verdict == .repairable && drift?.concernsRecords == false
   }
 
-  /// Whether the file is encrypted or random, so that only its bytes can be kept.
   package var isEncryptedOrRandom: Bool { reason.code == VerdictReason.encryptedOrRandom.code }
 }
 
-/// What is known of a store's physical state.
 package struct Health: Sendable {
-  /// How closely the store was looked at, where it could be read.
+  /// The depth of the look, if readable.
   package var depth: Examination.Depth
 
-  /// Whether a database was found whose pages could be looked at.
   package var isRead = false
 
-  /// Everything noteworthy, from normal facts to damage; empty for a store that is as it should be.
   package var notes: [HealthNote] = []
 
-  /// The parts of the set that are there.
   package var files: [StoreFileSet.Member] = []
 
-  /// What the file is, by its first bytes.
   package var fileKind: FileKind?
 
-  /// The page size in bytes.
   package var pageSize: Int?
 
-  /// The number of pages that a reader counts, those in the log included.
+  /// The page count for readers, log included.
   ///
-  /// Where the header counts more than the file has room for, those of the file; nil where only the log says how many there
-  /// were, and neither it nor the file has them all.
+  /// If the header exceeds the file, the file's; nil if only the log knows it and pages are missing.
   package var pageCount: UInt32?
 
-  /// The encoding of all text; nil where the header is destroyed.
   package var encoding: TextEncoding?
 
-  /// Whether its header says that changes go to a write-ahead log, not to a rollback journal; nil where it is destroyed.
+  /// Whether the header selects a log; nil if destroyed.
   package var usesLog: Bool?
 
-  /// The version of SQLite that wrote the store last, as its header says.
   package var writtenBySQLite: String?
 
-  /// What is in the write-ahead log; nil where there is none.
   package var log: LogFacts?
 
-  /// What the rollback journal's beginning says; nil where there is none.
   package var journal: RollbackJournal.State?
 
-  /// Whether the log or the journal has bytes that are no part of what a reader sees, though no damage shows: what was written
-  /// last may be missing.
+  /// Whether log or journal have bytes past a reader's view without visible damage: the latest writes may be missing.
   package var hasUnreadLog = false
 
-  /// The same where nothing tells that it is only a transaction that never ended.
+  /// The same, unless a transaction just never ended.
   package var mayLackCommits = false
 
-  /// What the walk over every page found; nil for a quick look.
+  /// The result of checking every page; nil for a quick look.
   package var integrity: IntegrityReport?
 
-  /// Whether any note is of damage.
   package var isDamaged: Bool { notes.contains { $0.severity == .damage } }
 
-  /// What is in the write-ahead log.
   package struct LogFacts: Sendable, Hashable, Encodable {
-    /// Frames in the file, whole ones.
     package var frames: Int
 
-    /// Frames that belong to committed transactions, which are part of the store.
     package var committedFrames: Int
 
-    /// Pages of the store that these have, each counted once.
+    /// The distinct pages of committed frames.
     package var pages: Int
 
-    /// The pages that the store had after the last of these transactions; nil where there is none.
+    /// The page count after the last commit.
     package var databasePages: UInt32?
   }
 }
 
-/// One noteworthy thing about a store.
 package struct HealthNote: Sendable, Hashable, Encodable {
-  /// A stable word for programs.
+  /// The stable code.
   package var code: String
 
-  /// How much it matters.
   package var severity: Finding.Severity
 
-  /// In plain words, one sentence without a full stop.
+  /// One sentence without a period.
   package var words: String
 
-  /// How many times it was found.
   package var count: Int
 
-  /// The first pages it was found on, at most ten.
+  /// The first affected pages, at most ten.
   package var pages: [UInt32]
 
-  /// A note; `words` are one sentence without a full stop.
   package init(_ code: String, _ severity: Finding.Severity, _ words: String, count: Int = 1, pages: [UInt32] = []) {
     self.code = code
     self.severity = severity
@@ -200,11 +166,11 @@ package struct HealthNote: Sendable, Hashable, Encodable {
 }
 
 extension Examination: Encodable {
-  /// Writes what `inspect --json` prints of it; keys may be added, never changed.
+  /// Writes the output of `inspect --json`; keys may be added, never changed.
   package func encode(to encoder: any Encoder) throws {
     try encoder.encode([
       "verdict": verdict, "reason": reason, "kind": kind,
-      // Present even where there is none, so that a program can rely on the key.
+      // Always present, so that programs can rely on the key.
       "modelVersion": JSON.orNull(modelVersion), "versionIdentifiers": metadata?.versionIdentifiers,
       "storeUUID": metadata?.uuid, "entities": entities.map(Self.payload),
       "rowsOfNoEntity": rowsOfNoEntity.isEmpty ? nil : rowsOfNoEntity, "drift": drift,
@@ -212,14 +178,13 @@ extension Examination: Encodable {
     ])
   }
 
-  /// A count; `rows` is null where they were not counted.
+  /// Returns a count; `rows` is null if uncounted.
   private static func payload(_ count: EntityCount) -> JSON.Object {
     ["name": count.name, "table": count.table, "rows": JSON.orNull(count.rows)]
   }
 }
 
 extension Health {
-  /// The physical state; nothing is said of pages that were not looked at.
   fileprivate func payload(_ verdict: Verdict) -> JSON.Object {
     let isKnown = isRead || isDamaged || verdict == .damaged
     return [
@@ -243,13 +208,13 @@ extension TextEncoding {
 }
 
 extension Examination {
-  /// How well the model that a store was compared with fits it: the more, the better; 0 where it does not, or nothing tells.
+  /// The compared model's fit, higher is better, 0 for unfit or unknown.
   package var fit: Int {
     switch verdict {
     case .compatible where health.notes.contains { $0.code == "lacks-tables" }: 3
     case .compatible, .repairable: 5
     case .outdated: 4
-    // A version of the model was found, but the store is newer, or damaged.
+    // A version was found, but the store is newer or damaged.
     case .unavailable, .damaged, .incompatible, .missing:
       modelVersion != nil ? 2 : ["newer-model", "unknown-version"].contains(reason.code) ? 1 : 0
     }
@@ -257,9 +222,9 @@ extension Examination {
 }
 
 extension Examiner {
-  /// Models with how well each fits a store, those that fit it best first; in their order where none fits better.
+  /// Returns models with their fit, best first and stable.
   ///
-  /// A store that cannot be looked at tells nothing of its model.
+  /// An unreadable store gives a fit of 0.
   package func ranked<Model>(
     _ models: [Model], for store: FilePath, _ appModel: (Model) -> AppModel
   ) -> [(model: Model, fit: Int)] {
@@ -276,7 +241,6 @@ extension Examiner {
 }
 
 extension Examination {
-  /// Takes down how far the log was read, and what its index tells of its end.
   mutating func noteEnd(of log: WriteAheadLog?, by index: WriteAheadLogIndex?, isInUse: Bool) {
     if let missing = index?.missingFrames(of: log), missing > 0 {
       health.notes.append(
@@ -291,7 +255,7 @@ extension Examination {
     if !isInUse || !log.endsWithUnfinishedTransaction(by: index) { health.mayLackCommits = true }
   }
 
-  /// Takes down whether a journal that SQLite does not undo has pages of a transaction that may not have ended.
+  /// Notes an ignored journal with pages of a possibly unfinished transaction.
   mutating func noteRemains(of journal: RollbackJournal?, _ database: Database) throws(FormatError) {
     if let journal, try !journal.isReadToItsEnd { health.hasUnreadLog = true }
     guard let journal, journal.state == .finished || journal.state == .invalid, database.main.count > 0 else { return }
@@ -310,7 +274,7 @@ extension Examination {
     health.mayLackCommits = true
   }
 
-  /// Says of a store whose pages are sound that its log was not read to its end.
+  /// Reports an incompletely read log of a sound store.
   mutating func tellUnreadLog() {
     guard health.mayLackCommits, verdict != .damaged else { return }
     let words =
@@ -327,29 +291,24 @@ extension Examination {
   }
 }
 
-/// A structure of a store whose content is made of rows, and that nothing has held against them.
+/// A structure derived from rows but not compared with them.
 package struct Unchecked: Sendable, Hashable, Encodable {
-  /// What it is.
   package enum Kind: String, Sendable, Hashable, Encodable {
-    /// A full-text index, of the modules fts3 to fts5.
     case fullText = "full-text"
 
     case rTree = "r-tree"
 
-    /// A virtual table of another module.
     case virtualTable = "virtual-table"
 
-    /// An index of an expression, with a condition that is not simple, or of a table without rowids.
+    /// An index of an expression, a complex condition or a `WITHOUT ROWID` table.
     case index
   }
 
-  /// What it is.
   package var kind: Kind
 
-  /// Its name.
   package var name: String
 
-  /// The virtual tables of a schema: what their modules have made of rows is not looked at.
+  /// Returns a schema's virtual tables: module content is never compared.
   package static func all(in schema: Schema) -> [Unchecked] {
     schema.tables.compactMap { table in
       guard let module = table.tableDefinition?.module?.lowercased() else { return nil }
@@ -359,7 +318,6 @@ package struct Unchecked: Sendable, Hashable, Encodable {
     }
   }
 
-  /// `full-text index doc`.
   package var words: String {
     let name = printableName(name)
     return switch kind {
@@ -370,7 +328,7 @@ package struct Unchecked: Sendable, Hashable, Encodable {
     }
   }
 
-  /// `Not checked: full-text index doc, index byName.`; nil for none.
+  /// Returns `Not checked: full-text index doc, index byName.`; nil for an empty list.
   package static func words(_ list: [Unchecked]) -> String? {
     guard !list.isEmpty else { return nil }
     let shown = list.prefix(5).map(\.words).joined(separator: ", ")

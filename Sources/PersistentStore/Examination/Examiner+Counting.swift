@@ -2,7 +2,6 @@ internal import Platform
 package import SQLiteFormat
 
 extension Examiner {
-  /// Looks at every page, and counts records on the way.
   func checkPages(
     of database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options,
     _ visitor: (any PageVisitor)? = nil
@@ -36,9 +35,7 @@ extension Examiner {
       .damagedIndexes(compared.findings.indexesAlone(of: schema) ?? [], compared.findings))
   }
 
-  /// Counts the records of every entity, or the rows of every table.
-  ///
-  /// Damage that is met on the way is followed up: every page is looked at then.
+  /// Counts every entity's records or table's rows; damage triggers a full check.
   func count(
     _ database: Database, _ schema: Schema, into examination: inout Examination, _ options: Options
   ) throws(FormatError) {
@@ -72,10 +69,10 @@ extension Examiner {
         if counted[table.name] == nil {
           counted[table.name] = .some(try counts(of: table, counting.root != nil, database, &examination.health))
         }
-        // Without a whole table no count is true; none is given then.
+        // Only a whole table gives a true count.
         if let rows = counted[table.name] ?? nil {
           if let root = counting.root, let share = numbering?.share(of: rows, root: root) {
-            // A number that was not seen on its page may be any.
+            // A number outside its page is unknown.
             let isSeen = !rows.keys.contains(nil) || table.tableDefinition.map(Self.hasLocalEntityNumbers) == true
             let isTold = (isSeen || share.ofNone == 0) && !share.contested.contains(counting.name)
             entity.rows = isTold ? Int64(share.rows[counting.name] ?? 0) : nil
@@ -85,7 +82,7 @@ extension Examiner {
           }
         }
       } else if examination.drift != nil, schema.table(named: counting.table) == nil {
-        // Everything else of the schema could be read, and the table is not in it.
+        // The rest of the schema is readable and lacks the table.
         entity.rows = 0
       }
       examination.entities.append(entity)
@@ -93,11 +90,11 @@ extension Examiner {
     examination.noteRowsOfNoEntity()
   }
 
-  /// The rows of a table by entity, or all under nil; nil where the table cannot be read to its end.
+  /// Returns a table's rows by entity, or all under nil; nil if incomplete.
   private func counts(
     of table: SchemaEntry, _ byEntity: Bool, _ database: Database, _ health: inout Health
   ) throws(FormatError) -> [Int64?: Int]? {
-    // Such a table is an index b-tree, whose columns stand in another order: its rows are counted, and not told apart.
+    // Such a table is an index b-tree with another column order: rows are only counted.
     if byEntity, table.tableDefinition?.isWithoutRowid == true { return nil }
     let trees = health.integrity?.isSound == true ? health.integrity?.trees ?? [] : []
     if let tree = trees.first(where: { $0.root == table.rootPage }) {
@@ -114,24 +111,21 @@ extension Examiner {
     return counted.findings.hasDamage ? nil : counted.counts
   }
 
-  /// Whether the entity number of a row lies on its own page for certain, so that one that is not seen there is NULL.
+  /// Returns whether entity numbers always lie on the row's page, so that an unseen one is NULL.
   ///
-  /// The head of a record has a few bytes for each column, and 489 bytes of a record fit on the page whatever its size.
+  /// A record header has a few bytes per column, and on a page of 4,096 bytes at least 489 bytes of a record fit.
   static func hasLocalEntityNumbers(_ table: TableDefinition) -> Bool {
     guard let column = table.column(named: "Z_ENT") else { return false }
     return column <= 2 && table.columns.count <= 100
   }
 
-  /// What is counted: the records of an entity, or the rows of a table.
   private struct Counting {
     let name: String
     let table: String
 
-    /// The root of the entity's hierarchy, whose table it shares; nil where all rows of the table count.
     var root: EntityLayout?
   }
 
-  /// The place of `Z_ENT` in the tables of entities, under their root pages.
   private static func entityColumns(of schema: Schema, _ examination: Examination) -> [UInt32: Int] {
     var columns: [UInt32: Int] = [:]
     for counting in countings(of: schema, examination) where counting.root != nil {
@@ -141,7 +135,7 @@ extension Examiner {
     return columns
   }
 
-  /// The entities of a Core Data store, or the tables of any other, by name; none is counted.
+  /// Returns the uncounted entities of Core Data stores or tables of others.
   static func entities(of schema: Schema, _ examination: Examination) -> [EntityCount] {
     countings(of: schema, examination).map { .init(name: $0.name, table: $0.table) }
   }
@@ -153,7 +147,7 @@ extension Examiner {
         Counting(name: entity.name, table: entity.tableName, root: layout.entity(named: entity.rootName))
       }
     } else {
-      // What modules keep behind their virtual tables is counted once, under the names of these.
+      // Shadow tables count once, under their virtual table.
       var shadows: [String: String?] = [:]
       for entry in schema.tables {
         guard let module = entry.tableDefinition?.module else { continue }
@@ -175,7 +169,6 @@ extension Examiner {
 }
 
 extension Examination {
-  /// Notes the indexes whose entries nothing was compared with.
   fileprivate mutating func noteUncompared(_ indexes: [String], of schema: Schema) {
     guard !indexes.isEmpty else { return }
     unchecked += indexes.sorted().map { Unchecked(kind: .index, name: $0) }
@@ -191,7 +184,6 @@ extension Examination {
     health.notes.append(HealthNote(Health.indexesUncompared, .note, words))
   }
 
-  /// Notes the rows that are counted for no entity.
   fileprivate mutating func noteRowsOfNoEntity() {
     for (table, count) in rowsOfNoEntity.ordered(by: { $0.key < $1.key }) {
       let rows = count == 1 ? "1 row" : "\(grouped(count)) rows"
@@ -205,10 +197,10 @@ extension Examination {
 }
 
 extension Findings {
-  /// The indexes that all damage is of; nil where any may be of something else.
+  /// Returns the damaged indexes if all damage is theirs.
   package func indexesAlone(of schema: Schema) -> [String]? {
     let damage = items.filter { $0.kind.severity == .damage }
-    // Of more than are kept nothing tells what the others are of.
+    // Damage beyond the kept items is unknown.
     guard !damage.isEmpty, items.count == total else { return nil }
     let names = Dictionary(schema.indexes.map { ($0.rootPage, $0.name) }) { first, _ in first }
     let found = damage.map { $0.root.flatMap { names[$0] } }
@@ -217,8 +209,8 @@ extension Findings {
 }
 
 extension IntegrityReport {
-  /// Finds damage where a table of Core Data's shares a leaf with another table: each record has the number of its entity,
-  /// which is of one table, and Core Data writes nothing into a column that this is not declared for.
+  /// Reports a Core Data table sharing a leaf with another table: an entity number belongs to one table, and Core Data
+  /// writes only into declared columns.
   fileprivate mutating func noteCopies() {
     let entities = Set(schema.tables.filter { $0.tableDefinition?.column(named: "Z_ENT") == 1 }.map(\.rootPage))
     for copy in copies {

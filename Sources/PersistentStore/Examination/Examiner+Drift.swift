@@ -2,12 +2,11 @@ import ManagedObjectModel
 import SQLiteFormat
 
 extension Examiner {
-  /// Compares the store with the model that its metadata names: schema and bookkeeping, and of each table its first and
-  /// last row.
+  /// Compares schema, bookkeeping and each table's first and last row with the metadata's model.
   ///
-  /// Where the list of tables is damaged, or SQLite refuses it, nothing is said: what is missing may be there.
+  /// A schema damaged or refused by SQLite is skipped: missing parts may exist.
   ///
-  /// - Parameter cached: the model that the store carries, whether or not it is the one that its metadata names.
+  /// - Parameter cached: the store's own model, whether or not the metadata names it.
   func compare(
     _ database: Database, _ schema: Schema, cached: ManagedObjectModel?, _ examination: inout Examination
   ) throws(FormatError) {
@@ -25,7 +24,7 @@ extension Examiner {
     examination.take(StoreDrift(of: outline, to: layout, hashes: hashes), outline, layout)
   }
 
-  /// Takes back what indexes have told of the rows, where not all that they hold is sound.
+  /// Discards what damaged indexes showed about rows.
   func distrustIndexes(_ examination: inout Examination) {
     guard let outline = examination.outlineOfTables, outline != examination.outline, let model = examination.storeModel,
       let layout = Self.layout(of: model), let hashes = examination.metadata?.versionHashes
@@ -34,7 +33,7 @@ extension Examiner {
     examination.take(StoreDrift(of: outline, to: layout, hashes: hashes), outline, layout)
   }
 
-  /// Adds the entity numbers that the count has met, which a glance at a table's ends does not.
+  /// Adds numbers seen while counting, beyond the tables' ends.
   func noteEntityNumbers(_ examination: inout Examination) {
     guard var outline = examination.outline, let model = examination.storeModel, let layout = Self.layout(of: model),
       let hashes = examination.metadata?.versionHashes, !examination.countedNumbers.isEmpty
@@ -54,7 +53,6 @@ extension Examiner {
 
   // MARK: What is there
 
-  /// The schema, as far as it concerns the tables of a layout.
   private static func outline(of schema: Schema, _ layout: StoreLayout) -> StoreOutline {
     let names = layout.tables.map(\.name) + layout.joinTables.map(\.name) + StoreLayout.bookkeepingTableNames
     let expected = Set(names.map(StoreOutline.key))
@@ -75,7 +73,6 @@ extension Examiner {
     return outline
   }
 
-  /// Adds a table, with its columns and the indexes of its keys where these matter.
   private static func add(_ entry: SchemaEntry, isExpected: Bool, to outline: inout StoreOutline) {
     guard isExpected, let definition = entry.tableDefinition else {
       let isVirtual = entry.rootPage == 0 && entry.sql?.uppercased().hasPrefix("CREATE VIRTUAL") == true
@@ -99,12 +96,12 @@ extension Examiner {
     }
   }
 
-  /// The most rows of `Z_PRIMARYKEY` that are read; a model has far fewer entities.
+  /// A model has far fewer entities.
   private static let keyRowLimit = 65536
 
-  /// The rows of `Z_PRIMARYKEY`; nil where they cannot be read to their end, or are in an index b-tree.
+  /// Returns `Z_PRIMARYKEY` rows; nil if incomplete or in an index b-tree.
   ///
-  /// A column that it lacks has no value, and without numbers there are no rows.
+  /// Missing columns give nil, a missing number column no rows.
   private func keyRows(
     _ database: Database, _ schema: Schema, _ health: inout Health
   ) throws(FormatError) -> [StoreOutline.KeyRow]? {
@@ -130,7 +127,7 @@ extension Examiner {
     return rows.findings.hasDamage ? nil : result
   }
 
-  /// Reads the highest primary key of a table, and the entity numbers of its first and last row.
+  /// Reads a table's highest key and the entity numbers at both ends.
   private func readEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline, _ health: inout Health
   ) throws(FormatError) {
@@ -146,7 +143,6 @@ extension Examiner {
     outline.note(numbers.filter { $0 != nil || isNullSeen }, in: name)
   }
 
-  /// A table whose rowids are primary keys; nil where there is none of that name.
   private static func keyedTable(_ name: String, _ schema: Schema) -> (SchemaEntry, TableDefinition)? {
     guard let table = schema.table(named: name), table.rootPage > 0, let definition = table.tableDefinition,
       let key = definition.column(named: "Z_PK"), definition.rowidAlias == key
@@ -154,10 +150,10 @@ extension Examiner {
     return (table, definition)
   }
 
-  /// Reads the entity numbers of the first and last entry of an index of them; a look at every page compares it with the rows.
+  /// Reads both ends of an entity number index; a full check compares it with the rows.
   ///
-  /// Core Data indexes the numbers of most tables with records of several entities, which have numbers in a row: where the
-  /// least and the greatest are among them, all are. Of a table without such an index the rows in between stay unseen.
+  /// Core Data indexes most tables of several entities, with consecutive numbers: if least and greatest belong, all do.
+  /// Without an index, rows in between stay unread.
   private func readIndexEnds(
     of name: String, _ database: Database, _ schema: Schema, _ outline: inout StoreOutline
   ) throws(FormatError) {
@@ -178,7 +174,6 @@ extension Examiner {
 }
 
 extension Examination {
-  /// Takes down what the store lacks of its own model, with notes of it.
   fileprivate mutating func take(_ drift: StoreDrift, _ outline: StoreOutline, _ layout: StoreLayout) {
     self.drift = drift
     isBeyondRepair = drift.isBeyondRepair(outline, layout)
@@ -197,6 +192,6 @@ extension Examination {
     }
   }
 
-  /// The codes of remarks that are worth a note.
+  /// The remarks that become notes.
   private static let notedRemarks = ["mandatory-column", "other-primary-key"]
 }

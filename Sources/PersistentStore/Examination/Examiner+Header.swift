@@ -2,22 +2,19 @@ import ManagedObjectModel
 import Platform
 import SQLiteFormat
 
-/// The bytes of a store's files, as far as a reader looks at them.
 struct StoreBytes {
   var main: any ByteSource
   var log: (any ByteSource)?
 
-  /// The log's index as it was before the log was read; nil where there is none that can be read.
+  /// The index, read before the log.
   var logIndex: WriteAheadLogIndex?
 
-  /// Whether another process has the log open, so that the index is as it left it.
+  /// Whether another process has the log open and maintains its index.
   var isLogInUse = false
   var journal: (any ByteSource)?
 
-  /// Whether the super-journal of that name is there.
   var superJournalExists: ([UInt8]) -> Bool
 
-  /// The database that they are; `pageSize` where it is known better than from them.
   func database(pageSize: Int? = nil) throws(FormatError) -> Database {
     try Database(
       main: main, writeAheadLog: log, rollbackJournal: journal, pageSize: pageSize,
@@ -26,7 +23,7 @@ struct StoreBytes {
 }
 
 extension Examiner {
-  /// Opens the database, as far as its header, or what is left of it, allows; nil where there is nothing to open.
+  /// Opens the database as far as header or remains allow.
   func openDatabase(_ bytes: StoreBytes, _ examination: inout Examination) throws -> Database? {
     let head = try bytes.main.bytes(at: 0, length: FileKind.sampleLength)
     let kind = FileKind(firstBytes: head)
@@ -38,7 +35,7 @@ extension Examiner {
       return nil
     }
     if let database = try databaseWithFirstPageElsewhere(bytes) {
-      // Where nothing else is in the file either, its log or journal alone is left of the store.
+      // With a file of zeros, only its log or journal remains.
       if kind == .zeros, try bytes.isMainBlank() { examination.condemn(.blank(.zeros, hasPagesElsewhere: true)) }
       examination.health.notes.append(
         HealthNote(
@@ -47,7 +44,7 @@ extension Examiner {
       return database
     }
     if kind == .writeAheadLog, bytes.log == nil {
-      // It is given by itself, and not as the log of the store that it is a part of.
+      // A log named without its store.
       examination.condemn(.notSQLite(kind))
       return try StoreBytes(main: MemoryBytes([]), log: bytes.main, superJournalExists: bytes.superJournalExists)
         .databaseOfLogAlone()
@@ -59,11 +56,10 @@ extension Examiner {
     return try openHeaderless(bytes, kind, header, &examination)
   }
 
-  /// Opens a database by what its pages are like; nil where there are none, which the verdict then says.
   private func openHeaderless(
     _ bytes: StoreBytes, _ kind: FileKind, _ header: DatabaseHeader?, _ examination: inout Examination
   ) throws -> Database? {
-    // Another format may hold a database as a part of it; only a file full of pages is one.
+    // Another format may embed a database; only a file full of pages is one.
     let remains =
       kind.hasSignature
       ? try HeaderlessDatabase(bytes.main, header: nil).flatMap { $0.isMostlyPages ? $0 : nil }
@@ -85,9 +81,7 @@ extension Examiner {
     return try bytes.database(pageSize: remains.pageSize)
   }
 
-  /// Gives the verdict on a file without a page that is plainly of another kind, or that is encrypted; false for others.
-  ///
-  /// What a database's header would say is nothing to tell of such a file.
+  /// Sets the verdict for an encrypted or foreign file and returns whether it did; its header is meaningless.
   private func condemnForeign(
     _ bytes: StoreBytes, _ kind: FileKind, _ examination: inout Examination
   ) throws -> Bool {
@@ -103,7 +97,7 @@ extension Examiner {
     return true
   }
 
-  /// Whether all but the header is encrypted, as SQLCipher leaves it for systems that look at headers.
+  /// Returns whether all but the header is encrypted, as by SQLCipher for systems that read headers.
   private func isEncryptedBehindHeader(_ bytes: StoreBytes, _ head: [UInt8]) throws -> Bool {
     let behind = Array(head.dropFirst(DatabaseHeader.length))
     guard FileKind.looksRandom(behind), try RandomContent.fills(bytes.main, from: Int64(DatabaseHeader.length)),
@@ -112,7 +106,7 @@ extension Examiner {
     return try !bytes.hasPagesElsewhere(readable: true)
   }
 
-  /// The database where its write-ahead log, or a hot journal, has page 1: SQLite then never needs the file's own.
+  /// Returns the database if its log or hot journal has page 1: SQLite then never needs the file's own.
   private func databaseWithFirstPageElsewhere(_ bytes: StoreBytes) throws(FormatError) -> Database? {
     guard bytes.main.count > 0, (bytes.log?.count ?? 0) > 0 || (bytes.journal?.count ?? 0) > 0 else { return nil }
     do throws(FormatError) {
@@ -126,7 +120,7 @@ extension Examiner {
     }
   }
 
-  /// The page size that the pages show, where it is a possible one and not that of the header.
+  /// Returns the pages' valid size if the header differs.
   func contradictingPageSize(_ database: Database, _ bytes: StoreBytes) throws(FileError) -> Int? {
     guard let header = database.header, header.hasMagic, header.pageSize == database.pageSize, !database.isLogApplied,
       !database.isJournalApplied, let found = try HeaderlessDatabase(bytes.main, header: nil),
@@ -138,7 +132,6 @@ extension Examiner {
 }
 
 extension Examiner {
-  /// Reads schema and metadata, and compares the store with the app's model.
   func readContent(
     _ database: Database, into examination: inout Examination, model: AppModel?
   ) throws(FormatError) -> Schema {
@@ -163,7 +156,6 @@ extension Examiner {
     return schema
   }
 
-  /// Every root page must be of the kind that its table or index needs.
   private func checkRoots(
     of schema: Schema, in database: Database, examination: inout Examination
   ) throws(FormatError) {
@@ -215,7 +207,7 @@ extension Examiner {
     try judgeCoreData(database, schema, into: &examination, model: model)
   }
 
-  /// The longest metadata or model cache that is read, in bytes; the largest real ones are far below.
+  /// Real metadata and model caches are far smaller.
   static let blobLimit = 64 << 20
 
   private func cachedModel(
@@ -236,7 +228,7 @@ extension Examiner {
     }
   }
 
-  /// The layout of a model; nil for one that cannot be laid out, whose tables are then listed as they are.
+  /// Returns a layout; nil leaves the tables listed as they are.
   static func layout(of model: ManagedObjectModel) -> StoreLayout? { try? StoreLayout(model) }
 }
 
@@ -244,16 +236,16 @@ extension Array {
   fileprivate subscript(safe index: Int) -> Element? { indices.contains(index) ? self[index] : nil }
 }
 
-/// Whether a file holds nothing but bytes without a pattern, as encryption makes them.
+/// Detection of bytes without a pattern, as encryption produces.
 enum RandomContent {
-  /// The bytes of a piece, enough for the values to be counted.
+  /// Enough for byte statistics.
   private static let pieceLength = 4096
 
   private static let pieceLimit: Int64 = 64
 
-  /// Whether every piece looked at, spread evenly from an offset to the end of the file, looks random.
+  /// Returns whether evenly spread pieces all look random.
   ///
-  /// A single piece with a pattern, such as zeros, is enough for the answer no, and so are fewer than 1024 bytes.
+  /// One patterned piece, such as zeros, or fewer than 1024 bytes give false.
   static func fills(_ file: some ByteSource, from start: Int64) throws(FileError) -> Bool {
     let last = max(start, file.count - Int64(pieceLength))
     let count = min(pieceLimit, (file.count - start + Int64(pieceLength) - 1) / Int64(pieceLength))

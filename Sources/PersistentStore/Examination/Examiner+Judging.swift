@@ -3,7 +3,7 @@ import Platform
 import SQLiteFormat
 
 extension Examiner {
-  /// Compares a Core Data store with the app's model, by version hashes first.
+  /// Compares a Core Data store with the app's model, first by version hashes.
   func judgeCoreData(
     _ database: Database, _ schema: Schema, into examination: inout Examination, model: AppModel?
   ) throws(FormatError) {
@@ -51,7 +51,7 @@ extension Examiner {
       }
     } else {
       if examination.storeModel == nil || examination.verdict == .damaged, Self.isContradictory(metadata) {
-        // Not an unknown version, which might be a newer one: there is no telling which one it is.
+        // The version is undeterminable, so not reported as a newer one.
         examination.condemn(
           .damage(
             "metadata-damaged",
@@ -63,19 +63,18 @@ extension Examiner {
     }
   }
 
-  /// Whether the digest that the metadata holds is not that of the version hashes in it (format section 4); older stores
-  /// have none.
+  /// Returns whether the digest contradicts the version hashes (format section 4); older stores lack one.
   private static func isContradictory(_ metadata: StoreMetadata) -> Bool {
     guard let digest = metadata.versionHashesDigest else { return false }
     return digest != ManagedObjectModel.versionHashesDigest(of: metadata.versionHashes)
   }
 
-  /// The store's version is none of the app's: an unknown step between them, a newer one, or another app's.
+  /// Judges an unknown version: intermediate, newer or another app's.
   private func judgeUnknownVersion(
     _ hashes: [String: VersionHash], _ bundle: ModelBundle, _ examination: inout Examination
   ) {
     if examination.storeModel == nil, let unreadable = bundle.unreadableVersions.first {
-      // Where it is damaged as well, it may be of that version all the same.
+      // A damaged store may still be of that version.
       examination.giveNewer(.unreadableVersion(unreadable.name, unreadable.error))
       return
     }
@@ -105,16 +104,16 @@ extension Examiner {
     }
   }
 
-  /// Whether two models can be versions of one: an entity is the same in both, or half of those of the smaller one share names.
+  /// Returns whether models can be versions of one: an identical entity, or half the smaller one's names.
   ///
-  /// A name such as Account alone is in many apps' models.
+  /// One name such as Account occurs in many apps.
   private static func isRelated(_ one: [String: VersionHash], _ other: [String: VersionHash]) -> Bool {
     let shared = one.keys.filter { other[$0] != nil }
     return !shared.isEmpty
       && (2 * shared.count >= min(one.count, other.count) || shared.contains { one[$0] == other[$0] })
   }
 
-  /// The version of which the store has every entity, unchanged, beside others: another model was merged in.
+  /// Returns a version fully contained, unchanged, in a merged model.
   private static func mergedPart(_ hashes: [String: VersionHash], _ bundle: ModelBundle) -> ModelVersion? {
     (bundle.versions + bundle.unorderedVersions).last { version in
       !version.versionHashes.isEmpty && version.versionHashes.allSatisfy { hashes[$0] == $1 }
@@ -125,7 +124,7 @@ extension Examiner {
     Set(hashes.keys).union(current.versionHashes.keys).filter { hashes[$0] != current.versionHashes[$0] }.sorted()
   }
 
-  /// Compares a plain SQLite store with the app's schema: every part of it must be there.
+  /// Compares a plain store with the app's schema: every part is required.
   func judgePlain(_ schema: Schema, into examination: inout Examination, model: AppModel?) {
     guard examination.verdict != .damaged else { return }
     switch model {
@@ -147,7 +146,7 @@ extension Examiner {
         } else if Self.hasNone(of: expected, in: schema) {
           examination.give(.incompatible, .otherSchema(schema.tables.map(\.name), schema: name))
         } else {
-          // What an app's own migrator makes when it opens the store.
+          // The app's migrator creates it when it opens the store.
           examination.health.notes.append(
             HealthNote(
               "lacks-tables", .note, "the store lacks \(Examination.list(missing, showing: 50)) of the schema",
@@ -163,7 +162,7 @@ extension Examiner {
     }
   }
 
-  /// Whether a store has tables, and none of a schema's.
+  /// Returns whether a store has tables, but none expected.
   private static func hasNone(of expected: SQLSchema, in found: Schema) -> Bool {
     let own = found.tables.filter { !$0.name.lowercased().hasPrefix("sqlite_") }
     return !own.isEmpty && !expected.tables.isEmpty && expected.tables.keys.allSatisfy { found.table(named: $0) == nil }
@@ -171,22 +170,19 @@ extension Examiner {
 }
 
 extension Examination {
-  /// Gives a verdict, unless the store has been found damaged.
   mutating func give(_ verdict: Verdict, _ reason: VerdictReason) {
     guard self.verdict != .damaged else { return }
     self.verdict = verdict
     self.reason = reason
   }
 
-  /// Finds the store newer than the app: unavailable, or damaged and newer.
+  /// Marks the store as newer: unavailable, or damaged and newer.
   mutating func giveNewer(_ reason: VerdictReason) {
     newer = reason
     give(.unavailable, reason)
   }
 
-  /// Finds nothing wrong, unless something has been found wrong.
-  ///
-  /// What lacks something of its own model is repairable instead.
+  /// Accepts a store without a bad verdict; drift makes it repairable.
   mutating func accept(_ reason: VerdictReason) {
     if let drift, !drift.isEmpty {
       give(.repairable, .repairable(drift, isBeyondRepair: isBeyondRepair))
@@ -195,16 +191,14 @@ extension Examination {
     }
   }
 
-  /// The first names of a list, and how many more there are.
   static func list(_ names: [String], showing most: Int = 5) -> String {
     let shown = names.prefix(most).map { printableName($0) }.joined(separator: ", ")
     return names.count > most ? "\(shown) and \(grouped(names.count - most)) more" : shown
   }
 }
 
-/// What an app's schema has and a plain SQLite store lacks.
 enum SchemaLacks {
-  /// The missing parts, tables and columns first, as `cars`, `cars.owner`, `cars.owner as TEXT` where the type is another,
+  /// Returns missing parts, tables and columns first: `cars`, `cars.owner`, `cars.owner as TEXT` for another type,
   /// `index carsByOwner`, `view oldCars`.
   static func list(_ expected: SQLSchema, in found: Schema) -> [String] {
     columns(expected, in: found) + indexes(expected, in: found)
@@ -235,7 +229,7 @@ enum SchemaLacks {
     return result
   }
 
-  /// The constraints that a table lacks, as far as they can be told without reading their expressions.
+  /// Returns missing constraints, without reading expressions.
   private static func constraints(
     _ expected: TableDefinition, in found: TableDefinition, _ schema: Schema
   ) -> [String] {
@@ -264,7 +258,7 @@ enum SchemaLacks {
     return result
   }
 
-  /// The missing indexes that have a statement of their own; one of another name over the same columns stands for one.
+  /// Returns missing explicit indexes; another name with the same columns suffices.
   private static func indexes(_ expected: SQLSchema, in found: Schema) -> [String] {
     let there = found.entries.compactMap { entry in
       entry.kind == .index ? entry.sql.flatMap(IndexDefinition.init(sql:)) : nil
@@ -289,7 +283,6 @@ enum SchemaLacks {
 
   private static func isSame(_ name: String, _ other: String) -> Bool { name.lowercased() == other.lowercased() }
 
-  /// The missing views or triggers; their statements are not compared.
   private static func named(
     _ names: some Sequence<String>, _ kind: SchemaEntry.Kind, in found: Schema
   ) -> [String] {

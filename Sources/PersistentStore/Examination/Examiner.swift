@@ -8,24 +8,19 @@ package import SystemPackage
   import Darwin
 #endif
 
-/// Looks at a store without touching it: reads bytes, takes at most a reader's share of SQLite's lock, writes nothing.
+/// A read-only examiner that at most shares SQLite's read lock.
 ///
-/// What is read is what a reader would see: the file with the committed part of its write-ahead log, or with a hot journal
-/// undone. SQLite has no part in it but to say whether it reads the schema, and to compare indexes that cannot be compared
-/// without it; it is given these pages, and no file (see ``SchemaReading``).
+/// It sees a reader's view: the file with committed log frames, or with a hot journal rolled back. SQLite only reads
+/// the schema and compares indexes that need it, from these pages, never from a file (see ``SchemaReading``).
 package struct Examiner: Sendable {
-  /// What to look for.
   package struct Options: Sendable {
-    /// How closely to look.
     package var depth: Examination.Depth
 
-    /// Whether records are counted, which reads a part of every page of their tables.
     package var countsRecords: Bool
 
-    /// Called during a full look with pages done and pages in all; false ends it with `cancelled`.
+    /// Called during a full look; false ends it with `cancelled`.
     package var progress: @Sendable (_ done: Int, _ total: Int) -> Bool
 
-    /// A quick look that counts records, unless told otherwise.
     package init(
       depth: Examination.Depth = .quick, countsRecords: Bool = true,
       progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Bool = { _, _ in true }
@@ -38,9 +33,9 @@ package struct Examiner: Sendable {
 
   let fileSystem: FileSystem
 
-  /// How long a store must have rested before a bad verdict on it is believed.
+  /// The unchanged time before a bad verdict.
   ///
-  /// Some systems note the time of a change in steps of up to 10 ms, so that two changes can bear the same time.
+  /// Some systems round change times to 10 ms, so two changes can share a time.
   let settlingTime: Duration
 
   package init(fileSystem: FileSystem, settlingTime: Duration = .milliseconds(20)) {
@@ -48,25 +43,18 @@ package struct Examiner: Sendable {
     self.settlingTime = settlingTime
   }
 
-  /// The examiner of this machine's file system.
   package init() { self.init(fileSystem: FileSystem()) }
 
-  /// How often a store is looked at that changes meanwhile, or that a writer has to itself.
   private static let attempts = 6
 
-  /// Examines a store.
+  /// Examines a store; its problems become the verdict.
   ///
-  /// Never throws over what the store holds or where it lies: that is what the verdict says.
-  ///
-  /// - Parameters:
-  ///   - path: the store's main file, as the user names it.
-  ///   - model: what the app expects; nil to look at the store alone.
-  /// - Throws: `FormatError.cancelled` where `progress` said so.
+  /// - Throws: `FormatError.cancelled` if `progress` returned false.
   package func examine(_ path: FilePath, model: AppModel? = nil, options: Options = Options()) throws -> Examination {
     var last: Examination?
-    // A store that another process writes to can change between two reads; a verdict counts when nothing changed meanwhile.
+    // Another process can write between two reads; a verdict needs unchanged files.
     for attempt in 1...Self.attempts {
-      // A bad verdict is given time; a good one, or a lock, only a moment.
+      // A bad verdict waits the full settling time, others a quarter.
       if attempt > 1 { pause(last?.isBad == true ? settlingTime : settlingTime / 4) }
       let files: StoreFileSet
       do throws(FileError) {
@@ -83,7 +71,7 @@ package struct Examiner: Sendable {
         last = examination
       } catch let error as FileError {
         last = .unavailable(error, files: files, depth: options.depth)
-        // A file that was there a moment ago, or a writer that is about to be done: worth another look.
+        // The file just vanished or a writer may finish soon.
         if error.kind != .notFound, error.kind != .locked { break }
       }
     }
@@ -95,7 +83,7 @@ package struct Examiner: Sendable {
       depth: options.depth)
   }
 
-  /// Whether nothing was written to the files so lately that a later change could bear the same time.
+  /// Returns whether the last write is too old to share a time with a later one.
   private func haveRested(_ members: [StoreFileSet.Member]) -> Bool {
     guard settlingTime > .zero else { return true }
     let now = Surroundings.machine.now()
@@ -103,7 +91,7 @@ package struct Examiner: Sendable {
       let age =
         Duration.seconds(now.secondsSince1970 &- member.status.modified.secondsSince1970)
         + .nanoseconds(Int64(now.nanoseconds) &- Int64(member.status.modified.nanoseconds))
-      // A time in the future tells nothing, and would be in the future still at the next look.
+      // A future time would stay in the future.
       return age >= settlingTime || age < .zero
     }
   }
@@ -130,14 +118,14 @@ package struct Examiner: Sendable {
     }
     _ = consume lock
     if examination.health.usesLog != false, let holder = try files.holderOfDeletedLog(in: fileSystem) {
-      // Whatever the file by itself is like, it is not the store.
+      // The file alone is not the store.
       examination.verdict = .unavailable
       examination.reason = .deletedLog(holder)
     }
     return examination
   }
 
-  /// Looks at a log and a journal whose main file is missing: the store is damaged where they have pages of it.
+  /// Examines a log and journal without a main file: damaged if they have pages.
   private func lookAtLeftovers(
     of files: StoreFileSet, _ examination: inout Examination, model: AppModel?, options: Options
   ) throws {
@@ -152,7 +140,7 @@ package struct Examiner: Sendable {
     } catch let error as FormatError {
       if error.kind == .cancelled { throw error }
       if let fileError = error.fileError { throw fileError }
-      // What the log says of the store cannot be read; that it is damaged is known already, or not to be told.
+      // The damage is known already or irrelevant.
     }
   }
 
@@ -163,13 +151,13 @@ package struct Examiner: Sendable {
     guard let file = lock.file else {
       throw FileError(.notFound, operation: "read the store", path: main.path)
     }
-    // Read before the log: what it counts is in the log by then.
+    // Read first, so that its frames are in the log.
     let index = try files.logIndex(length: WriteAheadLogIndex.length, in: fileSystem)
     let log = try openPart(.wal, of: files)
     var journal = try openPart(.journal, of: files)
     if lock.isWriterActive {
-      // The journal of a writer that is alive is not hot: the transaction may still be committed, and has not reached
-      // the file as long as readers are let in.
+      // A live writer's journal is not hot: the transaction may commit and has not reached the file while readers are
+      // allowed.
       journal = nil
       examination.health.notes.append(
         HealthNote(
@@ -181,7 +169,6 @@ package struct Examiner: Sendable {
     return bytes
   }
 
-  /// Reads the store from the ground up, and stops where it cannot go on.
   func read(
     _ bytes: StoreBytes, into examination: inout Examination, model: AppModel?, options: Options,
     visitor: (any PageVisitor)? = nil
@@ -195,7 +182,7 @@ package struct Examiner: Sendable {
     guard let database = try openDatabase(bytes, &examination) else { return }
     try read(database, bytes, into: &examination, model: model, options: options, visitor)
     guard examination.verdict == .damaged, let size = try contradictingPageSize(database, bytes) else { return }
-    // With another page size than the header's the pages make sense: all that was found is owed to that one number.
+    // Another page size makes sense of the pages: the header's explains all damage.
     examination = untouched
     examination.health.fileKind = .database
     examination.condemn(.pageSizeContradicted(stated: database.pageSize, found: size))
@@ -214,7 +201,7 @@ package struct Examiner: Sendable {
     if let foreign = try ForeignLog(of: database) {
       examination.condemn(.damage("foreign-wal", foreign.words))
       if foreign.isCertain {
-        // What the log holds is another store's; what is told of this one is what the file has by itself.
+        // The log is another store's; report the file alone.
         database = try Database(
           main: bytes.main, rollbackJournal: bytes.journal, pageSize: database.pageSize,
           superJournalExists: bytes.superJournalExists)
@@ -228,16 +215,15 @@ package struct Examiner: Sendable {
     }
     if let reason = examination.physicalReason(database, fileBytes: bytes.main.count) {
       examination.condemn(reason)
-      // What can still be read is reported all the same.
+      // Report the readable rest.
     }
     let schema = try readContent(database, into: &examination, model: model)
-    // No verdict rests on a glance once damage was seen, or something is missing that a damaged page may have held.
+    // After damage, or with parts missing that a damaged page may hold, a quick look is insufficient.
     let isIncomplete = examination.drift?.isEmpty == false
     if options.depth == .full || isIncomplete || examination.health.isDamaged || examination.verdict == .damaged {
       try checkPages(of: database, schema, into: &examination, options, visitor)
     }
     if examination.verdict == .damaged, database.isLogApplied, try ForeignLog.isOfOtherState(database) {
-      // What was found is owed to the log.
       examination = untouched
       examination.condemn(.damage("foreign-wal", try (ForeignLog(of: database) ?? .state).words))
       var bytes = bytes
@@ -263,22 +249,22 @@ package struct Examiner: Sendable {
   private func openPart(_ part: StoreFileSet.Part, of files: StoreFileSet) throws(FileError) -> ReadableFile? {
     let path = files.path(of: part)
     guard try fileSystem.status(of: path) != nil else {
-      // Another process may have created it between the two looks; then it is no link, and read as any other.
+      // Another process may have created it since; it is read as a regular file.
       guard let entry = try fileSystem.status(of: path, followingLinks: false) else { return nil }
       guard entry.kind == .symbolicLink else { return try fileSystem.open(path) }
       throw FileError(
         .danglingLink, operation: "read the store", path: path,
         detail: "\(quoted(path)) beside it is a symbolic link that leads nowhere")
     }
-    // Where it goes away in this moment, as it does when a transaction ends, the store is looked at again.
+    // If it vanishes now, as at a transaction's end, the store is examined again.
     return try fileSystem.open(path)
   }
 
-  /// Whether the super-journal is there; one that is said to lie elsewhere is taken to be, and not looked for.
+  /// Returns whether the super-journal exists, assumed for one named elsewhere.
   private func superJournalExists(_ name: [UInt8], beside files: StoreFileSet) -> Bool {
     let path = FilePath(String(decoding: name, as: UTF8.self))
     guard let last = path.lastComponent, path.folder == files.folder else { return true }
-    // What cannot be looked at may be there; then the journal is rolled back, as without an answer.
+    // It may exist; the journal is then rolled back.
     return (try? fileSystem.status(of: files.folder.appending(last)) != nil) ?? true
   }
 }
@@ -290,10 +276,7 @@ private func pause(_ time: Duration) {
 }
 
 extension Health {
-  /// Takes down how many pages the store has: none but what is there is a fact.
-  ///
-  /// Without a main file, or where pages that the log counts are nowhere, the number is what the log says, and is told as
-  /// such.
+  /// Records the page count, the file's if the header exceeds it; nil if only the log knows it and pages are missing.
   mutating func countPages(of database: Database) {
     let isContradicted = database.findings.contains(.fileTooShort)
     let isIncomplete = database.main.count == 0 || database.findings.contains(.logMissingPages)
@@ -304,10 +287,9 @@ extension Health {
 }
 
 extension Examination {
-  /// Whether the verdict would have the store moved away or written to, so that it needs to be beyond doubt.
+  /// Whether the verdict leads to moving or writing the store, and must be certain.
   fileprivate var isBad: Bool { verdict == .damaged || verdict == .incompatible || verdict == .repairable }
 
-  /// The examination of a store that is unavailable.
   static func unavailable(
     _ error: any ReportableError, files: StoreFileSet? = nil, depth: Depth
   ) -> Examination {
@@ -319,27 +301,25 @@ extension Examination {
       kind: .unknown, entities: [], health: Health(depth: depth))
   }
 
-  /// Gives the verdict of damage, unless a reason for it is known already: the first one is nearest to the cause.
+  /// Sets the damage verdict once: the first reason is closest to the cause.
   mutating func condemn(_ reason: VerdictReason) {
     guard verdict != .damaged else { return }
     verdict = .damaged
     self.reason = reason
   }
 
-  /// Says of a damaged store that it is newer than the app as well, where it is: the app cannot use what is salvaged of it.
+  /// Adds that a damaged store is newer too: the app cannot use its salvage.
   fileprivate mutating func tellWhetherNewer() {
     guard verdict == .damaged, let newer else { return }
     reason.words += " \(newer.words)"
     reason.hint = newer.hint
   }
 
-  /// Says of a store in which nothing wrong was found that not all of it was looked at.
   fileprivate mutating func tellThatNotAllWasSeen(_ hint: String) {
     guard verdict == .compatible, reason.hint == VerdictReason.nothingToDo else { return }
     reason.hint = hint
   }
 
-  /// Names what was not checked of a store in which nothing wrong was found.
   fileprivate mutating func tellUnchecked() {
     guard verdict == .compatible, let words = Unchecked.words(unchecked) else { return }
     if reason.code == VerdictReason.looksSound.code, !health.mayLackCommits {
@@ -348,13 +328,11 @@ extension Examination {
     reason.words += " \(words)"
   }
 
-  /// Gives the verdict of damage where any was noted, whatever was looking when it was met.
   mutating func condemnForNotes() {
     guard let note = health.notes.first(where: { $0.severity == .damage }) else { return }
     condemn(.damage(note.code, "\(note.words.capitalizedFirst)."))
   }
 
-  /// Takes down what header, log and journal say.
   mutating func note(_ database: Database) {
     health.isRead = true
     health.pageSize = database.pageSize
@@ -372,7 +350,7 @@ extension Examination {
       health.add(journal.findings)
     }
     if let stored = database.header { health.add(stored.findings) }
-    // What was written over the header says nothing of who wrote the store.
+    // A destroyed header does not show the writer.
     if let header, header.isConsistent {
       health.usesLog = header.usesWriteAheadLog
       health.writtenBySQLite = header.sqliteVersionName
@@ -388,17 +366,13 @@ extension Examination {
 }
 
 extension Examiner {
-  /// Examines bytes that the caller keeps still: those of a store as of one moment.
-  ///
-  /// Takes no lock and looks at no file. Throws what reading throws, and never over what the store holds.
+  /// Examines a consistent snapshot of bytes without locks or files.
   ///
   /// - Parameters:
-  ///   - main: the main file's bytes.
-  ///   - log: the log's, as far as they count; nil without a log.
-  ///   - journal: those of a journal that is hot or may be; nil without.
-  ///   - files: the set they are of.
-  ///   - members: the parts of it that are there.
-  ///   - visitor: what looks at the pages of b-trees during a full look; it sees each page of a sound store once.
+  ///   - log: the valid bytes of the log.
+  ///   - journal: a possibly hot journal.
+  ///   - visitor: sees each b-tree page of a sound store once in a full look.
+  /// - Throws: read errors only.
   package func examine(
     main: any ByteSource, log: (any ByteSource)?, journal: (any ByteSource)?, of files: StoreFileSet,
     members: [StoreFileSet.Member], options: Options = Options(), visitor: (any PageVisitor)? = nil
@@ -419,9 +393,9 @@ extension Examiner {
 }
 
 extension Examiner {
-  /// Has SQLite itself read the schema: a store whose schema it refuses no app can open, however sound its pages are.
+  /// Has SQLite read the schema: no app can open a store with a refused one.
   ///
-  /// A store that was found damaged before is not asked for, since SQLite would say no more than is known.
+  /// Damaged stores are skipped: SQLite adds no news.
   func askSQLite(
     about schema: Schema, of database: Database, _ examination: inout Examination
   ) throws(FormatError) {
@@ -437,7 +411,7 @@ extension Examiner {
     }
     guard let refusal else { return }
     examination.isSchemaRefused = true
-    // A name that is no entry's may be anything.
+    // A name without an entry may be arbitrary.
     let entry = schema.entries.first { $0.name == refusal.entry }.map { printableName($0.name) }
     let words =
       switch refusal.kind {
@@ -453,11 +427,11 @@ extension Examiner {
 }
 
 extension IndexReport {
-  /// Has SQLite compare the indexes that could not be compared here, such as those of tables without rowids.
+  /// Has SQLite compare remaining indexes, such as of `WITHOUT ROWID` tables.
   ///
-  /// Those whose entries an expression or a condition decides stay uncompared: none is evaluated.
+  /// Expression and partial indexes stay uncompared: expressions are never evaluated.
   ///
-  /// - Throws: what reading failed with; `cancelled` where the work was to end.
+  /// - Throws: read errors; `cancelled` at the caller's request.
   package mutating func askSQLite(
     about schema: Schema, of content: DatabaseContent, isCancelled: @escaping () -> Bool = { false }
   ) throws(FormatError) {

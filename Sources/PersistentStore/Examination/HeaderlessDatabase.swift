@@ -1,39 +1,33 @@
 import Platform
 import SQLiteFormat
 
-/// What can be told of a database whose header is lost, from the pages that are left.
+/// The remaining pages of a database without a header.
 ///
-/// Pages of b-trees are known by their headers and cells (SQLite file format, "B-tree Pages"): the first byte is one of
-/// four, the counts fit the page, and cells are laid down from the page's end.
+/// B-tree pages are recognized by header and cells (SQLite file format, "B-tree Pages"): one of four first bytes,
+/// counts that fit, cells laid out from the page's end.
 struct HeaderlessDatabase {
-  /// The page size in bytes.
   var pageSize: Int
 
-  /// How many pages behind the first one are pages of b-trees, of those looked at.
   var treePages: Int
 
-  /// How many pages behind the first one were looked at.
+  /// The pages examined after the first.
   var pagesSeen: Int
 
-  /// Whether the b-tree page that follows the header on page 1 can be read.
   var isFirstPageReadable: Bool
 
-  /// Whether any of those pages does not look random.
+  /// Whether a b-tree page does not look random.
   private var hasPlainPage = false
 
-  /// How much of a file's beginning is looked at, in bytes.
   private static let sampleLength = 1 << 20
 
   private static let pageSizes = (9...16).map { 1 << $0 }
 
-  /// How much of a file is looked at as a whole, in bytes, where its beginning has no page; of a longer one as much, in
-  /// pieces spread evenly over it.
+  /// The bytes sampled across a file without pages at its start.
   private static let searchLength = Int64(256 << 20)
 
-  /// Looks for pages at the beginning of a file, and where there are none behind it; nil where there are none.
+  /// Finds pages at a file's start, then elsewhere.
   ///
-  /// One page among bytes that look random may be so by chance: it counts if it does not look random itself, or if there
-  /// are two.
+  /// One page among random bytes may be chance: it must not look random itself, or be one of two.
   static func anywhere(in file: some ByteSource, header: DatabaseHeader?) throws(FileError) -> HeaderlessDatabase? {
     if let found = try HeaderlessDatabase(file, header: header), found.isBeyondChance { return found }
     let sizes = header.flatMap { $0.hasUsualFractions ? $0.pageSize : nil }.map { [$0] } ?? pageSizes
@@ -50,11 +44,9 @@ struct HeaderlessDatabase {
     return nil
   }
 
-  /// Looks for pages at the beginning of a file; nil where there are none.
+  /// Finds pages in a file's first 1 MiB.
   ///
-  /// - Parameters:
-  ///   - file: the file, of which at most 1 MiB is read.
-  ///   - header: its first 100 bytes, whose page size counts where the bytes that never change are right.
+  /// - Parameter header: its first 100 bytes; the page size counts if the constant bytes are right.
   init?(_ file: some ByteSource, header: DatabaseHeader?) throws(FileError) {
     let sample = try file.bytes(at: 0, length: Self.sampleLength)
     if let header, header.hasUsualFractions, let size = header.pageSize {
@@ -67,7 +59,7 @@ struct HeaderlessDatabase {
       let candidate = HeaderlessDatabase(sample, pageSize: size)
       let fits = file.count % Int64(size) == 0 ? 1 : 0
       let score = 4 * candidate.treePages + (candidate.isFirstPageReadable ? 4 : 0) + fits
-      // Where sizes are equally good, the smaller one: pages twice as long would hide every other one.
+      // The smaller size wins a tie: double-length pages would hide every other one.
       if score >= 4, score > best?.score ?? 0 { best = (score, candidate) }
     }
     guard let best else { return nil }
@@ -86,7 +78,7 @@ struct HeaderlessDatabase {
     isFirstPageReadable = false
   }
 
-  /// Counts the pages in a piece of the file that begins where a page of any size does.
+  /// Counts pages from a boundary of any page size.
   private mutating func look(at sample: [UInt8], isBeginning: Bool) {
     let geometry = PayloadGeometry(usableSize: pageSize)
     for start in stride(from: 0, through: sample.count - pageSize, by: pageSize) {
@@ -100,12 +92,11 @@ struct HeaderlessDatabase {
     }
   }
 
-  /// Whether more than half of what was looked at is pages of b-trees.
   var isMostlyPages: Bool { treePages > 1 && 2 * treePages > pagesSeen }
 
   private var isBeyondChance: Bool { hasPlainPage || treePages + (isFirstPageReadable ? 1 : 0) > 1 }
 
-  /// Whether the bytes are a page of a b-tree: possible numbers, readable cells, and the last byte taken by one of them.
+  /// Returns whether bytes are a b-tree page: possible numbers, readable cells, the last byte in use.
   static func isTreePage(_ bytes: [UInt8], number: UInt32, _ geometry: PayloadGeometry) -> Bool {
     guard let page = BTreePage(bytes, number: number, geometry: geometry), page.isHeaderPlausible else { return false }
     if page.storedCellCount == 0 { return page.kind.isLeaf && page.contentStart == geometry.usableSize }
@@ -114,7 +105,7 @@ struct HeaderlessDatabase {
       guard let cell = page.cell(at: index) else { return false }
       end = max(end, cell.offset + cell.length)
     }
-    // The cell at the end may have been deleted; then a free block is there.
+    // The cell at the end may be deleted, leaving a freeblock.
     return end == geometry.usableSize || page.firstFreeblock != 0
   }
 }

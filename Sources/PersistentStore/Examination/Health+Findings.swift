@@ -2,10 +2,9 @@ import Platform
 import SQLiteFormat
 
 extension Health {
-  /// The code of the note that the entries of some indexes were compared with nothing.
   package static let indexesUncompared = "indexes-uncompared"
 
-  /// Adds findings of the page reader, those of one kind together; what is noted already is not noted twice.
+  /// Adds findings grouped by kind, without duplicates.
   mutating func add(_ findings: Findings) {
     for (kind, count) in findings.counts.ordered(by: { $0.key.rawValue < $1.key.rawValue }) {
       let pages = findings.items.filter { $0.kind == kind }.compactMap(\.page)
@@ -19,9 +18,9 @@ extension Health {
     }
   }
 
-  /// The known bugs of the SQLite that wrote the store, as the header's bytes 96–99 tell it.
+  /// Adds known bugs of the last writer's SQLite (header bytes 96–99).
   mutating func addKnownBugs(sqliteVersion version: UInt32, usesLog: Bool) {
-    // The WAL-reset bug (https://sqlite.org/wal.html#walresetbug): 3.7.0 to 3.51.2, mended in 3.44.6 and 3.50.7 too.
+    // The WAL-reset bug (https://sqlite.org/wal.html#walresetbug): 3.7.0 to 3.51.2, fixed in 3.44.6 and 3.50.7 too.
     let mended: [ClosedRange<UInt32>] = [3_044_006...3_044_999, 3_050_007...3_050_999]
     guard usesLog, (3_007_000...3_051_002).contains(version), !mended.contains(where: { $0.contains(version) }) else {
       return

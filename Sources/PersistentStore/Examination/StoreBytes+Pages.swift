@@ -2,13 +2,11 @@ import Platform
 import SQLiteFormat
 
 extension StoreBytes {
-  /// How many pages of a log or journal are looked at.
   private static let pageLimit = 64
 
-  /// How much of a file is read to see whether it is all zeros, in bytes; where so much of it is, the rest is taken to be.
+  /// After so many zeros the rest is assumed zero.
   private static let blankLimit = Int64(1 << 30)
 
-  /// Whether the main file has no byte but zeros.
   func isMainBlank() throws(FileError) -> Bool {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     var offset: Int64 = 0
@@ -21,9 +19,9 @@ extension StoreBytes {
     return true
   }
 
-  /// Whether the write-ahead log or the journal has pages of a store.
+  /// Returns whether log or journal have store pages.
   ///
-  /// - Parameter readable: whether only pages count that do not look random, as those of an encrypted store do.
+  /// - Parameter readable: whether to skip random-looking pages, as of an encrypted store.
   func hasPagesElsewhere(readable: Bool = false) throws(FormatError) -> Bool {
     if let log, log.count > 0 {
       let log = try WriteAheadLog(log)
@@ -54,7 +52,7 @@ extension StoreBytes {
     }
   }
 
-  /// The database that the committed part of the write-ahead log is by itself; nil without one that has the first page.
+  /// Returns the log's committed database, if it has page 1.
   func databaseOfLogAlone() throws(FormatError) -> Database? {
     guard let log, log.count > 0 else { return nil }
     do throws(FormatError) {

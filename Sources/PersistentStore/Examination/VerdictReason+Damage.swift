@@ -2,15 +2,12 @@ import Platform
 package import SQLiteFormat
 
 extension VerdictReason {
-  /// What to do where a salvage helps.
   package static let salvageHint =
     "Have it salvaged: every record that is still in its bytes is put into a new store. What the app cannot use of them is kept beside that."
 
-  /// The code in receipts of earlier versions for a store that lacked tables or columns of the model that its metadata
-  /// names.
+  /// The code in earlier receipts for missing tables or columns.
   package static let tablesMissingCode = "tables-missing"
 
-  /// The main file has no byte, or no byte but zeros.
   static func blank(_ kind: FileKind, hasPagesElsewhere: Bool) -> VerdictReason {
     let isEmpty = kind == .empty
     if hasPagesElsewhere {
@@ -43,7 +40,7 @@ extension VerdictReason {
       coreData: 259, sqlite: 26)
   }
 
-  /// The header is damaged, but page 1 behind it is there.
+  /// Page 1 has a damaged header, but a readable b-tree.
   static func headerDamaged(_ remains: HeaderlessDatabase) -> VerdictReason {
     VerdictReason(
       "header-damaged",
@@ -52,7 +49,6 @@ extension VerdictReason {
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
-  /// Page 1 is lost as a whole, but pages behind it are there.
   static func firstPageLost(_ remains: HeaderlessDatabase, _ kind: FileKind) -> VerdictReason {
     VerdictReason(
       "first-page-lost",
@@ -61,7 +57,6 @@ extension VerdictReason {
       hint: salvageHint, coreData: 259, sqlite: 26)
   }
 
-  /// The file is a database behind other bytes.
   static func embedded(behind bytes: Int64) -> VerdictReason {
     VerdictReason(
       "embedded",
@@ -100,9 +95,9 @@ extension VerdictReason {
       hint: salvageHint, coreData: 259, sqlite: 11)
   }
 
-  /// Indexes do not have the rows of their tables, whose pages are whole.
+  /// Indexes disagree with sound tables.
   ///
-  /// - Parameter names: the indexes; empty where that is not known.
+  /// - Parameter names: the indexes; empty if unknown.
   package static func damagedIndexes(_ names: [String], _ findings: Findings) -> VerdictReason {
     let found = findings.damage.keys.sorted { $0.rawValue < $1.rawValue }.map(\.words).joined(separator: "; ")
     let indexes = names.isEmpty ? "" : " (\(Examination.list(names)))"
@@ -117,7 +112,7 @@ extension VerdictReason {
     VerdictReason(code, words: words, hint: salvageHint, coreData: 259, sqlite: sqlite)
   }
 
-  /// SQLite's result code for trouble of the surroundings.
+  /// Returns SQLite's code for an environmental error.
   static func sqliteCode(of error: any ReportableError) -> Int? {
     switch error.code {
     case "locked", "in-use", "changed-meanwhile", "store-locked": 5
@@ -135,7 +130,7 @@ extension VerdictReason {
 }
 
 extension Examination {
-  /// The reason to call the store damaged that header, log and sizes give, in the order of nearness to the cause.
+  /// Returns the reason from header, log and sizes that is closest to the cause.
   func physicalReason(_ database: Database, fileBytes: Int64) -> VerdictReason? {
     let findings = health.notes.filter { $0.severity == .damage }
     func has(_ kind: Finding.Kind) -> Bool { findings.contains { $0.code == kind.rawValue } }
@@ -156,23 +151,19 @@ extension Examination {
 }
 
 extension String {
-  /// The text with its first letter in upper case.
   var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }
 
-/// What is said where no store is: nothing, parts of one, another kind of file, or an encrypted one.
 extension VerdictReason {
-  /// Nothing is at the path.
   static let missing = VerdictReason(
     "no-store", words: "There is no store at this path.", hint: "Open it with the app's model to create one.")
 
-  /// Nothing but what SQLite kept beside a store.
+  /// Only SQLite's companion files remain.
   static let orphanedParts = VerdictReason(
     "no-store-but-leftovers",
     words: "There is no store at this path, but a write-ahead log, an index of one or a journal is left over from one.",
     hint: "Open it with the app's model: the leftovers are quarantined and a store is created.")
 
-  /// The main file is not there, but pages of the store are in its log or journal.
   static let mainFileMissing = VerdictReason(
     "main-file-missing",
     words:
@@ -181,7 +172,7 @@ extension VerdictReason {
       "If the main file can be brought back, put it beside them before anything opens the store: SQLite deletes them otherwise. Else open it with the app's model: they are quarantined, and what is in them is salvaged.",
     coreData: 259, sqlite: nil)
 
-  /// A process goes on writing to a log whose name is gone.
+  /// A process still writes to an unlinked log.
   static func deletedLog(_ holder: String) -> VerdictReason {
     VerdictReason(
       "log-deleted-in-use",
@@ -192,14 +183,14 @@ extension VerdictReason {
       coreData: nil, sqlite: nil)
   }
 
-  /// Pages may be in it, but it does not begin as a database does.
+  /// The file may have pages but lacks a database header.
   static func notSQLite(_ kind: FileKind) -> VerdictReason {
     VerdictReason(
       "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).", hint: salvageHint, coreData: 259,
       sqlite: 26)
   }
 
-  /// The file is plainly of another kind, and has no page of a database in it.
+  /// Another format, without a database page.
   static func foreign(_ kind: FileKind) -> VerdictReason {
     VerdictReason(
       "not-sqlite", words: "The file is not a SQLite database: it is \(kind.words).",
@@ -207,7 +198,7 @@ extension VerdictReason {
       coreData: 259, sqlite: 26)
   }
 
-  /// No page can be read, and the bytes have no pattern: nothing tells an encrypted store from noise.
+  /// No readable page and no pattern: an encrypted store looks like noise.
   static let encryptedOrRandom = VerdictReason(
     "encrypted-or-random",
     words:
@@ -218,10 +209,9 @@ extension VerdictReason {
 }
 
 extension VerdictReason {
-  /// The code for a sound store that lacks something of the model that its metadata names.
   package static let repairableCode = "repairable"
 
-  /// What the store lacks of its own model, and that it can be made good; or what to do instead where a repair refuses it.
+  /// Describes the drift with its repair or, if refused, the alternative.
   static func repairable(_ drift: StoreDrift, isBeyondRepair: Bool) -> VerdictReason {
     VerdictReason(
       repairableCode,
@@ -234,9 +224,7 @@ extension VerdictReason {
 }
 
 extension StoreDrift {
-  /// The first differences in words, and how many more there are.
   func summary(showing most: Int) -> String {
-    // Names in a store can be very long.
     let shown = differences.prefix(most).map { difference in
       difference.words.count > 200 ? difference.words.prefix(199) + "…" : difference.words
     }.joined(separator: "; ")
@@ -244,60 +232,53 @@ extension StoreDrift {
   }
 }
 
-/// What can be done with a store, in one word.
+/// The usability of a store in one word.
 package enum Verdict: String, Sendable, Hashable, Codable {
-  /// It opens with the app's model as it is.
+  /// It opens with the app's model.
   case compatible
 
-  /// Every page is sound, but it lacks something of the model that its own metadata names, or its bookkeeping is wrong;
-  /// that can be made good on a copy.
+  /// Every page is sound, but schema or bookkeeping deviate from the metadata's model; a repair works on a copy.
   case repairable
 
-  /// It was written with an earlier model, from which it can be migrated.
+  /// An earlier version's store, to be migrated.
   case outdated
 
-  /// It is sound, but no way leads from it to the app's model.
+  /// Sound, but without a path to the app's model.
   case incompatible
 
-  /// It is damaged, or is no store at all.
   case damaged
 
-  /// Nothing is wrong with it, but it is unavailable: locked, forbidden, out of reach, or newer than the app.
+  /// Intact, but locked, forbidden, unreachable or newer than the app.
   case unavailable
 
-  /// There is no store.
   case missing
 }
 
-/// What kind of store a file is.
 package enum ExaminedKind: String, Sendable, Hashable, Codable {
-  /// A Core Data or SwiftData store.
+  /// Core Data or SwiftData.
   case coreData = "core-data"
 
-  /// A SQLite database without Core Data's tables.
+  /// A SQLite database without Core Data tables.
   case sqlite
 
   case unknown
 }
 
-/// Why a verdict was given.
 package struct VerdictReason: Sendable, Hashable, Encodable {
-  /// A stable, machine-readable word, such as `not-sqlite`; part of the command line's contract.
+  /// The stable code, part of the command line's contract.
   package var code: String
 
-  /// The reason in plain words, one or two full sentences.
   package var words: String
 
-  /// What to do next, as a full sentence.
   package var hint: String
 
-  /// The code that Core Data reports in such a case, where there is one (`NSCocoaErrorDomain`).
+  /// Core Data's error code (`NSCocoaErrorDomain`), if any.
   package var coreDataCode: Int?
 
-  /// The result code that SQLite reports in such a case, where there is one.
+  /// SQLite's result code, if any.
   package var sqliteCode: Int?
 
-  /// A reason; words and hint are full sentences that hold no value of a record.
+  /// Creates a reason; words and hint are full sentences without record values.
   package init(_ code: String, words: String, hint: String, coreData: Int? = nil, sqlite: Int? = nil) {
     self.code = code
     self.words = words

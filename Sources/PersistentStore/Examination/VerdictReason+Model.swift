@@ -5,7 +5,6 @@ extension VerdictReason {
   static let looksSound = VerdictReason(
     "no-model-given", words: "Nothing wrong was found. It was compared with no model.", hint: modelHint)
 
-  /// The same where not all was checked.
   static let soundAsFarAsChecked = "In what was checked nothing wrong was found. It was compared with no model."
 
   private static let modelHint = "Whether the app can open it is told where the app's model is given."
@@ -14,29 +13,23 @@ extension VerdictReason {
     "no-tables", words: "It is a SQLite database without any table.",
     hint: modelHint)
 
-  /// What is to be done about a store in which nothing wrong was found.
   static let nothingToDo = "Nothing needs to be done."
 
-  /// The same where not every page and record was looked at.
   static let nothingToDoAsFarAsSeen =
     "Nothing needs to be done, as far as its schema, its bookkeeping and some of its pages show; not every page and record was looked at."
 
-  /// The same where every page was looked at, but the records were not counted.
   static let nothingToDoUncounted =
     "Nothing needs to be done, as far as its schema, its bookkeeping and its pages show; the records were not counted."
 
-  /// The same where some structures were not held against the rows that they are made of.
   static let nothingToDoUncompared = "Nothing needs to be done, as far as what was checked shows."
 
-  /// What is to be done about a sound store whose records contradict its model.
   static let repairRecords =
     "Its records contradict its model. lazaret repair --data puts references and records right on a copy; the original is kept."
 
-  /// What is to be done about a sound store without files that its records refer to.
   package static let restoreFiles =
     "Files of large values that its records refer to are missing. Restore them from a backup; no repair makes them again."
 
-  /// The same where what the records of a Core Data store refer to was not looked at.
+  /// For unchecked references of Core Data records.
   static let nothingToDoUnlessRecords =
     "Nothing needs to be done, as far as its schema, its bookkeeping, its pages and the numbers of its records show; what they refer to was not looked at."
 
@@ -82,7 +75,7 @@ extension VerdictReason {
       hint: "Update the app; the store is left as it is.", coreData: 134100)
   }
 
-  /// The code of a store whose version the given order leaves out, and that has what the app's lacks.
+  /// The code for a version that the given order omits and that has more than the app's.
   package static let unlistedVersionCode = "unlisted-version"
 
   static func unlistedVersion(_ version: String, current: String, lacking: [String]) -> VerdictReason {
@@ -119,10 +112,9 @@ extension VerdictReason {
       hint: "\(error.hint) The store is left as it is.", coreData: 134130)
   }
 
-  /// The codes of sound stores that have nothing in common with the app's model.
+  /// Codes of sound stores unrelated to the app's model.
   static let foreignStoreCodes: Set = ["other-model", "other-schema", "not-core-data"]
 
-  /// What to do about a store that is most likely another app's.
   private static let foreignStoreHint =
     "It is most likely another app's store. Check the path and the model; it is as it was."
 
@@ -175,13 +167,10 @@ extension VerdictReason {
 }
 
 extension Examination {
-  /// Says that its records were checked and contradict its model, where nothing else was found wrong.
   package mutating func tellContradictions() { tellOfRecords(VerdictReason.repairRecords) }
 
-  /// Says that files are missing that its records refer to, where nothing else was found wrong.
   package mutating func tellMissingFiles() { tellOfRecords(VerdictReason.restoreFiles) }
 
-  /// Says that its records were checked as well, and agree with its model.
   package mutating func tellCleanRecords() {
     if verdict == .compatible, reason.hint == VerdictReason.nothingToDoUnlessRecords {
       reason.hint = VerdictReason.nothingToDo
@@ -197,7 +186,7 @@ extension Examination {
   }
 }
 
-/// A name of a model or table, safe to print; never longer than is good for a message.
+/// Returns a printable, shortened name.
 func printableName(_ name: String) -> String {
   let text = printable(name)
   return text.count > 80 ? text.prefix(79) + "…" : text

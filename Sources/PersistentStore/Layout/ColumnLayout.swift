@@ -1,21 +1,21 @@
 public import ManagedObjectModel
 
-/// A column of a store's table: its name, its declared type and what is in it.
+/// A column of a store's table.
 public struct ColumnLayout: Sendable, Hashable {
-  /// The name, as the table declares it.
+  /// The declared name.
   public let name: String
 
-  /// The type that the table declares.
+  /// The declared type.
   public let type: ColumnType
 
-  /// What it holds.
+  /// The content of the column.
   public let role: ColumnRole
 
-  /// The name as it stands in SQL, quoted where it must be.
+  /// The name in SQL, quoted if necessary.
   public var sqlName: String { SQLText.identifier(name) }
 }
 
-/// The declared type of a column (format section 1.2).
+/// A declared column type (format section 1.2).
 public enum ColumnType: String, Sendable, Hashable {
   case integer = "INTEGER"
   case float = "FLOAT"
@@ -24,9 +24,9 @@ public enum ColumnType: String, Sendable, Hashable {
   case varchar = "VARCHAR"
   case blob = "BLOB"
 
-  /// The declared type for attributes of that type; nil for composites, which have one column for each leaf.
+  /// Returns the declared type of an attribute type; nil for composites, which have a column per leaf.
   ///
-  /// Undefined and object-identifier attributes are `BLOB`: Core Data stores neither, so this is our choice (unverified).
+  /// Undefined and object-identifier attributes are `BLOB` by our choice: Core Data stores neither (unverified).
   public init?(_ type: AttributeType) {
     switch type {
     case .integer16, .integer32, .integer64, .boolean: self = .integer
@@ -40,40 +40,38 @@ public enum ColumnType: String, Sendable, Hashable {
   }
 }
 
-/// What a column of an entity's table holds (format section 3.5).
+/// The content of an entity table's column (format section 3.5).
 public enum ColumnRole: Sendable, Hashable {
-  /// `Z_PK`: the primary key, shared by a hierarchy.
+  /// `Z_PK`: the primary key, unique in the hierarchy.
   case primaryKey
 
-  /// `Z_ENT`: the number of the record's own entity.
+  /// `Z_ENT`: the number of the record's entity.
   case entityNumber
 
-  /// `Z_OPT`: how often the record was saved, from 1.
+  /// `Z_OPT`: the save count, from 1.
   case saveCount
 
-  /// The value of an attribute.
   case attribute(PropertyKey, type: AttributeType)
 
-  /// The value of one leaf of a composite attribute; the path leads from the attribute's own elements to the leaf.
+  /// A composite attribute's leaf; the path excludes the attribute.
   case compositeLeaf(PropertyKey, path: [String], type: AttributeType)
 
-  /// The primary key of a to-one relationship's destination.
+  /// A to-one destination's primary key.
   case toOne(PropertyKey)
 
-  /// `Z<n>_…`: the entity number of a to-one relationship's destination, where that has sub-entities.
+  /// `Z<n>_…`: a to-one destination's entity number, if it has sub-entities.
   case toOneEntity(PropertyKey)
 
-  /// `Z_FOK_…`: the record's place in the ordered to-many relationship that is the inverse of this to-one.
+  /// `Z_FOK_…`: the position in the ordered to-many inverse of this to-one relationship.
   case toOneOrder(PropertyKey)
 
-  /// `Z<n>…`: the primary key of the record that owns this one through a to-many relationship without an inverse, which
-  /// is declared by the other entity.
+  /// `Z<n>…`: the primary key of the owner through another entity's to-many relationship without an inverse.
   case owner(PropertyKey)
 
-  /// `Z_FOK_<n>…`: the record's place among those of its owner, where that relationship is ordered (unverified).
+  /// `Z_FOK_<n>…`: the position in such a relationship, if ordered (unverified).
   case ownerOrder(PropertyKey)
 
-  /// The property whose data it is; nil for the three columns that every table has.
+  /// The stored property; nil for the three columns of every table.
   public var property: PropertyKey? {
     switch self {
     case .primaryKey, .entityNumber, .saveCount: nil
@@ -84,20 +82,20 @@ public enum ColumnRole: Sendable, Hashable {
   }
 }
 
-/// A property, named by the entity that declares it.
+/// A property with its declaring entity.
 public struct PropertyKey: Sendable, Hashable, CustomStringConvertible {
-  /// The entity that declares the property.
+  /// The declaring entity.
   public let entityName: String
 
-  /// The name of the property.
+  /// The property's name.
   public let name: String
 
-  /// Names a property of an entity.
+  /// Creates a key.
   public init(entityName: String, name: String) {
     self.entityName = entityName
     self.name = name
   }
 
-  /// Entity and property, joined by a point.
+  /// Entity and property, joined by a period.
   public var description: String { "\(entityName).\(name)" }
 }

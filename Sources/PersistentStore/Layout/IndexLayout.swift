@@ -1,42 +1,41 @@
-/// An index of a store (format section 3.8), under the name that Core Data of macOS 10.13 and later gives it.
+/// An index (format section 3.8), named as by Core Data since macOS 10.13.
 public struct IndexLayout: Sendable, Hashable {
-  /// Why there is an index.
+  /// The purpose of an index.
   public enum Purpose: Sendable, Hashable {
-    /// Following a to-one relationship back.
+    /// A to-one relationship's inverse lookup.
     case toOne(PropertyKey)
 
-    /// Telling the entities of a hierarchy apart.
+    /// Separation of a hierarchy's entities.
     case entityNumber
 
-    /// Following a join table back.
+    /// A join table's inverse lookup.
     case joinTable
 
-    /// A fetch index of the model, or an attribute that an older model calls indexed.
+    /// A fetch index, or an attribute marked as indexed in an older model.
     case fetch(entityName: String, indexName: String)
 
-    /// A uniqueness constraint of the model.
     case uniqueness(entityName: String, properties: [String])
   }
 
-  /// The name, unique among the store's tables and indexes.
+  /// The name, unique among tables and indexes.
   public let name: String
 
-  /// The table it indexes.
+  /// The indexed table.
   public let tableName: String
 
-  /// Whether it allows each value once.
+  /// Whether values are unique.
   public let isUnique: Bool
 
   /// The indexed columns, in order.
   public let columns: [IndexedColumn]
 
-  /// The condition of a partial index, as SQL.
+  /// A partial index's condition, as SQL.
   public let condition: String?
 
-  /// Why it is there.
+  /// The index's purpose.
   public let purpose: Purpose
 
-  /// The statement that creates it, as Core Data writes it.
+  /// The `CREATE` statement in Core Data's form.
   public var statement: String {
     let list = columns.map { column in
       SQLText.identifier(column.name) + (column.isAscending.map { " COLLATE BINARY \($0 ? "ASC" : "DESC")" } ?? "")
@@ -46,30 +45,30 @@ public struct IndexLayout: Sendable, Hashable {
   }
 }
 
-/// A column of an index.
+/// An indexed column.
 public struct IndexedColumn: Sendable, Hashable {
-  /// The name of the column.
+  /// The column's name.
   public let name: String
 
-  /// The direction, where the statement says one; nil in indexes of relationships, which say none.
+  /// The explicit direction; nil for relationship indexes.
   public let isAscending: Bool?
 }
 
-/// An R-tree index: a virtual table beside the entity's own (format section 3.8).
+/// An R-tree index: a virtual table for an entity's table (format section 3.8).
 public struct SpatialIndexLayout: Sendable, Hashable {
-  /// The name of the virtual table.
+  /// The virtual table's name.
   public let name: String
 
-  /// The entity that declares the index.
+  /// The declaring entity.
   public let entityName: String
 
-  /// The table of the entity.
+  /// The entity's table.
   public let tableName: String
 
-  /// The indexed columns of the entity's table, one for each dimension.
+  /// The indexed columns, one per dimension.
   public let columns: [String]
 
-  /// The statement that creates it.
+  /// The `CREATE` statement.
   public var statement: String {
     let bounds = columns.flatMap { column in
       ["\(SQLText.identifier(column + "_MIN")) FLOAT", "\(SQLText.identifier(column + "_MAX")) FLOAT"]
@@ -79,17 +78,17 @@ public struct SpatialIndexLayout: Sendable, Hashable {
   }
 }
 
-/// A trigger of a store: one that keeps a derived attribute or an R-tree index up to date (format section 3.9).
+/// A trigger that maintains a derived attribute or R-tree index (format section 3.9).
 public struct TriggerLayout: Sendable, Hashable {
-  /// The name, unique among the store's triggers.
+  /// The name, unique among triggers.
   public let name: String
 
-  /// The table whose changes set it off.
+  /// The watched table.
   public let tableName: String
 
-  /// The statement that creates it.
+  /// The `CREATE` statement.
   public let statement: String
 
-  /// The derived attribute it computes; nil for the triggers of R-tree indexes.
+  /// The derived attribute; nil for R-tree triggers.
   public let derivedAttribute: PropertyKey?
 }

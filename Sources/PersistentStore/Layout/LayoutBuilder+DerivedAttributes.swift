@@ -1,12 +1,11 @@
 import ManagedObjectModel
 
 extension LayoutBuilder {
-  /// Builds the triggers that keep derived attributes up to date (format section 3.9).
+  /// Builds the triggers of derived attributes (format section 3.9).
   ///
-  /// Those of `relationship.@count` through a column have the words of real stores (SampleModel2, fw 1344), and that of
-  /// `now()` on saving those of a published one. All others follow them and are unverified; they only call functions that
-  /// are known to be Core Data's or SQLite's own, so that they cannot break a store. Expressions that would need other
-  /// functions (`canonical:`) get no trigger and a note.
+  /// `relationship.@count` through a column follows real stores (SampleModel2, fw 1344), `now()` on saving a published
+  /// one. All others are unverified analogies; they call only known Core Data or SQLite functions, so they cannot break
+  /// a store. Other functions (`canonical:`) get a note instead.
   mutating func buildDerivedAttributeTriggers() {
     for entity in entities {
       for property in sortedProperties(of: entity.name) where !property.traits.isTransient {
@@ -24,7 +23,6 @@ extension LayoutBuilder {
     }
   }
 
-  /// A derived attribute with the pieces of SQL that its triggers are made of.
   private struct DerivedColumn {
     let key: PropertyKey
     let entity: EntityLayout
@@ -33,10 +31,9 @@ extension LayoutBuilder {
     var table: String { SQLText.identifier(entity.tableName) }
     var sqlColumn: String { SQLText.identifier(column) }
 
-    /// The beginning of a trigger's name; the table is the one that is watched.
     func prefix(watching tableName: String) -> String { "Z_DA_\(tableName)_\(key.entityName)_\(key.name)" }
 
-    /// A statement that tells Core Data which records got a new value.
+    /// Returns the statement that reports changed records to Core Data.
     func report(inserted: Bool = false, where condition: String) -> String {
       let function =
         inserted
@@ -45,13 +42,12 @@ extension LayoutBuilder {
         + "\(sqlColumn)) FROM \(table) WHERE \(condition);"
     }
 
-    /// A statement that sets the value, followed by the report.
+    /// Returns statements that set and report the value.
     func update(to value: String, inserted: Bool = false, where condition: String) -> String {
       "UPDATE \(table) SET \(sqlColumn) = \(value) WHERE \(condition); " + report(inserted: inserted, where: condition)
     }
   }
 
-  /// Adds the triggers for an expression; false where there is no way to.
   private mutating func addTriggers(for derived: DerivedColumn, expression: DerivationExpression) -> Bool {
     switch expression {
     case .now:
@@ -84,7 +80,6 @@ extension LayoutBuilder {
     }
   }
 
-  /// Adds the triggers that compute the value when the record itself is inserted or changed.
   private mutating func addSourceTriggers(
     for derived: DerivedColumn, value: String, watched: [String], suffixes: (insert: String, update: String)
   ) {
@@ -103,7 +98,6 @@ extension LayoutBuilder {
       derivedAttribute: derived.key)
   }
 
-  /// Adds the triggers of a value that is copied from the destination of a to-one relationship.
   private mutating func addToOneTriggers(
     for derived: DerivedColumn, expression: DerivationExpression, path: [String]
   ) -> Bool {
@@ -132,7 +126,6 @@ extension LayoutBuilder {
     return true
   }
 
-  /// Adds the triggers of the number of records that a to-many relationship leads to.
   private mutating func addCountTriggers(for derived: DerivedColumn, relationship name: String) -> Bool {
     guard let found = property(name, of: derived.entity.name), let storage = storages[found.key] else { return false }
     let watched: String
@@ -164,7 +157,6 @@ extension LayoutBuilder {
     return true
   }
 
-  /// Adds the triggers of the sum of an attribute over a to-many relationship that is a column of the destination.
   private mutating func addSumTriggers(for derived: DerivedColumn, path: [String]) -> Bool {
     guard let found = property(path[0], of: derived.entity.name), let relationship = found.property.relationship,
       case .toManyByColumn(let watched, let reference, _) = storages[found.key],
@@ -196,20 +188,17 @@ extension LayoutBuilder {
   }
 }
 
-/// The expression of a derived attribute, as far as triggers are made for it.
 package enum DerivationExpression: Hashable {
   /// `now()`: the time of the save.
   case now
 
-  /// A key path: `name`, or `author.name` through a to-one relationship.
+  /// `name`, or `author.name` through a to-one relationship.
   case keyPath([String])
 
-  /// A function of one key path: `count:(pages)`, `sum:(pages.number)`, `lowercase:(name)`.
+  /// `count:(pages)`, `sum:(pages.number)`, `lowercase:(name)`.
   case function(String, [String])
 
-  /// Reads an expression as it is typed in a model (`pages.@count`) or printed by a compiled one (`count:(pages)`).
-  ///
-  /// Nil for everything else.
+  /// Parses a source (`pages.@count`) or compiled form (`count:(pages)`).
   package init?(_ text: String) {
     guard text.utf8.count <= 4096 else { return nil }
     let text = text.filter { $0 != " " }

@@ -2,8 +2,7 @@ internal import ManagedObjectModel
 import Platform
 
 extension LayoutBuilder {
-  /// Builds the indexes of relationships, hierarchies, join tables, fetch indexes and uniqueness constraints (format
-  /// section 3.8, the names of fw 847 and later).
+  /// Builds all indexes and R-trees (format section 3.8, names since fw 847).
   mutating func buildIndexes() {
     let joinTablesByEntity = Dictionary(grouping: joinTables, by: { place(of: $0.relationship.entityName)?.rootName })
     for table in tables {
@@ -24,7 +23,7 @@ extension LayoutBuilder {
     }
   }
 
-  /// Whether the model wants no index of the numbers of entities, as that of Photos does for some of its hierarchies.
+  /// Returns whether the model omits an entity number index, as Photos sometimes does.
   private func omitsEntityIndex(_ root: EntityLayout) -> Bool {
     model.entities[root.name]?.userInfo["_NSEntityOmitSubentityColumnIndex"] == "YES"
   }
@@ -45,13 +44,13 @@ extension LayoutBuilder {
         condition: nil, purpose: .joinTable))
   }
 
-  /// Adds the fetch indexes that an entity declares; the old flag and the old compound indexes count as such.
+  /// Adds an entity's fetch indexes, including old indexed flags and compound indexes.
   ///
-  /// Compiled models list fetch indexes of several properties once more as compound indexes; those make no second index
-  /// (six real stores of fw 865 to 1333). Of several of one name the first counts (fw 865). Old compound indexes are called
-  /// by their attributes (20 real stores of fw 847 to 1145). An attribute with an ascending index of its own has a plain one
-  /// besides, and so has each sub-entity (178 indexes of a Photos library of fw 977, real stores up to fw 1338). A fetch index
-  /// of a relationship alone makes none: the relationship has its own (14 indexes of fw 977 and later).
+  /// Compiled models repeat multi-property fetch indexes as compound indexes, which create no second index (six real
+  /// stores of fw 865 to 1333). Of equal names the first wins (fw 865). Old compound indexes are named by attributes
+  /// (20 real stores of fw 847 to 1145). An attribute with its own ascending index also has a plain one, in
+  /// sub-entities too (178 indexes of a Photos library of fw 977, real stores up to fw 1338). A fetch index of one
+  /// relationship creates none: the relationship has its own (14 indexes of fw 977 and later).
   private mutating func addFetchIndexes(of entity: EntityLayout) {
     guard let declared = model.entities[entity.name] else { return }
     var names: Set<String> = Set(declared.fetchIndexes.map(\.name))
@@ -74,7 +73,7 @@ extension LayoutBuilder {
     }
   }
 
-  /// The attributes of ancestors that have an ascending index of their own there, in the order of their names.
+  /// Returns ancestors' attributes with their own ascending index, by name.
   private func inheritedPlainIndexes(of entity: EntityLayout) -> [String] {
     var names: Set<String> = []
     for ancestor in model.lineage(of: entity.name).dropFirst() {
@@ -96,7 +95,7 @@ extension LayoutBuilder {
   private mutating func add(_ index: FetchIndex, of entity: EntityLayout) {
     var columns: [IndexedColumn] = []
     for element in index.elements {
-      // The expression `entity` is the column that tells the entities apart.
+      // The expression `entity` is the entity number column.
       guard let path = element.propertyName ?? element.expression,
         let column = column(path, of: entity.name)
           ?? (element.propertyName == nil && element.expression == "entity" ? "Z_ENT" : nil)
@@ -139,7 +138,7 @@ extension LayoutBuilder {
     }
   }
 
-  /// The one column of an attribute, a to-one relationship or a composite's leaf (`place.latitude`).
+  /// Returns the only column of a path such as `place.latitude`.
   func column(_ path: String, of entityName: String) -> String? {
     let parts = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     guard let name = parts.first, let found = property(name, of: entityName) else { return nil }
@@ -154,9 +153,9 @@ extension LayoutBuilder {
     }
   }
 
-  /// Adds an R-tree index and the triggers that fill it.
+  /// Adds an R-tree index and its triggers.
   ///
-  /// The words are those of a Photos library of fw 977, but for spaces. SQLite's R-trees have at most five dimensions.
+  /// The wording, except for spaces, is a Photos library's (fw 977). SQLite allows five dimensions.
   private mutating func addSpatialIndex(_ index: FetchIndex, columns: [String], of entity: EntityLayout) {
     guard columns.count <= 5, Set(columns).count == columns.count else {
       notes.append(note(.indexLeftOut, entity.name, index.name))
@@ -195,10 +194,10 @@ extension LayoutBuilder {
         derivedAttribute: derivedAttribute))
   }
 
-  /// The condition that a row belongs to an entity; nil where all rows of the table do.
+  /// Returns the condition that a row belongs to an entity; nil if all do.
   ///
-  /// A root needs none: so it is in stores of fw 1344, while fw 1044 wrote the range for roots with sub-entities too. The
-  /// form for entities below a root is that of fw 1044.
+  /// Roots need none in fw 1344; fw 1044 wrote the range for roots with sub-entities too. Lower entities use fw 1044's
+  /// form.
   func entityCondition(of entity: EntityLayout, row: String?) -> String? {
     guard !entity.isRoot else { return nil }
     let column = row.map { "\($0).Z_ENT" } ?? "Z_ENT"
@@ -206,48 +205,46 @@ extension LayoutBuilder {
   }
 }
 
-/// An entity's place in a store: its number, its ancestors' and descendants' numbers and its table.
+/// An entity's numbers and table in a store.
 public struct EntityLayout: Sendable, Hashable {
-  /// The name of the entity.
+  /// The entity's name.
   public let name: String
 
-  /// The number that stands for it in `Z_ENT`, from 1.
+  /// Its number in `Z_ENT`, from 1.
   public let number: Int
 
-  /// The name of the parent entity; nil for a root.
+  /// The parent's name; nil for a root.
   public let parentName: String?
 
-  /// The number of the parent (`Z_SUPER`); 0 for a root.
+  /// The parent's number (`Z_SUPER`); 0 for a root.
   public let parentNumber: Int
 
-  /// The name of the root of its hierarchy, whose table it shares.
+  /// The root of its hierarchy, which shares its table.
   public let rootName: String
 
-  /// The number of its last descendant; its own number where it has none.
+  /// The last descendant's number; its own without descendants.
   public internal(set) var lastDescendantNumber: Int
 
-  /// The table its records are in.
+  /// The table of its records.
   public internal(set) var tableName: String
 
-  /// Whether other entities inherit from it.
+  /// Whether it has sub-entities.
   public var hasSubentities: Bool { lastDescendantNumber > number }
 
-  /// Whether it stands at the top of its hierarchy.
+  /// Whether it is a hierarchy's root.
   public var isRoot: Bool { parentNumber == 0 }
 
-  /// The numbers of the entity and of all that inherit from it.
+  /// The numbers of the entity and its descendants.
   ///
-  /// Numbers are given depth-first (format section 3.3), so that a hierarchy is one range.
+  /// Depth-first numbering (format section 3.3) makes them one range.
   public var numbers: ClosedRange<Int> { number...max(number, lastDescendantNumber) }
 }
 
-/// The predicate of a partial index, translated to the condition of an SQL index.
+/// A partial index's predicate as SQL.
 ///
-/// Understood are comparisons of a property with a constant, joined by `AND`; Core Data's own words are not known, so
-/// everything here is unverified. What is not understood is no predicate, and the index then covers all rows, which is
-/// always right and only larger.
+/// It supports property-constant comparisons joined by `AND`; Core Data's wording is unknown, so all is unverified.
+/// Otherwise the index covers all rows, which is always correct and only larger.
 package enum PartialIndexPredicate {
-  /// The condition as SQL; nil where the predicate is not understood or names a property without a column.
   package static func sql(_ predicate: String, column: (String) -> String?) -> String? {
     guard predicate.utf8.count <= 4096, let tokens = tokens(of: predicate) else { return nil }
     var conditions: [String] = []
@@ -284,7 +281,6 @@ package enum PartialIndexPredicate {
 
   private static func isWord(_ token: String, _ word: String) -> Bool { token.uppercased() == word.uppercased() }
 
-  /// Words, signs and quoted texts; nil where there is anything else.
   private static func tokens(of predicate: String) -> [String]? {
     var tokens: [String] = []
     var rest = Substring(predicate)

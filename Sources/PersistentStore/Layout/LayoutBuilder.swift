@@ -1,7 +1,6 @@
 internal import ManagedObjectModel
 import Platform
 
-/// The work in progress on a layout; each step is in an extension of its own.
 struct LayoutBuilder {
   let model: ManagedObjectModel
   var entities: [EntityLayout] = []
@@ -14,7 +13,7 @@ struct LayoutBuilder {
   var notes: [LayoutNote] = []
   var storages: [PropertyKey: PropertyStorage] = [:]
 
-  /// Tables and indexes share one space of names in SQLite.
+  /// Tables and indexes share a namespace in SQLite.
   var schemaNames = NameAllocator(reserving: StoreLayout.bookkeepingTableNames)
   var triggerNames = NameAllocator()
 
@@ -24,10 +23,8 @@ struct LayoutBuilder {
     try numberEntities()
   }
 
-  /// The entity's place; only asked for entities that have been numbered.
   func place(of name: String) -> EntityLayout? { entityIndexes[name].map { entities[$0] } }
 
-  /// The names of the entity and its ancestors, itself first.
   func lineage(of name: String) -> [String] {
     var result: [String] = []
     var next = place(of: name)
@@ -38,7 +35,7 @@ struct LayoutBuilder {
     return result
   }
 
-  /// The stored property of that name, nearest first among the entity and its ancestors.
+  /// Searches the entity, then its ancestors.
   func property(_ name: String, of entityName: String) -> (key: PropertyKey, property: Property)? {
     var next = place(of: entityName)
     while let entity = next {
@@ -50,7 +47,6 @@ struct LayoutBuilder {
     return nil
   }
 
-  /// The stored relationship of the destination that leads back, where there is one.
   func inverse(of relationship: Relationship) -> (key: PropertyKey, relationship: Relationship)? {
     guard let name = relationship.inverseName,
       let found = property(name, of: relationship.destinationEntityName),
@@ -69,7 +65,6 @@ struct LayoutBuilder {
 }
 
 extension LayoutBuilder {
-  /// Refuses names that no SQL can hold.
   func checkNames() throws(PersistentStoreError) {
     func check(_ name: String) throws(PersistentStoreError) {
       if name.utf8.contains(0) { throw unstorable("the name \"\(printable(name))\" contains a zero byte") }
@@ -91,10 +86,10 @@ extension LayoutBuilder {
     }
   }
 
-  /// The most generations of a hierarchy; real ones have a handful.
+  /// Real hierarchies are far shallower.
   static let maximumDepth = 256
 
-  /// Numbers the entities depth-first, siblings sorted by name without regard to case (format section 3.3).
+  /// Numbers entities depth-first, siblings by case-insensitive name (format section 3.3).
   mutating func numberEntities() throws(PersistentStoreError) {
     var children: [String: [String]] = [:]
     var roots: [String] = []
@@ -135,10 +130,10 @@ extension LayoutBuilder {
 }
 
 extension LayoutBuilder {
-  /// Builds the join tables of the many-to-many relationships (format section 3.6).
+  /// Builds join tables (format section 3.6).
   ///
-  /// The entities are walked in one flat list sorted by name without regard to case, each with its inherited properties,
-  /// in the legacy order; the side that is reached first names the table.
+  /// Entities are visited by case-insensitive name, each with inherited properties in legacy order; the first side
+  /// visited names the table.
   mutating func buildJoinTables() {
     var columnNames: [String: NameAllocator] = [:]
     var done: Set<PropertyKey> = []
@@ -179,7 +174,7 @@ extension LayoutBuilder {
       let destinationOrder =
         side.relationship.isOrdered ? allocate("Z_FOK_\(other.number)\(upper)", for: other) : nil
       var source = allocate("Z_\(own.number)\(upperInverse)", for: own)
-      // Only names that begin with a digit, which no model may have, can still meet here.
+      // Only names starting with a digit, invalid in models, still collide here.
       while source == destination { source = allocate("Z_\(own.number)\(upperInverse)", for: own) }
       let sourceOrder =
         inverse.relationship.isOrdered ? allocate("Z_FOK_\(own.number)\(upperInverse)", for: own) : nil
@@ -198,7 +193,6 @@ extension LayoutBuilder {
       orderColumn: layout.sourceOrderColumn)
   }
 
-  /// The many-to-many relationships of an entity, inherited ones included.
   private func manyToManyProperties(of entityName: String) -> [String: Side] {
     var result: [String: Side] = [:]
     for ancestor in lineage(of: entityName).reversed() {
@@ -214,7 +208,7 @@ extension LayoutBuilder {
     return result
   }
 
-  /// The names of an entity's properties, inherited ones included, in the legacy order (format section 3.6.1).
+  /// Returns own and inherited property names in legacy order (format section 3.6.1).
   func legacyOrder(of entityName: String) -> [String] {
     var keys: Set<String> = ["_pk", "_ent", "_opt"]
     for ancestor in lineage(of: entityName) {
@@ -232,14 +226,12 @@ extension LayoutBuilder {
 }
 
 extension LayoutBuilder {
-  /// A to-many relationship without an inverse, seen from its destination.
   struct OneWayToMany {
     let key: PropertyKey
     let ownerNumber: Int
     let isOrdered: Bool
   }
 
-  /// Builds the tables of the root entities and the storage of all properties but the many-to-many ones.
   mutating func buildTables() throws(PersistentStoreError) {
     for index in entities.indices where entities[index].isRoot {
       entities[index].tableName = schemaNames.allocate("Z" + entities[index].name.uppercased())
@@ -261,10 +253,10 @@ extension LayoutBuilder {
     storeToManyByInverse()
   }
 
-  /// The to-many relationships without an inverse, by destination, in the order of their owners' numbers and names.
+  /// Returns to-many relationships without an inverse by destination, in order of owner number and name.
   ///
-  /// A to-many relationship whose inverse does not lead back to it counts as one, because two join tables cannot share a
-  /// side (unverified; Core Data refuses such models).
+  /// One whose inverse leads elsewhere counts too: two join tables cannot share a side (unverified; Core Data rejects
+  /// such models).
   private func oneWayToManyRelationships() throws(PersistentStoreError) -> [String: [OneWayToMany]] {
     var result: [String: [OneWayToMany]] = [:]
     for entity in entities {
@@ -284,7 +276,6 @@ extension LayoutBuilder {
     return result
   }
 
-  /// Whether the relationship and its inverse are both to-many and each other's inverse.
   func isManyToMany(_ relationship: Relationship, key: PropertyKey) -> Bool {
     guard relationship.isToMany, !relationship.traits.isTransient, let inverse = inverse(of: relationship),
       inverse.relationship.isToMany, let back = self.inverse(of: inverse.relationship)
@@ -292,13 +283,12 @@ extension LayoutBuilder {
     return back.key == key
   }
 
-  /// The entity's own properties, sorted by name as columns are: by code unit (925 of 925 groups of columns in real stores).
+  /// Returns own properties by code unit, as columns are sorted (925 of 925 column groups in real stores).
   func sortedProperties(of entityName: String) -> [Property] {
     guard let properties = model.entities[entityName]?.properties else { return [] }
     return properties.keys.ordered(by: NameOrder.byCodeUnits).compactMap { properties[$0] }
   }
 
-  /// Adds the columns of one entity's own properties to its table.
   private mutating func add(_ entity: EntityLayout, oneWay: [OneWayToMany], to table: inout TableInProgress) {
     let properties = sortedProperties(of: entity.name).filter { !$0.traits.isTransient }
     for property in inAllocationOrder(properties) {
@@ -326,8 +316,8 @@ extension LayoutBuilder {
     }
   }
 
-  /// The order in which columns get their names: it matters only where two names of one entity are the same but for
-  /// their case, and is the legacy order then (format section 3.6.1).
+  /// Returns the naming order: for names differing only in case within one entity, it is the legacy order (format
+  /// section 3.6.1).
   private func inAllocationOrder(_ properties: [Property]) -> [Property] {
     guard Set(properties.map { $0.name.uppercased() }).count < properties.count else { return properties }
     let byName = Dictionary(properties.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -336,7 +326,6 @@ extension LayoutBuilder {
     return LegacyOrder.ordered(keys).compactMap { byName[$0] }
   }
 
-  /// The properties of an entity, inherited ones included, in the legacy order, while its table is being built.
   private func legacyOrder(of entityName: String, table: TableInProgress) -> [String] {
     var keys: Set<String> = ["_pk", "_ent", "_opt"]
     for name in lineage(of: entityName) {
@@ -356,7 +345,7 @@ extension LayoutBuilder {
     return LegacyOrder.ordered(Array(keys))
   }
 
-  /// Notes where to-many relationships with a to-one inverse are: in the inverse's column.
+  /// Stores to-many relationships in their to-one inverse's column.
   private mutating func storeToManyByInverse() {
     for entity in entities {
       for property in sortedProperties(of: entity.name) {

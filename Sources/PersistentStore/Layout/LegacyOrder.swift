@@ -1,14 +1,12 @@
 import Platform
 
-/// The order in which Core Data walks the properties of an entity: that of two historic hash tables, one filled from the
-/// other (format section 3.6.1).
+/// Core Data's property order: two historic hash tables, one filled from the other (format section 3.6.1).
 ///
-/// It decides which side of a same-entity pair names the join table, the suffixes inside one entity and the order of
-/// `Z_FOK_` columns. All arithmetic is of 32 bits and wraps.
+/// It decides the naming side of a same-entity join table, suffixes within an entity and the order of `Z_FOK_` columns.
+/// Arithmetic is 32-bit and wraps.
 package enum LegacyOrder {
-  /// The keys in the order in which Core Data walks them; duplicates are dropped.
-  ///
-  /// Beyond 1,364 keys, where the sizes of the second table are not known, the order is that of the code units.
+  /// Returns the distinct keys in Core Data's order, or by code unit beyond 1,364 keys, where the second table's sizes
+  /// are unknown.
   package static func ordered(_ keys: [String]) -> [String] {
     let sorted = Set(keys).ordered(by: NameOrder.byCodeUnits)
     guard let limit = sizes.last, sorted.count <= limit.capacity else { return sorted }
@@ -23,13 +21,11 @@ package enum LegacyOrder {
     return table.compactMap(\.self)
   }
 
-  /// Capacity and number of buckets of the second table.
   private static let sizes: [(capacity: Int, buckets: Int)] = [
     (4, 5), (8, 11), (17, 23), (29, 41), (47, 67), (76, 113), (123, 199), (199, 317), (322, 521), (521, 839),
     (843, 1361), (1364, 2207),
   ]
 
-  /// The keys in the bucket order of the first table, which grows as it fills.
   private static func firstTable(_ keys: [String]) -> [String] {
     var capacity = 3
     var buckets: [(key: String, hash: UInt32)?] = Array(repeating: nil, count: bucketCount(capacity: capacity))
@@ -59,7 +55,7 @@ package enum LegacyOrder {
 
   private static func bitLength(_ value: Int) -> Int { Int.bitWidth - value.leadingZeroBitCount }
 
-  /// The hash of the first table: long text counts with 32 units of its beginning, middle and end.
+  /// Long text uses 32 units of start, middle and end.
   private static func firstHash(_ units: [UInt16]) -> UInt32 {
     let count = units.count
     guard count > 96 else { return finished(folded(units[...], into: UInt32(truncatingIfNeeded: count)), count: count) }
@@ -68,7 +64,7 @@ package enum LegacyOrder {
     return finished(folded(parts[...], into: UInt32(truncatingIfNeeded: count)), count: count)
   }
 
-  /// The hash of the second table: text of more than 23 units counts with its first 8 and last 16.
+  /// Text over 23 units uses the first 8 and last 16.
   private static func secondHash(_ units: [UInt16]) -> UInt32 {
     let count = units.count
     var hash = UInt32(truncatingIfNeeded: count)
@@ -104,11 +100,10 @@ package enum LegacyOrder {
   }
 }
 
-/// The orders that Core Data sorts names in.
 enum NameOrder {
-  /// Without regard to case, by the code points of the upper-cased names; the names themselves decide a tie.
+  /// Sorts by the code points of upper-cased names, ties by the names.
   ///
-  /// Format section 3.3: upper-casing both sides reproduces the numbering of every store that was checked.
+  /// Format section 3.3: upper-casing reproduces the numbering of every checked store.
   static func withoutCase(_ names: some Sequence<String>) -> [String] {
     names.map { (name: $0, key: Array($0.uppercased().utf8)) }
       .ordered { first, second in
@@ -118,7 +113,7 @@ enum NameOrder {
       .map(\.name)
   }
 
-  /// By code units, so that no locale and no normalization plays a part.
+  /// Compares by code unit, independent of locale and normalization.
   static func byCodeUnits(_ first: String, _ second: String) -> Bool {
     first.utf8.lexicographicallyPrecedes(second.utf8)
   }

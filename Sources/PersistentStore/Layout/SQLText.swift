@@ -1,10 +1,10 @@
 internal import GRDBSQLite
 
-/// The writing of names and text in SQL, so that nothing a model says can become a statement.
+/// Quoting of names and text, so that a model cannot inject SQL.
 package enum SQLText {
-  /// The name as an identifier: bare where it consists of ASCII letters, digits and underscores, else quoted.
+  /// Returns an identifier, bare if of ASCII letters, digits and underscores.
   ///
-  /// Core Data leaves the names of fresh tables bare; they all begin with a letter, so no reserved word comes up.
+  /// Core Data leaves fresh tables' names bare; they start with a letter and are never reserved words.
   package static func identifier(_ name: String) -> String {
     let isPlain = name.utf8.allSatisfy { byte in
       switch byte {
@@ -18,10 +18,8 @@ package enum SQLText {
     return isPlain && beginsWithLetter ? name : quotedIdentifier(name)
   }
 
-  /// The name as a quoted identifier, whatever is in it.
   package static func quotedIdentifier(_ name: String) -> String { "\"\(doubling("\"", in: name))\"" }
 
-  /// The text as a string literal.
   package static func literal(_ text: String) -> String {
     let parts = text.unicodeScalars.split(separator: "\0", omittingEmptySubsequences: false)
       .map { "'\(doubling("'", in: String($0)))'" }
@@ -29,12 +27,9 @@ package enum SQLText {
     return parts.count == 1 ? parts[0] : "(\(parts.joined(separator: " || char(0) || ")))"
   }
 
-  /// The conjunction of conditions, grouped so that thousands of them make no expression that is too deep for SQLite.
-  ///
-  /// SQLite takes expressions of a depth of 1,000 (https://sqlite.org/limits.html); each `AND` adds one.
+  /// Joins conditions within SQLite's expression depth of 1,000 (https://sqlite.org/limits.html).
   package static func all(_ conditions: [String]) -> String { grouped(conditions, by: " AND ", empty: "1") }
 
-  /// The disjunction of conditions, grouped likewise.
   package static func any(_ conditions: [String]) -> String { grouped(conditions, by: " OR ", empty: "0") }
 
   private static func grouped(_ conditions: [String], by word: String, empty: String) -> String {
@@ -50,7 +45,7 @@ package enum SQLText {
 
   private static let groupSize = 100
 
-  /// Doubles a quote, scalar by scalar, so that a quote with a combining mark is doubled too.
+  /// Works by scalar, so that a quote with a combining mark is doubled too.
   private static func doubling(_ quote: Unicode.Scalar, in text: String) -> String {
     guard text.unicodeScalars.contains(quote) else { return text }
     var result = String.UnicodeScalarView()
@@ -63,9 +58,7 @@ package enum SQLText {
 }
 
 extension SQLText {
-  /// The name as an identifier in a statement that people read: bare where SQLite takes it for a name as it stands.
-  ///
-  /// Entities and properties may have the names of SQLite's keywords, such as `Order` and `group`.
+  /// Returns an identifier for display, quoted for keywords such as `Order` and `group`.
   package static func readableIdentifier(_ name: String) -> String {
     let isKeyword = unsafe sqlite3_keyword_check(name, Int32(clamping: name.utf8.count)) != 0
     return isKeyword ? quotedIdentifier(name) : identifier(name)

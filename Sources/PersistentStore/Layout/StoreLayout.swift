@@ -2,25 +2,25 @@ internal import Foundation
 package import GRDB
 public import ManagedObjectModel
 
-/// Core Data's layout of a model in SQLite: which tables, columns, indexes and triggers a store of that model has, and
-/// which property is where (format sections 3.3 to 3.9).
+/// Core Data's SQLite layout of a model: tables, columns, indexes, triggers and property storage (format sections 3.3
+/// to 3.9).
 ///
-/// The same model gives the same layout, down to the letter. A store that Core Data migrated in place has the same
-/// tables and columns in another order, so stores are read by name.
+/// Equal models give identical layouts. A store migrated in place by Core Data may have another order, so stores are
+/// read by name.
 public struct StoreLayout: Sendable {
-  /// The model that is laid out.
+  /// The model.
   public let model: ManagedObjectModel
 
-  /// The entities in the order of their numbers; the first has number 1.
+  /// The entities by number, from 1.
   public let entities: [EntityLayout]
 
-  /// The tables of the root entities, in the order of their numbers.
+  /// The root entities' tables by number.
   public let tables: [TableLayout]
 
-  /// The join tables in the order in which they are named.
+  /// The join tables in naming order.
   public let joinTables: [JoinTableLayout]
 
-  /// The indexes of tables and join tables, R-trees left out.
+  /// The indexes except R-trees.
   public let indexes: [IndexLayout]
 
   /// The R-tree indexes.
@@ -29,7 +29,7 @@ public struct StoreLayout: Sendable {
   /// The triggers of R-tree indexes and derived attributes.
   public let triggers: [TriggerLayout]
 
-  /// What could not be made as Core Data would make it.
+  /// Deviations from Core Data's layout.
   public let notes: [LayoutNote]
 
   private let entityIndexes: [String: Int]
@@ -38,8 +38,8 @@ public struct StoreLayout: Sendable {
 
   /// Lays out a model.
   ///
-  /// - Throws: `PersistentStoreError.unstorableModel` where entities inherit from each other in a circle, a stored
-  ///   relationship leads to an entity that is not there, or a name cannot be written in SQL.
+  /// - Throws: `PersistentStoreError.unstorableModel` for circular inheritance, a stored relationship's missing
+  ///   destination, or a name invalid in SQL.
   public init(_ model: ManagedObjectModel) throws(PersistentStoreError) {
     var builder = try LayoutBuilder(model)
     try builder.buildTables()
@@ -60,28 +60,26 @@ public struct StoreLayout: Sendable {
     storages = builder.storages
   }
 
-  /// The place of an entity.
+  /// Returns an entity's layout.
   public func entity(named name: String) -> EntityLayout? { entityIndexes[name].map { entities[$0] } }
 
-  /// The entity of that number.
+  /// Returns the entity with a number.
   public func entity(numbered number: Int) -> EntityLayout? {
     entities.indices.contains(number &- 1) ? entities[number &- 1] : nil
   }
 
-  /// The table of a root entity; nil for the names of join tables and others.
+  /// Returns a root entity's table; nil for other names.
   public func table(named name: String) -> TableLayout? { tableIndexes[name].map { tables[$0] } }
 
-  /// The table that an entity's records are in.
+  /// Returns the table of an entity's records.
   public func table(of entityName: String) -> TableLayout? {
     entity(named: entityName).flatMap { table(named: $0.tableName) }
   }
 
-  /// The join table of that name.
+  /// Returns a join table by name.
   public func joinTable(named name: String) -> JoinTableLayout? { joinTables.first { $0.name == name } }
 
-  /// Where a property of an entity is stored, whether the entity declares it itself or inherits it.
-  ///
-  /// Nil for transient and fetched properties, and for names that the entity does not have.
+  /// Returns the storage of an own or inherited property; nil for transient, fetched or unknown ones.
   public func storage(of property: String, in entityName: String) -> PropertyStorage? {
     var next = entity(named: entityName)
     while let entity = next {
@@ -92,10 +90,10 @@ public struct StoreLayout: Sendable {
     return nil
   }
 
-  /// Where a property is stored, by the entity that declares it.
+  /// Returns the storage of a property by its declaring entity.
   public func storage(of key: PropertyKey) -> PropertyStorage? { storages[key] }
 
-  /// The names of an entity and its ancestors, itself first, root last.
+  /// Returns the entity and its ancestors, root last.
   public func lineage(of entityName: String) -> [String] {
     var result: [String] = []
     var next = entity(named: entityName)
@@ -108,9 +106,7 @@ public struct StoreLayout: Sendable {
 }
 
 extension StoreLayout {
-  /// The value of a derived attribute, as SQL over the record `o` of an entity.
-  ///
-  /// Nil for expressions that are not known, for those with a predicate, and unless `isTimeWanted` for times.
+  /// Returns a derived attribute's SQL over the record `o`, if supported; for times only if `isTimeWanted`.
   package func derivedValue(of attribute: Attribute, _ entity: EntityLayout, isTimeWanted: Bool = true) -> String? {
     guard attribute.filteringPredicate == nil, let text = attribute.derivationExpression else { return nil }
     switch DerivationExpression(text) {
@@ -155,33 +151,29 @@ extension StoreLayout {
   }
 }
 
-/// The steps in which a store is made from its layout while it is filled; everything is in the schema `main`.
 extension StoreLayout {
-  /// The names of everything that is the layout's own among the store's tables, R-tree indexes included.
+  /// All table names, including R-tree indexes.
   package var tableNames: [String] {
     tables.map(\.name) + joinTables.map(\.name) + spatialIndexes.map(\.name) + Self.bookkeepingTableNames
   }
 
-  /// Whether a trigger is Core Data's by the beginning of its name (format section 3.9), so that a layout makes it anew.
+  /// Returns whether a trigger has Core Data's prefix (format section 3.9), so that a layout recreates it.
   package static func isOwnTrigger(_ name: String) -> Bool {
     ["Z_DA_", "Z_RT_", "ZT_", "ZQ_"].contains { name.hasPrefix($0) }
   }
 
-  /// Makes all tables, still without indexes and triggers.
   package func makeTables(on database: Database) throws {
     for table in tables { try database.execute(sql: table.statement) }
     for table in joinTables { try database.execute(sql: table.statement) }
     for statement in Self.bookkeepingStatements { try database.execute(sql: statement) }
   }
 
-  /// Makes the R-tree indexes, and fills them from the rows that are in their tables.
   package func makeSpatialIndexes(on database: Database) throws {
     for index in spatialIndexes { try make(index, on: database) }
   }
 
-  /// Makes an R-tree index that is not there, and fills it from the rows of its table.
   package func make(_ index: SpatialIndexLayout, on database: Database) throws {
-    // What is left of one that the schema lists no more stands in its way.
+    // Remains of an unlisted one would collide.
     for name in ShadowTables.names(of: index.name, module: "rtree") {
       try database.execute(sql: "DROP TABLE IF EXISTS main.\(SQLText.quotedIdentifier(name))")
     }
@@ -189,19 +181,17 @@ extension StoreLayout {
     try database.execute(sql: fillingStatement(of: index))
   }
 
-  /// Makes the triggers; what is done to records before that is not seen by them.
   package func makeTriggers(on database: Database) throws {
     for trigger in triggers { try database.execute(sql: trigger.statement) }
   }
 
-  /// Writes an entity's row of `Z_PRIMARYKEY`.
   package static func notePrimaryKey(_ highest: Int64, of entity: EntityLayout, on database: Database) throws {
     try database.execute(
       sql: "INSERT INTO main.Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
       arguments: [entity.number, entity.name, entity.parentNumber, highest])
   }
 
-  /// Writes the rows of `Z_METADATA` and, unless `hasModelCache` is false, of `Z_MODELCACHE`.
+  /// Writes `Z_METADATA` and, if wanted, `Z_MODELCACHE`.
   package func noteMetadata(_ metadata: StoreMetadata, hasModelCache: Bool = true, on database: Database) throws {
     try database.execute(
       sql: "INSERT INTO main.Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)",
@@ -213,10 +203,10 @@ extension StoreLayout {
 }
 
 extension StoreLayout {
-  /// The statements that create an empty store, in Core Data's order and words.
+  /// The statements for an empty store, in Core Data's order and wording.
   ///
-  /// Each table is followed by the join tables that its entities name; then come indexes, triggers and the three tables of
-  /// Core Data's own. Persistent history is not created.
+  /// Each table is followed by the join tables its entities name; then come indexes, triggers and the three bookkeeping
+  /// tables. Persistent history is not created.
   public var statements: [String] {
     let joinTables = Dictionary(grouping: joinTables) { entity(named: $0.relationship.entityName)?.rootName }
     return tables.flatMap { table in
@@ -225,14 +215,14 @@ extension StoreLayout {
       + Self.bookkeepingStatements
   }
 
-  /// The statements that create the tables every Core Data store has (format sections 3.2 to 3.4).
+  /// The statements for the bookkeeping tables (format sections 3.2 to 3.4).
   package static let bookkeepingStatements = [
     "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
     "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
     "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
   ]
 
-  /// The columns of those tables with their declared types, and the one that is the primary key; `Z_MODELCACHE` has none.
+  /// The bookkeeping tables' columns and keys; `Z_MODELCACHE` has no key.
   static let bookkeepingTables: [BookkeepingTable] = zip(
     bookkeepingStatements,
     [
@@ -242,28 +232,24 @@ extension StoreLayout {
     ]
   ).map { BookkeepingTable(name: $1.0, statement: $0, key: $1.1, columns: $1.2) }
 
-  /// One of the tables that every Core Data store has.
   struct BookkeepingTable: Sendable {
     let name: String
     let statement: String
 
-    /// The column that is the primary key, an integer; nil where there is none.
     let key: String?
 
     let columns: [(name: String, type: String)]
   }
 
-  /// The names of the tables every Core Data store has.
+  /// The tables in every Core Data store.
   public static let bookkeepingTableNames = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
 
-  /// What a column of a table holds; nil where the layout has no such column, or it is one of a join table.
+  /// Returns a column's role; nil for join tables and unknown columns.
   public func role(ofColumn column: String, table: String) -> ColumnRole? {
     self.table(named: table)?.column(named: column)?.role
   }
 
-  /// The statement that fills a spatial index, just created and still empty, from the rows of its table.
-  ///
-  /// The table and the index are in the schema `main`.
+  /// Returns the statement filling an empty spatial index in the schema `main`.
   package func fillingStatement(of index: SpatialIndexLayout) -> String {
     let columns = index.columns.map(SQLText.identifier)
     let numbers = entity(named: index.entityName)?.numbers ?? 0...0
@@ -275,51 +261,50 @@ extension StoreLayout {
   }
 }
 
-/// Where the values of a property are in a store.
+/// The location of a property's values.
 public enum PropertyStorage: Sendable, Hashable {
-  /// An attribute: one column, or one for each leaf of a composite.
+  /// An attribute's column, or one per composite leaf.
   case attribute(columns: [ColumnLayout])
 
-  /// A to-one relationship: columns of the entity's own table.
+  /// A to-one relationship's columns in the entity's table.
   ///
-  /// The entity column is there where the destination has sub-entities, the order column where the inverse is ordered.
+  /// The entity column exists if the destination has sub-entities, the order column if the inverse is ordered.
   case toOne(column: String, entityColumn: String?, orderColumn: String?)
 
-  /// A to-many relationship whose other side is a single column: in the destination's table, that column holds the
-  /// primary key of the owner.
+  /// A to-many relationship in a destination column holding the owner's primary key.
   ///
-  /// The column is that of the inverse to-one relationship, or a hidden one where there is no inverse.
+  /// The column is the to-one inverse's, or hidden without an inverse.
   case toManyByColumn(table: String, column: String, orderColumn: String?)
 
-  /// A many-to-many relationship: a join table, with the column of this side's records, that of the destination's, and
-  /// that of the destination's place where the relationship is ordered.
+  /// A many-to-many relationship's join table, with the columns of own key, destination key and, if ordered,
+  /// destination position.
   case toManyByJoinTable(table: String, ownColumn: String, destinationColumn: String, orderColumn: String?)
 }
 
-/// Something in a model that its store cannot be given as Core Data would, without any harm to the records.
+/// A deviation from Core Data's layout that is harmless to records.
 public struct LayoutNote: Sendable, Hashable {
-  /// What it is.
+  /// A kind of deviation.
   public enum Kind: String, Sendable {
-    /// A derived attribute without a trigger: its values go stale until Core Data itself opens the store.
+    /// A derived attribute without a trigger: its values are stale until Core Data opens the store.
     case derivedAttributeWithoutTrigger = "derived-attribute-without-trigger"
 
-    /// A fetch index that is left out, because it indexes an expression or something that has no column.
+    /// A fetch index omitted because of an expression or a property without a column.
     case indexLeftOut = "index-left-out"
 
-    /// A partial index that is made for all rows, because its predicate cannot be written as SQL.
+    /// A partial index over all rows, because its predicate is not expressible in SQL.
     case partialIndexMadeWhole = "partial-index-made-whole"
 
-    /// A uniqueness constraint that names a property which has no column.
+    /// A uniqueness constraint omitted because of a property without a column.
     case constraintLeftOut = "constraint-left-out"
   }
 
-  /// What kind of shortcoming it is.
+  /// The kind of deviation.
   public let kind: Kind
 
-  /// The entity that declares it.
+  /// The declaring entity.
   public let entityName: String
 
-  /// The attribute, index or constraint it is about.
+  /// The affected attribute, index or constraint.
   public let subject: String
 
   package init(kind: Kind, entityName: String, subject: String) {

@@ -1,10 +1,9 @@
 internal import ManagedObjectModel
 
-/// The columns of a table while its entities are added one by one.
 struct TableInProgress {
-  /// The groups of columns in a fresh table, in order (format section 3.5).
+  /// The column groups of a fresh table (format section 3.5).
   ///
-  /// The place of URI among the last groups is not established.
+  /// The position of URI among the last groups is unknown.
   private enum Group: Int, CaseIterable {
     case integer, order, float, decimal, string, uuid, uri, transformable, binary
 
@@ -25,13 +24,11 @@ struct TableInProgress {
   private var names = NameAllocator(reserving: ["Z_PK", "Z_ENT", "Z_OPT"])
   private var groups: [[ColumnLayout]] = Array(repeating: [], count: Group.allCases.count)
 
-  /// What the entity that is being added has got so far, by property name.
   private var attributeColumns: [String: [ColumnLayout]] = [:]
   private(set) var toOneColumns: [String: (column: String, entityColumn: String?)] = [:]
   private(set) var orderColumns: [String: String] = [:]
   private var ownerColumns: [PropertyKey: (column: String, orderColumn: String?)] = [:]
 
-  /// The columns of the table so far, in the order of a fresh one.
   var orderedColumns: [ColumnLayout] {
     [
       ColumnLayout(name: "Z_PK", type: .integer, role: .primaryKey),
@@ -40,10 +37,10 @@ struct TableInProgress {
     ] + groups.joined()
   }
 
-  /// Gives an attribute its column, or a composite one column for each leaf.
+  /// Adds an attribute's column, or one per composite leaf.
   ///
-  /// A leaf's column is named after the attribute and the path to the leaf, joined by underscores (unverified: no store
-  /// with composite attributes was at hand). Leaves deeper than 16 levels are left out.
+  /// A leaf's column is attribute and path joined by underscores (unverified: no such store was available). Leaves
+  /// below 16 levels are omitted.
   mutating func allocate(_ attribute: Attribute, key: PropertyKey) {
     guard attribute.type == .composite else {
       guard let type = ColumnType(attribute.type) else { return }
@@ -69,7 +66,6 @@ struct TableInProgress {
     attributeColumns[attribute.name] = columns
   }
 
-  /// Gives a to-one relationship its columns.
   mutating func allocateToOne(_ key: PropertyKey, destinationNumber: Int?, isOrdered: Bool) {
     let upper = key.name.uppercased()
     let column = names.allocate("Z" + upper)
@@ -77,7 +73,6 @@ struct TableInProgress {
     if isOrdered { orderColumns[key.name] = names.allocate("Z_FOK_" + upper) }
   }
 
-  /// Gives a to-many relationship without an inverse its hidden column.
   mutating func allocateOwner(_ relationship: LayoutBuilder.OneWayToMany) {
     let upper = relationship.key.name.uppercased()
     let column = names.allocate("Z\(relationship.ownerNumber)" + upper)
@@ -86,11 +81,11 @@ struct TableInProgress {
     )
   }
 
-  /// Puts the entity's columns into their groups, notes where its properties are, and makes ready for the next entity.
+  /// Groups the entity's columns and records property storage.
   ///
   /// - Parameters:
-  ///   - properties: the entity's own stored properties, sorted by name.
-  ///   - legacyOrder: the names of its properties in the order of its `Z_FOK_` columns.
+  ///   - properties: own stored properties by name.
+  ///   - legacyOrder: property names in `Z_FOK_` column order.
   mutating func finishEntity(
     named entityName: String, properties: [Property], oneWay: [LayoutBuilder.OneWayToMany], legacyOrder: [String],
     storages: inout [PropertyKey: PropertyStorage]
@@ -122,7 +117,6 @@ struct TableInProgress {
     orderColumns = [:]
   }
 
-  /// The columns that hold the owners of one-way to-many relationships.
   func ownerColumn(of key: PropertyKey) -> (column: String, orderColumn: String?)? { ownerColumns[key] }
 
   private mutating func append(_ name: String, _ role: ColumnRole, to group: Group = .integer) {

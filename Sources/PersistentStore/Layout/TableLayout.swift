@@ -1,17 +1,17 @@
-/// The table of a hierarchy of entities: that of the root entity, which all its descendants share.
+/// A hierarchy's table, shared by the root entity and its descendants.
 public struct TableLayout: Sendable, Hashable {
-  /// The name, `Z` and the upper-cased name of the root entity.
+  /// The name: `Z` and the upper-cased root entity.
   public let name: String
 
-  /// The entity at the top of the hierarchy.
+  /// The hierarchy's root entity.
   public let rootEntityName: String
 
-  /// The columns in the order of a fresh table (format section 3.5).
+  /// The columns in a fresh table's order (format section 3.5).
   ///
-  /// The order is for looks only: columns are always addressed by name.
+  /// Columns are always addressed by name.
   public let columns: [ColumnLayout]
 
-  /// The statement that creates it, as Core Data writes it.
+  /// The `CREATE` statement in Core Data's form.
   public var statement: String {
     let list = columns.map { column in
       "\(column.sqlName) \(column.type.rawValue)\(column.role == .primaryKey ? " PRIMARY KEY" : "")"
@@ -19,45 +19,45 @@ public struct TableLayout: Sendable, Hashable {
     return "CREATE TABLE \(SQLText.identifier(name)) ( \(list.joined(separator: ", ")) )"
   }
 
-  /// The column of that name, without regard to the case of ASCII letters, as SQLite compares names.
+  /// Returns a column by name, ignoring ASCII case as SQLite does.
   public func column(named name: String) -> ColumnLayout? {
     let key = NameAllocator.key(name)
     return columns.first { NameAllocator.key($0.name) == key }
   }
 }
 
-/// A join table: the pairs of records that a many-to-many relationship connects (format section 3.6).
+/// A join table with the record pairs of a many-to-many relationship (format section 3.6).
 public struct JoinTableLayout: Sendable, Hashable {
-  /// The name, `Z_`, a number and the upper-cased name of the relationship.
+  /// The name: `Z_`, a number and the upper-cased relationship.
   public let name: String
 
-  /// The relationship that names the table.
+  /// The naming relationship.
   public let relationship: PropertyKey
 
-  /// Its inverse; the same relationship where it is its own inverse.
+  /// The inverse, possibly the same relationship.
   public let inverse: PropertyKey
 
-  /// The column with the primary key of the naming side's own record.
+  /// The column of the naming side's primary key.
   public let sourceColumn: String
 
-  /// The column with the primary key of the destination; `REFLEXIVE` where the relationship is its own inverse.
+  /// The column of the destination's primary key; `REFLEXIVE` for a self-inverse relationship.
   public let destinationColumn: String
 
-  /// The source's place in the inverse, where that is ordered.
+  /// The source's position in an ordered inverse.
   public let sourceOrderColumn: String?
 
-  /// The destination's place in the relationship, where that is ordered.
+  /// The destination's position in an ordered relationship.
   public let destinationOrderColumn: String?
 
   /// Whether the relationship is its own inverse; both directions are rows then (unverified).
   public var isReflexive: Bool { relationship == inverse }
 
-  /// The names of its columns, all of them integers, in the order of a fresh table.
+  /// The integer columns in a fresh table's order.
   public var columns: [String] {
     [sourceColumn, destinationColumn] + [sourceOrderColumn, destinationOrderColumn].compactMap(\.self)
   }
 
-  /// The statement that creates it, as Core Data writes it.
+  /// The `CREATE` statement in Core Data's form.
   public var statement: String {
     let list = columns.map { "\(SQLText.identifier($0)) INTEGER" }.joined(separator: ", ")
     let key = [sourceColumn, destinationColumn].map(SQLText.identifier).joined(separator: ", ")
@@ -65,9 +65,7 @@ public struct JoinTableLayout: Sendable, Hashable {
   }
 }
 
-/// Names given out once: a name that is taken gets the suffix 1, 2, … (format section 3.5, collision rule).
-///
-/// SQLite compares names without regard to the case of ASCII letters, so this does too.
+/// Unique names, ignoring ASCII case: a taken name gets the suffix 1, 2, … (format section 3.5, collision rule).
 struct NameAllocator {
   private var taken: Set<[UInt8]> = []
   private var nextSuffixes: [[UInt8]: Int] = [:]
@@ -76,7 +74,6 @@ struct NameAllocator {
     for name in names { taken.insert(Self.key(name)) }
   }
 
-  /// Gives out the name, with a suffix where it is taken.
   mutating func allocate(_ name: String) -> String {
     let key = Self.key(name)
     guard !taken.insert(key).inserted else { return name }
@@ -91,7 +88,6 @@ struct NameAllocator {
     }
   }
 
-  /// The name as SQLite compares it: ASCII letters upper-cased.
   static func key(_ name: String) -> [UInt8] {
     name.utf8.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) ? $0 &- 32 : $0 }
   }

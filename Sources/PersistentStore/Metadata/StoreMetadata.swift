@@ -1,67 +1,67 @@
 public import ManagedObjectModel
 public import Platform
 
-/// The metadata of a Core Data store: what `Z_METADATA` holds (format section 3.2).
+/// The content of `Z_METADATA` in a Core Data store (format section 3.2).
 ///
-/// Every entry of the property list is kept as it is, those of the app and of newer systems included; the properties here
-/// are views of the entries that Core Data itself uses.
+/// All property list entries are preserved, including the app's and newer systems'; properties show those Core Data
+/// uses.
 public struct StoreMetadata: Sendable, Hashable {
-  /// The store's identifier, an upper-case UUID in every store that Core Data wrote.
+  /// The store's identifier, an upper-case UUID if by Core Data.
   public var uuid: String
 
-  /// All entries of the property list.
+  /// All property list entries.
   public var entries: [String: PropertyList]
 
-  /// Takes the entries as they are.
+  /// Creates metadata from entries.
   public init(uuid: String, entries: [String: PropertyList]) {
     self.uuid = uuid
     self.entries = entries
   }
 
-  /// The names of the entries.
+  /// The entries' names.
   public enum Key {
-    /// The type of store.
+    /// The store type.
     public static let storeType = "NSStoreType"
 
-    /// The version hashes of the entities, by entity name.
+    /// Version hashes by entity name.
     public static let versionHashes = "NSStoreModelVersionHashes"
 
-    /// The version of the hashes' algorithm, 3 in every store.
+    /// The hash algorithm's version, 3 in every store.
     public static let versionHashesVersion = "NSStoreModelVersionHashesVersion"
 
-    /// The identifiers of the model version.
+    /// The model version's identifiers.
     public static let versionIdentifiers = "NSStoreModelVersionIdentifiers"
 
-    /// The version of Core Data that wrote the store last.
+    /// Core Data's version at the last write.
     public static let frameworkVersion = "NSPersistenceFrameworkVersion"
 
     /// The auto-vacuum mode, as text.
     public static let autoVacuumLevel = "_NSAutoVacuumLevel"
 
-    /// The digest of the version hashes (fw 969 and later).
+    /// The digest of version hashes (fw 969 and later).
     public static let versionHashesDigest = "NSStoreModelVersionHashesDigest"
 
-    /// The checksum of the model version (fw 1321 and later).
+    /// The model version's checksum (fw 1321 and later).
     public static let versionChecksum = "NSStoreModelVersionChecksumKey"
   }
 }
 
 extension StoreMetadata {
-  /// The version of Core Data that new stores name: that of macOS 14 and iOS 17, the first that writes a checksum.
+  /// Core Data's version in new stores: macOS 14 and iOS 17, the first with a checksum.
   public static let defaultFrameworkVersion = 1344
 
-  /// The metadata of a new store.
+  /// Creates a new store's metadata.
   ///
   /// - Parameters:
-  ///   - model: the model the store is created for; hashes, digest and checksum are computed from it.
-  ///   - uuid: the store's identifier; letters are made upper-case.
-  ///   - frameworkVersion: the version of Core Data that the store says it was written by.
+  ///   - model: the source of hashes, digest and checksum.
+  ///   - uuid: the identifier; upper-cased.
+  ///   - frameworkVersion: the Core Data version to claim.
   public init(model: ManagedObjectModel, uuid: String, frameworkVersion: Int = defaultFrameworkVersion) {
     self.init(versionHashes: model.versionHashes(), identifiers: model.versionIdentifiers, uuid: uuid)
     entries[Key.frameworkVersion] = .integer(Int64(frameworkVersion))
   }
 
-  /// The metadata of a store whose model is not at hand, as far as the hashes of its entities tell.
+  /// Creates metadata from entity hashes without a model.
   package init(versionHashes hashes: [String: VersionHash], identifiers: [String], uuid: String) {
     self.init(uuid: uuid.uppercased(), entries: [:])
     entries = [
@@ -76,36 +76,34 @@ extension StoreMetadata {
     ]
   }
 
-  /// The version hashes of the entities the store was written with.
-  ///
-  /// Entries that are not 32 bytes are left out; `entries` still has them.
+  /// The entities' version hashes, without entries other than 32 bytes.
   public var versionHashes: [String: VersionHash] {
     guard let hashes = entries[Key.versionHashes]?.dictionary else { return [:] }
     return hashes.compactMapValues { $0.data.flatMap { VersionHash(bytes: $0) } }
   }
 
-  /// The identifiers of the model version the store was written with.
+  /// The model version's identifiers.
   public var versionIdentifiers: [String] {
     entries[Key.versionIdentifiers]?.array?.compactMap(\.string) ?? []
   }
 
-  /// The version of Core Data that wrote the store last.
+  /// Core Data's version at the last write.
   public var frameworkVersion: Int? { entries[Key.frameworkVersion]?.integer.flatMap { Int(exactly: $0) } }
 
-  /// The digest of the version hashes; stores from before macOS 10.15 have none.
+  /// The digest of version hashes; absent before macOS 10.15.
   public var versionHashesDigest: String? { entries[Key.versionHashesDigest]?.string }
 
-  /// The checksum of the model version; stores from before macOS 14 have none.
+  /// The model version's checksum; absent before macOS 14.
   public var versionChecksum: String? { entries[Key.versionChecksum]?.string }
 
-  /// The type of store, `SQLite` in every store there is.
+  /// The store type, always `SQLite`.
   public var storeType: String? { entries[Key.storeType]?.string }
 }
 
 extension StoreMetadata {
-  /// Reads the property list of a store's metadata.
+  /// Reads a metadata property list.
   ///
-  /// - Throws: `PersistentStoreError.damagedMetadata` where it is not a property list or not a dictionary.
+  /// - Throws: `PersistentStoreError.damagedMetadata` unless it is a dictionary.
   public init(uuid: String, propertyList bytes: [UInt8]) throws(PersistentStoreError) {
     let list: PropertyList
     do {
@@ -120,7 +118,7 @@ extension StoreMetadata {
     self.init(uuid: uuid, entries: entries)
   }
 
-  /// The binary property list that a store holds; the same entries always give the same bytes.
+  /// Returns the binary property list, identical for equal entries.
   public func propertyListBytes() throws(PersistentStoreError) -> [UInt8] {
     do {
       return try PropertyList.dictionary(entries).binaryBytes()

@@ -1,7 +1,6 @@
 internal import GRDB
 internal import ManagedObjectModel
 
-/// The reading of an entity's records: the query, and what each of its columns is.
 struct RecordReader {
   private enum Target {
     case value(name: String, type: AttributeType, allowsExternalStorage: Bool)
@@ -12,20 +11,19 @@ struct RecordReader {
   private let layout: StoreLayout
   private let entity: EntityLayout
 
-  /// Reads a batch behind a primary key; arguments: the key, first and last entity number, the number of records.
+  /// Arguments: key to start after, first and last entity number, limit.
   let sql: String
 
   private let targets: [Target]
 
-  /// Which targets a record has, by the number of its own entity.
   private let targetIndexes: [Int: [Int]]
 
-  /// Prepares the reading of an entity; nil where the layout has no such entity.
+  /// Prepares the query; nil for an unknown entity.
   init?(layout: StoreLayout, entityName: String) {
     guard let entity = layout.entity(named: entityName), let table = layout.table(of: entityName) else { return nil }
     self.layout = layout
     self.entity = entity
-    // The properties of the entity, of its ancestors and of its descendants: a batch may hold records of any of these.
+    // A batch can contain properties of ancestors and descendants.
     let lineage = Set(layout.lineage(of: entityName))
     var targets: [Target] = []
     var columns: [String] = []
@@ -65,9 +63,6 @@ struct RecordReader {
     }
   }
 
-  /// Reads a batch.
-  ///
-  /// - Throws: what SQLite reports.
   func records(_ database: Database, after key: Int64, limit: Int) throws -> [Record] {
     let rows = try Row.fetchCursor(
       database, sql: sql,
@@ -106,16 +101,16 @@ struct RecordReader {
 
 /// A record of a Core Data store.
 public struct Record: Sendable, Hashable {
-  /// The entity it is of: the one asked for or one that inherits from it.
+  /// The requested entity or a sub-entity.
   public var entityName: String
 
-  /// Its primary key, unique in its hierarchy of entities.
+  /// The primary key, unique in its hierarchy.
   public var primaryKey: Int64
 
-  /// The values of its attributes by name; those of composites by path (`place.latitude`).
+  /// Attribute values by name, composites by path (`place.latitude`).
   public var values: [String: RecordValue]
 
-  /// What its to-one relationships lead to, by name; relationships that lead nowhere are left out.
+  /// To-one destinations by name, without empty ones.
   public var toOne: [String: RecordReference]
 
   /// Creates a record.
@@ -129,15 +124,15 @@ public struct Record: Sendable, Hashable {
   }
 }
 
-/// What a relationship leads to.
+/// A relationship's destination.
 public struct RecordReference: Sendable, Hashable {
-  /// The entity as far as the store tells: the destination's own where it is stored or there is only one, else nil.
+  /// The destination's entity, if stored or unambiguous.
   public var entityName: String?
 
-  /// The primary key of the destination.
+  /// The destination's primary key.
   public var primaryKey: Int64
 
-  /// Refers to a record.
+  /// Creates a reference.
   public init(entityName: String?, primaryKey: Int64) {
     self.entityName = entityName
     self.primaryKey = primaryKey

@@ -1,77 +1,77 @@
 public import GRDB
 public import Platform
 
-/// The schema of an SQLite database: its tables and indexes, its views and triggers.
+/// The schema of an SQLite database.
 public struct SQLSchema: Sendable, Hashable {
-  /// The tables by name; SQLite's own and the inner tables of virtual ones are left out.
+  /// Tables by name, except SQLite's own and shadow tables.
   public var tables: [String: SQLTable]
 
-  /// The indexes by name, those that SQLite makes for primary keys and unique columns included.
+  /// Indexes by name, including automatic ones.
   public var indexes: [String: SQLIndex]
 
-  /// The statements of triggers, by name.
+  /// Trigger statements by name.
   public var triggers: [String: String]
 
-  /// The statements of views, by name.
+  /// View statements by name.
   public var views: [String: String]
 }
 
-/// A table of an SQLite database.
+/// A table.
 public struct SQLTable: Sendable, Hashable {
-  /// The name, as the database holds it.
+  /// The stored name.
   public var name: String
 
-  /// The columns in the order of the table.
+  /// The columns in order.
   public var columns: [SQLColumn]
 
   /// Whether a module provides it.
   public var isVirtual: Bool
 
-  /// The statement that created it, as the database holds it.
+  /// The stored `CREATE` statement.
   public var statement: String
 
-  /// The columns whose values are in the file: reading them evaluates no expression of the schema.
+  /// Stored columns, readable without evaluating schema expressions.
   package var storedColumns: [SQLColumn] { columns.filter { !$0.isComputed } }
 }
 
-/// A column of a table.
+/// A column.
 public struct SQLColumn: Sendable, Hashable {
-  /// The name, as the table declares it.
+  /// The declared name.
   public var name: String
 
-  /// The declared type, as it is written.
+  /// The declared type as written.
   public var declaredType: String
 
-  /// Whether the column refuses NULL.
+  /// Whether it refuses NULL.
   public var isNotNull: Bool
 
-  /// Its place in the primary key from 1; 0 where it is not in it.
+  /// The position in the primary key, from 1, else 0.
   public var primaryKeyPosition: Int
 
-  /// Whether SQLite computes it whenever it is read: a virtual generated column, of which the file holds no values.
+  /// Whether it is a virtual generated column, without values in the file.
   public var isComputed: Bool
 }
 
-/// An index of a table.
+/// An index.
 public struct SQLIndex: Sendable, Hashable {
-  /// The name, as the database holds it.
+  /// The stored name.
   public var name: String
 
-  /// The table it belongs to.
+  /// The indexed table.
   public var tableName: String
 
-  /// Whether it allows each value once.
+  /// Whether values are unique.
   public var isUnique: Bool
 
-  /// Whether it covers only the rows of a condition.
+  /// Whether a condition selects rows.
   public var isPartial: Bool
 
-  /// The columns; an empty name stands for an expression.
+  /// The columns; an empty name is an expression.
   public var columns: [String]
 }
 
 extension SQLSchema {
-  /// Reads the schema of an open database.
+  /// Reads an open database.
   public init(_ database: Database) throws {
     self.init(tables: [:], indexes: [:], triggers: [:], views: [:])
     let shadows = try Self.names(of: "shadow", in: database)
@@ -94,7 +94,6 @@ extension SQLSchema {
     indexes = try Self.indexes(of: database).filter { tables[$0.value.tableName] != nil }
   }
 
-  /// The names of tables of a kind, as SQLite itself tells them apart.
   private static func names(of kind: String, in database: Database) throws -> Set<String> {
     try Set(
       String.fetchAll(
@@ -117,7 +116,7 @@ extension SQLSchema {
     }
   }
 
-  /// Reads the indexes alone, by name, those of SQLite's own tables included.
+  /// Reads indexes by name, including those of SQLite's own tables.
   package static func indexes(of database: Database) throws -> [String: SQLIndex] {
     var indexes: [String: SQLIndex] = [:]
     let rows = try Row.fetchCursor(
@@ -137,7 +136,6 @@ extension SQLSchema {
     return indexes
   }
 
-  /// The text of a column, whatever the database holds there.
   private static func text(_ row: Row, _ index: Int) -> String? {
     let value: DatabaseValue = row[index]
     return String.fromDatabaseValue(value)
@@ -150,9 +148,9 @@ extension SQLSchema {
 }
 
 extension SQLSchema {
-  /// The schema that a script creates.
+  /// Creates a script's schema.
   ///
-  /// - Throws: `PersistentStoreError.schemaScriptRefused` where a statement is not SQLite's or not allowed.
+  /// - Throws: `PersistentStoreError.schemaScriptRefused` for an invalid or forbidden statement.
   public init(_ script: SchemaScript) throws(PersistentStoreError) {
     do {
       self = try MemoryDatabase.open().inDatabase { database in
@@ -168,7 +166,7 @@ extension SQLSchema {
     }
   }
 
-  /// The schema of the tables and indexes that a layout's stores have, as SQLite itself reads it.
+  /// Creates a layout's tables and indexes as SQLite reads them.
   public init(_ layout: StoreLayout) throws(PersistentStoreError) {
     do {
       self = try MemoryDatabase.open().inDatabase { database in

@@ -1,25 +1,24 @@
 internal import Platform
 
-/// One difference between a schema that is expected and one that was found.
+/// A difference between expected and found schema.
 ///
-/// Names are compared without regard to the case of ASCII letters, as SQLite does. The order of columns and the names of
-/// indexes do not count: Core Data itself changes both when it migrates.
+/// Names ignore ASCII case, as in SQLite. Column order and index names do not count: Core Data changes both in
+/// migrations.
 public enum SchemaDifference: Sendable, Hashable {
   case missingTable(String)
   case unexpectedTable(String)
   case missingColumn(table: String, column: String)
   case unexpectedColumn(table: String, column: String)
 
-  /// A column is declared with another type.
   case otherType(table: String, column: String, expected: String, found: String)
 
-  /// An index over these columns is not there.
+  /// An index over these columns is missing.
   case missingIndex(table: String, columns: [String], isUnique: Bool)
   case unexpectedIndex(table: String, columns: [String], isUnique: Bool)
 }
 
 extension SchemaDifference {
-  /// What differs, in one sentence without a full stop.
+  /// The difference in one sentence without a period.
   public var text: String {
     switch self {
     case .missingTable(let table): "table \(printable(table)) is missing"
@@ -43,7 +42,7 @@ extension SchemaDifference {
 }
 
 extension SQLSchema {
-  /// What another schema lacks or has more than this one, tables in the order of their names.
+  /// Returns the differences of another schema, tables sorted by name.
   public func differences(to found: SQLSchema) -> [SchemaDifference] {
     let expectedTables = Self.byKey(tables)
     let foundTables = Self.byKey(found.tables)
@@ -93,8 +92,8 @@ extension SQLSchema {
       let isUnique: Bool
     }
     func shapes(_ indexes: [SQLIndex]) -> Set<Shape> {
-      // What is unique together is so in any order: Core Data renames a join table whose other side names it from now on, and
-      // leaves the order of its key (real stores of fw 1044 and 1145).
+      // The order in a unique set is irrelevant: Core Data renames a join table when the other side becomes the naming
+      // one, but keeps its key's order (real stores of fw 1044 and 1145).
       Set(
         indexes.map {
           Shape(columns: $0.isUnique ? $0.columns.map(key).sorted() : $0.columns.map(key), isUnique: $0.isUnique)

@@ -1,21 +1,20 @@
 internal import GRDB
 
-/// Asks SQLite itself whether it takes a statement that makes a table.
+/// A check whether SQLite accepts a `CREATE TABLE` statement.
 ///
-/// Nothing is carried out: a statement that a damaged store holds is only compiled, in a private database without tables.
+/// A damaged store's statement is only compiled, in an empty private database.
 package struct StatementChecker {
   private let queue: DatabaseQueue
 
-  /// Opens the private database.
   package init() throws { queue = try MemoryDatabase.open() }
 
-  /// Whether the text is one statement that SQLite compiles.
+  /// Returns whether the text is one statement that SQLite compiles.
   package func accepts(_ statement: String) -> Bool {
     do {
       try queue.inDatabase { _ = try $0.makeStatement(sql: statement) }
       return true
     } catch {
-      // Whatever SQLite has against it, the statement cannot be used.
+      // Any SQLite error makes the statement unusable.
       return false
     }
   }

@@ -4,24 +4,23 @@ public import ManagedObjectModel
 public import Platform
 public import SystemPackage
 
-/// An open store: a Core Data store or a plain SQLite database.
+/// An open Core Data store or plain SQLite database.
 ///
-/// Opening costs little more than opening with SQLite alone; nothing is checked beyond the header and the list of tables.
-/// SQLite creates and removes `-wal` and `-shm` beside the file, so a store that is evidence is never opened like this, but
-/// a private copy of it.
+/// Opening checks only the header and schema, at little more than SQLite's cost. SQLite creates and removes `-wal` and
+/// `-shm` beside the file, so evidence is only opened as a private copy.
 ///
-/// Core Data's triggers call functions that only Core Data has (format section 3.9). They are registered here and do
-/// nothing, except that `NSCoreDataNow` tells the time: plain inserts and updates work, counts kept by triggers stay
-/// right, and Core Data's contexts are told nothing. Collations of Core Data's own are not registered: an index in another
-/// order than Core Data's would be a damaged one, so writing to such an index fails instead.
+/// Core Data's triggers call its own functions (format section 3.9), registered here without effect, except that
+/// `NSCoreDataNow` returns the time: plain writes work, trigger counts stay right, and Core Data's contexts are not
+/// notified. Core Data's collations are not registered: an index in another order would be damaged, so writing to such
+/// an index fails.
 public final class PersistentStore: Sendable {
-  /// The store's main file.
+  /// The main file.
   public let path: FilePath
 
-  /// Whether Core Data's tables were there when it was opened.
+  /// Whether Core Data's tables existed at opening.
   public let kind: StoreKind
 
-  /// The model it was opened with.
+  /// The model given at opening.
   public let model: ManagedObjectModel?
 
   private let state: Mutex<State>
@@ -31,29 +30,28 @@ public final class PersistentStore: Sendable {
     var layout: StoreLayout?
   }
 
-  /// How a store is opened.
+  /// The opening options.
   public struct Options: Sendable {
-    /// Whether records can be changed.
+    /// Whether writing is disabled.
     public var isReadOnly = false
 
-    /// How long to wait for the locks of other processes.
+    /// The wait for other processes' locks.
     public var busyTimeout: Duration = .seconds(5)
 
-    /// Seconds since 2001-01-01T00:00:00Z, for derived attributes that hold the time of the last save.
+    /// Seconds since 2001-01-01T00:00:00Z for derived save times.
     public var now: @Sendable () -> Double
 
-    /// Whether it is a private copy of evidence, of which nothing that its schema declares may run; it is only read, and
-    /// without the log.
+    /// For a private evidence copy: read-only, without log or schema declarations.
     package var isEvidence = false
 
-    /// For a private copy of evidence, or a restored backup that is only looked at.
+    /// Options for a private evidence copy or a restored backup.
     package static var evidence: Options {
       var options = Options(isReadOnly: true)
       options.isEvidence = true
       return options
     }
 
-    /// Opens for reading and writing unless told otherwise.
+    /// Creates options, by default for reading and writing.
     public init(
       isReadOnly: Bool = false, busyTimeout: Duration = .seconds(5),
       now: @escaping @Sendable () -> Double = referenceDate
@@ -64,13 +62,10 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  /// Opens a store that exists; nothing is ever created.
+  /// Opens an existing store and never creates one.
   ///
-  /// - Parameters:
-  ///   - path: the store's main file.
-  ///   - model: the model of the version the store is in, needed for reading records.
-  ///   - options: how to open it.
-  /// - Throws: `PersistentStoreError`, environmental where the file is locked, forbidden or out of reach.
+  /// - Parameter model: the store version's model, needed to read records.
+  /// - Throws: `PersistentStoreError`, environmental if the file is locked, forbidden or unreachable.
   public init(
     opening path: FilePath, model: ManagedObjectModel? = nil, options: Options = Options()
   ) throws(PersistentStoreError) {
@@ -97,7 +92,7 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  /// The layout of the model, computed when it is first asked for; nil without a model.
+  /// Returns the model's layout, computed on first use; nil without a model.
   public func layout() throws(PersistentStoreError) -> StoreLayout? {
     if let known = state.withLock({ $0.layout }) { return known }
     guard let model else { return nil }
@@ -106,11 +101,11 @@ public final class PersistentStore: Sendable {
     return layout
   }
 
-  /// Reads in one consistent view of the store.
+  /// Reads one consistent snapshot.
   ///
-  /// Calls wait for each other; the body must not call the store again.
+  /// Calls are serialized; the body must not call the store.
   ///
-  /// - Throws: `PersistentStoreError` for what SQLite reports, and whatever the body throws of its own.
+  /// - Throws: `PersistentStoreError` for SQLite's errors, and the body's own.
   public func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     let queue = try openQueue(for: "read the store")
     do {
@@ -120,11 +115,11 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  /// Writes in one transaction, which is undone where the body throws.
+  /// Writes in one transaction, rolled back if the body throws.
   ///
-  /// Calls wait for each other; the body must neither call the store again nor end the transaction itself.
+  /// Calls are serialized; the body must neither call the store nor end the transaction.
   ///
-  /// - Throws: `PersistentStoreError` for what SQLite reports, and whatever the body throws of its own.
+  /// - Throws: `PersistentStoreError` for SQLite's errors, and the body's own.
   public func write<Value>(_ body: (Database) throws -> Value) throws -> Value {
     let queue = try openQueue(for: "write to the store")
     do {
@@ -134,11 +129,11 @@ public final class PersistentStore: Sendable {
     }
   }
 
-  /// Closes the store; closing twice is allowed.
+  /// Closes the store; repeated calls are allowed.
   ///
-  /// SQLite writes the WAL back and removes it when the last connection of all processes closes.
+  /// The last connection of all processes checkpoints and removes the WAL.
   ///
-  /// - Throws: `PersistentStoreError` where SQLite cannot close; the store is open then.
+  /// - Throws: `PersistentStoreError` if SQLite cannot close; the store stays open.
   public func close() throws(PersistentStoreError) {
     guard let queue = state.withLock({ $0.queue }) else { return }
     do {
@@ -158,9 +153,9 @@ public final class PersistentStore: Sendable {
 }
 
 extension PersistentStore {
-  /// The metadata of a Core Data store; nil for a plain SQLite database.
+  /// Returns a Core Data store's metadata; nil for plain SQLite.
   ///
-  /// - Throws: `PersistentStoreError` where it cannot be read.
+  /// - Throws: `PersistentStoreError` if unreadable.
   public func metadata() throws -> StoreMetadata? {
     guard kind == .coreData else { return nil }
     let found = try read { database -> (uuid: String, list: [UInt8])? in
@@ -184,7 +179,7 @@ extension PersistentStore {
     }
   }
 
-  /// The compressed archive of its model that a Core Data store carries; nil where it has none (format section 3.4).
+  /// Returns a Core Data store's compressed model archive, if any (format section 3.4).
   public func modelCache() throws -> [UInt8]? {
     try read { database in
       guard try database.tableExists("Z_MODELCACHE") else { return nil }
@@ -195,18 +190,16 @@ extension PersistentStore {
 }
 
 extension PersistentStore {
-  /// Seconds since 2001-01-01T00:00:00Z, by the system's clock.
+  /// Returns the system clock's seconds since 2001-01-01T00:00:00Z.
   @Sendable public static func referenceDate() -> Double { Date().timeIntervalSinceReferenceDate }
 
-  /// The path as an SQLite URI that opens the file and never creates it.
+  /// Returns an SQLite URI that never creates the file.
   ///
-  /// Every byte that is not plain is escaped, so that any name works: with question marks, with line breaks, and with
-  /// bytes that are not UTF-8.
+  /// Special bytes are escaped, so question marks, line breaks and invalid UTF-8 work.
   package static func address(of path: FilePath, isReadOnly: Bool) -> String {
     escaped(path) + (isReadOnly ? "?mode=ro" : "?mode=rw")
   }
 
-  /// The path as an SQLite URI without parameters.
   static func escaped(_ path: FilePath) -> String {
     var address = path.isAbsolute ? "file://" : "file:"
     for byte in path.rawBytes {
@@ -221,7 +214,6 @@ extension PersistentStore {
     return address
   }
 
-  /// The settings of a connection.
   static func configuration(_ options: Options) -> Configuration {
     var configuration = Configuration()
     configuration.readonly = options.isReadOnly
@@ -237,13 +229,10 @@ extension PersistentStore {
 }
 
 extension PersistentStore {
-  /// Reads a batch of an entity's records in the order of their primary keys, those of its sub-entities included.
+  /// Reads a batch of an entity's and its sub-entities' records by primary key.
   ///
-  /// - Parameters:
-  ///   - entityName: the entity.
-  ///   - key: only records with a higher primary key are read.
-  ///   - limit: the most records read.
-  /// - Throws: `PersistentStoreError` where the store has no model, the model no such entity, or SQLite reports an error.
+  /// - Parameter key: the primary key to start after.
+  /// - Throws: `PersistentStoreError` without a model, for an unknown entity, or for SQLite's errors.
   public func records(
     of entityName: String, after key: Int64 = .min, limit: Int = 500
   ) throws -> [Record] {
@@ -251,14 +240,9 @@ extension PersistentStore {
     return try read { try reader.records($0, after: key, limit: limit) }
   }
 
-  /// Calls a closure with every record of an entity, in batches, so that memory stays flat.
+  /// Calls a closure with every record of an entity and its sub-entities, in batches for flat memory.
   ///
-  /// Each batch is a read of its own: changes made meanwhile may or may not be seen.
-  ///
-  /// - Parameters:
-  ///   - entityName: the entity; records of its sub-entities are included.
-  ///   - batchSize: how many records are read at once.
-  ///   - body: called with each record; reading ends where it throws.
+  /// Each batch is a separate read that may or may not see concurrent changes. Reading ends if `body` throws.
   public func forEachRecord(
     of entityName: String, batchSize: Int = 500, _ body: (Record) throws -> Void
   ) throws {
@@ -273,7 +257,7 @@ extension PersistentStore {
     }
   }
 
-  /// The number of records of an entity, those of its sub-entities included.
+  /// Returns the record count of an entity and its sub-entities.
   public func recordCount(of entityName: String) throws -> Int {
     guard let layout = try layout() else { throw withoutModel() }
     guard let entity = layout.entity(named: entityName) else { throw unknown("entity", entityName) }
@@ -287,11 +271,9 @@ extension PersistentStore {
     }
   }
 
-  /// The primary keys of the records that a to-many relationship of one record leads to.
+  /// Returns a record's to-many destination keys, in relationship order if ordered, else by key.
   ///
-  /// They come in the relationship's order where it has one, else by primary key.
-  ///
-  /// - Throws: `PersistentStoreError.unknownName` where the entity has no stored to-many relationship of that name.
+  /// - Throws: `PersistentStoreError.unknownName` without such a stored to-many relationship.
   public func destinationKeys(
     of relationship: String, entity entityName: String, primaryKey: Int64
   ) throws -> [Int64] {
@@ -331,15 +313,14 @@ extension PersistentStore {
   }
 }
 
-/// What a store is.
+/// The kind of a store.
 public enum StoreKind: String, Sendable, Hashable {
-  /// A store in Core Data's layout; SwiftData's is the same.
+  /// Core Data's layout, shared by SwiftData.
   case coreData = "core-data"
 
   case sqlite
 }
 
-/// Bytes as a value that SQLite can be given.
 struct BlobBytes: DatabaseValueConvertible {
   let bytes: [UInt8]
 
@@ -352,18 +333,17 @@ struct BlobBytes: DatabaseValueConvertible {
   }
 }
 
-/// The SQL functions that triggers of Core Data stores call.
 package enum CoreDataFunctions {
-  /// Functions that tell Core Data's contexts about changes made by triggers; here they do nothing.
+  /// No-op replacements of functions that notify Core Data's contexts.
   ///
-  /// The first two are those of derived attributes, the third that of older `ZT_…` triggers (format section 3.9).
+  /// The first two serve derived attributes, the third older `ZT_…` triggers (format section 3.9).
   package static let notifications = [
     "NSCoreDataDATriggerUpdatedAffectedObjectValue",
     "NSCoreDataDATriggerInsertUpdatedAffectedObjectValue",
     "NSCoreDataTriggerUpdateAffectedObjectValue",
   ]
 
-  /// All functions, with the clock that `NSCoreDataNow` tells.
+  /// Returns all functions, with the clock for `NSCoreDataNow`.
   package static func all(now: @escaping @Sendable () -> Double) -> [DatabaseFunction] {
     notifications.map { name in DatabaseFunction(name) { _ in nil } }
       + [DatabaseFunction("NSCoreDataNow", argumentCount: 0) { _ in now() }]

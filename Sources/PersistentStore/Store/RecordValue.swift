@@ -1,13 +1,13 @@
 package import GRDB
 public import ManagedObjectModel
 
-/// The value of an attribute, as a store holds it.
+/// A stored attribute value.
 public enum RecordValue: Sendable, Hashable {
   case null
   case integer(Int64)
   case real(Double)
 
-  /// A decimal number as text; one that the store holds as a binary number is written so that it reads back as the same.
+  /// A decimal number as text; a binary one is written so that it reads back equal.
   case decimal(String)
   case boolean(Bool)
   case string(String)
@@ -15,21 +15,20 @@ public enum RecordValue: Sendable, Hashable {
   /// Seconds since 2001-01-01T00:00:00Z.
   case date(Double)
 
-  /// The 16 bytes of a UUID.
   case uuid([UInt8])
   case uri(String)
 
-  /// Bytes: binary data without its marker, or what a transformer made.
+  /// Binary data without its marker, or a transformer's output.
   case data([UInt8])
 
-  /// Bytes in a file of that name in `.<store>_SUPPORT/_EXTERNAL_DATA/` (format section 3.7).
+  /// A file in `.<store>_SUPPORT/_EXTERNAL_DATA/` (format section 3.7).
   case externalData(fileName: String)
 
-  /// A value that is not of the attribute's type, as SQLite holds it.
+  /// An SQLite value of another type than the attribute's.
   case unexpected(StoredValue)
 }
 
-/// A value as SQLite holds it.
+/// An SQLite value.
 public enum StoredValue: Sendable, Hashable {
   case null
   case integer(Int64)
@@ -39,12 +38,9 @@ public enum StoredValue: Sendable, Hashable {
 }
 
 extension RecordValue {
-  /// Reads a stored value as one of an attribute's type (format sections 1.2, 3.5 and 3.7).
+  /// Interprets a stored value by attribute type (format sections 1.2, 3.5 and 3.7).
   ///
-  /// - Parameters:
-  ///   - stored: what SQLite holds.
-  ///   - type: the attribute's type.
-  ///   - allowsExternalStorage: whether the attribute's values begin with the marker byte.
+  /// - Parameter allowsExternalStorage: whether values begin with the marker byte.
   public init(_ stored: StoredValue, type: AttributeType, allowsExternalStorage: Bool = false) {
     switch (type, stored) {
     case (_, .null): self = .null
@@ -67,7 +63,7 @@ extension RecordValue {
     }
   }
 
-  /// Reads the value of an attribute that may lie outside the store: 1 and the bytes, or 2, a file name and 0.
+  /// Reads a value with external storage: 1 and bytes, or 2, a file name and 0.
   private static func marked(_ bytes: [UInt8]) -> RecordValue {
     switch bytes.first {
     case 1: return .data(Array(bytes.dropFirst()))
