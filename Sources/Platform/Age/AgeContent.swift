@@ -1,17 +1,17 @@
-/// The content of an age file that is not armoured, of which any part can be read.
+/// Random access to the content of a binary age file.
 ///
-/// Each chunk of 64 KiB is sealed under its number, so that one can be opened without those before it.
+/// Each chunk of 64 KiB is sealed under its own number and opens alone.
 public struct AgeContent: Sendable {
-  /// The bytes of a chunk before it is sealed; the last one may have fewer.
+  /// The bytes of a plain chunk; the last may be shorter.
   public static let chunkLength = AgePayload.chunk
 
   /// The bytes of a sealed chunk.
   public static let sealedChunkLength = AgePayload.chunk + AgePayload.tag
 
-  /// The most bytes that are needed of a file's beginning.
+  /// The longest prologue in bytes.
   public static let longestPrologue = AgeHeader.lengthLimit + AgePayload.nonceLength
 
-  /// The bytes before the first chunk: the header and the nonce.
+  /// The bytes before the first chunk: header and nonce.
   public let prologueLength: Int
 
   private let payload: AgePayload
@@ -21,9 +21,9 @@ public struct AgeContent: Sendable {
     self.payload = payload
   }
 
-  /// The content of a file that begins so; nil where more bytes are needed.
+  /// Reads a file's prologue; nil if more bytes are needed.
   ///
-  /// - Throws: `age-no-identity` where none of the keys opens it, or what is wrong with the header.
+  /// - Throws: `age-no-identity`, or the header's error.
   public init?(beginning bytes: [UInt8], with identities: [AgeIdentity]) throws(AgeError) {
     guard let (header, length) = try AgeHeader.read(bytes), bytes.count >= length + AgePayload.nonceLength else {
       return nil
@@ -33,7 +33,7 @@ public struct AgeContent: Sendable {
     payload = AgePayload(fileKey: try header.fileKey(with: identities), nonce: nonce)
   }
 
-  /// The bytes before the first chunk of a file that begins so, which no key is needed for; nil where more bytes are needed.
+  /// Returns the prologue's length, without a key; nil if more bytes are needed.
   public static func prologueLength(beginning bytes: [UInt8]) throws(AgeError) -> Int? {
     guard let (_, length) = try AgeHeader.read(bytes), bytes.count >= length + AgePayload.nonceLength else {
       return nil
@@ -41,35 +41,29 @@ public struct AgeContent: Sendable {
     return length + AgePayload.nonceLength
   }
 
-  /// The bytes of the content of a file; of one that is cut off what is left of it.
-  ///
-  /// - Parameters:
-  ///   - sealed: the bytes of the file.
-  ///   - prologue: the bytes before the first chunk.
+  /// Returns the length of the content, also of a truncated file.
   public static func length(sealed: Int64, prologue: Int) -> Int64 {
     let body = max(0, sealed - Int64(prologue))
     let (full, rest) = body.quotientAndRemainder(dividingBy: Int64(sealedChunkLength))
     return full * Int64(chunkLength) + max(0, rest - Int64(AgePayload.tag))
   }
 
-  /// A chunk, counted from 0; nil where it was altered, or is out of its place.
+  /// Opens a chunk, counted from 0; nil if it was altered or misplaced.
   public func open(chunk: UInt64, _ bytes: ArraySlice<UInt8>, isLast: Bool) -> [UInt8]? {
     guard bytes.count >= AgePayload.tag, bytes.count <= Self.sealedChunkLength else { return nil }
     var payload = payload.at(chunk)
     return payload.open(bytes, isLast: isLast)
   }
 
-  /// A chunk that was altered, as far as its bytes are there: a byte that was altered gives another one, and those around it are
-  /// what they were.
+  /// Decrypts a chunk without authentication; only the altered bytes differ.
   ///
-  /// Nothing says that they are what was sealed. Only for what is proven by a digest that was sealed elsewhere.
+  /// Use it only for content that a digest sealed elsewhere confirms.
   public func openUnproven(chunk: UInt64, _ bytes: ArraySlice<UInt8>, isLast: Bool) -> [UInt8] {
     payload.at(chunk).unproven(bytes.dropLast(AgePayload.tag).prefix(Self.chunkLength), isLast: isLast)
   }
 }
 
 extension AgeHeader {
-  /// The key of the file, where one of the identities unwraps it.
   func fileKey(with identities: [AgeIdentity]) throws(AgeError) -> SymmetricKey {
     for stanza in stanzas {
       for identity in identities {

@@ -1,25 +1,23 @@
 import Foundation
 
-/// The header of an age file: for whom its key is wrapped, and a sum under that key.
+/// An age header: the wrapped file key and a MAC.
 ///
 /// Source: age specification, "Header".
 struct AgeHeader: Sendable {
   static let version = "age-encryption.org/v1"
   static let fileKeyLength = 16
 
-  /// The most bytes of a header that is read: some thousand recipients.
+  /// The most bytes of a header: some thousand recipients.
   static let lengthLimit = 1 << 18
 
-  /// The most stanzas: each costs a key agreement for each identity.
+  /// The most stanzas: each costs a key agreement per identity.
   static let stanzaLimit = 1024
 
   var stanzas: [AgeStanza]
   var sum: [UInt8]
 
-  /// The bytes that the sum is of.
   private(set) var summed: [UInt8]
 
-  /// A header for a file's key.
   init(_ stanzas: [AgeStanza], fileKey: SymmetricKey) {
     self.stanzas = stanzas
     summed = Array((Self.version + "\n" + stanzas.map(\.text).joined() + "---").utf8)
@@ -28,7 +26,6 @@ struct AgeHeader: Sendable {
 
   var bytes: [UInt8] { summed + Array((" " + UnpaddedBase64.encode(sum) + "\n").utf8) }
 
-  /// Whether the header is unaltered, as the holder of the file's key can tell.
   func isValid(fileKey: SymmetricKey) -> Bool {
     HMAC<SHA256>.isValidAuthenticationCode(sum, authenticating: summed, using: Self.sumKey(fileKey))
   }
@@ -44,15 +41,14 @@ struct AgeHeader: Sendable {
 
   // MARK: Reading
 
-  /// The header at the beginning of bytes and its length; nil where more bytes are needed.
+  /// Reads a header; nil if more bytes are needed.
   ///
-  /// - Throws: as soon as the bytes cannot be the beginning of a header.
+  /// - Throws: as soon as the bytes cannot begin a header.
   static func read(_ bytes: [UInt8]) throws(AgeError) -> (header: AgeHeader, length: Int)? {
     var reader = AgeHeaderReader(bytes)
     return try reader.read()
   }
 
-  /// A header as it was read.
   init(stanzas: [AgeStanza], sum: [UInt8], summed: [UInt8]) {
     self.stanzas = stanzas
     self.sum = sum
@@ -60,9 +56,8 @@ struct AgeHeader: Sendable {
   }
 }
 
-/// The text of headers, for tests that compare the reader with the writer.
 package enum AgeHeaderText {
-  /// The header at the beginning of bytes, as it would be written, and how many bytes it was read from; nil where more are needed.
+  /// Reads a header, for tests, and returns it as written; nil if more bytes are needed.
   package static func read(_ bytes: [UInt8]) throws(AgeError) -> (text: [UInt8], length: Int)? {
     guard let (header, length) = try AgeHeader.read(bytes) else { return nil }
     let text = AgeHeader.version + "\n" + header.stanzas.map(\.text).joined() + "--- "
@@ -70,20 +65,18 @@ package enum AgeHeaderText {
   }
 }
 
-/// A part of a header: the file's key wrapped for one recipient.
+/// The file key wrapped for one recipient.
 ///
 /// Source: age specification, "Recipient stanza".
 struct AgeStanza: Hashable, Sendable {
-  /// The recipient's type, and what it needs to know.
   var arguments: [String]
 
   var body: [UInt8]
 
-  /// The lines as they stand in the header.
   var text: String {
     var text = "-> " + arguments.joined(separator: " ") + "\n"
     var rest = Substring(UnpaddedBase64.encode(body))
-    // A line of full length is always followed by another, if need be by an empty one.
+    // A full line is always followed by another, if need be an empty one.
     while rest.utf8.count >= 64 {
       text += rest.prefix(64) + "\n"
       rest = rest.dropFirst(64)
@@ -92,14 +85,14 @@ struct AgeStanza: Hashable, Sendable {
   }
 }
 
-/// Base64 without padding (RFC 4648, section 3.2), in its one canonical spelling.
+/// Unpadded base64 (RFC 4648, section 3.2), canonical only.
 enum UnpaddedBase64 {
   static func encode(_ bytes: some Sequence<UInt8>) -> String {
     let padded = Data(bytes).base64EncodedString()
     return String(padded.prefix { $0 != "=" })
   }
 
-  /// The bytes of a text; nil where it is padded, has other characters, or bits set that stand for nothing.
+  /// Decodes canonical text; nil otherwise.
   static func decode(_ text: some StringProtocol) -> [UInt8]? {
     let text = String(text)
     guard !text.contains("="),
@@ -110,7 +103,6 @@ enum UnpaddedBase64 {
   }
 }
 
-/// Reads a header line by line, in its one canonical form.
 struct AgeHeaderReader {
   private let bytes: [UInt8]
   private var position = 0
@@ -165,7 +157,7 @@ struct AgeHeaderReader {
     }
   }
 
-  /// The next line without its end; nil where it is not whole.
+  /// Returns the next complete line.
   private mutating func nextLine() throws(AgeError) -> String? {
     guard let end = bytes[position...].firstIndex(of: UInt8(ascii: "\n")) else {
       guard bytes.count <= AgeHeader.lengthLimit else { throw Self.tooLong }
@@ -184,41 +176,34 @@ struct AgeHeaderReader {
     .headerTooLarge, "the header is longer than \(AgeHeader.lengthLimit) bytes")
 }
 
-/// Something that is no age file, or none that can be opened or made.
+/// A failure to read or write an age file.
 ///
-/// The detail never holds anything of what was encrypted, nor of a secret key.
+/// The detail never holds plaintext or key material.
 public typealias AgeError = Failure<AgeErrorKind>
 
-/// Why something is no age file, or none that can be opened or made.
+/// The kinds of age failures.
 public enum AgeErrorKind: String, FailureKind {
-  /// A recipient (`age1…`) is none.
   case recipient = "age-recipient"
 
-  /// An identity (`AGE-SECRET-KEY-1…`) is none.
   case identity = "age-identity"
 
-  /// The header is not that of an age file.
   case header = "age-header"
 
-  /// The header is longer, or has more stanzas, than any real one.
   case headerTooLarge = "age-header-too-large"
 
-  /// No identity that was given opens the file.
   case noIdentity = "age-no-identity"
 
-  /// The header was altered after it was written.
   case headerAltered = "age-header-altered"
 
-  /// The content was altered, or is cut off.
+  /// The content was altered or truncated.
   case payload = "age-payload"
 
-  /// The armour around the file is damaged.
   case armor = "age-armor"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation of a failure.
   public static let usualOperation = "use the age encryption"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint of a failure.
   public var usualHint: String {
     switch self {
     case .recipient: "Give the public key that begins with age1, as the vendor published it."
@@ -232,6 +217,5 @@ public enum AgeErrorKind: String, FailureKind {
 }
 
 extension AgeError {
-  /// An error in the usual words but for what is wrong, a sentence without its full stop.
   init(_ kind: Kind, _ detail: String) { self.init(kind, detail: detail) }
 }

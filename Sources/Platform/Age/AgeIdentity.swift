@@ -1,17 +1,17 @@
 import Foundation
 
-/// Who can open a file: an X25519 secret key, written `AGE-SECRET-KEY-1…`.
+/// An X25519 secret key, written `AGE-SECRET-KEY-1…`.
 ///
-/// It prints as its recipient only, so that no log ever holds it.
+/// It prints as its recipient, to keep the key out of logs.
 public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   private static let prefix = "age-secret-key-"
 
   private let key: Curve25519.KeyAgreement.PrivateKey
 
-  /// A new identity, from the system's generator.
+  /// Makes a random identity.
   public init() { key = Curve25519.KeyAgreement.PrivateKey() }
 
-  /// An identity from its text.
+  /// Parses an identity.
   public init(_ text: some StringProtocol) throws(AgeError) {
     guard let (prefix, bytes) = Bech32.decode(String(text)) else {
       throw AgeError(.identity, "the secret key is mistyped: its sum is wrong")
@@ -26,10 +26,10 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     }
   }
 
-  /// Whom to encrypt to, so that this identity can open it.
+  /// The matching public key.
   public var recipient: AgeRecipient { AgeRecipient(bytes: Array(key.publicKey.rawRepresentation)) }
 
-  /// The secret key's text, for the file in which its owner keeps it.
+  /// The secret key's text, for the owner's key file.
   public var secretText: String { Bech32.encode(key.rawRepresentation, prefix: Self.prefix).uppercased() }
 
   /// The recipient; never the secret key.
@@ -38,10 +38,10 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
   /// The recipient; never the secret key.
   public var debugDescription: String { description }
 
-  /// Nothing, so that no dump shows the key.
+  /// An empty mirror, so that no dump shows the key.
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 
-  /// The identities of a file as `age-keygen` writes it: one on a line, comments after `#`.
+  /// Parses a file of `age-keygen`: one identity a line, comments after `#`.
   ///
   /// - Parameter text: at most a thousand lines are read.
   public static func identities(in text: String) throws(AgeError) -> [AgeIdentity] {
@@ -60,15 +60,15 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
     return identities
   }
 
-  /// The file's key out of a stanza; nil where the stanza is for another recipient.
+  /// Unwraps the file key; nil for another recipient's stanza.
   ///
-  /// - Throws: where the stanza is of this type and is not well made.
+  /// - Throws: if it is malformed.
   func unwrap(_ stanza: AgeStanza) throws(AgeError) -> SymmetricKey? {
     guard stanza.arguments.first == AgeRecipient.stanza else { return nil }
     guard stanza.arguments.count == 2, let share = UnpaddedBase64.decode(stanza.arguments[1]), share.count == 32 else {
       throw AgeError(.header, "a stanza for an X25519 key has no share of 32 bytes")
     }
-    // The length is checked first, so that an answer does not tell which of several keys fitted.
+    // Checked first, so that the answer does not reveal which of several keys fitted.
     guard stanza.body.count == AgeHeader.fileKeyLength + 16 else {
       throw AgeError(.header, "a stanza for an X25519 key wraps a key of another length")
     }
@@ -85,7 +85,7 @@ public struct AgeIdentity: Sendable, CustomStringConvertible, CustomDebugStringC
         nonce: AgeRecipient.nonce(), ciphertext: stanza.body.dropLast(16), tag: stanza.body.suffix(16))
       return SymmetricKey(data: try ChaChaPoly.open(box, using: wrappingKey))
     } catch {
-      // It does not open: the stanza is for another key.
+      // Another key's stanza.
       return nil
     }
   }

@@ -1,6 +1,6 @@
-/// Opens an age file, piece by piece, armoured or not: what it gives back was checked, chunk by chunk.
+/// Decrypts an age file piece by piece, binary or armoured; every chunk returned is authenticated.
 ///
-/// What was given back is only known to be the whole content once ``finish()`` has returned.
+/// The content is known to be complete only after ``finish()``.
 public struct AgeOpener: Sendable {
   private enum Stage {
     case beginning
@@ -14,28 +14,28 @@ public struct AgeOpener: Sendable {
   private var armor: ArmorReader?
   private let identities: [AgeIdentity]
 
-  /// Opens with whichever identity fits.
+  /// Makes an opener that tries each identity.
   public init(with identities: [AgeIdentity]) { self.identities = identities }
 
-  /// Whether bytes at the beginning of a file are those of an age file, armoured or not.
+  /// Whether the first bytes are those of an age file, binary or armoured.
   public static func isAge(_ bytes: some Collection<UInt8>) -> Bool {
     bytes.starts(with: (AgeHeader.version + "\n").utf8) || ArmorReader.isArmor(bytes)
   }
 
-  /// Adds a piece of the file, and gives what of the content is certain.
+  /// Adds a piece of the file and returns the authenticated content.
   public mutating func open(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
     if case .beginning = stage {
       waiting += bytes
-      // Enough to tell armour, with some white space before it.
+      // Enough to recognize armour after some white space.
       guard waiting.count >= 64 else { return [] }
       return try begin()
     }
     return try take(bytes)
   }
 
-  /// The rest of the content.
+  /// Returns the rest of the content.
   ///
-  /// - Throws: ``AgeError`` where the file is cut off.
+  /// - Throws: ``AgeError`` if the file is truncated.
   public consuming func finish() throws(AgeError) -> [UInt8] {
     var opened: [UInt8] = []
     if case .beginning = stage { opened = try begin() }
@@ -75,7 +75,7 @@ public struct AgeOpener: Sendable {
     var opened: [UInt8] = []
     var position = 0
     let length = AgePayload.chunk + AgePayload.tag
-    // A full chunk is kept until there is more: it may be the last.
+    // A full chunk waits for more: it may be the last.
     while waiting.count - position > length {
       guard let chunk = payload.open(waiting[position..<(position + length)], isLast: false) else {
         throw AgeError(.payload, "part \(payload.chunks + 1) of the content was altered or is out of its order")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The encrypted content: chunks of 64 KiB, each sealed with its number and whether it is the last.
+/// The encrypted content: chunks of 64 KiB, each sealed with its number and a last-chunk flag.
 ///
 /// Source: age specification, "Payload"; Hoang, Reyhanitabar, Rogaway, Vizár: "Online Authenticated-Encryption and its
 /// Nonce-Reuse Misuse-Resistance" (2015), STREAM.
@@ -12,32 +12,29 @@ struct AgePayload: Sendable {
   private let key: SymmetricKey
   private var counter: UInt64 = 0
 
-  /// The content under a file's key.
   init(fileKey: SymmetricKey, nonce: [UInt8]) {
     key = HKDF<SHA256>.deriveKey(
       inputKeyMaterial: fileKey, salt: nonce, info: Array("payload".utf8), outputByteCount: 32)
   }
 
-  /// The same content, before a chunk, counted from 0.
   func at(_ chunk: UInt64) -> AgePayload {
     var copy = self
     copy.counter = chunk
     return copy
   }
 
-  /// What the bytes of the next chunk decrypt to, whether they are what was sealed or not.
+  /// Decrypts the next chunk without authentication.
   ///
-  /// ChaCha20 adds a stream of its own to the content; zeros, sealed under the same number, show that stream.
+  /// ChaCha20 adds a key stream to the content; sealing zeros under the same number yields that stream.
   func unproven(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> [UInt8] {
     var copy = self
     guard let stream = try? copy.seal([UInt8](repeating: 0, count: bytes.count)[...], isLast: isLast) else {
-      // Zeros can always be sealed; what could not be is as good as lost.
+      // Sealing zeros cannot fail; if it does, the chunk is lost.
       return [UInt8](repeating: 0, count: bytes.count)
     }
     return zip(bytes, stream).map { $0 ^ $1 }
   }
 
-  /// How many chunks there were.
   var chunks: UInt64 { counter }
 
   mutating func seal(_ bytes: ArraySlice<UInt8>, isLast: Bool) throws(AgeError) -> [UInt8] {
@@ -50,7 +47,7 @@ struct AgePayload: Sendable {
     }
   }
 
-  /// The next chunk, opened; nil where it is not the next, or is not the last as it should be.
+  /// Opens the next chunk; nil if its number or last-chunk flag is wrong.
   mutating func open(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> [UInt8]? {
     do {
       let box = try ChaChaPoly.SealedBox(
@@ -63,7 +60,7 @@ struct AgePayload: Sendable {
     }
   }
 
-  /// Eleven bytes of the chunk's number, the highest first, and one that is 1 for the last.
+  /// The chunk's number in eleven bytes, big-endian, then 1 for the last chunk.
   private func nonce(isLast: Bool) throws -> ChaChaPoly.Nonce {
     var bytes = [UInt8](repeating: 0, count: 12)
     for index in 0..<8 { bytes[3 + index] = UInt8(truncatingIfNeeded: counter >> UInt64(8 * (7 - index))) }

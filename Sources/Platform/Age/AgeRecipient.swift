@@ -1,6 +1,6 @@
 import Foundation
 
-/// To whom a file is encrypted: an X25519 public key, written `age1…`.
+/// An X25519 public key to encrypt to, written `age1…`.
 ///
 /// Source: age specification (C2SP age-encryption.org/v1), "The X25519 recipient type".
 public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
@@ -8,13 +8,11 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   static let stanza = "X25519"
   static let label = Array("age-encryption.org/v1/X25519".utf8)
 
-  /// The public key's 32 bytes.
   let bytes: [UInt8]
 
-  /// A recipient from its key.
   init(bytes: [UInt8]) { self.bytes = bytes }
 
-  /// A recipient from its text; case does not matter as long as it is not mixed.
+  /// Parses a recipient in lower or upper case, not mixed.
   public init(_ text: String) throws(AgeError) {
     guard let (prefix, bytes) = Bech32.decode(text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
       throw AgeError(.recipient, "the recipient is mistyped: its sum is wrong")
@@ -25,12 +23,9 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
     self.bytes = bytes
   }
 
-  /// The recipient as it is published.
+  /// The recipient's text.
   public var description: String { Bech32.encode(bytes, prefix: Self.prefix) }
 
-  /// The file's key, wrapped for this recipient.
-  ///
-  /// - Parameter ephemeral: the key that is used once; a new one if not given.
   func wrap(_ fileKey: [UInt8], ephemeral: Curve25519.KeyAgreement.PrivateKey = .init()) throws(AgeError)
     -> AgeStanza
   {
@@ -43,12 +38,11 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
       return AgeStanza(
         arguments: [Self.stanza, UnpaddedBase64.encode(share)], body: Array(box.ciphertext) + Array(box.tag))
     } catch {
-      // The library refuses a key of low order, which keeps nothing secret.
+      // The library rejects a key of low order, which keeps no secret.
       throw AgeError(.recipient, "the recipient's key cannot be used")
     }
   }
 
-  /// The key that wraps the file's key.
   static func wrappingKey(_ shared: SharedSecret, share: [UInt8], recipient: [UInt8]) -> SymmetricKey {
     shared.hkdfDerivedSymmetricKey(
       using: SHA256.self, salt: share + recipient, sharedInfo: label, outputByteCount: 32)
@@ -58,13 +52,12 @@ public struct AgeRecipient: Sendable, Hashable, CustomStringConvertible {
   static func nonce() throws -> ChaChaPoly.Nonce { try ChaChaPoly.Nonce(data: [UInt8](repeating: 0, count: 12)) }
 }
 
-/// Bech32, the spelling of age's keys: lower-case letters and digits with a sum of six characters that finds mistakes.
+/// Bech32, the encoding of age's keys, with a checksum of six characters.
 ///
-/// Source: BIP 173, without its limit of 90 characters, as the age specification has it.
+/// Source: BIP 173, without its limit of 90 characters, as in the age specification.
 enum Bech32 {
   private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
 
-  /// The text of a value.
   static func encode(_ bytes: some Sequence<UInt8>, prefix: String) -> String {
     let data = regroup(bytes, from: 8, to: 5, padding: true) ?? []
     let sum = checksum(expanded(prefix) + data + [UInt8](repeating: 0, count: 6)) ^ 1
@@ -72,7 +65,7 @@ enum Bech32 {
     return prefix + "1" + String(decoding: digits.map { alphabet[Int($0)] }, as: UTF8.self)
   }
 
-  /// The value of a text; nil where it is mistyped or in mixed case.
+  /// Decodes a text; nil if it is mistyped or in mixed case.
   static func decode(_ text: String) -> (prefix: String, bytes: [UInt8])? {
     let lower = text.lowercased()
     guard text == lower || text == text.uppercased(), text.utf8.allSatisfy({ (33...126).contains($0) }),
@@ -105,7 +98,7 @@ enum Bech32 {
     return sum
   }
 
-  /// The same bits in groups of another size; nil where bits are left over that are not zero.
+  /// Regroups the bits; nil if leftover bits are nonzero.
   private static func regroup(
     _ values: some Sequence<UInt8>, from: UInt32, to: UInt32, padding: Bool
   ) -> [UInt8]? {

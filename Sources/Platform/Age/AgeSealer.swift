@@ -1,11 +1,11 @@
-/// Encrypts a stream, piece by piece: what it gives back, one behind the other, is an age file.
+/// Encrypts a stream to an age file, piece by piece.
 public struct AgeSealer: Sendable {
   private var payload: AgePayload
   private var waiting: [UInt8] = []
   private var prologue: [UInt8]
   private var armor: ArmorWriter?
 
-  /// Encryption to recipients, each of whom can open the file.
+  /// Makes a sealer for recipients, each of whom can open the file.
   public init(to recipients: [AgeRecipient], armored: Bool = false) throws(AgeError) {
     guard !recipients.isEmpty else { throw AgeError(.recipient, "no recipient is given") }
     guard recipients.count <= AgeHeader.stanzaLimit else {
@@ -21,18 +21,17 @@ public struct AgeSealer: Sendable {
     armor = armored ? ArmorWriter() : nil
   }
 
-  /// Before anything was sealed: the bytes before the first chunk, which hold no secret; a copy of them opens a file whose own
-  /// are damaged.
+  /// The prologue, before the first piece; not secret: a copy of it opens a file with a damaged one.
   public var beginning: [UInt8] { prologue }
 
-  /// Before anything was sealed: the content that is going to be, for reading it back.
+  /// The future content, before the first piece, for reading it back.
   public var content: AgeContent { AgeContent(prologueLength: prologue.count, payload: payload) }
 
-  /// Adds a piece, and gives what of the file is ready.
+  /// Adds a piece and returns the finished bytes.
   public mutating func seal(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
     waiting += bytes
     var sealed = takePrologue()
-    // A full chunk is kept until there is more, since only the last one says that it is.
+    // A full chunk waits for more: only the last carries the flag.
     var position = 0
     while waiting.count - position > AgePayload.chunk {
       sealed += try payload.seal(waiting[position..<(position + AgePayload.chunk)], isLast: false)
@@ -42,14 +41,13 @@ public struct AgeSealer: Sendable {
     return armor?.write(sealed) ?? sealed
   }
 
-  /// The file's end.
+  /// Returns the end of the file.
   public consuming func finish() throws(AgeError) -> [UInt8] {
     let sealed = takePrologue() + (try payload.seal(waiting[...], isLast: true))
     guard var armor else { return sealed }
     return armor.write(sealed) + armor.finish()
   }
 
-  /// Bytes that cannot be guessed, from the system's generator.
   private static func random(_ count: Int) -> [UInt8] {
     var generator = SystemRandomNumberGenerator()
     return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }

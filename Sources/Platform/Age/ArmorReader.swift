@@ -1,13 +1,13 @@
 import Foundation
 
-/// Takes the armour off, line by line.
+/// A line-by-line decoder of armour.
 ///
-/// White space before and after the armour is allowed, and CR LF as the end of lines; nothing else.
+/// Only white space around the armour and CR LF line ends are tolerated.
 struct ArmorReader: Sendable {
   private enum Place {
     case before
     case within
-    /// After a line that was not full: only the end may follow.
+    /// After a short line: only the end may follow.
     case lastLine
     case after
   }
@@ -16,7 +16,6 @@ struct ArmorReader: Sendable {
   private var line: [UInt8] = []
   private var skipped = 0
 
-  /// Whether bytes at the beginning of a file can be those of armour.
   static func isArmor(_ bytes: some Collection<UInt8>) -> Bool {
     let text = bytes.drop { isSpace($0) }
     return text.starts(with: ArmorWriter.begin.utf8)
@@ -26,7 +25,6 @@ struct ArmorReader: Sendable {
 
   private static func damaged(_ detail: String) -> AgeError { AgeError(.armor, detail) }
 
-  /// The bytes within the next piece.
   mutating func read(_ bytes: some Collection<UInt8>) throws(AgeError) -> [UInt8] {
     var opened: [UInt8] = []
     for byte in bytes {
@@ -47,7 +45,6 @@ struct ArmorReader: Sendable {
     return opened
   }
 
-  /// Checks that the armour is whole.
   mutating func finish() throws(AgeError) {
     if !line.isEmpty { _ = try take() }
     guard place == .after else { throw Self.damaged("the end of the armour is missing") }
@@ -77,7 +74,7 @@ struct ArmorReader: Sendable {
   }
 }
 
-/// Writes the armour that carries an age file through what only takes text: base64 in lines of 64 characters.
+/// An encoder of ASCII armour: base64 in lines of 64 characters.
 ///
 /// Source: age specification, "ASCII armor"; RFC 7468 in its strict form.
 struct ArmorWriter: Sendable {
@@ -88,7 +85,6 @@ struct ArmorWriter: Sendable {
   private var waiting: [UInt8] = []
   private var hasBegun = false
 
-  /// Adds bytes, and gives the lines that are full.
   mutating func write(_ bytes: [UInt8]) -> [UInt8] {
     waiting += bytes
     var text = hasBegun ? "" : Self.begin + "\n"

@@ -2,7 +2,7 @@ internal import CZlib
 
 /// Unpacks a gzip file of any number of members, piece by piece.
 ///
-/// The only place of this module that hands memory to zlib.
+/// The only caller of zlib in this module.
 @safe public struct GzipReader: ~Copyable {
   private let stream: UnsafeMutablePointer<z_stream>
   private let limits: UnpackingLimits
@@ -14,19 +14,17 @@ internal import CZlib
   private let ignoresRest: Bool
   private var buffer = [UInt8](repeating: 0, count: 128 << 10)
 
-  /// A reader.
+  /// Makes a reader.
   ///
-  /// - Parameters:
-  ///   - limits: how much is unpacked at most.
-  ///   - ignoresRest: whether what follows the last member, such as padding, is left out; it is an error otherwise.
-  /// - Throws: ``ArchiveError`` where memory is short.
+  /// - Parameter ignoresRest: whether bytes after the last member, such as padding, are ignored.
+  /// - Throws: ``ArchiveError`` without memory.
   public init(limits: UnpackingLimits = UnpackingLimits(), ignoringRest ignoresRest: Bool = false) throws(ArchiveError)
   {
     self.limits = limits
     self.ignoresRest = ignoresRest
     unsafe stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    // 16 more than the window's size: a gzip header and trailer, and nothing else.
+    // The window's size plus 16: gzip format only.
     let status = unsafe inflateInit2_(stream, 16 + MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
     guard status == Z_OK else {
       throw ArchiveError(.memory, "there is not enough memory to unpack anything")
@@ -39,10 +37,10 @@ internal import CZlib
     unsafe stream.deallocate()
   }
 
-  /// Whether bytes at the beginning of a file are those of a gzip file.
+  /// Whether the first bytes are those of a gzip file.
   public static func isGzip(_ bytes: some Collection<UInt8>) -> Bool { bytes.starts(with: [0x1f, 0x8b]) }
 
-  /// Adds a piece of the file, and hands over what it unpacks to, in pieces of at most 128 KiB.
+  /// Adds a piece and hands over the content in pieces of at most 128 KiB.
   public mutating func read(
     _ bytes: [UInt8], visit: (ArraySlice<UInt8>) throws -> Void
   ) throws {
@@ -65,10 +63,10 @@ internal import CZlib
       try limits.check(made: made, of: taken)
       if count > 0 { try visit(buffer[..<count]) }
       if status == Z_STREAM_END { endMember() }
-      // Neither read nor made anything: more input is needed.
+      // No progress: more input is needed.
       if used == 0, count == 0 { break }
     }
-    // What was put into the buffer of the library comes out without new input.
+    // zlib's buffer drains without new input.
     while isWithinMember {
       let (status, _, count) = step(&input, from: input.count)
       if status == Z_STREAM_END { endMember() }
@@ -79,7 +77,7 @@ internal import CZlib
     }
   }
 
-  /// Checks that the last member is whole.
+  /// Checks that the last member is complete.
   public consuming func finish() throws(ArchiveError) {
     guard taken > 0, !isWithinMember else { throw ArchiveError(.cutOff, "the packed bytes end too early") }
   }
@@ -90,7 +88,6 @@ internal import CZlib
     unsafe inflateReset(stream)
   }
 
-  /// One call of the library: its status, the bytes it took and the bytes it made.
   private mutating func step(_ input: inout [UInt8], from position: Int) -> (status: Int32, used: Int, count: Int) {
     let rest = input.count - position
     return unsafe input.withUnsafeMutableBufferPointer { source in
@@ -108,27 +105,26 @@ internal import CZlib
   }
 }
 
-/// How much is unpacked at most: what a small file can blow up to is bounded.
+/// The bounds of unpacking, against decompression bombs.
 public struct UnpackingLimits: Sendable, Hashable {
   /// The most bytes in all.
   public var bytes: Int64
 
-  /// The most bytes for each packed byte, once more than 64 MiB were unpacked.
+  /// The most bytes per packed byte, beyond 64 MiB of output.
   ///
-  /// DEFLATE itself cannot do more than 1,032; pages of zeros come near it.
+  /// DEFLATE's maximum is 1,032; pages of zeros come near it.
   public var ratio: Int64
 
   /// The most files and folders.
   public var entries: Int
 
-  /// Limits.
+  /// Makes limits.
   public init(bytes: Int64 = 8 << 30, ratio: Int64 = 400, entries: Int = 100_000) {
     self.bytes = bytes
     self.ratio = ratio
     self.entries = entries
   }
 
-  /// Checks what was made of how much.
   func check(made: Int64, of taken: Int64) throws(ArchiveError) {
     guard made <= bytes else { throw ArchiveError(.tooLarge, "it unpacks to more than \(bytes) bytes") }
     guard made <= 64 << 20 || made / ratio <= taken else {

@@ -1,29 +1,28 @@
 internal import Dispatch
 internal import Foundation
 
-/// Packs a gzip file piece by piece, as independent members of 1 MiB, so that a damaged one costs no other; a few of them at
-/// once, on all processors.
+/// Packs a gzip file piece by piece, as independent members of 1 MiB to confine damage; several at once on all
+/// processors.
 public struct GzipWriter {
   private static let block = 1 << 20
   private static let headerLength = 10
   private static let trailerLength = 8
 
-  /// How many members are packed at once, where that much is to be packed.
   private static let blocksAtOnce = 4
 
   private let level: Int
   private var waiting: [UInt8] = []
   private var hasWritten = false
 
-  /// A writer of a level from 1 to 12.
+  /// Makes a writer of level 1 to 12.
   ///
-  /// - Throws: ``ArchiveError`` where memory is short.
+  /// - Throws: ``ArchiveError`` without memory.
   public init(level: Int = 6) throws(ArchiveError) {
     guard Deflate(level: level) != nil else { throw Self.memory }
     self.level = level
   }
 
-  /// Adds a piece, and gives what of the file is ready.
+  /// Adds a piece and returns the finished bytes.
   public mutating func write(_ bytes: some Collection<UInt8>) throws(ArchiveError) -> [UInt8] {
     waiting += bytes
     let batch = Self.blocksAtOnce * Self.block
@@ -38,14 +37,14 @@ public struct GzipWriter {
     return packed
   }
 
-  /// The file's end.
+  /// Returns the end of the file.
   public mutating func finish() throws(ArchiveError) -> [UInt8] {
     hasWritten && waiting.isEmpty ? [] : try members(waiting[...])
   }
 
   private static let memory = ArchiveError(.memory, "there is not enough memory to pack anything")
 
-  /// Packs bytes as members of 1 MiB, the last of what is left; nothing is a member of nothing.
+  /// Packs bytes as members of 1 MiB; no bytes give one empty member.
   private mutating func members(_ bytes: ArraySlice<UInt8>) throws(ArchiveError) -> [UInt8] {
     let blocks = stride(from: bytes.startIndex, to: max(bytes.endIndex, bytes.startIndex + 1), by: Self.block).map {
       Array(bytes[$0..<min(bytes.endIndex, $0 + Self.block)])
@@ -70,7 +69,7 @@ public struct GzipWriter {
     guard let deflate = Deflate(level: level) else { throw Self.memory }
     var member = deflate.pack(bytes, headerLength: headerLength, trailerLength: trailerLength)
     guard !member.isEmpty else { throw Self.memory }
-    // Magic, DEFLATE, no flags, no time, no flags of the packer, no system (RFC 1952).
+    // Magic, DEFLATE, no flags, no time, no extra flags, unknown system (RFC 1952).
     member.replaceSubrange(0..<headerLength, with: [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
     let (sum, count) = (Deflate.crc32(bytes[...]), UInt32(truncatingIfNeeded: bytes.count))
     for index in 0..<4 {
@@ -81,22 +80,18 @@ public struct GzipWriter {
   }
 }
 
-/// A value that one thread at a time works with.
+/// A value behind a lock.
 ///
-/// The standard library's own type of this name needs systems that are newer than those that the library supports. This one is
-/// a class, so that it can be handed to other threads as it is.
+/// The standard library's type of this name requires newer systems; this one is a class and can be shared.
 package final class Mutex<Value: ~Copyable>: @unchecked Sendable {
   private let lock = NSLock()
   private var value: Value
 
-  /// A lock around a value.
   package init(_ value: consuming sending Value) {
     self.value = value
   }
 
-  /// Works with the value, which no other thread does meanwhile.
-  ///
-  /// The work must not lock the same value again: it would wait for itself.
+  /// Runs `body` with exclusive access to the value; not reentrant.
   package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {

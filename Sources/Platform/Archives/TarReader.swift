@@ -1,15 +1,14 @@
 import Foundation
 
-/// Reads a tar archive (POSIX.1-1988 `ustar`, with POSIX.1-2001 extended headers) piece by piece; hostile ones are refused.
+/// Reads a tar archive (POSIX.1-1988 `ustar`, with POSIX.1-2001 extended headers) piece by piece, hardened against
+/// hostile ones.
 ///
-/// Only files and folders are taken; a link, a device or a sparse file ends the reading.
+/// Links, devices and sparse files are errors.
 public struct TarReader: Sendable {
-  /// What was met.
+  /// A step of reading.
   public enum Event: Sendable {
-    /// A file or folder begins.
     case entry(TarEntry)
 
-    /// The next bytes of the file that began last.
     case content(ArraySlice<UInt8>)
 
     case end
@@ -34,7 +33,7 @@ public struct TarReader: Sendable {
   private var total: Int64 = 0
   private let limits: UnpackingLimits
 
-  /// A reader.
+  /// Makes a reader.
   public init(limits: UnpackingLimits = UnpackingLimits()) { self.limits = limits }
 
   /// Adds a piece of the archive.
@@ -75,7 +74,7 @@ public struct TarReader: Sendable {
     }
   }
 
-  /// Checks that the archive is whole.
+  /// Checks that the archive is complete.
   public consuming func finish() throws(ArchiveError) {
     guard case .ended = stage else { throw ArchiveError(.cutOff, "the archive ends too early") }
   }
@@ -89,7 +88,7 @@ public struct TarReader: Sendable {
 
   private mutating func begin(_ bytes: [UInt8], _ visit: (Event) throws -> Void) throws {
     guard bytes.contains(where: { $0 != 0 }) else {
-      // Two blocks of zeros are the end.
+      // Two zero blocks end the archive.
       zeros += 1
       if zeros == 2 { stage = .ended }
       return
@@ -136,26 +135,24 @@ public struct TarReader: Sendable {
 
 /// A file or folder of an archive, its name checked.
 public struct TarEntry: Sendable, Hashable {
-  /// The parts of its name, at least one.
+  /// The components of its name, at least one.
   public var components: [String]
 
-  /// The bytes of its content; none for a folder.
+  /// The bytes of its content; 0 for a folder.
   public var size: Int64
 
   /// Whether it is a folder.
   public var isFolder: Bool
 
-  /// Its name with slashes between the parts.
+  /// Its name, with slashes.
   public var name: String { components.joined(separator: "/") }
 }
 
-/// The fields of a header that are used.
 struct TarHeader {
   var name: [UInt8]
   var size: Int64
   var type: UInt8
 
-  /// A header from its 512 bytes.
   init(_ bytes: [UInt8]) throws(ArchiveError) {
     guard bytes.count == 512, bytes[257..<262].elementsEqual("ustar".utf8) else {
       throw ArchiveError(.tar, "a header is not one of a POSIX archive")
@@ -170,9 +167,7 @@ struct TarHeader {
     name = prefix.isEmpty ? own : prefix + [UInt8(ascii: "/")] + own
   }
 
-  /// A number in octal digits, with spaces or NUL around it; nil where it is none.
-  ///
-  /// The binary form of GNU is not taken.
+  /// Parses an octal number between spaces or NULs; nil otherwise, also for GNU's binary form.
   private static func octal(_ bytes: ArraySlice<UInt8>) -> Int64? {
     let digits = bytes.drop { $0 == 32 }.prefix { (48...55).contains($0) }
     let rest = bytes[digits.endIndex...]
@@ -181,12 +176,12 @@ struct TarHeader {
   }
 }
 
-/// The names that are taken from an archive: relative, without anything that a system could read otherwise.
+/// The names accepted from an archive: relative and unambiguous on every system.
 enum ArchiveName {
-  /// The parts of a name; a slash at its end is dropped.
+  /// Splits a name; a trailing slash is dropped.
   ///
-  /// - Throws: `archive-name` for absolute names, dot segments, backslashes, control characters, names of more than 255 bytes
-  ///   a part or 16 parts (what is made of them must be easy to remove again), names that Windows keeps for devices, and names that are not UTF-8.
+  /// - Throws: `archive-name` for absolute names, dot segments, backslashes, control characters, components over 255
+  ///   bytes, over 16 components (the result must be easy to remove), Windows device names and invalid UTF-8.
   static func components(_ bytes: [UInt8]) throws(ArchiveError) -> [String] {
     guard let name = String(utf8: bytes) else {
       throw ArchiveError(.name, "a name is not UTF-8")
@@ -206,7 +201,7 @@ enum ArchiveName {
     return parts
   }
 
-  /// A spelling that is the same for names which some file system takes for one.
+  /// Folds a name for comparison, as case-insensitive and normalizing file systems do.
   static func folded(_ name: String) -> String { name.precomposedStringWithCanonicalMapping.lowercased() }
 
   private static func refusal(_ name: String) -> ArchiveError {
@@ -215,17 +210,16 @@ enum ArchiveName {
   }
 }
 
-/// What an extended header says of the file that follows (POSIX.1-2001, "pax Extended Header").
+/// The fields of an extended header (POSIX.1-2001, "pax Extended Header").
 struct PaxRecords: Sendable {
   private(set) var path: [UInt8]?
   private(set) var size: Int64?
 
   init() {}
 
-  /// Whether it says nothing of a file.
   var isEmpty: Bool { path == nil && size == nil }
 
-  /// The records of an extended header: each its length, a space, key, `=`, value, newline.
+  /// Parses records, each: length, space, key, `=`, value, newline.
   init(_ bytes: [UInt8]) throws(ArchiveError) {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -259,40 +253,35 @@ struct PaxRecords: Sendable {
   private static let damaged = ArchiveError(.tar, "an extended header is damaged")
 }
 
-/// Something that is no archive, or one that is not to be unpacked.
+/// A failure to read or write an archive.
 ///
-/// The detail has names of an archive only as far as they can be printed.
+/// The detail shows names of the archive only in printable form.
 public typealias ArchiveError = Failure<ArchiveErrorKind>
 
-/// Why something is no archive, or one that is not to be unpacked.
+/// The kinds of archive failures.
 public enum ArchiveErrorKind: String, FailureKind {
-  /// The packed bytes are damaged.
   case gzip = "gzip-damaged"
 
-  /// The archive ends too early.
   case cutOff = "archive-cut-off"
 
-  /// More would be unpacked than is allowed.
   case tooLarge = "archive-too-large"
 
-  /// The bytes are not those of a tar archive.
   case tar = "tar-damaged"
 
-  /// The archive holds a link, a device or another thing that is no file and no folder.
+  /// The archive holds a link, a device or a sparse file.
   case notAFile = "archive-not-a-file"
 
-  /// A name would lead out of the folder, or is not one that every system takes.
+  /// A name leaves the folder or is not portable.
   case name = "archive-name"
 
-  /// Two files have one name.
   case doubled = "archive-name-doubled"
 
   case memory = "out-of-memory"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation of a failure.
   public static let usualOperation = "read the archive"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint of a failure.
   public var usualHint: String {
     switch self {
     case .gzip, .cutOff, .tar: "Ask for the file again: what arrived is not what was sent."
@@ -304,6 +293,5 @@ public enum ArchiveErrorKind: String, FailureKind {
 }
 
 extension ArchiveError {
-  /// An error in the usual words but for what is wrong, a sentence without its full stop.
   package init(_ kind: Kind, _ detail: String) { self.init(kind, detail: detail) }
 }

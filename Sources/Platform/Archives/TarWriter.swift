@@ -1,17 +1,17 @@
-/// Writes a tar archive (POSIX.1-1988 `ustar`) of files whose names fit into its headers, piece by piece.
+/// Writes a reproducible tar archive (POSIX.1-1988 `ustar`), piece by piece.
 ///
-/// Everything that says who made it, and when, is left out or the same for all, so that equal files give equal archives.
+/// Owner and time are omitted or constant, so that equal files give equal archives.
 public struct TarWriter: Sendable {
   private var left: Int64 = 0
   private var padding = 0
   private let seconds: Int64
 
-  /// An archive whose files are all of one time, in seconds since 1970.
+  /// Makes a writer with one time for all files, in seconds since 1970.
   public init(secondsSince1970 seconds: Int64) { self.seconds = max(0, min(seconds, 0o7_7777_7777_77)) }
 
-  /// The header of the next file, of `size` bytes.
+  /// Returns the header of the next file, of `size` bytes.
   ///
-  /// - Throws: `archive-name` where the name is longer than a header can say, or is none that ``TarReader`` takes.
+  /// - Throws: `archive-name` if the name is too long for a header or ``TarReader`` rejects it.
   public mutating func begin(_ name: String, size: Int64) throws(ArchiveError) -> [UInt8] {
     precondition(left == 0, "the file before is not whole")
     _ = try ArchiveName.components(Array(name.utf8))
@@ -25,7 +25,7 @@ public struct TarWriter: Sendable {
     return Self.header(name: own, prefix: prefix, size: size, type: "0", seconds: seconds)
   }
 
-  /// The next bytes of the file, and its padding where they are the last.
+  /// Returns the next bytes of the file, with the padding after the last.
   public mutating func write(_ bytes: [UInt8]) throws(ArchiveError) -> [UInt8] {
     guard Int64(bytes.count) <= left else { throw ArchiveError(.tar, "a file is longer than was said") }
     left -= Int64(bytes.count)
@@ -34,7 +34,7 @@ public struct TarWriter: Sendable {
     return bytes + [UInt8](repeating: 0, count: padding)
   }
 
-  /// The end of the archive.
+  /// Returns the end of the archive.
   public consuming func finish() throws(ArchiveError) -> [UInt8] {
     guard left == 0 else { throw ArchiveError(.cutOff, "a file is shorter than was said") }
     return [UInt8](repeating: 0, count: 1024)
@@ -51,7 +51,7 @@ public struct TarWriter: Sendable {
       + Self.header(name: short, size: size < 1 << 33 ? size : 0, type: "0", seconds: seconds)
   }
 
-  /// A record of an extended header: its own length in decimal digits, a space, key, `=`, value, newline.
+  /// Makes a record of an extended header: length in decimal, space, key, `=`, value, newline.
   package static func record(_ key: String, _ value: some Sequence<UInt8>) -> [UInt8] {
     let rest = Array(" \(key)=".utf8) + value + [UInt8(ascii: "\n")]
     var length = rest.count + 1
@@ -59,7 +59,7 @@ public struct TarWriter: Sendable {
     return Array(String(length).utf8) + rest
   }
 
-  /// A name as a header says it: up to 100 bytes, and up to 155 for the folders before them.
+  /// Splits a name into prefix (up to 155 bytes) and name (up to 100).
   private static func split(_ name: String) -> (prefix: [UInt8], name: [UInt8])? {
     let bytes = Array(name.utf8)
     if bytes.count <= 100 { return ([], bytes) }
@@ -70,7 +70,6 @@ public struct TarWriter: Sendable {
     return nil
   }
 
-  /// A header of 512 bytes, of a file or of what is said about the next one.
   package static func header(
     name: [UInt8], prefix: [UInt8] = [], size: Int64, type: Character, seconds: Int64
   ) -> [UInt8] {

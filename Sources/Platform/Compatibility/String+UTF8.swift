@@ -1,7 +1,7 @@
 extension String {
-  /// The text that bytes are in UTF-8; nil where they are not valid UTF-8.
+  /// Decodes UTF-8; nil if it is invalid.
   ///
-  /// The standard library's own initializer needs newer systems than those that the library supports, and is used where it is.
+  /// Uses the standard library's initializer where the system has it.
   @inlinable
   package init?(utf8 bytes: some Collection<UInt8>) {
     if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
@@ -11,9 +11,9 @@ extension String {
     }
   }
 
-  /// The same, on systems of before.
+  /// Decodes UTF-8 on older systems.
   ///
-  /// What is not valid is replaced when bytes are decoded, and never by the bytes that it was.
+  /// Decoding replaces invalid bytes, so the result differs from the input.
   @inlinable
   package init?(comparingUTF8 bytes: some Collection<UInt8>) {
     let text = String(decoding: bytes, as: UTF8.self)
@@ -21,7 +21,6 @@ extension String {
     self = text
   }
 
-  /// The text that code units are in UTF-16; nil where they are not valid UTF-16.
   @inlinable
   package init?(utf16 units: some Collection<UInt16>) {
     if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
@@ -31,7 +30,6 @@ extension String {
     }
   }
 
-  /// The same, on systems of before.
   @inlinable
   package init?(comparingUTF16 units: some Collection<UInt16>) {
     let text = String(decoding: units, as: UTF16.self)

@@ -1,16 +1,16 @@
 #if !canImport(CryptoKit)
   internal import COpenSSL
 
-  /// OpenSSL's libcrypto, version 3: the one place that calls it.
+  /// The only caller of OpenSSL's libcrypto, version 3.
   ///
-  /// What it makes of valid arguments fails only where no memory is left, or where the library was built without the algorithm: both end the
-  /// process, since neither says anything of the data.
+  /// With valid arguments, calls fail only without memory or without the algorithm; both end the process, since neither
+  /// concerns the data.
   enum OpenSSL {
-    /// A context of its own: the configuration files of the system, which can take algorithms away, do not change it.
+    /// A context of its own, unaffected by the system's configuration files, which can remove algorithms.
     ///
-    /// OpenSSL's contexts and algorithms may be used by several threads at once.
+    /// OpenSSL's contexts and algorithms are thread-safe.
     nonisolated(unsafe) static let library: OpaquePointer = {
-      // Without this the library takes itself apart when the process ends, while other threads may be using it.
+      // Otherwise the library cleans up at exit, while other threads may use it.
       OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
       guard let library = unsafe OSSL_LIB_CTX_new() else { preconditionFailure("libcrypto has no memory left") }
       return unsafe library
@@ -23,7 +23,6 @@
       return unsafe cipher
     }()
 
-    /// The code of a message under a key (HMAC, RFC 2104).
     static func authenticationCode(
       of message: some Collection<UInt8>, key: SecretBytes, algorithm: DigestAlgorithm
     ) -> [UInt8] {
@@ -37,7 +36,6 @@
       return code
     }
 
-    /// A key made of another one (HKDF, RFC 5869).
     static func derivedKey(
       of key: SecretBytes, salt: some Collection<UInt8>, info: some Collection<UInt8>, algorithm: DigestAlgorithm,
       length: Int
@@ -54,7 +52,7 @@
       return derived
     }
 
-    /// Bytes encrypted by ChaCha20-Poly1305 (RFC 8439) and their tag; nil where they are too many, or a size is wrong.
+    /// Encrypts with ChaCha20-Poly1305 (RFC 8439); nil if a size is wrong.
     ///
     /// - Parameters:
     ///   - key: 32 bytes.
@@ -71,7 +69,6 @@
       return (sealed, tag)
     }
 
-    /// What was encrypted; nil where it is not what the tag was made of.
     static func open(
       _ bytes: some Collection<UInt8>, tag: [UInt8], key: SecretBytes, nonce: [UInt8]
     ) -> [UInt8]? {
@@ -86,7 +83,7 @@
       return done == 1 ? opened : nil
     }
 
-    /// The public key of an X25519 secret key of 32 bytes (RFC 7748).
+    /// X25519 (RFC 7748).
     static func publicKey(of secret: SecretBytes) -> [UInt8] {
       var bytes = [UInt8](repeating: 0, count: 32)
       let done = unsafe secret.count == 32 && lazaret_x25519_public(library, secret.start, &bytes) == 1
@@ -94,7 +91,7 @@
       return bytes
     }
 
-    /// What a secret key and another's public key have in common; nil where the other is of low order.
+    /// Returns nil if the other key is of low order.
     static func sharedSecret(_ secret: SecretBytes, with other: [UInt8]) -> SecretBytes? {
       guard secret.count == 32, other.count == 32 else { return nil }
       let shared = SecretBytes(count: 32)
@@ -103,12 +100,11 @@
       return done == 1 ? shared : nil
     }
 
-    /// Whether two texts of bytes are the same, in a time that does not tell where they differ.
+    /// Compares bytes in constant time.
     static func isEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
       unsafe first.count == second.count && CRYPTO_memcmp(first, second, first.count) == 0
     }
 
-    /// Calls with the bytes in one piece.
     static func withBytes<Result>(
       _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Result
     ) -> Result {
@@ -117,7 +113,6 @@
     }
   }
 
-  /// An algorithm that makes digests.
   @safe package struct DigestAlgorithm: @unchecked Sendable {
     let name: String
     let length: Int
@@ -132,7 +127,6 @@
       unsafe self.function = unsafe function
     }
 
-    /// The digest of bytes in memory.
     func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
       var digest = [UInt8](repeating: 0, count: length)
       let done = unsafe OpenSSL.withBytes(bytes) {
@@ -143,9 +137,9 @@
     }
   }
 
-  /// The state of a digest that is being made.
+  /// The state of an incremental digest.
   ///
-  /// It is changed by its only owner; what shares it copies it first.
+  /// Mutated by its only owner; sharing copies it.
   @safe final class DigestContext: @unchecked Sendable {
     private let algorithm: DigestAlgorithm
     private let context: OpaquePointer
@@ -175,7 +169,6 @@
       precondition(done == 1, "libcrypto has no memory left")
     }
 
-    /// The digest; nothing can be added afterwards.
     func finish() -> [UInt8] {
       var digest = [UInt8](repeating: 0, count: algorithm.length)
       let done = unsafe EVP_DigestFinal_ex(context, &digest, nil)
@@ -184,7 +177,7 @@
     }
   }
 
-  /// Bytes that are overwritten before their memory is given back.
+  /// Bytes overwritten before deallocation.
   @safe final class SecretBytes: @unchecked Sendable {
     private let buffer: UnsafeMutableBufferPointer<UInt8>
 
@@ -205,10 +198,9 @@
 
     var count: Int { unsafe buffer.count }
 
-    /// Where they begin; never nil, since an empty key is a key all the same.
+    /// The first byte; never nil, also for an empty key.
     fileprivate var start: UnsafeMutablePointer<UInt8>? { unsafe buffer.baseAddress }
 
-    /// A copy, which is not overwritten.
     var bytes: [UInt8] { unsafe Array(buffer) }
   }
 #endif

@@ -1,43 +1,42 @@
 public import SystemPackage
 
-/// A failure of one module's kinds; each module has a name of its own for it, such as `FileError`.
+/// A failure of a module, which names it, such as `FileError`.
 ///
-/// The members of ``details`` can be read and set as members of the failure itself.
+/// The members of ``details`` are also its own.
 @dynamicMemberLookup
 public struct Failure<Kind: FailureKind>: ReportableError {
-  /// What kind of failure it was.
+  /// The kind of failure.
   public var kind: Kind
 
-  /// What was being done, as an infinitive phrase.
+  /// The failed operation, as an infinitive phrase.
   public var operation: String
 
-  /// The file or folder it was being done to, where there is one.
+  /// The file or folder concerned.
   public var path: FilePath?
 
-  /// What went wrong, in one plain sentence without a full stop and without values of records.
+  /// The problem, in one plain sentence without a full stop and without record values.
   public var detail: String
 
-  /// What the reader can do next, as a full sentence.
+  /// The next step for the reader, as a full sentence.
   public var hint: String
 
-  /// What the module's failures say beyond that.
+  /// Further facts of the module's failures.
   public var details: Kind.Details
 
-  /// The error of another module that led to this one, where one did.
+  /// The other module's error that led to this one.
   public let cause: (any ReportableError)?
 
-  /// The stable word for what went wrong: that of the details where they have one, of the cause where the failure stands
-  /// for it, else of the kind.
+  /// The stable code: of the details, the represented cause, or the kind.
   public var code: String { details.code ?? represented?.code ?? kind.code }
 
-  /// Whether the environment is at fault, as the details, the cause that the failure stands for, or the kind say.
+  /// Whether the environment is at fault, by details, represented cause or kind.
   public var isEnvironmental: Bool {
     details.isEnvironmental ?? (kind.isEnvironmental || represented?.isEnvironmental ?? false)
   }
 
   private var represented: (any ReportableError)? { kind.standsForCause ? cause : nil }
 
-  /// A failure of a kind, in the kind's usual words where no others are given.
+  /// Makes a failure, by default in the kind's words.
   public init(
     _ kind: Kind, operation: String = Kind.usualOperation, path: FilePath? = nil, detail: String, hint: String? = nil,
     details: Kind.Details = Kind.Details()
@@ -51,7 +50,7 @@ public struct Failure<Kind: FailureKind>: ReportableError {
     cause = nil
   }
 
-  /// A failure that another module's error led to, in that error's words where no others are given.
+  /// Makes a failure from another module's error, by default in its words.
   public init(
     _ kind: Kind, because cause: any ReportableError, operation: String? = nil, path: FilePath? = nil,
     detail: String? = nil, hint: String? = nil, details: Kind.Details = Kind.Details()
@@ -65,45 +64,44 @@ public struct Failure<Kind: FailureKind>: ReportableError {
     self.cause = cause
   }
 
-  /// A member of the details.
+  /// Accesses the details.
   public subscript<Value>(dynamicMember member: WritableKeyPath<Kind.Details, Value>) -> Value {
     get { details[keyPath: member] }
     set { details[keyPath: member] = newValue }
   }
 }
 
-/// What can go wrong in a module: an enumeration with one case for each kind of failure.
+/// The kinds of failures of a module: an enumeration with one case each.
 ///
-/// The raw values are the codes of the command line's contract. The errors of the module are `Failure`s of its kinds:
+/// The raw values are the codes of the command line's contract. The module's errors are `Failure`s of these kinds:
 ///
 ///     public enum KitErrorKind: String, FailureKind { case unreadable = "kit-unreadable" … }
 ///     public typealias KitError = Failure<KitErrorKind>
 public protocol FailureKind: Hashable, Sendable {
-  /// What the module's failures say beyond what all failures say.
+  /// Further facts of the module's failures.
   associatedtype Details: FailureDetails = NoDetails
 
-  /// What was being done where a failure does not say otherwise, as an infinitive phrase.
+  /// The default operation, as an infinitive phrase.
   static var usualOperation: String { get }
 
-  /// The stable word for the kind.
+  /// The kind's stable code.
   var code: String { get }
 
-  /// What the reader can do next where a failure does not say otherwise, as a full sentence.
+  /// The default hint, as a full sentence.
   var usualHint: String { get }
 
-  /// Whether the environment is at fault; false unless the module says otherwise.
+  /// Whether the environment is at fault; false by default.
   var isEnvironmental: Bool { get }
 
-  /// Whether a failure of this kind stands for its cause, so that it has the cause's code and is environmental where the
-  /// cause is; false unless the module says otherwise.
+  /// Whether code and `isEnvironmental` come from the cause; false by default.
   var standsForCause: Bool { get }
 }
 
 extension FailureKind {
-  /// False: the store, or what was asked for, is at fault.
+  /// False: the store or the request is at fault.
   public var isEnvironmental: Bool { false }
 
-  /// False: the kind has a code of its own.
+  /// False: the kind has its own code.
   public var standsForCause: Bool { false }
 }
 
@@ -112,27 +110,27 @@ extension FailureKind where Self: RawRepresentable, RawValue == String {
   public var code: String { rawValue }
 }
 
-/// What a module's failures say beyond what all failures say, such as the entity that a migration failed at.
+/// Further facts of a module's failures, such as the entity of a failed migration.
 public protocol FailureDetails: Sendable {
   init()
 
-  /// A code that says more than the kind's; nil where there is none.
+  /// A more specific code than the kind's.
   var code: String? { get }
 
-  /// Whether the environment is at fault, where the kind alone does not tell; nil where it does.
+  /// Whether the environment is at fault; nil if the kind decides.
   var isEnvironmental: Bool? { get }
 }
 
 extension FailureDetails {
-  /// Nil: the kind's code says all.
+  /// Nil: the kind's code applies.
   public var code: String? { nil }
 
-  /// Nil: the kind tells.
+  /// Nil: the kind decides.
   public var isEnvironmental: Bool? { nil }
 }
 
-/// No details: kind, operation, path, detail and hint say all.
+/// The details of modules without further facts.
 public struct NoDetails: FailureDetails {
-  /// Nothing more to say.
+  /// Makes empty details.
   public init() {}
 }

@@ -1,35 +1,32 @@
 public import SystemPackage
 
-/// An error that a tired person can act on: a stable code, what was being done, where, and what to do about it.
+/// An error to act on: a stable code, the operation, the place and a remedy.
 ///
-/// ``Failure`` is the only type that conforms: this is what the failures of all modules have in common. Values of a
-/// user's records never appear in any of these strings.
+/// ``Failure`` is the only conforming type. No string holds values of a user's records.
 public protocol ReportableError: Error, Sendable, CustomStringConvertible {
-  /// What can go wrong in the module that reports it.
   associatedtype Kind: FailureKind
 
-  /// What kind of failure it was.
   var kind: Kind { get }
 
-  /// A stable, machine-readable word, such as `file-not-found`; part of the command line's contract.
+  /// A stable, machine-readable word of the command line's contract, such as `file-not-found`.
   var code: String { get }
 
-  /// What was being done, as an infinitive phrase: `read the store`.
+  /// The failed operation, as an infinitive phrase: `read the store`.
   var operation: String { get }
 
-  /// The file or folder it was being done to, where there is one.
+  /// The file or folder concerned.
   var path: FilePath? { get }
 
-  /// What went wrong, in one plain sentence without a full stop.
+  /// The problem, in one plain sentence without a full stop.
   var detail: String { get }
 
-  /// What the reader can do next, as a full sentence.
+  /// The next step for the reader, as a full sentence.
   var hint: String { get }
 
-  /// The error of another module that led to this one, where one did.
+  /// The other module's error that led to this one.
   var cause: (any ReportableError)? { get }
 
-  /// Whether the environment is at fault (a lock, a permission, a full disk) and not the store.
+  /// Whether the environment (a lock, a permission, a full disk) is at fault, not the store.
   ///
   /// Such an error never leads to a quarantine.
   var isEnvironmental: Bool { get }
@@ -43,21 +40,21 @@ extension ReportableError {
   }
 }
 
-/// The name of an error's type as the code has it, such as `FileError`; nothing that the error says is in it.
+/// Returns an error's type name in code, such as `FileError`, without its values.
 package func typeName(of error: any Error) -> String {
   func name(_ type: Any.Type) -> String { String(describing: type) }
   guard let error = error as? any ReportableError else { return name(type(of: error)) }
-  // `FileError` is a failure of the kinds `FileErrorKind`, and every module's error is called like that.
+  // By convention a `FileError` is a failure of `FileErrorKind`.
   let kinds = name(type(of: error.kind))
   return kinds.hasSuffix("Kind") ? String(kinds.dropLast(4)) : kinds
 }
 
-/// A path between double quotes, with control characters and invalid UTF-8 made visible, safe to print on a terminal.
+/// Quotes a path for a terminal; control characters and invalid UTF-8 become visible.
 public func quoted(_ path: FilePath) -> String {
   "\"\(printable(path.string))\""
 }
 
-/// Text that is safe to print on one line of a terminal: control characters are shown as `\u{…}`.
+/// Escapes control characters as `\u{…}`, for one line of a terminal.
 public func printable(_ text: String) -> String {
   guard text.unicodeScalars.contains(where: isControl) else { return text }
   var result = ""

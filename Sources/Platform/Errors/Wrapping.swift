@@ -1,6 +1,4 @@
-/// Does work of another module, and throws its errors wrapped in the caller's own.
-///
-/// - Parameter wrap: usually an initialiser: `try wrapping(KitError.init) { () throws(FileError) in try file.close() }`.
+/// Runs `body` and wraps its errors, as in `try wrapping(KitError.init) { () throws(FileError) in try file.close() }`.
 @inlinable
 package func wrapping<Value: ~Copyable, Inner: Error, Outer: Error>(
   _ wrap: (Inner) -> Outer, _ body: () throws(Inner) -> Value

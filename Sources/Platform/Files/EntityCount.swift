@@ -1,15 +1,15 @@
-/// How many records of an entity, or rows of a table, a store has.
+/// The record count of an entity, or the row count of a table.
 public struct EntityCount: Sendable, Hashable, Codable {
-  /// The entity, or the table where no entity is known.
+  /// The entity, or the table if no entity is known.
   public var name: String
 
-  /// The table in SQL, such as `ZCAR`.
+  /// The SQL table, such as `ZCAR`.
   public var table: String
 
-  /// How many there are; nil where they were not counted, or where the table cannot be read to its end.
+  /// The count; nil if not counted or the table is unreadable.
   public var rows: Int64?
 
-  /// A count, or nil where there is none.
+  /// Makes a count.
   public init(name: String, table: String, rows: Int64? = nil) {
     self.name = name
     self.table = table

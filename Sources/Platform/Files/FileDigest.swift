@@ -3,14 +3,14 @@ public struct FileDigest: Sendable, Hashable {
   /// The digest in 64 lower-case hexadecimal digits.
   public var hexadecimal: String
 
-  /// The digest of bytes in memory.
+  /// Digests bytes in memory.
   public init(of bytes: [UInt8]) {
     self.init(SHA256.hash(data: bytes))
   }
 
-  /// The digest of everything a source holds, read in pieces of 1 MiB.
+  /// Digests a source in pieces of 1 MiB.
   ///
-  /// - Parameter progress: called with the number of bytes done after each piece; what it throws ends the reading.
+  /// - Parameter progress: called with the bytes done; an error cancels.
   public init(of source: some ByteSource, progress: (Int64) throws -> Void = { _ in }) throws {
     var digest = RunningDigest()
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
@@ -28,40 +28,33 @@ public struct FileDigest: Sendable, Hashable {
   init(_ digest: SHA256.Digest) { hexadecimal = digest.hexadecimal }
 }
 
-/// A SHA-256 of bytes that come one after the other.
 package struct RunningDigest: Sendable {
   private var hasher = SHA256()
 
-  /// The digest of nothing yet.
   package init() {}
 
-  /// Adds bytes.
   package mutating func add(_ bytes: [UInt8]) { hasher.update(data: bytes) }
 
-  /// Adds bytes.
   package mutating func add(_ bytes: ArraySlice<UInt8>) { hasher.update(data: bytes) }
 
-  /// The digest of everything so far.
   package var value: FileDigest { FileDigest(hasher.finalize()) }
 
-  /// The same in hexadecimal digits.
   package var hexadecimal: String { value.hexadecimal }
 }
 
-/// Bytes of known length that can be read at any offset, any number of times, from any thread.
+/// Bytes of known length with random access from any thread.
 public protocol ByteSource: Sendable {
-  /// The number of bytes when the source was opened.
+  /// The number of bytes at opening.
   var count: Int64 { get }
 
-  /// Reads up to `length` bytes from `offset` into the first places of `buffer`, and returns how many there were.
+  /// Reads up to `length` bytes from `offset` into the start of `buffer` and returns their number.
   ///
-  /// Fewer than `length` bytes are read only at the end of the source; none behind it. `buffer` must have room for
-  /// `length` bytes; what lies behind the bytes read stays as it was.
+  /// Short only at the end. `buffer` must have room for `length` bytes; its rest is untouched.
   func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int
 }
 
 extension ByteSource {
-  /// The bytes of a range, cut off at the end of the source.
+  /// Returns the bytes of a range, clipped to the source.
   public func bytes(at offset: Int64, length: Int) throws(FileError) -> [UInt8] {
     let available = max(0, min(Int64(length), count - offset))
     var buffer = [UInt8](repeating: 0, count: Int(available))
@@ -73,16 +66,16 @@ extension ByteSource {
 
 /// A byte source in memory.
 public struct MemoryBytes: ByteSource {
-  /// All of the bytes.
+  /// The bytes.
   public var bytes: [UInt8]
 
-  /// Takes the bytes as they are.
+  /// Makes a source.
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// The number of bytes.
   public var count: Int64 { Int64(bytes.count) }
 
-  /// Copies bytes out of memory; never fails.
+  /// Copies bytes; never fails.
   public func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, offset < count, length > 0 else { return 0 }
     let start = Int(offset)

@@ -1,9 +1,9 @@
 public import SystemPackage
 
-/// A failed operation of the file system.
+/// A failed file system operation.
 public typealias FileError = Failure<FileErrorKind>
 
-/// Why an operation of the file system failed.
+/// The kinds of file system failures.
 public enum FileErrorKind: String, FailureKind {
   case notFound = "file-not-found"
   case alreadyExists = "file-exists"
@@ -31,29 +31,28 @@ public enum FileErrorKind: String, FailureKind {
   case encodingFailed = "encoding-failed"
   case other = "file-error"
 
-  /// What more is known of a failed operation.
+  /// Further facts of a failed operation.
   public struct Details: FailureDetails {
-    /// The system's own error number, where a system call failed.
+    /// The error number of a failed system call.
     public var errno: Errno?
 
-    /// How many bytes must be free in all, where the disk is too full and the failure says so.
+    /// The bytes that must be free, for a full disk.
     public var neededBytes: Int64?
 
-    /// True where the system itself lets no file become larger: its limit is at fault then.
+    /// True for the system's own limit on file size.
     public var isEnvironmental: Bool? { errno == .fileTooLarge ? true : nil }
 
-    /// Nothing more is known.
+    /// Makes empty details.
     public init() {}
 
-    /// A full disk, of which the failure says how much must be free.
     package init(neededBytes: Int64) { self.neededBytes = neededBytes }
   }
 
-  /// What was being done, where a failure does not say.
+  /// The default operation of a failure.
   public static let usualOperation = "use the file"
 
-  /// Whether the environment is at fault: everything but a missing, taken or oversized file, a name that is too long,
-  /// a failed comparison and what JSON has no word for.
+  /// Whether the environment is at fault: not for a missing, existing or oversized file, a name too long, a failed
+  /// comparison or an encoding failure.
   public var isEnvironmental: Bool {
     switch self {
     case .permissionDenied, .readOnlyFileSystem, .noSpace, .inputOutput, .locked, .inUse, .isDirectory, .notRegularFile,
@@ -64,7 +63,7 @@ public enum FileErrorKind: String, FailureKind {
     }
   }
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint of a failure.
   public var usualHint: String {
     switch self {
     case .notFound: "Check the path."
@@ -126,18 +125,16 @@ public enum FileErrorKind: String, FailureKind {
 }
 
 extension FileErrorKind {
-  /// The kind for a file that SQLite could not open, which does not say why.
   package static func cannotOpenForSQLite() -> FileErrorKind {
-    // The main file, log, index, journal, folder, and a temporary file: what SQLite opens at once.
+    // SQLite opens six at once: main file, log, index, journal, folder and a temporary file.
     SystemCalls.lacksDescriptors(6) ? .tooManyOpenFiles : .cannotOpen
   }
 }
 
 extension FileError {
-  /// Stops where so few file descriptors are left that work with a store could not be done with them.
+  /// Throws if too few file descriptors are left to work with a store.
   ///
-  /// Dispatch, which SQLite's connections are closed with, needs three when it is first used, and ends the process where
-  /// there are none.
+  /// Dispatch, which closing an SQLite connection uses, needs three on first use and ends the process without them.
   package static func requireDescriptors(to operation: String, path: FilePath? = nil) throws(FileError) {
     guard SystemCalls.lacksDescriptors(9) else { return }
     throw FileError(.tooManyOpenFiles, operation: operation, path: path)
@@ -145,12 +142,12 @@ extension FileError {
 }
 
 extension FileError {
-  /// An error in the kind's own words.
+  /// Makes an error in the kind's words.
   public init(_ kind: Kind, operation: String, path: FilePath?, hint: String? = nil) {
     self.init(kind, operation: operation, path: path, detail: kind.words, hint: hint)
   }
 
-  /// The error that a system call's error number stands for.
+  /// Makes the error of a failed system call.
   public init(_ errno: Errno, operation: String, path: FilePath?) {
     let kind: Kind =
       switch errno {
@@ -177,7 +174,7 @@ extension FileError {
 }
 
 extension ReportableError {
-  /// The error of the file system that this one stands for, where there is one at the bottom of it.
+  /// The file system error at the end of the cause chain.
   public var fileError: FileError? {
     guard kind.standsForCause else { return nil }
     return cause as? FileError ?? cause?.fileError

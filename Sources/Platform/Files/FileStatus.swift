@@ -1,8 +1,8 @@
 public import SystemPackage
 
-/// What the file system says of a file.
+/// A file's status.
 public struct FileStatus: Sendable, Hashable {
-  /// What kind of thing a name stands for.
+  /// The kinds of directory entries.
   public enum Kind: String, Sendable {
     case regular
     case directory
@@ -10,47 +10,45 @@ public struct FileStatus: Sendable, Hashable {
     case other
   }
 
-  /// What kind of thing it is.
+  /// The kind of file.
   public var kind: Kind
 
   /// The length in bytes.
   public var size: Int64
 
-  /// The bytes that the file system keeps for it; fewer than ``size`` where the file has holes.
+  /// The allocated bytes; fewer than ``size`` for a sparse file.
   ///
-  /// No part of equality: what was written may get its place on the disk later.
+  /// Not compared: allocation may follow the write.
   public var allocatedSize: Int64
 
-  /// What tells it from every other file.
+  /// The file's identity.
   public var identity: FileIdentity
 
-  /// The number of names the file has.
+  /// The number of hard links.
   public var linkCount: Int
 
-  /// Who may do what with it.
+  /// The permissions.
   public var permissions: FilePermissions
 
-  /// The number of the user it belongs to.
+  /// The owner's user ID.
   public var owner: UInt32
 
-  /// The number of the group it belongs to.
+  /// The group's ID.
   public var group: UInt32
 
-  /// When the content was last written.
+  /// The modification time.
   public var modified: Timestamp
 
-  /// When the content or the file's status was last changed.
+  /// The status change time.
   public var statusChanged: Timestamp
 
-  /// The bytes that a copy of it takes, holes left out.
+  /// The bytes of a copy, without holes.
   public var occupiedSize: Int64 { kind == .regular ? min(size, allocatedSize) : size }
 
-  /// Whether it has holes worth leaving out.
   var isSparse: Bool { kind == .regular && allocatedSize < size - 65_536 }
 }
 
 extension FileStatus {
-  /// What two statuses are compared by: everything but the bytes allocated.
   private struct Facts: Hashable {
     let kind: Kind
     let size: Int64
@@ -68,18 +66,18 @@ extension FileStatus {
       group: group, times: [modified, statusChanged])
   }
 
-  /// Whether two statuses are the same, apart from the bytes allocated.
+  /// Whether two statuses are equal, apart from the allocated bytes.
   public static func == (one: FileStatus, other: FileStatus) -> Bool { one.facts == other.facts }
 
-  /// Hashes what is compared.
+  /// Hashes the compared members.
   public func hash(into hasher: inout Hasher) { hasher.combine(facts) }
 }
 
-/// What tells one file from another, whatever its name: device and inode.
+/// A file's identity across names: device and inode.
 public struct FileIdentity: Sendable, Hashable, Codable {
-  /// The number of the file system's device.
+  /// The device number.
   public var device: UInt64
 
-  /// The number of the file on that device.
+  /// The inode number.
   public var inode: UInt64
 }

@@ -1,18 +1,17 @@
 public import SystemPackage
 
 extension FileSystem {
-  /// Copies a file's content under a new name, pushes it to the disk, and reads it back to compare.
+  /// Copies a file, synchronizes the copy and verifies it by reading back.
   ///
-  /// Blocks are shared with the original where the file system can. The copy is its owner's alone; see
-  /// ``adoptAccess(of:to:)-(FilePath,_)``.
+  /// Blocks are shared where possible. Only the owner may access the copy; see ``adoptAccess(of:to:)-(FilePath,_)``.
   ///
-  /// - Parameter progress: called with the bytes copied so far; what it throws ends the copying.
-  /// - Returns: the digest that original and copy have in common.
+  /// - Parameter progress: called with the bytes copied; an error cancels.
+  /// - Returns: the digest of both files.
   package func copy(
     _ source: FilePath, to destination: FilePath, progress: (Int64) throws -> Void = { _ in }
   ) throws -> FileDigest {
     let original = try open(source)
-    // What a killed process left may be a second name of a finished file: it is removed, never written into.
+    // A killed process may have left a second link to a finished file: remove it, never write into it.
     try unlink(destination)
     let copy = try create(destination, permissions: .ownerReadWrite)
     let target = copy.descriptor
@@ -30,9 +29,9 @@ extension FileSystem {
     return digest
   }
 
-  /// Copies a file's content under a new name, as fast as the system can: nothing is read back or pushed to the disk.
+  /// Copies a file without synchronizing or verifying, for files checked later.
   ///
-  /// Blocks are shared with the original where the file system can. For files that are checked as a whole afterwards.
+  /// Blocks are shared where possible.
   package func duplicate(_ source: FilePath, to destination: FilePath) throws(FileError) {
     let original = try open(source)
     try unlink(destination)
@@ -49,7 +48,6 @@ extension FileSystem {
     }
   }
 
-  /// Copies all bytes of a file into a new one; what is a hole in the one is a hole in the other.
   private static func copyData(
     of original: ReadableFile, to copy: borrowing WritableFile, _ progress: (Int64) throws -> Void
   ) throws {
@@ -70,7 +68,7 @@ extension FileSystem {
       while done < data.upperBound {
         let wanted = Int(min(Int64(buffer.count), data.upperBound - done))
         let got = try original.read(at: done, length: wanted, into: &buffer)
-        // It has become shorter: a caller that compares it with what it was finds that.
+        // The file shrank; a caller that compares notices.
         if got == 0 { return }
         try copy.write(buffer[..<got], at: done)
         done += Int64(got)
@@ -81,14 +79,13 @@ extension FileSystem {
     try progress(original.count)
   }
 
-  /// Pushes a finished file to the disk.
   package func synchronizeFile(_ path: FilePath) throws(FileError) {
     try perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in
       let descriptor = try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
       do throws(Errno) {
         try SystemCalls.synchronize(descriptor)
       } catch {
-        // The first error is the one to report.
+        // Report the first error.
         try? descriptor.close()
         throw error
       }
@@ -96,22 +93,19 @@ extension FileSystem {
     }
   }
 
-  /// The number of the user with whose rights this process acts.
   package static var effectiveUser: UInt32 { SystemCalls.effectiveUser }
 
-  /// A file below a folder, named by the components that lead to it.
   package struct Descendant: Sendable {
     package var relative: [FilePath.Component]
     package var path: FilePath
     package var status: FileStatus
 
-    /// Whether the status is that of what a symbolic link leads to.
     package var isLink = false
   }
 
-  /// Everything below a folder that is not a folder itself, and the folders, each before what is in it.
+  /// Lists the contents of a folder recursively, each folder before its contents.
   ///
-  /// - Throws: `file-too-large` for more than 16 levels or a million entries, which no store has.
+  /// - Throws: `file-too-large` beyond 16 levels or a million entries, which no store has.
   package func descendants(
     of root: FilePath
   ) throws(FileError) -> (folders: [[FilePath.Component]], files: [Descendant]) {
@@ -141,19 +135,19 @@ extension FileSystem {
 }
 
 extension FileSystem {
-  /// Writes a small file so that, whatever happens, its name stands for the old content or the whole new one.
+  /// Writes a small file atomically.
   ///
-  /// Written beside its place under a hidden name, pushed to the disk, renamed, and the folder pushed to the disk. Two
-  /// processes must not write the same name at once: hold the folder's lock.
+  /// Writes a hidden sibling, synchronizes it, renames it and synchronizes the folder. The caller holds the folder's
+  /// lock.
   ///
   /// - Parameters:
-  ///   - replacing: whether a file of that name is replaced; if not, one that is there is an error.
-  ///   - permissions: who may do what with it; its owner alone if not given.
+  ///   - replacing: whether to replace an existing file; otherwise it is an error.
+  ///   - permissions: the owner's alone by default.
   public func writeAtomically(
     _ bytes: [UInt8], to path: FilePath, replacing: Bool, permissions: FilePermissions = .ownerReadWrite
   ) throws(FileError) {
     let unfinished = path.hiddenSibling(suffix: ".unfinished")
-    // What a killed process left may be a second name of a finished file: it is removed, never written into.
+    // A killed process may have left a second link to a finished file: remove it, never write into it.
     try unlink(unfinished)
     let file = try create(unfinished, permissions: permissions)
     do {
@@ -165,12 +159,12 @@ extension FileSystem {
     }
   }
 
-  /// Gives a finished file its final name, and makes the name durable.
+  /// Gives a finished file its final name, durably.
   public func install(_ source: FilePath, at destination: FilePath, replacing: Bool) throws(FileError) {
     if replacing {
       try rename(source, to: destination)
     } else {
-      // A link fails where the name is taken; a rename would silently replace what is there.
+      // A link fails if the name is taken; a rename would replace the file.
       let isLinked: Bool
       do throws(FileError) {
         try link(source, to: destination)
@@ -190,7 +184,6 @@ extension FileSystem {
     try synchronizeDirectory(destination.folder)
   }
 
-  /// Tidies up after a failure; the first error is the one that counts, so a second one is not reported.
   private func removeAfterFailure(_ path: FilePath, _ error: FileError) throws(FileError) {
     try? unlink(path)
     throw error
@@ -198,7 +191,7 @@ extension FileSystem {
 }
 
 extension FileError {
-  /// Whether a hard link failed because this file system, or this pair of folders, cannot have one.
+  /// Whether the error means that hard links are unsupported here.
   package var meansLinksAreUnsupported: Bool {
     guard let errno = self.errno else { return false }
     return [.improperLink, .notPermitted, .notSupported, .notSupportedOnSocket, .noFunction, .tooManyLinks]
@@ -207,19 +200,18 @@ extension FileError {
 }
 
 extension FilePath {
-  /// The folder that holds the file; the current one for a bare name.
+  /// The folder of the file; the current one for a bare name.
   public var folder: FilePath {
     let parent = removingLastComponent()
     return parent.isEmpty ? "." : parent
   }
 
-  /// A path in the same folder with text appended to the name, which is shortened where it would become too long.
+  /// Appends to the name, shortened if too long.
   ///
-  /// For files of our own; those that SQLite makes have exactly the store's name before their ending.
+  /// Only for our own files; SQLite's have exactly the store's name before their suffix.
   public func sibling(suffix: String) -> FilePath { renamed(prefix: "", suffix: suffix) }
 
-  /// A path in the same folder with a dot before the name and text after it; the name is shortened where it would become
-  /// too long.
+  /// Prepends a dot and appends to the name, shortened if too long.
   public func hiddenSibling(suffix: String) -> FilePath { renamed(prefix: ".", suffix: suffix) }
 
   private func renamed(prefix: String, suffix: String) -> FilePath {
@@ -229,38 +221,35 @@ extension FilePath {
 }
 
 extension FilePath.Component {
-  /// The name with text before and after it; its bytes are kept even where they are not valid UTF-8.
+  /// Adds to the name's bytes, which may be invalid UTF-8.
   package func wrapped(prefix: String, suffix: String) -> FilePath.Component {
     let bytes = Array(prefix.utf8) + platformBytes + Array(suffix.utf8)
     return FilePath.Component(platformBytes: bytes) ?? self
   }
 
-  /// The most bytes of a name that file systems allow.
+  /// The longest file name in bytes.
   package static let longest = 255
 
-  /// The most bytes of the names that we make from others: SQLite can put its own endings behind them.
+  /// The longest derived name: SQLite can append its own suffixes.
   static let longestMade = 240
 
-  /// Whether no file system can have a file of that name.
   var isTooLong: Bool { platformBytes.count > Self.longest }
 
-  /// The name with text before and after it, in as many bytes as a name can have.
+  /// Adds within the length limit.
   ///
-  /// Where all of it is too long, the end of the name gives way to 16 digits of its digest: the same name always gives the
-  /// same one, and others do not meet it.
+  /// If the name is too long, 16 digits of its digest replace its end.
   package func fitted(prefix: String = "", suffix: String) -> FilePath.Component {
     let bytes = platformBytes
     let added = prefix.utf8.count + suffix.utf8.count
     guard bytes.count + added > Self.longestMade else { return wrapped(prefix: prefix, suffix: suffix) }
     let digest = "~" + FileDigest(of: bytes).hexadecimal.prefix(16)
     var kept = bytes.prefix(max(1, Self.longestMade - added - digest.utf8.count))
-    // No character of UTF-8 is cut in two.
+    // Do not cut a UTF-8 character in two.
     while kept.count > 1, bytes[kept.count] & 0xc0 == 0x80 { kept.removeLast() }
     let name = Array(prefix.utf8) + kept + Array((digest + suffix).utf8)
     return FilePath.Component(platformBytes: name) ?? self
   }
 
-  /// The bytes of the name.
   package var platformBytes: [UInt8] {
     unsafe withPlatformString { start in
       var bytes: [UInt8] = []
@@ -273,7 +262,6 @@ extension FilePath.Component {
     }
   }
 
-  /// The name that those bytes are; nil where they cannot be one.
   package init?(platformBytes: [UInt8]) {
     guard !platformBytes.isEmpty, !platformBytes.contains(0), !platformBytes.contains(UInt8(ascii: "/")) else {
       return nil

@@ -1,22 +1,20 @@
 public import SystemPackage
 
-/// The file system, as this project uses it: every read and every write goes through this value.
+/// All file system access of this project.
 ///
-/// It is passed in, so that a test can watch each step, make it fail with an error number of its choice, or kill the
-/// process before it.
+/// Injected, so that a test can observe each step, make it fail or kill the process before it.
 public struct FileSystem: Sendable {
-  /// Called before each step; what it throws is what the step fails with.
+  /// A hook before each step; its error becomes the step's.
   package typealias Interceptor = @Sendable (FileOperation) throws(Errno) -> Void
 
   private let intercept: Interceptor?
 
-  /// The machine's own file system.
+  /// Makes the machine's file system.
   public init() { intercept = nil }
 
-  /// The machine's own file system, watched.
   package init(intercept: @escaping Interceptor) { self.intercept = intercept }
 
-  /// Takes one step, with the error of the interceptor or of the system told in the project's own words.
+  /// Runs a step and maps its error number.
   func perform<Result: ~Copyable>(
     _ kind: FileOperation.Kind, _ path: FilePath, _ operation: String, _ body: () throws(Errno) -> Result
   ) throws(FileError) -> Result {
@@ -29,39 +27,39 @@ public struct FileSystem: Sendable {
   }
 }
 
-// MARK: - Looking
+// MARK: - Reading
 
 extension FileSystem {
-  /// The status of a file, or nil where nothing has that name.
+  /// Returns the status of a file; nil if it does not exist.
   public func status(of path: FilePath, followingLinks: Bool = true) throws(FileError) -> FileStatus? {
     try perform(.status, path, "look at the file") { () throws(Errno) in
       try SystemCalls.status(of: path, followingLinks: followingLinks)
     }
   }
 
-  /// The names in a folder, sorted.
+  /// Returns the sorted names in a folder.
   public func entries(of directory: FilePath) throws(FileError) -> [FilePath.Component] {
     try perform(.list, directory, "list the folder") { () throws(Errno) in try SystemCalls.entries(of: directory) }
   }
 
-  /// The path with every symbolic link in it resolved.
+  /// Resolves every symbolic link of a path.
   public func realPath(_ path: FilePath) throws(FileError) -> FilePath {
     try perform(.status, path, "resolve the path") { () throws(Errno) in try SystemCalls.realPath(path) }
   }
 
-  /// What a symbolic link says.
+  /// Returns the target of a symbolic link.
   public func linkTarget(_ path: FilePath) throws(FileError) -> FilePath {
     try perform(.status, path, "read the symbolic link") { () throws(Errno) in try SystemCalls.linkTarget(path) }
   }
 
-  /// The bytes an ordinary user can still write to the file system that holds a folder.
+  /// Returns the bytes available to an ordinary user.
   public func freeSpace(at path: FilePath) throws(FileError) -> Int64 {
     try perform(.status, path, "measure the free space") { () throws(Errno) in try SystemCalls.freeSpace(at: path) }
   }
 
   /// Opens a regular file for reading.
   ///
-  /// Never waits (a named pipe is refused, not opened) and never changes the file.
+  /// Never blocks (a named pipe is rejected) and never changes the file.
   public func open(_ path: FilePath) throws(FileError) -> ReadableFile {
     let descriptor = try perform(.open, path, "open the file") { () throws(Errno) in
       try errno { try FileDescriptor.open(path, .readOnly, options: [.closeOnExec, .nonBlocking]) }
@@ -69,7 +67,7 @@ extension FileSystem {
     return try ReadableFile(owning: descriptor, at: path, in: self)
   }
 
-  /// The whole content of a file that is no larger than `limit` bytes.
+  /// Returns the content of a file of at most `limit` bytes.
   public func contents(of path: FilePath, limit: Int) throws(FileError) -> [UInt8] {
     let file = try open(path)
     guard file.count <= Int64(limit) else {
@@ -84,9 +82,9 @@ extension FileSystem {
 // MARK: - Writing
 
 extension FileSystem {
-  /// Makes a new file; fails where the name is taken.
+  /// Creates a file; fails if the name is taken.
   ///
-  /// - Parameter truncating: whether a file of that name is emptied instead.
+  /// - Parameter truncating: whether to empty an existing file instead.
   public func create(
     _ path: FilePath, permissions: FilePermissions = .ownerReadWrite, truncating: Bool = false
   ) throws(FileError) -> WritableFile {
@@ -100,9 +98,9 @@ extension FileSystem {
     return WritableFile(owning: descriptor, at: path, in: self)
   }
 
-  /// Creates a file that has no name any more: it goes when it is closed, also where the process is killed.
+  /// Creates an unlinked file, which disappears on close or a kill.
   ///
-  /// - Parameter path: the name that it has for a moment.
+  /// - Parameter path: its temporary name.
   package func createUnnamed(_ path: FilePath) throws(FileError) -> WritableFile {
     let descriptor = try perform(.create, path, "create the file") { () throws(Errno) in
       try errno {
@@ -115,7 +113,6 @@ extension FileSystem {
     return file
   }
 
-  /// Opens a file that is there, to write over parts of it.
   package func update(_ path: FilePath) throws(FileError) -> WritableFile {
     let descriptor = try perform(.open, path, "open the file") { () throws(Errno) in
       try errno { try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec, .noFollow]) }
@@ -123,21 +120,21 @@ extension FileSystem {
     return WritableFile(owning: descriptor, at: path, in: self)
   }
 
-  /// Gives a file a second name; fails where that name is taken.
+  /// Makes a hard link; fails if the name is taken.
   public func link(_ source: FilePath, to destination: FilePath) throws(FileError) {
     try perform(.link, destination, "link the file into place") { () throws(Errno) in
       try SystemCalls.link(source, destination)
     }
   }
 
-  /// Renames a file, in place of whatever has the new name.
+  /// Renames a file and replaces an existing one.
   public func rename(_ source: FilePath, to destination: FilePath) throws(FileError) {
     try perform(.rename, destination, "rename the file") { () throws(Errno) in
       try SystemCalls.rename(source, destination)
     }
   }
 
-  /// Removes one name of a file; no error where there is none.
+  /// Removes a name of a file, if it exists.
   public func unlink(_ path: FilePath) throws(FileError) {
     try perform(.unlink, path, "remove the file") { () throws(Errno) in
       do throws(Errno) {
@@ -148,9 +145,7 @@ extension FileSystem {
     }
   }
 
-  /// Makes a folder, and those above it that are missing; no error where it is there.
-  ///
-  /// They are their owner's alone unless told otherwise.
+  /// Makes a folder and its missing parents, by default accessible to the owner alone.
   public func makeDirectory(_ path: FilePath, permissions: FilePermissions = .ownerReadWriteExecute) throws(FileError) {
     if let status = try status(of: path), status.kind == .directory { return }
     let parent = path.removingLastComponent()
@@ -161,7 +156,7 @@ extension FileSystem {
     try synchronizeDirectory(parent.isEmpty ? "." : parent)
   }
 
-  /// Makes a folder for its owner alone in one that is there; returns whether nothing was there before.
+  /// Makes a folder for the owner alone; returns false if the name is taken.
   package func makeNewDirectory(_ path: FilePath) throws(FileError) -> Bool {
     try perform(.makeDirectory, path, "make the folder") { () throws(Errno) in
       do throws(Errno) {
@@ -171,14 +166,14 @@ extension FileSystem {
     }
   }
 
-  /// Removes an empty folder; no error where there is none.
+  /// Removes an empty folder, if it exists.
   public func removeDirectory(_ path: FilePath) throws(FileError) {
     try perform(.removeDirectory, path, "remove the folder") { () throws(Errno) in
       do throws(Errno) { try SystemCalls.removeDirectory(path) } catch .noSuchFileOrDirectory {}
     }
   }
 
-  /// Makes the names in a folder as durable as the files' contents.
+  /// Makes the names in a folder durable.
   public func synchronizeDirectory(_ path: FilePath) throws(FileError) {
     try perform(.synchronizeDirectory, path, "write the folder to the disk") { () throws(Errno) in
       try errno {
@@ -187,7 +182,7 @@ extension FileSystem {
           do throws(Errno) {
             try SystemCalls.synchronize(descriptor)
           } catch .invalidArgument {
-            // Some file systems cannot synchronise a folder; their names are as durable as they get.
+            // Some file systems cannot synchronize a folder.
           }
         }
       }
@@ -195,7 +190,7 @@ extension FileSystem {
   }
 }
 
-/// Runs what throws only error numbers, though its type does not say so.
+/// Narrows errors to error numbers.
 func errno<Result>(_ body: () throws -> Result) throws(Errno) -> Result {
   do {
     return try body()
@@ -206,18 +201,16 @@ func errno<Result>(_ body: () throws -> Result) throws(Errno) -> Result {
   }
 }
 
-/// Who may do what with a file, as far as it can be given to another: permissions, owner, group, access control list and
-/// extended attributes.
+/// The transferable access to a file: permissions, owner, group, access control list and extended attributes.
 package struct FileAccess: Sendable, Hashable {
-  /// The status, of which the permissions, the owner and the group count.
   package var status: FileStatus
 
-  /// The extended attributes by name, the access control list among them; of some systems none.
+  /// The extended attributes, including the access control list.
   package var attributes: [String: [UInt8]]
 }
 
 extension FileAccess {
-  /// The same for a store that an app is to open: its owner may read and write it.
+  /// The access for a store to be opened: its owner may read and write.
   package var usable: FileAccess {
     var access = self
     access.status.permissions = status.permissions.union(.ownerReadWrite)
@@ -226,7 +219,7 @@ extension FileAccess {
 }
 
 extension FileSystem {
-  /// Who may do what with a file, to be given to another later; nil where nothing has that name.
+  /// Returns a file's access; nil if it does not exist.
   package func access(to path: FilePath) throws(FileError) -> FileAccess? {
     guard let status = try status(of: path) else { return nil }
     let attributes = try perform(.status, path, "read the attributes of the file") { () throws(Errno) in
@@ -235,31 +228,31 @@ extension FileSystem {
     return FileAccess(status: status, attributes: attributes)
   }
 
-  /// Gives a file everything that tells who may do what with another, as far as this user may.
+  /// Applies another file's access, as far as this user may.
   package func adoptAccess(of model: FileAccess, to path: FilePath) throws(FileError) {
     try adoptAccess(of: model.status, to: path)
-    // Behind the permissions, which would be taken for the mask of a list that is there already.
+    // After the permissions, which would change the mask of an existing list.
     try perform(.write, path, "set the attributes of the file") { () throws(Errno) in
       try SystemCalls.setAttributes(model.attributes, of: path)
     }
   }
 
-  /// The same with the access that a file has now; nothing is done where that is missing.
+  /// Applies the current access of a file, if it exists.
   package func adoptAccess(of model: FilePath, to path: FilePath) throws(FileError) {
     guard let access = try access(to: model) else { return }
     try adoptAccess(of: access, to: path)
   }
 
-  /// Gives a file the permissions of another, and its owner and group where this user may.
+  /// Applies a file's permissions and, as far as this user may, owner and group.
   package func adoptAccess(of model: FileStatus, to path: FilePath) throws(FileError) {
     try perform(.write, path, "set the owner of the file") { () throws(Errno) in
       do throws(Errno) {
         try SystemCalls.setOwner(model.owner, group: model.group, of: path)
       } catch .notPermitted {
-        // Only the superuser may give files away; the permissions still follow.
+        // Only the superuser may change owners; the permissions still follow.
       } catch .permissionDenied {
       } catch .invalidArgument {
-        // Nor is there that user where this process is.
+        // The user does not exist here.
       }
     }
     try perform(.write, path, "set the permissions of the file") { () throws(Errno) in
@@ -267,7 +260,7 @@ extension FileSystem {
     }
   }
 
-  /// Gives a folder the permissions, the owner and the group of another, where they differ; not where that is missing.
+  /// Applies a folder's permissions, owner and group where they differ, if it exists.
   package func adoptAccess(ofFolder model: FilePath, to path: FilePath) throws(FileError) {
     guard let wanted = try status(of: model), let now = try status(of: path, followingLinks: false),
       now.kind == .directory
@@ -278,11 +271,12 @@ extension FileSystem {
 }
 
 extension FileSystem {
-  /// Copies the first bytes of a store's file into a new one, as fast as the system can, while the caller keeps them still.
+  /// Copies the first bytes of a store's file for this run, while the caller prevents changes.
   ///
-  /// Blocks are shared where the file system can. Nothing is read back or pushed to the disk: the copy is for this run alone.
+  /// Shares blocks where possible; does not synchronize or verify.
   ///
-  /// - Throws: `changed-meanwhile` where the file is shorter, or what reading and writing throw; the caller removes the copy.
+  /// - Throws: `changed-meanwhile` if the file is shorter, or the error of reading or writing; the caller removes the
+  ///   copy.
   package func copyStill(_ source: LastingFile, count: Int64, to destination: FilePath) throws(FileError) {
     let copy = try create(destination, permissions: .ownerReadWrite)
     let target = copy.descriptor
@@ -311,7 +305,7 @@ extension FileSystem {
       }
     }
     guard isSparse else { return }
-    // What is behind the last data is a hole, unless the file has been cut off meanwhile.
+    // After the last data comes a hole, unless the file was truncated.
     guard try source.currentStatus().size >= count else { throw Self.shorter(source) }
     try copy.truncate(to: count)
   }
@@ -322,12 +316,12 @@ extension FileSystem {
 }
 
 extension FileSystem {
-  /// Copies a folder with everything in it, each file pushed to the disk and compared; links and pipes are left out.
+  /// Replaces a folder by a copy of another, each file synchronized and verified, without links and pipes.
   ///
-  /// What is there is gone first. Permissions, owner and group go with every folder and file as far as this user may set them.
+  /// Applies permissions, owner and group as far as this user may.
   ///
-  /// - Parameter isWanted: which files, by their names; all if not given.
-  /// - Throws: what copying throws; what has been copied so far stays, for the caller to remove.
+  /// - Parameter isWanted: a filter by name.
+  /// - Throws: on error the partial copy stays for the caller to remove.
   package func copyTree(
     _ source: FilePath, to target: FilePath, where isWanted: (String) -> Bool = { _ in true }
   ) throws {
@@ -348,7 +342,6 @@ extension FileSystem {
     try synchronizeDirectory(target)
   }
 
-  /// Removes a folder with everything in it, or a single file or link; no error where nothing is there.
   package func removeTree(_ path: FilePath) throws(FileError) {
     guard let status = try status(of: path, followingLinks: false) else { return }
     guard status.kind == .directory else {
@@ -362,9 +355,8 @@ extension FileSystem {
   }
 }
 
-/// One step that is about to be taken on the file system.
+/// An imminent file system step.
 package struct FileOperation: Sendable, Hashable {
-  /// What kind of step.
   package enum Kind: String, Sendable, CaseIterable {
     case status
     case list
@@ -382,7 +374,6 @@ package struct FileOperation: Sendable, Hashable {
     case makeDirectory
     case removeDirectory
 
-    /// Whether the step changes what is on the disk.
     package var isWrite: Bool {
       switch self {
       case .status, .list, .open, .read, .lock: false

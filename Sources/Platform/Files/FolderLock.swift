@@ -1,15 +1,15 @@
 package import SystemPackage
 
-/// The lock that lets one process at a time change the stores of a folder; held until this value ends.
+/// A lock for changing a folder's stores, held until this value ends.
 ///
-/// It is an advisory lock on the folder itself (`flock`), so that it leaves no file behind.
+/// An advisory lock on the folder itself (`flock`), without a file.
 package struct FolderLock: ~Copyable {
   private let descriptor: FileDescriptor
 
-  /// Takes the lock, and waits for the process that has it.
+  /// Takes the lock, waiting for its holder.
   ///
-  /// - Parameter patience: how long to wait, in milliseconds.
-  /// - Throws: `locked` when the patience is over.
+  /// - Parameter patience: in milliseconds.
+  /// - Throws: `locked` after that time.
   package init(_ folder: FilePath, patience: Int = 10_000, in fileSystem: FileSystem) throws(FileError) {
     let opened = try fileSystem.perform(.lock, folder, "lock the folder") { () throws(Errno) in
       try errno { try FileDescriptor.open(folder, .readOnly, options: [.closeOnExec, .directory]) }
@@ -31,7 +31,7 @@ package struct FolderLock: ~Copyable {
         waited += 20
       }
     } catch {
-      // Nothing was written through it.
+      // No data was written.
       try? opened.close()
       throw error
     }
@@ -40,7 +40,7 @@ package struct FolderLock: ~Copyable {
 
   deinit {
     SystemCalls.unlock(descriptor)
-    // Nothing was written through it.
+    // No data was written.
     try? descriptor.close()
   }
 }

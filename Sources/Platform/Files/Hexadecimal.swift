@@ -1,5 +1,5 @@
 extension Sequence<UInt8> {
-  /// The bytes as lower-case hexadecimal digits, two for each.
+  /// Lower-case digits.
   package var hexadecimal: String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []
@@ -11,7 +11,7 @@ extension Sequence<UInt8> {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The sixteen bytes of a UUID as its usual text, in upper case as Core Data writes it.
+  /// A UUID's text, in upper case as Core Data writes it.
   package var uuidText: String {
     let digits = Array(hexadecimal.uppercased().utf8)
     let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { digits[$0.clamped(to: digits.indices)] }
@@ -20,12 +20,11 @@ extension Sequence<UInt8> {
 }
 
 extension [UInt8] {
-  /// The bytes that pairs of hexadecimal digits of either case stand for; nil where the text is anything else.
+  /// Returns nil for other text than digits of either case.
   package init?(hexadecimal text: some StringProtocol) {
     self.init(hexadecimal: Array(text.utf8))
   }
 
-  /// The same of a text's bytes.
   package init?(hexadecimal digits: [UInt8]) {
     guard digits.count.isMultiple(of: 2) else { return nil }
     self.init()

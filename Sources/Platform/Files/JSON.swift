@@ -1,21 +1,20 @@
 internal import Foundation
 package import SystemPackage
 
-/// The one writer of JSON (RFC 8259): keys in alphabetical order, slashes plain, a line end behind it.
+/// The JSON writer (RFC 8259): sorted keys, unescaped slashes, a final newline.
 package enum JSON {
-  /// How a value is laid out.
   package enum Layout: Sendable {
     case line
 
     case lines
   }
 
-  /// The bytes of a value, for a file.
+  /// Encodes a value for a file.
   ///
   /// - Parameters:
-  ///   - operation: what is being done, as an infinitive phrase.
-  ///   - path: where it is to be written.
-  /// - Throws: `encoding-failed`, as for a number that JSON has no word for.
+  ///   - operation: an infinitive phrase for errors.
+  ///   - path: the destination.
+  /// - Throws: `encoding-failed`, as for an infinite number.
   package static func bytes(
     of value: some Encodable, _ layout: Layout = .lines, to operation: String, at path: FilePath? = nil
   ) throws(FileError) -> [UInt8] {
@@ -25,21 +24,21 @@ package enum JSON {
     do {
       return [UInt8](try encoder.encode(value)) + [UInt8(ascii: "\n")]
     } catch {
-      // Its words may name a value.
+      // The underlying message may hold a value.
       throw FileError(.encodingFailed, operation: operation, path: path)
     }
   }
 
-  /// The text of a value, for people: everything in it escaped that could steer a terminal, or end a script of a page.
+  /// Encodes a value for display, with escapes for characters that could control a terminal or end a script.
   ///
-  /// - Parameter markup: whether it may be shown within a page.
+  /// - Parameter markup: whether it is for an HTML page.
   /// - Throws: `encoding-failed`.
   package static func shown(
     _ value: some Encodable, _ layout: Layout = .lines, withinPages markup: Bool = false
   ) throws(FileError) -> String {
     let text = String(decoding: try bytes(of: value, layout, to: "show the result as JSON"), as: UTF8.self)
     guard text.unicodeScalars.contains(where: { isEscaped($0, withinPages: markup) }) else { return text }
-    // Outside its strings JSON has no such characters but line ends, so an escape is always in its place.
+    // Outside its strings, JSON has only line ends of these characters, so an escape is always valid.
     return text.unicodeScalars.reduce(into: "") { result, scalar in
       if isEscaped(scalar, withinPages: markup) {
         result += escape(scalar)
@@ -49,7 +48,7 @@ package enum JSON {
     }
   }
 
-  /// Text between quotation marks, for what is written piece by piece; safe on a terminal and within a page.
+  /// Quotes text, safe for terminals and HTML.
   package static func literal(_ text: String) -> String {
     text.unicodeScalars.reduce(into: "\"") { result, scalar in
       if scalar == "\"" || scalar == "\\" {
@@ -79,30 +78,25 @@ package enum JSON {
 }
 
 extension JSON {
-  /// The members of an object by their keys; those without a value are left out.
   package typealias Members = KeyValuePairs<String, (any Encodable & Sendable)?>
 
-  /// A value that is written as `null` where there is none, and not left out.
+  /// Encodes nil as `null` instead of omitting it.
   package static func orNull(_ value: (some Encodable & Sendable)?) -> any Encodable & Sendable { value }
 
-  /// An object by its members, or one that has the members of another value, and more.
   package struct Object: Encodable, Sendable, ExpressibleByDictionaryLiteral {
     private let value: (any Encodable & Sendable)?
     private let members: [(String, (any Encodable & Sendable)?)]
 
-    /// The members of a value that encodes itself as an object, and these.
     package init(_ value: any Encodable & Sendable, _ members: Members) {
       self.value = value
       self.members = members.map { ($0.key, $0.value) }
     }
 
-    /// An object of these members.
     package init(dictionaryLiteral members: (String, (any Encodable & Sendable)?)...) {
       value = nil
       self.members = members
     }
 
-    /// Writes the members of both.
     package func encode(to encoder: any Encoder) throws {
       try value?.encode(to: encoder)
       try encoder.encode(members)
@@ -118,7 +112,7 @@ extension JSON {
 }
 
 extension Encoder {
-  /// Writes the members of an object; those without a value are left out.
+  /// Encodes the members of an object, without those that are nil.
   package func encode(_ members: JSON.Members) throws { try encode(members.map { ($0.key, $0.value) }) }
 
   fileprivate func encode(_ members: [(String, (any Encodable & Sendable)?)]) throws {
@@ -128,24 +122,22 @@ extension Encoder {
 }
 
 extension JSON {
-  /// A value whose shape is only known when it is made, such as that of a record; the keys of objects keep their order.
+  /// A dynamic JSON value; the keys of objects keep their order.
   package indirect enum Value: Sendable, Hashable {
     case null
     case boolean(Bool)
     case integer(Int64)
 
-    /// A number; one that is not finite is written as text, for JSON has no word for it.
+    /// A number; written as text if not finite, which JSON cannot express.
     case real(Double)
     case string(String)
     case array([Value])
     case object([Member])
 
-    /// One key with its value.
     package struct Member: Sendable, Hashable {
       package var key: String
       package var value: Value
 
-      /// A key with its value.
       package init(_ key: String, _ value: Value) {
         self.key = key
         self.value = value
@@ -155,7 +147,6 @@ extension JSON {
 }
 
 extension JSON.Value: Encodable {
-  /// Writes the value as what it is.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {
@@ -171,12 +162,12 @@ extension JSON.Value: Encodable {
     }
   }
 
-  /// An object from its members, those without a value left out.
+  /// Makes an object without nil members.
   package static func members(_ members: (String, JSON.Value?)...) -> JSON.Value {
     .object(members.compactMap { key, value in value.map { Member(key, $0) } })
   }
 
-  /// The text on one line, the keys in their order; safe on a terminal and within a page.
+  /// One line in key order, safe for terminals and HTML.
   package var text: String {
     switch self {
     case .null: "null"
@@ -194,19 +185,14 @@ extension JSON.Value: Encodable {
 extension JSON.Value: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
   ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-  /// Text.
   package init(stringLiteral value: String) { self = .string(value) }
 
-  /// A number.
   package init(integerLiteral value: Int64) { self = .integer(value) }
 
-  /// True or false.
   package init(booleanLiteral value: Bool) { self = .boolean(value) }
 
-  /// A list.
   package init(arrayLiteral elements: JSON.Value...) { self = .array(elements) }
 
-  /// An object, its keys in this order.
   package init(dictionaryLiteral elements: (String, JSON.Value)...) {
     self = .object(elements.map { Member($0.0, $0.1) })
   }

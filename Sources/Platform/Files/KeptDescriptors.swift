@@ -1,11 +1,10 @@
 import SystemPackage
 
-/// The end of descriptors of files that connections of this process may hold locks on.
+/// The descriptors of files on which connections of this process may hold locks.
 ///
-/// SQLite's locks belong to the process, and closing any descriptor of a file gives all of them up
-/// (https://sqlite.org/howtocorrupt.html, section 2.2). So a descriptor of a file that something else in this process has
-/// open is not closed but kept, for the next one here that opens the same file, until nothing else has it open any more.
-/// A file that is kept open for no reason would look, to other processes, like a store in use.
+/// SQLite's locks belong to the process, and closing any descriptor of a file releases all of them
+/// (https://sqlite.org/howtocorrupt.html, section 2.2). While the process has a file open elsewhere, its descriptor is
+/// therefore kept and reused. Keeping it longer would make the store look in use to other processes.
 enum KeptDescriptors {
   private struct Kept {
     var descriptor: FileDescriptor
@@ -17,7 +16,6 @@ enum KeptDescriptors {
 
   private static let kept = Mutex<[Kept]>([])
 
-  /// One of a file, open for reading, which is the caller's then.
   static func take(_ identity: FileIdentity) -> FileDescriptor? {
     kept.withLock { kept in
       guard let index = kept.firstIndex(where: { $0.isReadOnly && $0.identity == identity }) else { return nil }
@@ -25,12 +23,11 @@ enum KeptDescriptors {
     }
   }
 
-  /// Ends a descriptor of a store's file, and the locks that were taken through it.
   static func end(_ descriptor: FileDescriptor, isReadOnly: Bool = true) {
-    // Its locks are of its own.
+    // The OFD locks belong to this descriptor alone.
     SystemCalls.unlock(descriptor)
     guard let status = try? SystemCalls.status(of: descriptor), status.linkCount > 0 else {
-      // A file without a name, or none that can be looked at, is no store.
+      // A file that is unlinked or cannot be inspected is no store.
       return close(descriptor)
     }
     kept.withLock { kept in
@@ -40,20 +37,20 @@ enum KeptDescriptors {
     }
   }
 
-  /// Ends a descriptor of any file; it is kept only where locks are held on the file.
+  /// Ends a descriptor, or keeps it if the file is locked.
   static func endUnlessLocked(_ descriptor: FileDescriptor) {
-    // A lock that cannot be asked for is on a file system that has none.
+    // A failed query means a file system without locks.
     let everything = LockRange(start: 0, length: 0)
     let owner = try? SystemCalls.conflictingLock(on: descriptor, range: everything, exclusive: true)
     if owner == nil { close(descriptor) } else { end(descriptor) }
   }
 
-  /// How many are kept, for tests.
+  /// For tests.
   static var count: Int { kept.withLock { $0.count } }
 
   private static func closeNeedless(_ kept: inout [Kept]) {
     let own = Set(kept.map(\.descriptor.rawValue))
-    // Where it cannot be told what is open, everything is kept.
+    // Without knowledge of the open files, keep everything.
     guard let open = SystemCalls.openFiles(excluding: own) else { return }
     kept.removeAll { entry in
       if open.contains(entry.identity) { return false }
@@ -63,7 +60,7 @@ enum KeptDescriptors {
   }
 
   private static func close(_ descriptor: FileDescriptor) {
-    // Nothing was written through it.
+    // Only read.
     try? descriptor.close()
   }
 }

@@ -1,21 +1,15 @@
 package import SystemPackage
 
-/// A store's file that is open for reading, closed so that no connection of this process loses its locks.
-///
-/// SQLite's locks belong to the process, and closing any descriptor of a file gives all of them up
-/// (https://sqlite.org/howtocorrupt.html, section 2.2). Where something else in this process has the file open, the
-/// descriptor is therefore kept when this value ends, and closed only once nothing else has.
+/// A store's file, open for reading, closed without releasing this process's locks; see ``KeptDescriptors``.
 package final class LastingFile: ByteSource {
-  /// The path it was opened at.
   package let path: FilePath
 
-  /// The file's status when it was opened.
   package let status: FileStatus
 
   let descriptor: FileDescriptor
   private let fileSystem: FileSystem
 
-  /// Opens a regular file; never waits, never changes it.
+  /// Opens a regular file; never blocks or changes it.
   package init(_ path: FilePath, in fileSystem: FileSystem) throws(FileError) {
     self.path = path
     self.fileSystem = fileSystem
@@ -45,10 +39,9 @@ package final class LastingFile: ByteSource {
 
   deinit { KeptDescriptors.end(descriptor) }
 
-  /// The number of bytes when it was opened.
   package var count: Int64 { status.size }
 
-  /// Reads from the file; shorter only at its end.
+  /// Reads from the file; short only at its end.
   package func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, length > 0 else { return 0 }
     let wanted = min(length, buffer.count)
@@ -57,7 +50,6 @@ package final class LastingFile: ByteSource {
     }
   }
 
-  /// The status of the open file now.
   package func currentStatus() throws(FileError) -> FileStatus {
     try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
       try SystemCalls.status(of: descriptor)

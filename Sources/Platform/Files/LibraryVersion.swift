@@ -1,11 +1,10 @@
 import Foundation
 
-/// The version of this library, and what it runs on.
+/// The version of this library and of the system.
 public enum LibraryVersion {
-  /// Semantic version; written into every receipt and report.
+  /// The semantic version; written into every receipt and report.
   public static let current = "0.1.0"
 
-  /// The operating system in words.
   package static var operatingSystem: String {
     #if os(Linux)
       "Linux, \(ProcessInfo.processInfo.operatingSystemVersionString)"

@@ -1,23 +1,22 @@
 import SystemPackage
 
-/// A reader's share of a write-ahead log that other connections use, until this value ends.
+/// A shared lock on a write-ahead log in use, held until this value ends.
 ///
-/// It is what SQLite's own readers hold (https://sqlite.org/walformat.html, "WAL Locks"), taken on the `-shm` file without
-/// writing to it: while it is held, what lies behind the reader's mark is not brought into the main file, and the log is
-/// not begun anew.
+/// The lock of SQLite's readers (https://sqlite.org/walformat.html, "WAL Locks"), taken on the `-shm` file without
+/// writing to it: frames after the reader's mark are not checkpointed and the log is not restarted.
 package final class LogReadLock: Sendable {
-  /// The index of the log, open for reading; it changes all the time.
+  /// The log's index, open for reading; it changes continuously.
   package let index: LastingFile
 
-  /// Joins the connections of a store's log; nil where there are none, or no index.
+  /// Joins a log's connections; nil without any, or without an index.
   ///
-  /// The caller holds a share of the store's lock, so that no connection can be the last one and take the log away.
+  /// The caller holds a shared lock on the store, so that no connection closes as the last one and deletes the log.
   package init?(of set: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     let path = set.path(of: .sharedMemory)
     guard try fileSystem.status(of: path)?.kind == .regular else { return nil }
     index = try LastingFile(path, in: fileSystem)
     let isJoined = try index.lock("read the store's log") { descriptor throws(Errno) in
-      // Without another connection the index is what a dead process left, and must be made anew by the next one.
+      // Without a connection the index is stale, and the next one must rebuild it.
       guard
         let owner = try SystemCalls.conflictingLock(on: descriptor, range: .connections, exclusive: true),
         !owner.isExclusive
@@ -27,19 +26,16 @@ package final class LogReadLock: Sendable {
     if !isJoined { return nil }
   }
 
-  /// Takes a share of one of the four marks that stand for a part of the log, 1 to 4; false where it is being moved.
+  /// Takes a shared lock on read mark 1 to 4; false while it is being moved.
   package func lockMark(_ mark: Int) throws(FileError) -> Bool {
     try index.lock("read the store's log") { descriptor throws(Errno) in
       try SystemCalls.lock(descriptor, range: .readMark(mark), exclusive: false)
     }
   }
 
-  /// Gives a share of a mark up.
   package func unlockMark(_ mark: Int) { SystemCalls.unlock(index.descriptor, range: .readMark(mark)) }
 
-  /// Leaves the connections of the log: all locks on it end.
   package func release() { SystemCalls.unlock(index.descriptor) }
 
-  /// Lets the thread rest for a moment, while others write.
   package static func rest() { SystemCalls.sleep(milliseconds: 1) }
 }

@@ -1,6 +1,5 @@
-/// What the author may have meant by a name that is not there.
 package enum NameSuggestion {
-  /// The name that differs in the fewest letters, if few enough; letters count without regard to case.
+  /// Returns the most similar name, if any; ignores case.
   package static func nearest(to name: String, among names: some Sequence<String>) -> String? {
     let wanted = Array(name.lowercased().unicodeScalars.prefix(64))
     var best: (name: String, distance: Int)?
@@ -12,7 +11,7 @@ package enum NameSuggestion {
     return best.name
   }
 
-  /// `Did you mean "name"? ` and the list of what is allowed, at most 40 of them.
+  /// Returns `Did you mean "name"? ` and the allowed names, at most 40.
   package static func hint(for name: String, among names: [String], _ what: String) -> String {
     let sorted = names.sorted()
     let guess = nearest(to: name, among: sorted).map { "Did you mean \"\(printable($0))\"? " } ?? ""

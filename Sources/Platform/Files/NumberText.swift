@@ -1,4 +1,4 @@
-/// A number with a comma between groups of three digits, as every text and page shows it.
+/// Formats a number with thousands separators.
 package func grouped(_ number: some BinaryInteger) -> String {
   let digits = String(number.magnitude)
   var result = ""
@@ -9,14 +9,14 @@ package func grouped(_ number: some BinaryInteger) -> String {
   return number < 0 ? "-" + result : result
 }
 
-/// A number with its noun: `1 record`, `12,345 records`.
+/// Formats a number with its noun: `1 record`, `12,345 records`.
 ///
-/// - Parameter plural: the noun for any number but one; the noun with an `s` if nil.
+/// - Parameter plural: the noun with an `s` by default.
 package func counted(_ count: some BinaryInteger, _ noun: String, _ plural: String? = nil) -> String {
   "\(grouped(count)) \(count == 1 ? noun : plural ?? noun + "s")"
 }
 
-/// A number of bytes in the decimal unit that people would use: `27.9 MB`.
+/// Formats bytes in a decimal unit: `27.9 MB`.
 package func readableSize(_ bytes: Int64) -> String {
   guard bytes >= 1000 else { return counted(bytes, "byte") }
   var value = Double(bytes) / 1000

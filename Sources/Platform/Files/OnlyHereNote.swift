@@ -1,21 +1,20 @@
 import Foundation
 package import SystemPackage
 
-/// What a migration writes beside an original that holds records which the migrated store has no place for: of which
-/// entities, and how many.
+/// The note beside a migration's original with records of removed entities.
 ///
-/// Kept as `<id>.only-here.json` beside `<id>.sqlite` among the backups of a store: versioned JSON, described in
-/// `Documentation/BACKUP_FORMAT.md`. As long as it lies there, pruning keeps the original, whatever the note says.
+/// Kept as `<id>.only-here.json` beside `<id>.sqlite` among a store's backups: versioned JSON, see
+/// `Documentation/BACKUP_FORMAT.md`. Pruning keeps the original while the note exists, even an unreadable one.
 public struct OnlyHereNote: Sendable, Hashable, Codable {
-  /// An entity that the migration removed.
+  /// An entity removed by the migration.
   public struct Entity: Sendable, Hashable, Codable {
-    /// What it is called.
+    /// The entity's name.
     public var name: String
 
-    /// How many records of it the original holds.
+    /// The number of its records in the original.
     public var rows: Int64
 
-    /// An entity and the number of its records.
+    /// Makes an entity.
     public init(name: String, rows: Int64) {
       self.name = name
       self.rows = rows
@@ -30,46 +29,41 @@ public struct OnlyHereNote: Sendable, Hashable, Codable {
   /// The version of the format: 1.
   public var version = 1
 
-  /// The step of the migration that removed them, such as `V1 → V2`; nil where the note cannot be read.
+  /// The migration step, such as `V1 → V2`; nil if the note is unreadable.
   public var step: String?
 
-  /// The removed entities; empty where the note cannot be read.
+  /// The removed entities; empty if the note is unreadable.
   public var entities: [Entity]
 
-  /// A note of what a step of a migration removed.
+  /// Makes a note.
   public init(step: String?, entities: [Entity]) {
     self.step = step
     self.entities = entities
   }
 
-  /// What the name of a note has behind the identifier of the original.
   package static let suffix = ".only-here.json"
 
-  /// The largest note that is read, in bytes.
   package static let limit = 64 << 10
 
-  /// Where the note of an original lies.
-  ///
-  /// - Parameter original: its main file, `<id>.sqlite` among the backups.
   package static func path(beside original: FilePath) -> FilePath {
     original.folder.appending("\(original.stem ?? "Store")\(suffix)")
   }
 
-  /// Reads a note; nil where it is none, names no entity, is too large to be one, or is of a later version.
+  /// Parses a note; nil if it is malformed, without entities, too large or of a later version.
   package init?(json bytes: [UInt8]) {
-    // What it says cannot be told then; that it lies there is what keeps the original.
+    // The original is kept even so, because the note exists.
     guard bytes.count <= Self.limit, let note = try? JSONDecoder().decode(OnlyHereNote.self, from: Data(bytes)),
       note.version == 1, !note.entities.isEmpty, note.entities.allSatisfy({ $0.rows >= 0 })
     else { return nil }
     self = note
   }
 
-  /// The note as the JSON text that is written, with a final newline.
+  /// Ends with a newline.
   package func json() throws(FileError) -> [UInt8] {
     try JSON.bytes(of: self, .line, to: "note the records that the migration removes")
   }
 
-  /// The records in words, such as `12 records of Person and 3 of Car`; nil where the note cannot be read.
+  /// The records in words, such as `12 records of Person and 3 of Car`; nil if the note is unreadable.
   package var records: String? {
     guard let first = entities.first else { return nil }
     var parts = ["\(grouped(first.rows)) \(first.rows == 1 ? "record" : "records") of \(first.printableName)"]
@@ -88,7 +82,6 @@ public struct OnlyHereNote: Sendable, Hashable, Codable {
 }
 
 extension OnlyHereNote.Entity {
-  /// The name on one line of a terminal, cut where it is longer than any name is.
   fileprivate var printableName: String {
     let text = printable(name)
     return text.count > 80 ? "\(text.prefix(79))…" : text

@@ -1,26 +1,26 @@
 public import SystemPackage
 
-/// A path as JSON can hold it: readable text, and its exact bytes where the text cannot tell them.
+/// A path in JSON: readable text, and the exact bytes of invalid UTF-8.
 public struct PathText: Sendable, Hashable, Codable {
-  /// The path, with what is not valid UTF-8 in it replaced.
+  /// The path, with invalid UTF-8 replaced.
   public var text: String
 
-  /// The bytes in hexadecimal digits, only where `text` is not the path exactly.
+  /// The bytes in hexadecimal digits, if `text` is inexact.
   public var bytes: String?
 
-  /// The text of a path.
+  /// Makes the text of a path.
   public init(_ path: FilePath) {
     text = path.string
     if FilePath(text) != path { bytes = path.rawBytes.hexadecimal }
   }
 
-  /// The path; nil where `bytes` are no hexadecimal digits.
+  /// The path; nil if `bytes` is malformed.
   public var path: FilePath? {
     guard let bytes else { return FilePath(text) }
     return [UInt8](hexadecimal: bytes).flatMap { FilePath(rawBytes: $0) }
   }
 
-  // A plain string in JSON wherever that is enough.
+  // In JSON a plain string where possible.
   /// Reads a plain string, or text and bytes.
   public init(from decoder: any Decoder) throws {
     if let text = try? decoder.singleValueContainer().decode(String.self) {
@@ -32,7 +32,7 @@ public struct PathText: Sendable, Hashable, Codable {
     bytes = try values.decodeIfPresent(String.self, forKey: .bytes)
   }
 
-  /// Writes a plain string wherever that is enough.
+  /// Writes a plain string where possible.
   public func encode(to encoder: any Encoder) throws {
     if bytes == nil {
       var container = encoder.singleValueContainer()
@@ -51,7 +51,6 @@ public struct PathText: Sendable, Hashable, Codable {
 }
 
 extension FilePath {
-  /// The bytes of the path.
   package var rawBytes: [UInt8] {
     unsafe withPlatformString { start in
       var bytes: [UInt8] = []
@@ -60,7 +59,7 @@ extension FilePath {
     }
   }
 
-  /// The path of those bytes; nil where they hold a zero.
+  /// Makes a path; nil if the bytes hold a zero.
   fileprivate init?(rawBytes: [UInt8]) {
     guard !rawBytes.contains(0) else { return nil }
     let characters = rawBytes.map { CChar(bitPattern: $0) } + [0]

@@ -1,18 +1,17 @@
 package import SystemPackage
 
-/// A copy of a store in a private folder of its own, for SQLite to open where the original must not change.
+/// A copy of a store in a private folder, for SQLite to open in the original's stead.
 package struct PrivateCopy: ~Copyable {
-  /// The copied store.
   package let files: StoreFileSet
 
   private let folder: PrivateFolder
 
-  /// Copies the parts that hold records: the main file, the log and the journal; large values in files stay where they are.
+  /// Copies main file, log and journal, without the external data.
   ///
   /// - Parameters:
-  ///   - original: the store; it is only read, and must not change meanwhile (the caller holds a reader's lock and compares).
-  ///   - temporary: the folder to make the private one in; the system's own if nil.
-  /// - Throws: `no-space` with the number of bytes that are lacking, or what copying throws.
+  ///   - original: the store, kept unchanged by the caller (with a read lock and a comparison).
+  ///   - temporary: the parent of the private folder; the system's by default.
+  /// - Throws: `no-space` with the missing bytes, or the error of copying.
   package init(
     of original: StoreFileSet, in temporary: FilePath? = nil, surroundings: Surroundings = .machine
   ) throws {
@@ -29,9 +28,9 @@ package struct PrivateCopy: ~Copyable {
   }
 }
 
-/// What a run takes from outside: the file system, the clock and randomness.
+/// The environment of a run: file system, clock and randomness.
 ///
-/// Passed in everywhere, so that the same input gives the same bytes and no test has to wait.
+/// Injected, so that equal input gives equal bytes and tests need not wait.
 public struct Surroundings: Sendable {
   /// The file system.
   public var fileSystem: FileSystem
@@ -39,10 +38,10 @@ public struct Surroundings: Sendable {
   /// The clock.
   public var now: @Sendable () -> Timestamp
 
-  /// Where new identifiers come from.
+  /// The source of new identifiers.
   public var makeUUID: @Sendable () -> UniversalIdentifier
 
-  /// Puts surroundings together.
+  /// Makes an environment.
   public init(
     fileSystem: FileSystem,
     now: @escaping @Sendable () -> Timestamp,
@@ -53,17 +52,17 @@ public struct Surroundings: Sendable {
     self.makeUUID = makeUUID
   }
 
-  /// The machine's own.
+  /// The machine's environment.
   public static let machine = Surroundings(
     fileSystem: FileSystem(), now: { SystemCalls.now() }, makeUUID: { UniversalIdentifier.random() })
 }
 
 /// A UUID (RFC 9562) as its 16 bytes.
 public struct UniversalIdentifier: Sendable, Hashable, CustomStringConvertible {
-  /// Always 16.
+  /// The 16 bytes.
   public let bytes: [UInt8]
 
-  /// The identifier of those bytes; nil unless there are 16.
+  /// Makes an identifier; nil unless there are 16 bytes.
   public init?(bytes: [UInt8]) {
     guard bytes.count == 16 else { return nil }
     self.bytes = bytes
@@ -71,13 +70,13 @@ public struct UniversalIdentifier: Sendable, Hashable, CustomStringConvertible {
 
   private init(sixteen bytes: [UInt8]) { self.bytes = bytes }
 
-  /// A random identifier, version 4.
+  /// Makes a random identifier, version 4.
   public static func random() -> UniversalIdentifier {
     var generator = SystemRandomNumberGenerator()
     return random(using: &generator)
   }
 
-  /// A random identifier, version 4, from a generator of the caller's.
+  /// Makes a random identifier, version 4, from a given generator.
   public static func random(using generator: inout some RandomNumberGenerator) -> UniversalIdentifier {
     var bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
     bytes[6] = bytes[6] & 0x0F | 0x40
@@ -85,6 +84,6 @@ public struct UniversalIdentifier: Sendable, Hashable, CustomStringConvertible {
     return UniversalIdentifier(sixteen: bytes)
   }
 
-  /// The usual text in upper case, as Core Data writes it.
+  /// The text in upper case, as Core Data writes it.
   public var description: String { bytes.uuidText }
 }

@@ -9,33 +9,32 @@ package import SystemPackage
   internal import Darwin
 #endif
 
-/// A folder for its owner alone among the temporary files, which goes, with what is in it, when this value ends.
+/// A temporary folder for its owner alone, removed when this value ends.
 ///
-/// The folder that it lies in is locked for as long as it is in use. What a killed process leaves is removed when the next
-/// folder is made in the same place, and at the beginning of every command.
+/// Its parent is locked while in use. Folders of killed processes are removed when the next one is made there, and at
+/// the start of every command.
 package final class PrivateFolder: Sendable {
-  /// The folder.
   package let path: FilePath
 
-  /// What is locked and removed; others may lock `path`.
+  /// The locked and removed parent; others may lock `path`.
   private let holder: FilePath
   private let ownsRoot: Bool
   private let fileSystem: FileSystem
   private let lock: FolderLock
 
-  /// One in the system's folder that names this one, which lies where no other command looks.
+  /// A marker in the system's folder that records this one, if it lies elsewhere.
   private let marker: PrivateFolder?
   private let noted = Mutex<[Unfinished]>([])
 
-  /// Makes the folder, and makes sure that there is room for what is to come.
+  /// Makes the folder and checks the free space.
   ///
   /// - Parameters:
-  ///   - temporary: the folder to make it in; the system's own if nil.
-  ///   - alternative: the folder to make it in, under a hidden name, where the system's own cannot be used.
-  ///   - bytes: how much room is needed.
-  ///   - operation: what it is for, as an infinitive phrase.
-  ///   - ownsRoot: whether the folder that it is made in holds nothing else and goes with the last.
-  /// - Throws: `no-space` with the number of bytes that are lacking, or what the file system says.
+  ///   - temporary: its parent; the system's by default.
+  ///   - alternative: the parent, under a hidden name, if the system's is unusable.
+  ///   - bytes: the space needed.
+  ///   - operation: an infinitive phrase for errors.
+  ///   - ownsRoot: whether the parent is removed with its last folder.
+  /// - Throws: `no-space` with the missing bytes, or a file system error.
   package init(
     in temporary: FilePath?, or alternative: FilePath? = nil, needing bytes: Int64 = 0, to operation: String,
     ownsRoot: Bool = false, _ surroundings: Surroundings
@@ -54,10 +53,10 @@ package final class PrivateFolder: Sendable {
     }
     Self.removeRemains(in: root, fileSystem)
     for _ in 1..<Self.maximumAttempts {
-      // Another process may take either for a remainder before it is locked.
+      // Another process may remove either as abandoned before it is locked.
       try fileSystem.makeDirectory(root)
       let holder = root.appending("\(mark)\(surroundings.makeUUID())")
-      // What is there already is another's, whatever its name.
+      // An existing folder is another process's.
       guard try Self.make(holder, fileSystem), let lock = try Self.lock(holder, fileSystem),
         try fileSystem.status(of: holder, followingLinks: false)?.kind == .directory
       else { continue }
@@ -72,7 +71,7 @@ package final class PrivateFolder: Sendable {
     throw FileError(.alreadyExists, operation: operation, path: root, detail: "every name that was tried is taken")
   }
 
-  /// The system's folder for temporary files; another one where no folder can be made in that, as where `TMPDIR` names none.
+  /// Returns the system's temporary folder, or the alternative if it is unusable, as with an invalid `TMPDIR`.
   package static func temporary(or alternative: FilePath?, _ surroundings: Surroundings) -> FilePath {
     let root = systemFolder
     guard let alternative else { return root }
@@ -82,12 +81,10 @@ package final class PrivateFolder: Sendable {
       if try surroundings.fileSystem.makeNewDirectory(probe) { try surroundings.fileSystem.removeDirectory(probe) }
       return root
     } catch {
-      // Why it cannot be used does not matter where another one can.
       return alternative
     }
   }
 
-  /// The system's folder for temporary files.
   package static var systemFolder: FilePath { FilePath(NSTemporaryDirectory()) }
 
   private static let mark = "lazaret-"
@@ -95,28 +92,26 @@ package final class PrivateFolder: Sendable {
   private static let maximumAttempts = 1000
 
   deinit {
-    // What cannot be removed now is removed by the next command.
+    // The next command removes the rest.
     try? fileSystem.removeTree(holder)
-    // It has other folders, or it goes.
+    // Fails while it has other folders.
     if ownsRoot { try? fileSystem.removeDirectory(holder.folder) }
   }
 
   // MARK: Remains
 
-  /// Something elsewhere that goes too where the process is killed.
+  /// A path elsewhere to remove if the process is killed.
   private struct Unfinished: Codable {
     var folder: PathText
 
-    /// The name of a private folder, or how the hidden names of what is made begin.
     var name: String
   }
 
   private static let note = "unfinished.json"
 
-  /// Names a result among the system's temporary files for as long as the value lives, so that what a killed process leaves
-  /// beside it is removed by the next command.
+  /// Records a result while the value lives, so that the next command removes a killed process's leftovers.
   ///
-  /// - Returns: nil where nothing can be written there; then the next run with the same result removes it.
+  /// - Returns: nil if the system's temporary folder is unwritable; then the next run with the same result cleans up.
   package static func mark(of result: FilePath, _ surroundings: Surroundings = .machine) -> PrivateFolder? {
     guard let marker = try? PrivateFolder(in: systemFolder, to: "note a result", surroundings),
       (try? marker.noteUnfinished(result.lastComponent?.string ?? "", in: result.folder)) != nil
@@ -124,12 +119,12 @@ package final class PrivateFolder: Sendable {
     return marker
   }
 
-  /// Notes what this process makes elsewhere, so that it goes should the process be killed: hidden files that end with
-  /// `.unfinished`, and folders that end with `.salvaging` or `.restoring` and are not ready to be put into their place.
+  /// Records what to remove elsewhere if the process is killed: hidden `.unfinished` files, and `.salvaging` or
+  /// `.restoring` folders that are not ready to install.
   ///
   /// - Parameters:
-  ///   - name: how their names begin behind the point.
-  ///   - folder: where they are.
+  ///   - name: the prefix of their names after the dot.
+  ///   - folder: their folder.
   package func noteUnfinished(_ name: String, in folder: FilePath) throws(FileError) {
     if let marker { return try marker.noteUnfinished(name, in: folder) }
     let unfinished = Unfinished(folder: PathText(try fileSystem.realPath(folder)), name: name)
@@ -141,7 +136,6 @@ package final class PrivateFolder: Sendable {
     try fileSystem.writeAtomically(bytes, to: holder.appending(Self.note), replacing: true)
   }
 
-  /// Removes what a killed process noted; what cannot be read or removed harms nothing.
   private static func removeNoted(in holder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void) {
     guard let bytes = try? fileSystem.contents(of: holder.appending(note), limit: 1 << 16),
       let all = try? JSONDecoder().decode([Unfinished].self, from: Data(bytes))
@@ -165,7 +159,7 @@ package final class PrivateFolder: Sendable {
     }
   }
 
-  /// What lies in a folder of which the next run puts something into its place.
+  /// The files that mark a folder as ready for the next run to install.
   private static let notesOfReadiness: Set<String> = ["ready.json", "install.moving", "installing.json"]
 
   private static func isPrivate(_ name: FilePath.Component) -> Bool {
@@ -174,11 +168,11 @@ package final class PrivateFolder: Sendable {
     }
   }
 
-  /// Removes the private folders of this user in which no process works any more.
+  /// Removes the abandoned private folders of this user.
   ///
   /// - Parameters:
-  ///   - root: the folder they are in; what cannot be read or removed there stays.
-  ///   - finishing: finishes, or takes back, a result that a killed process was putting into its place.
+  ///   - root: their parent; what cannot be removed stays.
+  ///   - finishing: finishes or reverts an interrupted installation.
   package static func removeRemains(
     in root: FilePath = systemFolder, _ fileSystem: FileSystem, finishing: (FilePath) -> Void = { _ in }
   ) {
@@ -187,7 +181,6 @@ package final class PrivateFolder: Sendable {
     }
   }
 
-  /// Removes a folder of this user with what is in it, unless a process has it locked or it is gone.
   private static func removeUnlocked(
     _ folder: FilePath, _ fileSystem: FileSystem, finishing: (FilePath) -> Void = { _ in }
   ) throws(FileError) {
@@ -199,7 +192,7 @@ package final class PrivateFolder: Sendable {
     _ = consume lock
   }
 
-  /// Makes a folder; false where there is one, or the folder that it is to be in has gone.
+  /// Returns false if it exists or its parent is gone.
   private static func make(_ holder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> Bool {
     do throws(FileError) {
       return try fileSystem.makeNewDirectory(holder)
@@ -209,7 +202,7 @@ package final class PrivateFolder: Sendable {
     }
   }
 
-  /// The lock of a folder; nil where another process has it, or the folder is gone.
+  /// Returns nil if it is locked or gone.
   private static func lock(_ folder: FilePath, _ fileSystem: FileSystem) throws(FileError) -> FolderLock? {
     do throws(FileError) {
       return try FolderLock(folder, patience: 0, in: fileSystem)

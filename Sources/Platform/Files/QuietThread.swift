@@ -1,9 +1,8 @@
-/// A thread that works while no other process wants the processor.
+/// A low-priority thread.
 ///
-/// A priority that was lowered cannot be raised again by an ordinary user; so such work has a thread of its own, which ends
-/// with it.
+/// An ordinary user cannot raise a lowered priority again, so the thread ends with its work.
 package enum QuietThread {
-  /// Runs work on such a thread, and waits for it; threads that the work starts are quiet too.
+  /// Runs work on such a thread and waits; threads started by it inherit the priority.
   package static func run<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws(Failure) -> Value {

@@ -1,17 +1,16 @@
 public import SystemPackage
 
-/// A regular file that is open for reading; closes itself.
+/// A regular file open for reading; closes itself.
 public final class ReadableFile: ByteSource {
-  /// The path it was opened at.
+  /// The path at opening.
   public let path: FilePath
 
-  /// The file's status when it was opened.
+  /// The status at opening.
   public let status: FileStatus
 
   let descriptor: FileDescriptor
   private let fileSystem: FileSystem
 
-  /// Takes over an open descriptor; refuses anything but a regular file.
   init(owning descriptor: FileDescriptor, at path: FilePath, in fileSystem: FileSystem) throws(FileError) {
     self.descriptor = descriptor
     self.path = path
@@ -27,14 +26,14 @@ public final class ReadableFile: ByteSource {
   }
 
   deinit {
-    // It may be a store's file, whose locks a connection of this process would lose.
+    // A close would release the locks of this process's connections if it is a store's file.
     KeptDescriptors.endUnlessLocked(descriptor)
   }
 
-  /// The number of bytes when it was opened.
+  /// The number of bytes at opening.
   public var count: Int64 { status.size }
 
-  /// Reads from the file; shorter only at its end.
+  /// Reads from the file; short only at its end.
   public func read(at offset: Int64, length: Int, into buffer: inout [UInt8]) throws(FileError) -> Int {
     guard offset >= 0, length > 0 else { return 0 }
     let wanted = min(length, buffer.count)
@@ -55,10 +54,9 @@ public final class ReadableFile: ByteSource {
     }
   }
 
-  /// The most ranges of a file that are looked at for its holes.
   private static let rangeLimit = 100_000
 
-  /// Where the last byte ends that is not in a hole at the end of the file; the file's end where that has none.
+  /// The end of the data, before a trailing hole.
   package var dataEnd: Int64 {
     guard status.isSparse else { return count }
     var end: Int64 = 0
@@ -69,7 +67,7 @@ public final class ReadableFile: ByteSource {
     return count
   }
 
-  /// The status of the open file now, which may have grown or changed since.
+  /// Returns the current status.
   public func currentStatus() throws(FileError) -> FileStatus {
     try fileSystem.perform(.status, path, "look at the file") { () throws(Errno) in
       try SystemCalls.status(of: descriptor)

@@ -1,64 +1,58 @@
 import Foundation
 package import SystemPackage
 
-/// The move of a whole store from one name to another, in steps that survive a kill between any two of them.
+/// The move of a whole store to another name, in steps that survive a kill between any two.
 ///
-/// The parts get their new names first, the main file last; only then the old names go, the main file first. At every
-/// moment the store is whole under its old name or whole under its new one. A journal beside the new name says what is
-/// going on; a process that finds it later finishes the move or takes it back (`finish`).
+/// The parts get their new names first, the main file last; then the old names are removed, the main file's first. At
+/// every moment the store is complete under one name. A journal beside the new name lets a later process finish the
+/// move or revert it (`finish`).
 ///
-/// Where another main file takes the store's name at the end (`replacement`), that name never stands for nothing: it is given
-/// to the other file in the very step in which the old one loses it.
+/// With a `replacement` the old name never vanishes: one step gives it to the other main file.
 ///
-/// Nothing is copied where hard links do: the file's content never moves. Across file systems, and for a store that has
-/// other names or is a symbolic link, the parts are copied, pushed to the disk and compared before the old ones go.
+/// Hard links avoid copying. Across file systems, and for stores with other links or behind a symbolic link, the parts
+/// are copied, synchronized and verified before the old ones go.
 package struct Relocation: Sendable, Codable {
-  /// One file of the move.
   package struct Step: Sendable, Codable, Hashable {
     package var part: StoreFileSet.Part
     package var source: PathText
     package var destination: PathText
 
-    /// The file as it was when the move began.
     package var identity: FileIdentity
     package var bytes: Int64
 
-    /// The copy, once there is one; nil where the new name is a link to the same file.
+    /// The copy's identity; nil for a link.
     package var copy: FileIdentity?
 
-    /// The digest, once it has been taken.
     package var sha256: String?
 
-    /// The bytes of the copy, where they are not those of the source: that is a symbolic link.
+    /// The copy's size, if the source is a symbolic link.
     package var copiedBytes: Int64?
   }
 
-  /// The version of this journal's format.
   package var version = 1
   package var source: PathText
   package var destination: PathText
 
-  /// The files, in the order in which they get their new names: the main file last.
+  /// The files in the order of their new names: the main file last.
   package var steps: [Step]
 
-  /// The folders of external data to be made, relative to the set's, each as its components.
+  /// The folders of external data to make, relative to the set's.
   package var folders: [PathText]
 
-  /// What the owner of the move wants to know when it is finished later.
+  /// The caller's note for finishing the move later.
   package var note: String
 
-  /// The file that gets the main file's old name in the step in which that goes; nil where the place is to be empty.
+  /// The file that takes over the main file's old name in one step; nil to leave the name free.
   ///
-  /// It lies in the same file system. Only for a store without anything in a log or a journal: those would have to go after
-  /// the old main file, and before the new one.
+  /// It lies in the same file system. Only for stores without content in a log or journal: those would have to go
+  /// between the two.
   package var replacement: PathText?
 
-  /// Whether the large values keep their old names as well, since they may be those of another store in the folder.
+  /// Whether the external data keep their old names too, because another store may share them.
   package var sharesValues: Bool?
 }
 
 extension Relocation {
-  /// Plans the move of every part of a store that is there.
   package init(
     of source: StoreFileSet, to destination: StoreFileSet, note: String, in fileSystem: FileSystem
   ) throws(FileError) {
@@ -99,19 +93,17 @@ extension Relocation {
 
   /// Moves the store.
   ///
-  /// The caller holds the folder's lock, and the store's own where another process could open it.
+  /// The caller holds the folder's lock, and the store's own if another process could open it.
   ///
   /// - Parameters:
-  ///   - journal: where the journal of the move is kept while it lasts; must not exist.
-  ///   - takesDigests: whether the digest of each file is taken, which reads all of it; copies have one anyway.
-  ///   - progress: called with the bytes done and the bytes in all; what it throws takes the move back.
-  ///   - whenArrived: called when everything has its new name and digest and nothing has lost its old one; writes what
-  ///     must be there from the moment the move is final.
-  ///   - whenMoved: called when nothing has its old name any more, before the journal goes; tidies up.
-  ///   - whenTakenBack: called when the move has failed and left nothing under the new name; removes what `whenArrived`
-  ///     wrote.
-  /// - Throws: what a step failed with, or what `whenArrived` threw; the store is then whole under its old name, unless
-  ///   the old names were already going, when the move only has to be finished.
+  ///   - journal: the journal's path; must not exist.
+  ///   - takesDigests: whether to digest each file by reading it; copies are digested anyway.
+  ///   - progress: called with bytes done and total; an error reverts the move.
+  ///   - whenArrived: called between the last new name and the first removal; writes files that a final move needs.
+  ///   - whenMoved: called after the last old name has gone, before the journal goes; cleans up.
+  ///   - whenTakenBack: called after the move was reverted; removes the files of `whenArrived`.
+  /// - Throws: the step's error or that of `whenArrived`; the store is then complete under its old name, unless old
+  ///   names were going: then the move has to be finished.
   package mutating func run(
     journal: FilePath, in fileSystem: FileSystem, takesDigests: Bool = true,
     progress: (Int64, Int64) throws -> Void, whenArrived: (Relocation) throws -> Void,
@@ -122,8 +114,7 @@ extension Relocation {
       try arrive(journal: journal, in: fileSystem, takesDigests, progress)
       try whenArrived(self)
     } catch {
-      // The first error is the one to report; what cannot be taken back now is taken back by `finish` later, for which
-      // the journal stays.
+      // Report the first error; `finish` reverts the rest later, by the journal.
       try? removeTraces(journal: journal, in: fileSystem, whenTakenBack)
       throw error
     }
@@ -131,7 +122,7 @@ extension Relocation {
       try refuseOpenElsewhere()
       try depart(in: fileSystem)
     } catch {
-      // Then the main file has its old name still, or again. The first error is the one to report.
+      // The main file has its old name. Report the first error.
       if error.kind == .inUse { try? removeTraces(journal: journal, in: fileSystem, whenTakenBack) }
       throw error
     }
@@ -142,7 +133,7 @@ extension Relocation {
 
   private var totalBytes: Int64 { steps.reduce(0) { $0 + $1.bytes } }
 
-  // MARK: The way there
+  // MARK: Moving
 
   private mutating func arrive(
     journal: FilePath, in fileSystem: FileSystem, _ takesDigests: Bool, _ progress: (Int64, Int64) throws -> Void
@@ -163,7 +154,6 @@ extension Relocation {
     try synchronizeFolders(of: \.destination, in: fileSystem)
   }
 
-  /// The folders of external data may be read and written by those who may read and write the old ones.
   private func adoptAccessOfFolders(in fileSystem: FileSystem) throws(FileError) {
     guard !folders.isEmpty, let source = source.path, let destination = destination.path else { return }
     let old = StoreFileSet(main: source).path(of: .externalData)
@@ -174,7 +164,7 @@ extension Relocation {
     }
   }
 
-  /// Gives every file its new name beside the old one; false where there are no hard links.
+  /// Links every file to its new name; false without hard links.
   private func arriveByLinking(in fileSystem: FileSystem) throws(FileError) -> Bool {
     guard try canLink(in: fileSystem) else { return false }
     do throws(FileError) {
@@ -207,7 +197,7 @@ extension Relocation {
       steps[index].copy = status.identity
       if status.size != steps[index].bytes { steps[index].copiedBytes = status.size }
     }
-    // From here on the journal knows which files are ours, so that another process's is never removed.
+    // From here on the journal identifies our files, so that another process's is never removed.
     try write(to: journal, replacing: true, in: fileSystem)
     for step in steps {
       let destination = try step.destination.existing("copy the store")
@@ -226,7 +216,7 @@ extension Relocation {
     return true
   }
 
-  // MARK: The point of no return
+  // MARK: Removing old names
 
   private func depart(in fileSystem: FileSystem) throws(FileError) {
     if let replacement, try depart(leaving: replacement, in: fileSystem) { return }
@@ -234,7 +224,7 @@ extension Relocation {
       if step.part == .externalData, sharesValues == true { continue }
       let source = try step.source.existing("remove the old name")
       if let status = try fileSystem.status(of: source, followingLinks: false) {
-        // Only the very file that was moved may lose its name; a copied one only while it is as it was copied.
+        // Remove only the moved file's name, and a copied one's only while unchanged.
         if step.isOf(status), step.copy == nil || status.size == step.bytes {
           try fileSystem.unlink(source)
         } else if step.part == .main, step.isOf(status) {
@@ -242,7 +232,7 @@ extension Relocation {
         }
       }
       guard index == steps.indices.last else { continue }
-      // That the main file's old name is gone must be on the disk before any other old name goes.
+      // The removal of the main file's old name must be durable before the others go.
       if try fileSystem.status(of: source.folder) != nil { try fileSystem.synchronizeDirectory(source.folder) }
       try putBackIfOpenElsewhere(step, source: source, in: fileSystem)
     }
@@ -253,13 +243,12 @@ extension Relocation {
     try synchronizeFolders(of: \.source, in: fileSystem)
   }
 
-  /// Removes the old names, and gives the main file's to another file.
+  /// Removes the old names and gives the main file's to another file.
   ///
-  /// An empty log, or its index, goes before, and the main file is the whole store then. Large values keep their old names
-  /// as well: the other main file refers to them too.
+  /// An empty log and its index go first; the main file is the whole store then. External data keep their names: the
+  /// other main file refers to them.
   ///
-  /// - Returns: false where there are no links, by which the old main file is kept within reach; nothing but the empty log is
-  ///   gone then.
+  /// - Returns: false without hard links, which keep the old main file within reach; only the empty log is gone then.
   private func depart(leaving replacement: PathText, in fileSystem: FileSystem) throws(FileError) -> Bool {
     guard let main = steps.last, main.part == .main else { return false }
     let place = try main.source.existing("remove the old name")
@@ -282,8 +271,7 @@ extension Relocation {
     return true
   }
 
-  /// Gives another file the name of the main file, and the main file that name back where another process opened it in the
-  /// last moment.
+  /// Gives another file the main file's name, and reverts it if another process opened the store at the last moment.
   private func exchange(
     _ place: FilePath, for other: FilePath, in fileSystem: FileSystem
   ) throws(FileError) -> Bool {
@@ -308,10 +296,10 @@ extension Relocation {
     return true
   }
 
-  /// The name by which the old main file can be given its own back while another one gets it.
+  /// The hidden link that preserves the old main file during an exchange.
   private static func kept(_ place: FilePath) -> FilePath { place.hiddenSibling(suffix: ".leaving") }
 
-  // MARK: The way back
+  // MARK: Reverting
 
   private func removeTraces(
     journal: FilePath, in fileSystem: FileSystem, _ whenTakenBack: () throws(FileError) -> Void
@@ -321,10 +309,9 @@ extension Relocation {
     try fileSystem.unlink(journal)
   }
 
-  /// Removes the new names, after giving back every old one that is missing.
+  /// Restores missing old names, then removes the new ones.
   ///
-  /// The old names go last, and the main file's first of them; but a disk that lost its power may have kept the removal of
-  /// one and not of another.
+  /// The main file's old name goes first, but after a power loss the removals may be partial.
   private func takeBack(in fileSystem: FileSystem, keepingFolders: Bool = false) throws(FileError) {
     for step in steps {
       let source = try step.source.existing("take the move back")
@@ -362,7 +349,7 @@ extension Relocation {
     }
   }
 
-  /// Refuses to go on where another process has opened the store since the move began: it would write to the old names.
+  /// Throws if another process has opened the store since the start: it would write to the old names.
   private func refuseOpenElsewhere() throws(FileError) {
     for step in steps where step.part == .main || step.part == .sharedMemory {
       guard let process = OpenFiles.processKeepingOpen(step.identity) else { continue }
@@ -372,7 +359,7 @@ extension Relocation {
     }
   }
 
-  /// Gives the main file its old name back where another process opened it in the last moment before it was gone.
+  /// Restores the main file's old name if another process opened it at the last moment.
   private func putBackIfOpenElsewhere(
     _ step: Step, source: FilePath, in fileSystem: FileSystem
   ) throws(FileError) {
@@ -388,7 +375,6 @@ extension Relocation {
     }
   }
 
-  /// Removes the folders of external data that are empty now; one that something was put into stays.
   private func removeFolders(below support: FilePath, in fileSystem: FileSystem) throws(FileError) {
     guard !folders.isEmpty, try fileSystem.status(of: support, followingLinks: false)?.kind == .directory else {
       return
@@ -401,30 +387,27 @@ extension Relocation {
     try fileSystem.removeDirectory(support)
   }
 
-  // MARK: After an interruption
+  // MARK: Recovery
 
-  /// How an interrupted move ended.
   package enum Outcome: Sendable, Hashable {
-    /// The store is under its new name.
     case moved
 
-    /// The store is under its old name, as if nothing had been.
     case takenBack
   }
 
-  /// Finishes a move that was interrupted, or takes it back; safe to be interrupted itself.
+  /// Finishes or reverts an interrupted move; safe to interrupt.
   ///
-  /// A journal that is about other files, because its folder was copied or restored from elsewhere, is set aside as
-  /// `….stale` where the store is in its old place; nothing is touched then.
+  /// A journal about other files, because its folder was copied or restored, is renamed `….stale` if the store is in
+  /// its old place; no other file is touched.
   ///
-  /// - Parameter moved: folders that have another path than they had when the journal was written.
-  /// - Returns: nil where nothing had begun, or the journal was set aside.
-  /// - Throws: `changed-meanwhile` where the store is whole under neither name, because another process changed it.
+  /// - Parameter moved: folders renamed since the journal was written.
+  /// - Returns: nil if no step was taken, or the journal was renamed.
+  /// - Throws: `changed-meanwhile` if the store is complete under neither name, because another process changed it.
   package static func finish(
     journal: FilePath, in fileSystem: FileSystem, moved: [(from: FilePath, to: FilePath)] = []
   ) throws -> (relocation: Relocation, outcome: Outcome)? {
     guard let written = try Relocation(journal: journal, in: fileSystem) else {
-      // Killed while the journal was being written: nothing else had begun.
+      // Killed while writing the journal, before any step.
       try fileSystem.unlink(journal)
       return nil
     }
@@ -439,7 +422,7 @@ extension Relocation {
   }
 
   private func finish(in fileSystem: FileSystem) throws(FileError) -> Outcome? {
-    // The last step is the main file, and the first to lose its old name: while it has it, no old name is gone.
+    // The main file is last to arrive and first to depart: while it has its old name, all exist.
     guard let main = steps.last else { return .takenBack }
     let source = try main.source.existing("finish the move")
     let atOldPlace = try fileSystem.status(of: source, followingLinks: false)
@@ -460,10 +443,10 @@ extension Relocation {
     return .moved
   }
 
-  /// The same move where its folders are now: they may have been renamed since the journal was written.
+  /// Rebases the move on its folders' present paths.
   ///
-  /// The journal of a quarantine or a release lies in the quarantine folder, which lies beside the store; one side of such a
-  /// move is always in there. Other moves stay as they are.
+  /// The journal of a quarantine or release lies in the quarantine folder, beside the store, which holds one side of
+  /// the move. Other moves stay.
   private func rooted(at folder: FilePath) -> Relocation {
     let ends = ["quarantine": destination, "release": source]
     guard let inside = ends[note]?.path?.folder, inside != folder else { return self }
@@ -476,7 +459,6 @@ extension Relocation {
     return withPaths(moved)
   }
 
-  /// The same move where folders have got other paths since.
   private func following(_ folders: [(from: FilePath, to: FilePath)]) -> Relocation {
     withPaths { text in
       for folder in folders {
@@ -512,15 +494,14 @@ extension Relocation {
 }
 
 extension Relocation.Step {
-  /// Whether a file is the one that is being moved; the number of the device may change from one start to the next.
+  /// Whether a file is the moved one; device numbers may change at a reboot.
   fileprivate func isOf(_ status: FileStatus) -> Bool { status.identity.inode == identity.inode }
 
-  /// Whether a file is the one that has the new name, or is to have it.
+  /// Whether a file has, or is to have, the new name.
   fileprivate func isCopy(_ status: FileStatus) -> Bool { status.identity.inode == (copy ?? identity).inode }
 }
 
 extension PathText {
-  /// The path, or an error where the text is none.
   fileprivate func existing(_ operation: String) throws(FileError) -> FilePath {
     guard let path else {
       throw FileError(.other, operation: operation, path: nil, detail: "a path in the journal cannot be read")
@@ -530,7 +511,7 @@ extension PathText {
 }
 
 extension Relocation {
-  /// Reads a journal; nil where it is not whole.
+  /// Reads a journal; nil if it is incomplete.
   package init?(journal: FilePath, in fileSystem: FileSystem) throws(FileError) {
     let bytes = try fileSystem.contents(of: journal, limit: 1 << 28)
     do {
@@ -540,7 +521,6 @@ extension Relocation {
     }
   }
 
-  /// Writes the journal, whole or not at all.
   func write(to journal: FilePath, replacing: Bool, in fileSystem: FileSystem) throws {
     let bytes = try JSON.bytes(of: self, .line, to: "move the store", at: journal)
     try fileSystem.writeAtomically(bytes, to: journal, replacing: replacing)

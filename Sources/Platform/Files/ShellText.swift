@@ -1,10 +1,10 @@
 package import SystemPackage
 
-/// A path as one word of a shell's command line, as it is where nothing in it has to be quoted.
+/// Quotes a path for a shell where needed.
 ///
-/// What a terminal would obey is written as octal escapes in `$'…'`, which bash, zsh and the POSIX shell of 2024 read.
+/// Control characters become octal escapes in `$'…'`, which bash, zsh and the POSIX shell of 2024 read.
 package func shellQuoted(_ path: FilePath) -> String {
-  // A name that begins with a dash would be read as an option.
+  // A leading dash would make it an option.
   let path =
     path.components.first?.string.hasPrefix("-") == true && path.root == nil ? FilePath(".").pushing(path) : path
   let bytes = path.rawBytes

@@ -1,21 +1,21 @@
-/// The versions of everything that had a part in what was done to a store, as receipts and manifests note them.
+/// The software versions noted in receipts and manifests.
 public struct SoftwareVersions: Sendable, Hashable, Codable {
-  /// The app's own, given by the caller.
+  /// The app's version, given by the caller.
   public var app: String?
 
   /// This library's version.
   public var library: String
 
-  /// The SQLite that this process ran with.
+  /// The SQLite of this process.
   public var sqlite: String?
 
-  /// The SQLite that wrote the store last, as its header says.
+  /// The SQLite that last wrote the store, by its header.
   public var storeWrittenBySQLite: String?
 
-  /// The operating system in words.
+  /// The operating system.
   public var operatingSystem: String
 
-  /// The versions, as far as they are known.
+  /// Collects the versions.
   public init(
     app: String? = nil, library: String, sqlite: String? = nil, storeWrittenBySQLite: String? = nil,
     operatingSystem: String

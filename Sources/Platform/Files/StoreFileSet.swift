@@ -1,31 +1,31 @@
 public import SystemPackage
 
-/// The files that together are one store: `X`, `X-wal`, `X-shm`, `X-journal` and the folder `.X_SUPPORT`.
+/// The files of one store: `X`, `X-wal`, `X-shm`, `X-journal` and the folder `.X_SUPPORT`.
 ///
-/// They are moved, copied and restored together or not at all; a write-ahead log beside another main file is damage.
+/// They are moved, copied and restored together; a write-ahead log beside another main file is damage.
 public struct StoreFileSet: Sendable, Hashable {
-  /// One part of the set.
+  /// A part of the set.
   public enum Part: String, Sendable, CaseIterable, Codable {
     case main
 
     case wal
 
-    /// The index of the write-ahead log, which SQLite can rebuild.
+    /// The log's index, which SQLite can rebuild.
     case sharedMemory = "shm"
 
     case journal
 
-    /// The folder of large values, `.X_SUPPORT`.
+    /// The folder of external data, `.X_SUPPORT`.
     case externalData = "external-data"
   }
 
-  /// The path of the main file, symbolic links resolved; SQLite names the other files after this one.
+  /// The main file's path, from which SQLite derives the others.
   public let main: FilePath
 
-  /// The set whose main file has that path, as it is; links are not followed.
+  /// Makes the set of a main file, without following links.
   public init(main: FilePath) { self.main = main }
 
-  /// The path of a part, whether it is there or not.
+  /// Returns the path of a part, existing or not.
   public func path(of part: Part) -> FilePath {
     switch part {
     case .main: main
@@ -38,22 +38,20 @@ public struct StoreFileSet: Sendable, Hashable {
     }
   }
 
-  /// The folder that holds the set.
+  /// The folder of the set.
   public var folder: FilePath { main.folder }
 
-  /// The path of a file that SQLite names after the main file; too long for a file system where that one's name nearly is.
+  /// Appends a suffix as SQLite does, possibly beyond the length limit.
   private func exactSibling(_ suffix: String) -> FilePath {
     main.lastComponent.map { folder.appending($0.wrapped(prefix: "", suffix: suffix)) } ?? main
   }
 
-  /// The longest path that SQLite opens, in bytes (`MAX_PATHNAME` of its `os_unix.c`).
+  /// The longest path of SQLite in bytes (`MAX_PATHNAME` of its `os_unix.c`).
   private static let longestPath = 512
 
-  /// Stops where SQLite could not have its log, or its journal, beside the main file, because the name would be too long.
+  /// Throws `name-too-long` if SQLite's log or journal would have too long a name.
   ///
-  /// - Parameter usesLog: whether changes of the store go to a write-ahead log, which has the shorter name; SQLite then makes
-  ///   no journal.
-  /// - Throws: `name-too-long`.
+  /// - Parameter usesLog: whether the store uses a write-ahead log, which has the shorter name, instead of a journal.
   package func requireRoomForSQLite(to operation: String, usesLog: Bool) throws(FileError) {
     let (ending, what) = usesLog ? ("-wal".utf8.count, "log") : ("-journal".utf8.count, "journal")
     let name = main.lastComponent?.platformBytes.count ?? 0
@@ -77,24 +75,24 @@ public struct StoreFileSet: Sendable, Hashable {
 }
 
 extension StoreFileSet {
-  /// A part that is there.
+  /// An existing part.
   public struct Member: Sendable, Hashable, Encodable {
-    /// Which part it is.
+    /// The part.
     public var part: Part
 
-    /// Where it is.
+    /// Its path.
     public var path: FilePath
 
-    /// What the file system says of it, of a symbolic link itself.
+    /// Its status, without following links.
     public var status: FileStatus
 
-    /// Writes which part it is, where it is, and its size.
+    /// Encodes part, path and size.
     public func encode(to encoder: any Encoder) throws {
       try encoder.encode(["part": part, "path": PathText(path), "bytes": status.size])
     }
   }
 
-  /// The parts that are there, in the order of `Part`.
+  /// Returns the existing parts in the order of `Part`.
   public func members(in fileSystem: FileSystem) throws(FileError) -> [Member] {
     var result: [Member] = []
     for part in Part.allCases {
@@ -106,7 +104,7 @@ extension StoreFileSet {
     return result
   }
 
-  /// Whether another database in the folder has the same name but for its extension, and so the same folder of large values.
+  /// Whether another database differs only in its extension and so shares the external data.
   func sharesExternalData(in fileSystem: FileSystem) throws(FileError) -> Bool {
     for name in try fileSystem.entries(of: folder) {
       let other = folder.appending(name)
@@ -118,11 +116,11 @@ extension StoreFileSet {
     return false
   }
 
-  /// Finds the set that a path given by a user stands for.
+  /// Locates the set of a user's path.
   ///
-  /// Symbolic links are followed, as SQLite does. A store that is not there is no error: its set has no main member.
+  /// Symbolic links are followed, as in SQLite. A missing store gives a set without a main member.
   ///
-  /// - Throws: `dangling-link`, `is-a-directory`, `not-a-regular-file`, `not-downloaded`, or what the system says.
+  /// - Throws: `dangling-link`, `is-a-directory`, `not-a-regular-file`, `not-downloaded`, or a file system error.
   public static func locate(_ path: FilePath, in fileSystem: FileSystem) throws(FileError) -> StoreFileSet {
     guard path.lastComponent != nil else {
       throw FileError(.isDirectory, operation: "find the store", path: path)
@@ -162,13 +160,12 @@ extension StoreFileSet {
     }
   }
 
-  /// The store to which SQLite would take a file of that name for its log, the log's index or its journal; nil where no such
-  /// store is there.
+  /// Returns the existing store to which SQLite would assign a log, index or journal of that name.
   package static func store(withPart path: FilePath, in fileSystem: FileSystem) throws(FileError) -> FilePath? {
     guard let name = path.lastComponent?.platformBytes else { return nil }
     for suffix in ["-wal", "-shm", "-journal"] {
       let end = Array(name.suffix(suffix.utf8.count))
-      // Where case makes no difference to the file system, it makes none here.
+      // Ignore case where the file system does.
       guard String(decoding: end, as: UTF8.self).lowercased() == suffix, name.count > end.count else { continue }
       let main = path.folder.appending(FilePath.Component(platformBytes: Array(name.dropLast(end.count))))
       if try fileSystem.status(of: main)?.kind == .regular { return main }
@@ -182,7 +179,6 @@ extension StoreFileSet {
 }
 
 extension FilePath {
-  /// The last component without its extension, its bytes kept as they are.
   fileprivate var stemComponent: FilePath.Component? {
     guard let name = lastComponent else { return nil }
     let bytes = name.platformBytes
@@ -195,11 +191,10 @@ extension FilePath {
   }
 }
 
-/// What other processes do with a store's log.
 extension StoreFileSet {
-  /// The first bytes of the log's index, and whether another process has the log open; nil where there is no index.
+  /// Reads the start of the log's index and whether another process has the log open; nil without an index.
   ///
-  /// An index that no process has open may have been copied at another time than the log.
+  /// An index without a process may be a copy of another time than the log.
   package func logIndex(
     length: Int, in fileSystem: FileSystem
   ) throws(FileError) -> (bytes: [UInt8], isInUse: Bool)? {
@@ -211,10 +206,9 @@ extension StoreFileSet {
     return (try file.bytes(at: 0, length: length), owner != nil)
   }
 
-  /// The process, in words, that has the store and its log open although the log's name was deleted; nil where none has, or
-  /// where the system does not tell.
+  /// Describes the process that has the store and its deleted log open, if known.
   ///
-  /// What it has written since is in that file alone, and goes with the process.
+  /// Its later writes exist only in that file and end with the process.
   package func holderOfDeletedLog(in fileSystem: FileSystem) throws(FileError) -> String? {
     guard let status = try fileSystem.status(of: main) else { return nil }
     return OpenFiles.processWithDeletedLog(of: self, main: status.identity)?.description

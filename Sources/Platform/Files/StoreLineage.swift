@@ -1,21 +1,20 @@
-/// Which store of several that had the same place a store is, and where it comes from.
+/// The generation and origin of a store among the stores of one place.
 ///
-/// The stores of a place may have one identifier, because a salvaged or restored one keeps it. A generation tells them apart:
-/// it begins when a quarantine makes room at the place, and ends when the next one does. It is kept in receipts, recovery
-/// kits and manifests of backups, and never in the store.
+/// Salvaged and restored stores keep their identifier; a generation lasts from one quarantine at the place to the next.
+/// Receipts, recovery kits and backup manifests hold it, never the store.
 public struct StoreLineage: Sendable, Hashable, Codable {
-  /// The backup that a generation was restored from.
+  /// The backup from which a generation was restored.
   public struct Restored: Sendable, Hashable, Codable {
-    /// The backup.
+    /// The backup's name.
     public var backup: String
 
-    /// When the backup was taken, in RFC 3339.
+    /// The time of the backup, in RFC 3339.
     public var date: String
 
-    /// The generation that the backup was taken of; nil where it is not known.
+    /// The backed-up generation, if known.
     public var generation: String?
 
-    /// A backup, and what it was taken of.
+    /// Makes a reference to a backup.
     public init(backup: String, date: Timestamp, generation: String?) {
       self.backup = backup
       self.date = date.rfc3339
@@ -26,16 +25,16 @@ public struct StoreLineage: Sendable, Hashable, Codable {
   /// The generation: a random UUID.
   public var generation: String
 
-  /// When the generation began, in RFC 3339; where nothing made room for it, when it was first named.
+  /// The start of the generation, in RFC 3339; without a preceding quarantine, when it was first named.
   public var since: String
 
-  /// The quarantined store that made room for it; nil for a store that was at its place before.
+  /// The quarantined predecessor; nil for the place's first store.
   public var parent: String?
 
-  /// The backup that it was restored from; nil for any other store.
+  /// The restored backup, if any.
   public var restored: Restored?
 
-  /// A generation.
+  /// Makes a generation.
   public init(generation: String, since: Timestamp, parent: String? = nil, restored: Restored? = nil) {
     self.generation = generation
     self.since = since.rfc3339
@@ -44,17 +43,15 @@ public struct StoreLineage: Sendable, Hashable, Codable {
   }
 }
 
-/// Which kits and backups say something of a store: those of its own generation that were made before an event.
+/// The evidence that counts for a store: kits and backups of its generation from before an event.
 public struct EvidenceScope: Sendable, Hashable {
-  /// Why a kit or a backup says nothing of the store.
+  /// The reason to exclude a kit or backup.
   public enum Exclusion: String, Sendable, Hashable {
-    /// It was made after the event.
     case later
 
-    /// It is of a store that was at the same place at another time.
     case otherGeneration = "other-generation"
 
-    /// The reason as the rest of a sentence that begins with the kit or the backup.
+    /// The reason, as a predicate to the kit or the backup.
     public var words: String {
       switch self {
       case .later: "was made after the store was quarantined"
@@ -63,23 +60,19 @@ public struct EvidenceScope: Sendable, Hashable {
     }
   }
 
-  /// The store's generation; nil where it is not known, so that the dates alone decide.
+  /// The store's generation; nil if unknown, so that dates decide.
   public var lineage: StoreLineage?
 
-  /// When the store was quarantined; nil where it was not.
+  /// The time of quarantine, if any.
   public var event: Timestamp?
 
-  /// The evidence of a store.
+  /// Makes the scope of a store.
   public init(lineage: StoreLineage?, event: Timestamp?) {
     self.lineage = lineage
     self.event = event
   }
 
-  /// Why a kit or a backup says nothing of the store; nil where it counts, as far as generations and dates tell.
-  ///
-  /// - Parameters:
-  ///   - generation: what it was made of; nil where it does not say.
-  ///   - date: when it was made.
+  /// Returns the reason to exclude a kit or backup, if any.
   public func exclusion(generation: String?, date: Timestamp) -> Exclusion? {
     // Names and receipts have whole seconds.
     let made = date.secondsSince1970
@@ -91,9 +84,9 @@ public struct EvidenceScope: Sendable, Hashable {
       return nil
     }
     guard let since = Timestamp(lineage.since)?.secondsSince1970 else { return .otherGeneration }
-    // A store that was there before its generation had a name may have evidence under any, or none; all of it is older.
+    // Older evidence of a place's first store counts under any generation.
     if lineage.parent == nil, made < since || made == since && generation == nil { return nil }
-    // What does not name a generation was noted by an earlier version of this software, or by its restorer.
+    // Evidence without a generation is from an earlier version, or its restorer.
     return generation == nil && made > since ? nil : .otherGeneration
   }
 }

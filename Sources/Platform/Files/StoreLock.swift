@@ -1,16 +1,15 @@
 import SystemPackage
 
-/// SQLite's own exclusive lock on a store, held until this value ends.
+/// SQLite's exclusive lock on a store, held until this value ends.
 ///
-/// Taken with locks that belong to the open file and not to the process (`F_OFD_SETLK`), so that they hold against
-/// connections of this process too and are not lost when other code in it closes another descriptor of the file.
+/// OFD locks (`F_OFD_SETLK`) also exclude connections of this process and survive the closing of other descriptors.
 package struct StoreLock: ~Copyable {
   private let descriptors: [FileDescriptor]
 
-  /// Takes the lock; waits a tenth of a second at most.
+  /// Takes the lock within a tenth of a second.
   ///
-  /// - Throws: `locked` or `in-use` where another connection is in the way, `changed-meanwhile` where the name stood for
-  ///   another file by the time the lock was taken, or what the system says.
+  /// - Throws: `locked` or `in-use` for another connection, `changed-meanwhile` if the file was replaced, or a file
+  ///   system error.
   package init(on set: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     var opened: [FileDescriptor] = []
     do throws(FileError) {
@@ -44,8 +43,8 @@ package struct StoreLock: ~Copyable {
   private static func lock(
     _ descriptor: FileDescriptor, range: LockRange, at path: FilePath, in fileSystem: FileSystem
   ) throws(FileError) {
-    // A lock that is let go at once is waited for: a child of this process shares its locks until it becomes another
-    // program, and a process that looks at the store holds a reader's for a moment.
+    // Wait for brief locks: a child shares this process's locks until it executes another program, and readers hold
+    // theirs for a moment.
     for attempt in 0..<5 {
       if attempt > 0 { SystemCalls.sleep(milliseconds: 20) }
       let isLocked = try fileSystem.perform(.lock, path, "lock the store") { () throws(Errno) in
@@ -59,8 +58,7 @@ package struct StoreLock: ~Copyable {
     throw .lockedByAnother(owner, operation: "lock the store", path: path)
   }
 
-  /// A connection in rollback mode holds no lock while it rests, so the open files of other processes are looked at too,
-  /// as far as the system lets us.
+  /// Checks other processes' open files, as far as visible: an idle connection in rollback mode holds no lock.
   private static func refuseOpenElsewhere(_ identity: FileIdentity, at path: FilePath) throws(FileError) {
     guard let process = OpenFiles.processKeepingOpen(identity) else { return }
     throw FileError(
@@ -82,31 +80,30 @@ extension FileError {
   }
 }
 
-/// A range of bytes of a file that locks are taken on; the bytes need not exist.
+/// A byte range for locks; the bytes need not exist.
 struct LockRange: Sendable, Hashable {
   var start: Int64
   var length: Int64
 
-  // The places of SQLite's locks in the main file: https://sqlite.org/fileformat2.html#the_lock_byte_page and os_unix.c.
+  // SQLite's lock bytes: https://sqlite.org/fileformat2.html#the_lock_byte_page and os_unix.c.
   static let pending = LockRange(start: 0x4000_0000, length: 1)
   static let reserved = LockRange(start: 0x4000_0001, length: 1)
   static let shared = LockRange(start: 0x4000_0002, length: 510)
 
-  /// Pending, reserved and shared together.
+  /// Pending, reserved and shared.
   static let all = LockRange(start: 0x4000_0000, length: 512)
 
-  /// The locks of write-ahead logging in the `-shm` file (https://sqlite.org/walformat.html, "WAL Locks"): eight locks
-  /// from byte 120, then the dead-man switch that every connection holds a share of.
+  /// The WAL locks in the `-shm` file (https://sqlite.org/walformat.html, "WAL Locks"): eight from byte 120, then the
+  /// dead-man switch that every connection shares.
   static let walIndex = LockRange(start: 120, length: 9)
 
   static let connections = LockRange(start: 128, length: 1)
 
-  /// The lock of one of the marks up to which readers need the log, 0 to 4.
+  /// The lock of a read mark, 0 to 4.
   static func readMark(_ mark: Int) -> LockRange { LockRange(start: 123 + Int64(mark), length: 1) }
 }
 
 struct LockOwner: Sendable, Hashable {
-  /// The process, where the system tells.
   var processID: Int32?
   var isExclusive: Bool
 }

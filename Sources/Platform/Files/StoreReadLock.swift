@@ -1,17 +1,15 @@
 import SystemPackage
 
-/// A reader's share of SQLite's lock on a store that goes on being used, until `release` or the end of this value.
+/// A shared SQLite lock on a store in use, until `release` or the end of this value.
 ///
-/// As ``SharedStoreLock``, but it waits for a gap between the transactions of a writer, can tell whether one is waiting for
-/// it, and does not disturb connections of this process.
+/// Unlike ``SharedStoreLock`` it waits between a writer's transactions and detects waiting writers.
 package final class StoreReadLock: Sendable {
-  /// The store's main file, open for reading.
   package let file: LastingFile
 
-  /// Takes a share as a reader does; writes nothing.
+  /// Takes a shared lock without writing.
   ///
-  /// - Parameter patience: how long to wait for writers, in milliseconds.
-  /// - Throws: `locked` where a writer has the store to itself all the time.
+  /// - Parameter patience: in milliseconds.
+  /// - Throws: `locked` if writers keep the store locked.
   package init(on set: StoreFileSet, patience: Int = 10_000, in fileSystem: FileSystem) throws(FileError) {
     let file = try LastingFile(set.main, in: fileSystem)
     self.file = file
@@ -30,7 +28,7 @@ package final class StoreReadLock: Sendable {
 
   private static func take(_ file: LastingFile) throws(FileError) -> Bool {
     try file.lock("read the store") { descriptor throws(Errno) in
-      // A writer that is about to write holds the pending byte, and lets no new reader in.
+      // A writer about to write holds the pending byte, which excludes new readers.
       guard try SystemCalls.conflictingLock(on: descriptor, range: .pending, exclusive: false) == nil else {
         return false
       }
@@ -38,10 +36,9 @@ package final class StoreReadLock: Sendable {
     }
   }
 
-  /// Whether another connection has begun a transaction that writes.
   package func isWriterActive() throws(FileError) -> Bool { try isTaken(.reserved) }
 
-  /// Whether another connection waits for the readers to go, to write to the file.
+  /// Whether a writer waits for the readers to finish.
   package func isWriterWaiting() throws(FileError) -> Bool { try isTaken(.pending) }
 
   private func isTaken(_ range: LockRange) throws(FileError) -> Bool {
@@ -50,28 +47,26 @@ package final class StoreReadLock: Sendable {
     }
   }
 
-  /// Gives the share up; the file can still be read, but may change.
+  /// Releases the lock; the file stays readable but may change.
   package func release() { SystemCalls.unlock(file.descriptor) }
 
-  /// Whether another process has the file open, as far as this user may look.
   package func isOpenElsewhere() -> Bool { OpenFiles.processWithOpenFile(file.status.identity) != nil }
 }
 
-/// A reader's share of a store in rollback-journal mode, so that no process writes while it is being looked at.
+/// A shared lock on a store in rollback-journal mode, which excludes writers.
 ///
 /// Connections of this process keep their locks when it ends.
 package struct SharedStoreLock: ~Copyable {
-  /// The store's main file, open for reading; nil where there is none.
   package let file: LastingFile?
 
-  /// Whether another connection holds SQLite's reserved lock: it has begun a transaction that writes.
+  /// Whether another connection holds the reserved lock.
   ///
   /// Its journal is then not hot (os_unix.c; https://sqlite.org/lockingv3.html, section 4.1).
   package let isWriterActive: Bool
 
-  /// Takes a share of SQLite's lock as a reader does; never waits, writes nothing.
+  /// Takes the lock without waiting or writing.
   ///
-  /// - Throws: `locked` where a writer has the store to itself.
+  /// - Throws: `locked` if a writer excludes readers.
   package init(on set: StoreFileSet, in fileSystem: FileSystem) throws(FileError) {
     let path = set.main
     guard let status = try fileSystem.status(of: path), status.kind == .regular else {
@@ -80,7 +75,7 @@ package struct SharedStoreLock: ~Copyable {
       return
     }
     let opened = try LastingFile(path, in: fileSystem)
-    // A writer that is about to write holds the pending byte, and lets no new reader in.
+    // A writer about to write holds the pending byte, which excludes new readers.
     if let owner = try Self.conflict(.pending, opened) {
       throw FileError.lockedByAnother(owner, operation: "read the store", path: path)
     }
@@ -96,7 +91,7 @@ package struct SharedStoreLock: ~Copyable {
   }
 
   deinit {
-    // A process that reads the file still has no share of the lock any more.
+    // A process may still read the file, but without a lock.
     if let file { SystemCalls.unlock(file.descriptor) }
   }
 

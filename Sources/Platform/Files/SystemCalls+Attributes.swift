@@ -12,18 +12,18 @@ import SystemPackage
 #endif
 
 extension SystemCalls {
-  /// The most bytes of all names, and of one value, that Linux allows (xattr(7)); others are left alone.
+  /// Linux's limit for the list of names and for a value (xattr(7)); larger ones are skipped.
   private static let attributeLimit = 64 << 10
 
   #if canImport(Darwin)
-    /// On Darwin the list is no attribute; ``setAttributes(_:of:)`` sets none.
+    /// On Darwin the access control list is no attribute; ``setAttributes(_:of:)`` sets none.
     static func attributes(of path: FilePath) throws(Errno) -> [String: [UInt8]] { [:] }
 
     static func setAttributes(_ attributes: [String: [UInt8]], of path: FilePath) throws(Errno) {}
   #else
-    /// The extended attributes of a file, those that a file system without them has included: none.
+    /// Reads the extended attributes; empty on a file system without them.
     ///
-    /// The access control list is one of them (`system.posix_acl_access`, acl(5)).
+    /// They include the access control list (`system.posix_acl_access`, acl(5)).
     static func attributes(of path: FilePath) throws(Errno) -> [String: [UInt8]] {
       var attributes: [String: [UInt8]] = [:]
       for name in try attributeNames(of: path) {
@@ -32,7 +32,6 @@ extension SystemCalls {
       return attributes
     }
 
-    /// Gives a file these attributes, as far as this user may, and takes from it those that are not among them.
     static func setAttributes(_ attributes: [String: [UInt8]], of path: FilePath) throws(Errno) {
       for name in try attributeNames(of: path) where attributes[name] == nil && isCopied(name) {
         _ = unsafe path.withPlatformString { file in unsafe removexattr(file, name) }
@@ -44,14 +43,14 @@ extension SystemCalls {
         }
         if result == 0 { continue }
         switch Errno(rawValue: errno) {
-        // Another file system, or the superuser's own attributes: the permissions are set in any case.
+        // Unsupported, or the superuser's own attributes: the permissions apply regardless.
         case .notSupported, .notPermitted, .permissionDenied, .invalidArgument, .argListTooLong: continue
         case let error: throw error
         }
       }
     }
 
-    /// Whether an attribute says who may do what, or is the app's: what a security module sets by itself is not given on.
+    /// Whether an attribute concerns access or belongs to the app, not to a security module.
     private static func isCopied(_ name: String) -> Bool {
       name == "system.posix_acl_access" || name.hasPrefix("user.") || name == "security.selinux"
     }
@@ -72,7 +71,6 @@ extension SystemCalls {
       }
     }
 
-    /// The value of an attribute; nil where it is gone, or cannot be read by this user.
     private static func value(of name: String, at path: FilePath) -> [UInt8]? {
       var buffer = [UInt8](repeating: 0, count: attributeLimit)
       let count = unsafe path.withPlatformString { file in

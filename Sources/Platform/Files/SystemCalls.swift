@@ -8,9 +8,8 @@ import SystemPackage
   import Darwin
 #endif
 
-/// The system calls that swift-system does not offer, each behind a typed throw; the module's only unsafe code.
+/// The system calls missing from swift-system; the module's only unsafe code.
 enum SystemCalls {
-  /// The status of a file, or nil where there is none of that name.
   static func status(of path: FilePath, followingLinks: Bool) throws(Errno) -> FileStatus? {
     var raw = stat()
     let result = unsafe path.withPlatformString { name in
@@ -19,15 +18,13 @@ enum SystemCalls {
     if result == 0 { return FileStatus(raw) }
     let errno = lastErrno
     if errno == .noSuchFileOrDirectory || errno == .notDirectory { return nil }
-    // What has no possible name is not there: SQLite's own files beside a store whose name is nearly as long as can be.
+    // A name too long cannot exist: SQLite's own files of a store with a long name.
     if errno == .fileNameTooLong, path.lastComponent?.isTooLong == true { return nil }
     throw errno
   }
 
-  /// The number of the user with whose rights this process acts.
   static var effectiveUser: UInt32 { geteuid() }
 
-  /// The status of an open file.
   static func status(of descriptor: FileDescriptor) throws(Errno) -> FileStatus {
     var raw = stat()
     try check(unsafe fstat(descriptor.rawValue, &raw))
@@ -60,10 +57,9 @@ enum SystemCalls {
     try unsafe call(path) { unsafe mkdirat(AT_FDCWD, $0, permissions.rawValue) }
   }
 
-  /// Pushes a file's or a folder's content to the disk itself.
   static func synchronize(_ descriptor: FileDescriptor) throws(Errno) {
     #if canImport(Darwin)
-      // fsync on Darwin leaves data in the drive's cache; F_FULLFSYNC does not, but not every file system has it.
+      // Darwin's fsync leaves data in the drive's cache; F_FULLFSYNC does not, but is not supported everywhere.
       if fcntl(descriptor.rawValue, F_FULLFSYNC) == 0 { return }
     #endif
     while fsync(descriptor.rawValue) != 0 {
@@ -72,7 +68,6 @@ enum SystemCalls {
     }
   }
 
-  /// The path with every symbolic link resolved.
   static func realPath(_ path: FilePath) throws(Errno) -> FilePath {
     let resolved: FilePath? = unsafe path.withPlatformString { name in
       guard let raw = unsafe realpath(name, nil) else { return nil }
@@ -83,7 +78,6 @@ enum SystemCalls {
     return resolved
   }
 
-  /// The target of a symbolic link, as it is written in the link.
   static func linkTarget(_ path: FilePath) throws(Errno) -> FilePath {
     var buffer = [CChar](repeating: 0, count: 4097)
     let length = unsafe path.withPlatformString { name in
@@ -99,7 +93,7 @@ enum SystemCalls {
     }
   }
 
-  /// The names in a folder, without `.` and `..`, sorted by bytes.
+  /// Lists a folder without `.` and `..`, sorted by bytes.
   static func entries(of path: FilePath) throws(Errno) -> [FilePath.Component] {
     guard let directory = unsafe path.withPlatformString({ unsafe opendir($0) }) else { throw lastErrno }
     defer { unsafe _ = closedir(directory) }
@@ -120,7 +114,6 @@ enum SystemCalls {
     return names.sorted { $0.string < $1.string }
   }
 
-  /// The bytes that an ordinary user can still write to the file system of a folder.
   static func freeSpace(at path: FilePath) throws(Errno) -> Int64 {
     var raw = statvfs()
     try check(unsafe path.withPlatformString { unsafe statvfs($0, &raw) })
@@ -128,7 +121,7 @@ enum SystemCalls {
     return overflow ? .max : bytes
   }
 
-  /// Makes `destination` share the blocks of `source`, where the file system can; false where it cannot.
+  /// Shares blocks between files; false if unsupported.
   static func shareBlocks(from source: FileDescriptor, to destination: FileDescriptor) -> Bool {
     #if canImport(Glibc)
       // FICLONE of <linux/fs.h>: _IOW(0x94, 9, int).
@@ -138,9 +131,9 @@ enum SystemCalls {
     #endif
   }
 
-  /// The next range of a file that is no hole, from an offset on; nil where only holes are left.
+  /// Finds the next data range from an offset; nil if only holes follow.
   ///
-  /// Where the system does not tell, all of it is such a range.
+  /// Without support by the system, everything is data.
   static func nextData(in descriptor: FileDescriptor, from offset: Int64, to end: Int64) -> Range<Int64>? {
     guard offset < end else { return nil }
     #if canImport(Darwin)
@@ -155,19 +148,16 @@ enum SystemCalls {
     return start..<(hole > start ? min(hole, end) : end)
   }
 
-  /// Sets who may do what with a file.
   static func setPermissions(_ permissions: FilePermissions, of path: FilePath) throws(Errno) {
     try unsafe call(path) { unsafe chmod($0, permissions.rawValue) }
   }
 
-  /// Gives a file to a user and a group.
   static func setOwner(_ owner: UInt32, group: UInt32, of path: FilePath) throws(Errno) {
     try unsafe call(path) { unsafe lchown($0, owner, group) }
   }
 
   // MARK: Locks
 
-  /// The lock of a byte range that conflicts with one of ours, or nil.
   static func conflictingLock(
     on descriptor: FileDescriptor, range: LockRange, exclusive: Bool
   ) throws(Errno) -> LockOwner? {
@@ -177,7 +167,7 @@ enum SystemCalls {
     return LockOwner(processID: request.l_pid > 0 ? request.l_pid : nil, isExclusive: request.l_type == Int16(F_WRLCK))
   }
 
-  /// Takes a lock that belongs to the open file, not to the process; false where another one is in the way.
+  /// Takes an OFD lock; false on conflict.
   static func lock(_ descriptor: FileDescriptor, range: LockRange, exclusive: Bool) throws(Errno) -> Bool {
     var request = lockRequest(range, exclusive: exclusive)
     if unsafe fcntl(descriptor.rawValue, setOpenFileLock, &request) == 0 { return true }
@@ -186,26 +176,25 @@ enum SystemCalls {
     throw errno
   }
 
-  /// Gives up every lock on an open file, also where a child of this process has a copy of the descriptor.
+  /// Releases every lock of an open file, including a child's copies.
   static func unlock(_ descriptor: FileDescriptor) {
     var request = lockRequest(LockRange(start: 0, length: 0), exclusive: false)
     request.l_type = Int16(F_UNLCK)
-    // Closing the descriptor releases the locks too, only later where a child has not begun its own program yet.
+    // Closing would release them too, but only after a child has executed its program.
     unsafe _ = fcntl(descriptor.rawValue, setOpenFileLock, &request)
     let unlockWholeFile: (CInt, CInt) -> CInt = flock
     _ = unlockWholeFile(descriptor.rawValue, LOCK_UN)
   }
 
-  /// Gives up the lock on a range of an open file.
   static func unlock(_ descriptor: FileDescriptor, range: LockRange) {
     var request = lockRequest(range, exclusive: false)
     request.l_type = Int16(F_UNLCK)
     unsafe _ = fcntl(descriptor.rawValue, setOpenFileLock, &request)
   }
 
-  /// Takes the exclusive advisory lock of a folder; false where another process has it.
+  /// Takes a folder's exclusive advisory lock; false if another process holds it.
   static func lockDirectory(_ descriptor: FileDescriptor) throws(Errno) -> Bool {
-    // The structure of the same name hides the function unless its type is written out.
+    // The explicit type selects the function over the structure of the same name.
     let lockWholeFile: (CInt, CInt) -> CInt = flock
     if lockWholeFile(descriptor.rawValue, LOCK_EX | LOCK_NB) == 0 { return true }
     let errno = lastErrno
@@ -214,7 +203,6 @@ enum SystemCalls {
   }
 
   #if os(Linux)
-    /// The number of a process other than this one that has the file open, as far as this user may look.
     static func processWithOpenFile(_ identity: FileIdentity) -> Int32? {
       guard let processes = unsafe opendir("/proc") else { return nil }
       defer { unsafe _ = closedir(processes) }
@@ -227,7 +215,7 @@ enum SystemCalls {
     }
 
     private static func hasOpen(_ identity: FileIdentity, process: Int32) -> Bool {
-      // A process of another user, or one that has just ended, cannot be looked at.
+      // Other users' and ended processes cannot be inspected.
       guard let descriptors = unsafe opendir("/proc/\(process)/fd") else { return false }
       defer { unsafe _ = closedir(descriptors) }
       let folder = unsafe dirfd(descriptors)
@@ -241,13 +229,13 @@ enum SystemCalls {
       return false
     }
 
-    /// The number of a process that has a file open, and another one that was deleted from a path since.
+    /// Finds a process with a file open and another one deleted from a path.
     static func process(holding identity: FileIdentity, andDeleted path: FilePath) -> Int32? {
       guard let processes = unsafe opendir("/proc") else { return nil }
       defer { unsafe _ = closedir(processes) }
       while let entry = unsafe readdir(processes) {
         guard let id = unsafe Int32(name(of: entry)) else { continue }
-        // A process of another user, or one that has just ended, cannot be looked at.
+        // Other users' and ended processes cannot be inspected.
         let folder = FilePath("/proc/\(id)/fd")
         guard let names = try? entries(of: folder),
           names.contains(where: { (try? linkTarget(folder.appending($0)).string) == path.string + " (deleted)" })
@@ -267,7 +255,6 @@ enum SystemCalls {
     }
   #endif
 
-  /// The files that this process has open through other descriptors than those; nil where that cannot be told.
   static func openFiles(excluding own: Set<CInt>) -> Set<FileIdentity>? {
     guard let directory = unsafe opendir("/dev/fd") else { return nil }
     defer { unsafe _ = closedir(directory) }
@@ -278,7 +265,7 @@ enum SystemCalls {
         unsafe String(cString: UnsafeRawPointer(tuple).assumingMemoryBound(to: CChar.self))
       }
       guard let number = CInt(text), number != listing, !own.contains(number) else { continue }
-      // One that was closed meanwhile is no longer open.
+      // Skip descriptors closed meanwhile.
       if let status = try? status(of: FileDescriptor(rawValue: number)) { open.insert(status.identity) }
     }
     return open
@@ -286,7 +273,7 @@ enum SystemCalls {
 
   // MARK: Reading, writing
 
-  /// Reads into the first places of a buffer; shorter only at the end of the file.
+  /// Reads into the start of a buffer; short only at the end of the file.
   static func read(
     _ descriptor: FileDescriptor, at offset: Int64, length: Int, into buffer: inout [UInt8]
   ) throws(Errno) -> Int {
@@ -305,41 +292,38 @@ enum SystemCalls {
     }
   }
 
-  /// Has the system begin to bring a range of a file to the disk, so that there is less to wait for at the end.
+  /// Starts writeback of a range, to shorten the final wait.
   static func beginWriting(_ descriptor: FileDescriptor, at offset: Int64, length: Int64) {
     #if canImport(Glibc)
-      // On Linux this begins to write the pages that are dirty. Where it fails, the final synchronisation does all of it.
+      // On Linux this starts the writeback of dirty pages; the final synchronization makes up for a failure.
       _ = posix_fadvise(descriptor.rawValue, off_t(offset), off_t(length), POSIX_FADV_DONTNEED)
     #endif
   }
 
   // MARK: Clock, randomness
 
-  /// The time now, in UTC.
   static func now() -> Timestamp {
     var time = timespec()
     unsafe _ = clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(secondsSince1970: Int64(time.tv_sec), nanoseconds: Int32(clamping: time.tv_nsec))
   }
 
-  /// Lets the calling thread rest.
   static func sleep(milliseconds: Int) {
     var pause = timespec(tv_sec: milliseconds / 1000, tv_nsec: (milliseconds % 1000) * 1_000_000)
     unsafe _ = nanosleep(&pause, nil)
   }
 
-  /// Has the calling thread, and those that it starts, give way to all others that want a processor, until it ends.
+  /// Lowers the priority of the calling thread, and of those it starts, for good.
   static func giveWay() {
     #if canImport(Darwin)
       // PRIO_DARWIN_THREAD and PRIO_DARWIN_BG of <sys/resource.h>.
       _ = setpriority(3, 0, 0x1000)
     #else
-      // PRIO_PROCESS is 0; on Linux it is the thread that is meant (setpriority(2), "C library/kernel differences").
+      // PRIO_PROCESS is 0; on Linux it means the thread (setpriority(2), "C library/kernel differences").
       _ = setpriority(0, 0, 5)
     #endif
   }
 
-  /// Whether fewer file descriptors are left than a number.
   static func lacksDescriptors(_ needed: Int) -> Bool {
     var taken: [Int32] = []
     defer { for descriptor in taken { _ = close(descriptor) } }
@@ -351,10 +335,9 @@ enum SystemCalls {
     return false
   }
 
-  /// The number of this process.
   static var processID: Int32 { getpid() }
 
-  // MARK: Plumbing
+  // MARK: Helpers
 
   private static var lastErrno: Errno {
     #if canImport(Darwin)
@@ -411,7 +394,7 @@ enum SystemCalls {
   #endif
 }
 
-/// The structure of `fcntl` locks; it shares its name with a function, so that only an alias can be called.
+/// An alias of the `fcntl` lock structure, which shares its name with a function.
 private typealias SystemFlock = flock
 
 extension FileStatus {

@@ -1,21 +1,21 @@
-/// A moment in UTC, as the system's clock tells it.
+/// A moment in UTC.
 public struct Timestamp: Sendable, Hashable, Comparable {
   /// Whole seconds since 1970-01-01T00:00:00Z; negative before.
   public var secondsSince1970: Int64
 
-  /// What is beyond the whole seconds, from 0 to 999,999,999.
+  /// The fraction, from 0 to 999,999,999.
   public var nanoseconds: Int32
 
-  /// A moment by its seconds.
+  /// Makes a moment.
   public init(secondsSince1970: Int64, nanoseconds: Int32 = 0) {
     self.secondsSince1970 = secondsSince1970
     self.nanoseconds = nanoseconds
   }
 
-  /// Whole seconds since 2001-01-01T00:00:00Z, from which Core Data counts its dates.
+  /// Whole seconds since 2001-01-01T00:00:00Z, Core Data's reference date.
   package var secondsSinceReferenceDate: Double { Double(secondsSince1970) - 978_307_200 }
 
-  /// Whether one moment comes before another.
+  /// Compares two moments.
   public static func < (left: Timestamp, right: Timestamp) -> Bool {
     (left.secondsSince1970, left.nanoseconds) < (right.secondsSince1970, right.nanoseconds)
   }
@@ -27,20 +27,20 @@ public struct Timestamp: Sendable, Hashable, Comparable {
       .enumerated().map { padded($1, to: $0 == 0 ? 4 : 2) }.joined(separator: "-")
   }
 
-  /// What the name of a backup begins with, and that of a quarantined store does not.
+  /// The prefix of backup names; quarantined stores lack it.
   package static let backupMark = "b-"
 
-  /// The moment as the name of a backup: `b-2026-11-21-10-11-12`.
+  /// The moment as a backup name: `b-2026-11-21-10-11-12`.
   package var backupName: String { Self.backupMark + fileName }
 
-  /// The moment as RFC 3339 writes it: `2026-11-21T10:11:12Z`.
+  /// The moment in RFC 3339: `2026-11-21T10:11:12Z`.
   public var rfc3339: String {
     let parts = civil
     let date = "\(padded(parts.year, to: 4))-\(padded(parts.month, to: 2))-\(padded(parts.day, to: 2))"
     return "\(date)T\(padded(parts.hour, to: 2)):\(padded(parts.minute, to: 2)):\(padded(parts.second, to: 2))Z"
   }
 
-  /// The moment that `rfc3339` or `fileName` wrote; nil for any other text.
+  /// Parses `rfc3339` or `fileName`; nil for other text.
   public init?(_ text: String) {
     let digits = text.utf8.map { $0 }
     let marks = digits.count == 20 ? Array("--T::Z".utf8) : digits.count == 19 ? Array("-----".utf8) : []
@@ -63,9 +63,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     self.init(secondsSince1970: Int64(days * 86400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5]))
   }
 
-  /// The date and the time of day in UTC, by the Gregorian calendar.
-  ///
-  /// Years outside 0…9999 cannot be written; the nearest moment that can be stands for them.
+  /// The Gregorian date and time in UTC, clamped to years 0…9999.
   package var civil: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
     let seconds = Int(min(max(secondsSince1970, -62_167_219_200), 253_402_300_799))
     let day = Int((Double(seconds) / 86400).rounded(.down))
@@ -74,18 +72,15 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     return (date.year, date.month, date.day, rest / 3600, rest / 60 % 60, rest % 60)
   }
 
-  /// The first moment of its month.
   package var beginningOfMonth: Timestamp {
     let parts = civil
     return Timestamp(
       secondsSince1970: Int64(Timestamp.daysSince1970(year: parts.year, month: parts.month, day: 1)) * 86400)
   }
 
-  /// Whether it is the first moment of a month, as what tells only months has it.
   package var isBeginningOfMonth: Bool { self == beginningOfMonth }
 
-  /// The days from 1970-01-01 to a date of the Gregorian calendar.
-  // Days are counted in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.
+  // Eras of 400 years begin on 1 March, so that the leap day is the last of its year.
   package static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
@@ -107,7 +102,7 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 }
 
 extension Timestamp: Encodable {
-  /// Writes the moment in RFC 3339.
+  /// Encodes the moment in RFC 3339.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rfc3339)

@@ -1,14 +1,13 @@
 internal import Foundation
 
-/// Threads for pieces of work.
+/// Threads without Dispatch.
 ///
-/// Dispatch keeps a pool of threads, which needs three file descriptors when it is first used, and ends the process where
-/// there are none left; a thread of its own needs none.
+/// Dispatch's pool needs three file descriptors on first use and ends the process without them.
 package enum WorkThread {
-  /// As much as the main thread has: work may be recursive.
+  /// The main thread's size: work may be recursive.
   package static let stackSize = 8 << 20
 
-  /// Does a piece of work on a thread of its own, which ends with it and has the name that debuggers show.
+  /// Runs work on a new thread with a name for debuggers.
   package static func start(
     named name: String? = nil, stackSize: Int = stackSize, _ body: @escaping @Sendable () -> Void
   ) {
@@ -19,9 +18,9 @@ package enum WorkThread {
   }
 }
 
-/// Does two pieces of work at once, one of them on a thread of its own, and waits for both.
+/// Runs two pieces of work concurrently.
 ///
-/// - Throws: what the first piece threw, else what the second threw.
+/// - Throws: the first piece's error, else the second's.
 package func concurrently<First: Sendable, Second, Failure: Error>(
   _ first: @escaping @Sendable () throws(Failure) -> First, _ second: () throws(Failure) -> Second
 ) throws(Failure) -> (First, Second) {
@@ -37,9 +36,9 @@ package func concurrently<First: Sendable, Second, Failure: Error>(
   return (try one.get(), try other.get())
 }
 
-/// Does pieces of work at once, each but the last on a thread of its own, and gives what came of them in their order.
+/// Runs pieces of work concurrently and returns the results in order.
 ///
-/// - Throws: what the first piece that failed threw.
+/// - Throws: the error of the first piece that failed.
 package func concurrently<Work: Sendable, Outcome: Sendable, Failure: Error>(
   _ works: [Work], _ body: @escaping @Sendable (Work) throws(Failure) -> Outcome
 ) throws(Failure) -> [Outcome] {
@@ -53,12 +52,10 @@ package func concurrently<Work: Sendable, Outcome: Sendable, Failure: Error>(
   return others + [own]
 }
 
-/// What came of a piece of work on another thread.
 final class WorkOutcome<Value: Sendable, Failure: Error>: Sendable {
   private let ended = DispatchSemaphore(value: 0)
   private let result = Mutex<Result<Value, Failure>?>(nil)
 
-  /// Does the work, and leaves its result for the thread that waits.
   func end(with body: () throws(Failure) -> Value) {
     let value: Result<Value, Failure>
     do throws(Failure) {
@@ -70,7 +67,7 @@ final class WorkOutcome<Value: Sendable, Failure: Error>: Sendable {
     ended.signal()
   }
 
-  /// Waits for the result, and gives it up: only one thread waits.
+  /// Waits for the result and releases it: only one thread waits.
   func wait() -> Result<Value, Failure> {
     while true {
       ended.wait()

@@ -1,8 +1,8 @@
 public import SystemPackage
 
-/// A file that is being written; closes itself, but only `commit()` says that every byte is on the disk.
+/// A file open for writing; only `commit()` guarantees that every byte is on disk.
 public struct WritableFile: ~Copyable, Sendable {
-  /// The path it was created at.
+  /// The path at creation.
   public let path: FilePath
 
   let descriptor: FileDescriptor
@@ -15,11 +15,11 @@ public struct WritableFile: ~Copyable, Sendable {
   }
 
   deinit {
-    // Only reached without a commit, where the file is unfinished anyway.
+    // Without a commit the file is unfinished anyway.
     try? descriptor.close()
   }
 
-  /// The same file for reading, as long as it is now; only of one that was created without a name.
+  /// Opens the same file for reading at its present length; only for unlinked files.
   package func reading() throws(FileError) -> ReadableFile {
     let other = try fileSystem.perform(.open, path, "open the file") { () throws(Errno) in
       try errno { try descriptor.duplicate() }
@@ -34,33 +34,31 @@ public struct WritableFile: ~Copyable, Sendable {
     }
   }
 
-  /// Writes bytes at an offset, over what is there.
   package func write(_ bytes: some Collection<UInt8>, at offset: Int64) throws(FileError) {
     try fileSystem.perform(.write, path, "write the file") { () throws(Errno) in
       _ = try errno { try descriptor.writeAll(toAbsoluteOffset: offset, bytes) }
     }
   }
 
-  /// Cuts the file off behind a number of bytes.
   package func truncate(to count: Int64) throws(FileError) {
     try fileSystem.perform(.truncate, path, "cut the file off") { () throws(Errno) in
       try errno { try descriptor.resize(to: count) }
     }
   }
 
-  /// Has the system begin to bring a range to the disk; nothing is waited for, and nothing is certain.
+  /// Starts writeback of a range, without waiting or a guarantee.
   package func beginWriting(at offset: Int64, length: Int64) {
     SystemCalls.beginWriting(descriptor, at: offset, length: length)
   }
 
-  /// Pushes everything written so far to the disk.
+  /// Synchronizes everything written so far.
   public func synchronize() throws(FileError) {
     try fileSystem.perform(.synchronize, path, "write the file to the disk") { () throws(Errno) in
       try SystemCalls.synchronize(descriptor)
     }
   }
 
-  /// Ends the writing: every byte is on the disk when this returns.
+  /// Synchronizes and closes the file.
   public consuming func commit() throws(FileError) {
     try synchronize()
   }

@@ -1,13 +1,13 @@
 internal import Foundation
 
-/// A property list: the tree of plain values that Apple's systems keep settings, metadata and archives in.
+/// A property list value.
 public indirect enum PropertyList: Sendable, Hashable {
   case null
   case boolean(Bool)
 
   case integer(Int64)
 
-  /// A whole number above `Int64.max`; smaller ones are always an `integer`.
+  /// An integer above `Int64.max`; smaller ones are an `integer`.
   case unsigned(UInt64)
   case real(Double)
 
@@ -16,19 +16,19 @@ public indirect enum PropertyList: Sendable, Hashable {
   case string(String)
   case data([UInt8])
 
-  /// A reference to an object of a keyed archive; only binary property lists have it.
+  /// A reference in a keyed archive; only in binary property lists.
   case uid(UInt64)
   case array([PropertyList])
   case dictionary([String: PropertyList])
 }
 
 extension PropertyList {
-  /// The text, where it is text.
+  /// The text.
   public var string: String? {
     if case .string(let value) = self { value } else { nil }
   }
 
-  /// The whole number, where it is one that fits, or a truth value as 0 or 1.
+  /// The integer, if it fits, or a Boolean as 0 or 1.
   public var integer: Int64? {
     switch self {
     case .integer(let value): value
@@ -38,7 +38,7 @@ extension PropertyList {
     }
   }
 
-  /// The truth value, where it is one, or a number that stands for one.
+  /// The Boolean, or a number as one.
   public var boolean: Bool? {
     switch self {
     case .boolean(let value): value
@@ -47,7 +47,7 @@ extension PropertyList {
     }
   }
 
-  /// The number, where it is one.
+  /// The number.
   public var real: Double? {
     switch self {
     case .real(let value): value
@@ -57,34 +57,34 @@ extension PropertyList {
     }
   }
 
-  /// The bytes, where it is data.
+  /// The bytes of data.
   public var data: [UInt8]? {
     if case .data(let value) = self { value } else { nil }
   }
 
-  /// The number of the object it refers to, where it is a reference.
+  /// The number of the referenced object.
   public var uid: UInt64? {
     if case .uid(let value) = self { value } else { nil }
   }
 
-  /// The elements, where it is an array.
+  /// The elements of an array.
   public var array: [PropertyList]? {
     if case .array(let value) = self { value } else { nil }
   }
 
-  /// The entries, where it is a dictionary.
+  /// The entries of a dictionary.
   public var dictionary: [String: PropertyList]? {
     if case .dictionary(let value) = self { value } else { nil }
   }
 
-  /// The value of a key, where it is a dictionary that has it.
+  /// Returns the value of a dictionary's key.
   public subscript(key: String) -> PropertyList? { dictionary?[key] }
 }
 
 extension PropertyList {
-  /// Reads a property list, binary or XML, whichever it is.
+  /// Reads a binary or XML property list.
   ///
-  /// - Throws: `PropertyListError` where it is neither, is damaged or is beyond the limits.
+  /// - Throws: `PropertyListError` if it is neither, damaged or beyond the limits.
   public init(_ bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
     if BinaryPropertyListReader.recognizes(bytes) {
       self = try PropertyList(binary: bytes, limits: limits)
@@ -98,9 +98,8 @@ extension PropertyList {
 
   /// Reads a binary property list (`bplist00`).
   ///
-  /// The format is Core Foundation's: a magic word, the objects, a table of their offsets, and a trailer of 32 bytes.
-  /// Every offset, size and reference is checked against the bytes that are really there; an honest list uses no byte
-  /// twice, so that the objects together can never be larger than the list itself.
+  /// Core Foundation's format: a magic word, objects, their offset table, and a trailer of 32 bytes. Every offset, size
+  /// and reference is checked; no byte may be used twice, so the objects cannot exceed the list's size.
   public init(binary bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
     var reader = try BinaryPropertyListReader(bytes, limits: limits)
     self = try reader.readTop()
@@ -110,9 +109,9 @@ extension PropertyList {
 extension PropertyList {
   /// Reads an XML property list.
   ///
-  /// The usual document type line is let through and what it points to is never loaded.
+  /// The usual document type line is allowed; its target is never loaded.
   ///
-  /// - Throws: `PropertyListError` where it is not well formed, no property list, or beyond the limits.
+  /// - Throws: `PropertyListError` if it is malformed, no property list or beyond the limits.
   public init(xml bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
     var xmlLimits = XMLTree.Limits.standard
     xmlLimits.maximumBytes = min(limits.maximumBytes, xmlLimits.maximumBytes)
@@ -127,7 +126,7 @@ extension PropertyList {
     self = try PropertyList(element: value)
   }
 
-  /// The value of an element; the tree's own depth bounds how deep this goes.
+  /// Converts an element; the tree's depth bounds the recursion.
   private init(element: XMLTree.Element) throws(PropertyListError) {
     let text = element.text
     switch element.name {
@@ -189,22 +188,22 @@ extension String {
   fileprivate var trimmed: String { trimmingCharacters(in: .whitespacesAndNewlines) }
 }
 
-/// How large a property list may become in memory, whatever its bytes promise.
+/// The bounds of a property list in memory.
 public struct PropertyListLimits: Sendable, Hashable {
-  /// The largest number of bytes read.
+  /// The most bytes read.
   public var maximumBytes: Int
 
   /// The deepest nesting of arrays and dictionaries.
   public var maximumDepth: Int
 
-  /// The largest number of values when every shared value is counted each time it is referred to.
+  /// The most values, counting a shared one at each reference.
   public var maximumNodes: Int
 
-  /// Limits that every honest property list of a store or a model stays far below.
+  /// Limits far above legitimate stores and models.
   public static let standard = PropertyListLimits(
     maximumBytes: 64 << 20, maximumDepth: 96, maximumNodes: 2_000_000)
 
-  /// Limits of one's own; a depth above 200 is cut to 200, which the stack of any thread bears.
+  /// Makes limits; the depth is capped at 200, for any thread's stack.
   public init(maximumBytes: Int, maximumDepth: Int, maximumNodes: Int) {
     self.maximumBytes = maximumBytes
     self.maximumDepth = min(maximumDepth, 200)
@@ -212,42 +211,35 @@ public struct PropertyListLimits: Sendable, Hashable {
   }
 }
 
-/// A property list, an archive or an XML document that cannot be read.
+/// A failure to read a property list, an archive or XML.
 public typealias PropertyListError = Failure<PropertyListErrorKind>
 
-/// Why a property list, an archive or an XML document cannot be read.
+/// The kinds of property list failures.
 public enum PropertyListErrorKind: String, FailureKind {
-  /// The bytes are not of the format at all.
   case notAPropertyList = "not-a-property-list"
 
-  /// The format is right and its content is damaged.
   case damaged = "property-list-damaged"
 
-  /// It is larger or deeper than anything honest.
   case tooLarge = "property-list-too-large"
 
-  /// The XML is not well formed.
   case malformedXML = "xml-malformed"
 
-  /// The XML declares a document type or entities, which could make it expand without end or read other files.
+  /// The XML declares a document type or entities, which could expand endlessly or read other files.
   case forbiddenXML = "xml-forbidden-declaration"
 
-  /// The XML is larger or deeper than anything honest.
   case xmlTooLarge = "xml-too-large"
 
-  /// The property list is not a keyed archive.
   case notAnArchive = "not-a-keyed-archive"
 
-  /// A keyed archive written by something else than Apple's archiver.
+  /// A keyed archive that Apple's archiver did not write.
   case foreignArchive = "foreign-archive"
 
-  /// A value that binary property lists cannot hold.
   case unwritable = "property-list-unwritable"
 
-  /// What was being done, where a failure does not say.
+  /// The default operation of a failure.
   public static let usualOperation = "read the property list"
 
-  /// What the reader can do next, where a failure does not say.
+  /// The default hint of a failure.
   public var usualHint: String {
     switch self {
     case .notAPropertyList, .notAnArchive: "Check that it is the right file."

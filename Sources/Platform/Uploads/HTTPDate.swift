@@ -1,9 +1,9 @@
-/// Dates as HTTP writes them (RFC 9110, section 5.6.7).
+/// HTTP dates (RFC 9110, section 5.6.7).
 package enum HTTPDate {
   private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
   private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
 
-  /// The moment that a field says, in any of the three forms; nil where it says none.
+  /// Accepts all three forms.
   package static func parse(_ field: String) -> Timestamp? {
     guard field.utf8.count <= 64 else { return nil }
     let words = field.split { $0 == " " || $0 == "," || $0 == "-" }.map(String.init)
@@ -25,7 +25,6 @@ package enum HTTPDate {
     return Timestamp(secondsSince1970: Int64(date * 86400 + hour * 3600 + minute * 60 + second))
   }
 
-  /// The moment in the form that is written today.
   package static func text(_ moment: Timestamp) -> String {
     let parts = moment.civil
     let day = Timestamp.daysSince1970(year: parts.year, month: parts.month, day: parts.day)

@@ -1,12 +1,12 @@
-/// A keyed archive: a graph of objects inside of a binary property list, as Apple's `NSKeyedArchiver` writes it.
+/// A keyed archive: an object graph in a binary property list, as of Apple's `NSKeyedArchiver`.
 ///
-/// Nothing is instantiated: objects are looked at one reference at a time, so that cycles are harmless as long as the
-/// reader counts its steps.
+/// No object is instantiated: references are followed one at a time, so cycles are harmless if the reader counts its
+/// steps.
 public struct KeyedArchive: Sendable {
   /// The objects by number; number 0 is the text `$null`.
   public let objects: [PropertyList]
 
-  /// The number of the object that the archive is of.
+  /// The root object's number.
   public let rootNumber: Int
 
   /// Reads an archive.
@@ -29,10 +29,9 @@ public struct KeyedArchive: Sendable {
     rootNumber = Int(root)
   }
 
-  /// The object that the archive is of.
+  /// The root object.
   public var root: ArchivedObject { ArchivedObject(archive: self, number: rootNumber) }
 
-  /// The object of that number, unless it is not there or is the null object.
   func object(_ number: UInt64) -> ArchivedObject? {
     guard number > 0, number < UInt64(objects.count) else { return nil }
     return ArchivedObject(archive: self, number: Int(number))

@@ -1,15 +1,15 @@
-/// Writes a keyed archive as Apple's `NSKeyedArchiver` lays it out, object graphs with cycles included.
+/// Writes a keyed archive in the layout of Apple's `NSKeyedArchiver`.
 ///
-/// An object is reserved first and defined later, so that two objects can refer to each other.
+/// Objects are reserved, then defined, to allow cycles.
 public struct KeyedArchiveWriter: Sendable {
-  /// An object of the archive that is being written.
+  /// A reference to an object in the making.
   public struct Reference: Sendable, Hashable {
     let number: Int
 
     /// The null object.
     public static let null = Reference(number: 0)
 
-    /// The reference as a value of another object.
+    /// The reference as a field's value.
     public var value: PropertyList { .uid(UInt64(number)) }
   }
 
@@ -18,16 +18,16 @@ public struct KeyedArchiveWriter: Sendable {
   private var plain: [PropertyList: Reference] = [:]
   private var strings: [[UInt8]: Reference] = [:]
 
-  /// An archive without objects.
+  /// Makes an empty archive.
   public init() {}
 
-  /// A place for an object that is defined later.
+  /// Reserves an object to define later.
   public mutating func reserve() -> Reference {
     objects.append(.string("$null"))
     return Reference(number: objects.count - 1)
   }
 
-  /// Defines a reserved object; `classes` is its class and that class's ancestors, itself first.
+  /// Defines a reserved object; `classes` begins with its own class, then the ancestors.
   public mutating func define(_ reference: Reference, classes: [String], _ fields: [String: PropertyList]) {
     var fields = fields
     fields["$class"] = classReference(classes).value
@@ -41,7 +41,7 @@ public struct KeyedArchiveWriter: Sendable {
     return reference
   }
 
-  /// The text as an object, written once however often it is used; null for none.
+  /// Adds a text object, shared between equal texts; null for nil.
   public mutating func string(_ text: String?) -> Reference {
     guard let text else { return .null }
     let key = Array(text.utf8)
@@ -52,7 +52,7 @@ public struct KeyedArchiveWriter: Sendable {
     return reference
   }
 
-  /// A number, a truth value or data as an object.
+  /// Adds a number, Boolean or data object.
   public mutating func value(_ value: PropertyList) -> Reference {
     if let known = plain[value] { return known }
     let reference = reserve()
@@ -61,21 +61,21 @@ public struct KeyedArchiveWriter: Sendable {
     return reference
   }
 
-  /// An array object.
+  /// Adds an array object.
   public mutating func array(_ elements: [Reference], isMutable: Bool = false) -> Reference {
     add(
       classes: isMutable ? ["NSMutableArray", "NSArray", "NSObject"] : ["NSArray", "NSObject"],
       ["NS.objects": .array(elements.map(\.value))])
   }
 
-  /// A set object.
+  /// Adds a set object.
   public mutating func set(_ elements: [Reference], isMutable: Bool = false) -> Reference {
     add(
       classes: isMutable ? ["NSMutableSet", "NSSet", "NSObject"] : ["NSSet", "NSObject"],
       ["NS.objects": .array(elements.map(\.value))])
   }
 
-  /// A dictionary object with text for keys, in the order given.
+  /// Adds a dictionary object with text keys, in the given order.
   public mutating func dictionary(_ entries: [(String, Reference)], isMutable: Bool = false) -> Reference {
     let keys = entries.map { string($0.0).value }
     return add(
@@ -84,7 +84,7 @@ public struct KeyedArchiveWriter: Sendable {
       ["NS.keys": .array(keys), "NS.objects": .array(entries.map(\.1.value))])
   }
 
-  /// A dictionary with known keys, as stores keep the entities of their model in.
+  /// Adds a dictionary with known keys, in which stores keep their model's entities.
   public mutating func knownKeysDictionary(_ entries: [(String, Reference)]) -> Reference {
     let keys = array(entries.map { string($0.0) })
     let mapping = add(
@@ -101,7 +101,7 @@ public struct KeyedArchiveWriter: Sendable {
       ])
   }
 
-  /// The archive of an object as a property list.
+  /// Returns the archive as a property list.
   public func archive(root: Reference) -> PropertyList {
     .dictionary([
       "$version": .integer(100_000), "$archiver": .string("NSKeyedArchiver"),
@@ -109,7 +109,7 @@ public struct KeyedArchiveWriter: Sendable {
     ])
   }
 
-  /// The archive of an object as a binary property list.
+  /// Returns the archive as a binary property list.
   public func bytes(root: Reference) throws(PropertyListError) -> [UInt8] { try archive(root: root).binaryBytes() }
 
   private mutating func classReference(_ names: [String]) -> Reference {

@@ -1,4 +1,3 @@
-/// Reads `bplist00`, object by object.
 struct BinaryPropertyListReader {
   private let bytes: [UInt8]
   private let limits: PropertyListLimits
@@ -10,10 +9,10 @@ struct BinaryPropertyListReader {
 
   private var finished: [Finished?]
 
-  /// Whether an object is being read further up; meeting it again is a cycle.
+  /// The ancestors of the current object; meeting one again is a cycle.
   private var isOpen: [Bool]
 
-  /// How many bytes of objects may still be read before some byte has been read twice.
+  /// The bytes left before some byte must have been read twice.
   private var unreadBytes: Int
 
   private struct Finished {
@@ -229,7 +228,7 @@ struct BinaryPropertyListReader {
     throw PropertyListError(.damaged, detail: "integer object \(number) does not fit 64 bits")
   }
 
-  /// The number of elements of an object, which stands in its marker or in an integer behind it, and claims their bytes.
+  /// Reads an object's length, from the marker or a following integer, and claims its bytes.
   private mutating func length(
     _ low: Int, _ number: Int, _ position: inout Int, unit: Int
   ) throws(PropertyListError) -> Int {

@@ -1,4 +1,3 @@
-/// Writes `bplist00` the way Apple's systems read it.
 struct BinaryPropertyListWriter {
   private var objects: [Object] = []
   private var numbers: [PropertyList: Int] = [:]
@@ -10,14 +9,13 @@ struct BinaryPropertyListWriter {
     case dictionary(keys: [Int], values: [Int])
   }
 
-  /// The bytes of a property list; the same value always gives the same bytes.
   static func bytes(of value: PropertyList) throws(PropertyListError) -> [UInt8] {
     var writer = BinaryPropertyListWriter()
     _ = try writer.flatten(value, depth: 0)
     return writer.encode()
   }
 
-  /// Numbers the value and everything in it, the value itself first, equal leaves once.
+  /// Numbers the value and its descendants in preorder, equal leaves once.
   private mutating func flatten(_ value: PropertyList, depth: Int) throws(PropertyListError) -> Int {
     guard depth <= 200 else {
       throw PropertyListError(
@@ -42,7 +40,7 @@ struct BinaryPropertyListWriter {
       return number
     case .string(let string): return text(string)
     case .real, .date:
-      // Not shared: 0.0 equals -0.0 and would take its place.
+      // Not shared: 0.0 equals -0.0.
       let number = reserve()
       objects[number] = .leaf(value)
       return number
@@ -154,7 +152,6 @@ struct BinaryPropertyListWriter {
     }
   }
 
-  /// The smallest of 1, 2, 4 and 8 bytes that holds the number.
   private static func size(of number: UInt64) -> Int {
     switch number {
     case 0...0xFF: 1
@@ -166,9 +163,9 @@ struct BinaryPropertyListWriter {
 }
 
 extension PropertyList {
-  /// The value as a binary property list (`bplist00`).
+  /// Encodes the value as a binary property list (`bplist00`).
   ///
-  /// Equal leaves are written once, keys in the order of their scalars, integers as small as they go, text as ASCII
-  /// or else as UTF-16; the same value always gives the same bytes.
+  /// Deterministic: equal leaves are written once, keys sorted by scalars, integers minimal, text in ASCII or else
+  /// UTF-16.
   public func binaryBytes() throws(PropertyListError) -> [UInt8] { try BinaryPropertyListWriter.bytes(of: self) }
 }

@@ -1,15 +1,13 @@
-/// Reads the part of XML that models and property lists are written in, byte by byte and without recursion.
+/// A strict, non-recursive reader of the XML of models and property lists.
 ///
-/// It is our own because Foundation's parser, on Linux, followed a null pointer now and then when mutated documents were
-/// read on several threads. It is strict: what is not well formed is refused, and nothing but the document type line of
-/// property lists may be declared.
+/// Own code because Foundation's parser on Linux occasionally dereferenced null on mutated documents in several
+/// threads. Rejects malformed XML and every declaration but the document type line of property lists.
 struct XMLReader {
   private let bytes: [UInt8]
   private let documentType: XMLTree.DocumentType
   private let limits: XMLTree.Limits
   private var position = 0
 
-  /// The elements that have begun and not ended, the outermost first.
   private var open: [XMLTree.Element] = []
 
   private var texts: [[UInt8]] = []
@@ -17,7 +15,6 @@ struct XMLReader {
   private var elements = 0
   private var hasDocumentType = false
 
-  /// The root element of a document.
   static func read(
     _ bytes: [UInt8], allowing documentType: XMLTree.DocumentType, limits: XMLTree.Limits
   ) throws(PropertyListError) -> XMLTree.Element {
@@ -63,9 +60,9 @@ struct XMLReader {
     }
   }
 
-  // MARK: Before the first element
+  // MARK: Prolog
 
-  /// An XML declaration may name UTF-8 or ASCII; everything else would have to be decoded differently.
+  /// Reads the XML declaration, which may name only UTF-8 or ASCII.
   private mutating func declaration() throws(PropertyListError) {
     let last = try end(of: "?>", from: position, what: "its XML declaration")
     position += 5
@@ -175,7 +172,7 @@ struct XMLReader {
     }
   }
 
-  /// A name and its value between quotes; white space in the value becomes spaces, as XML wants it.
+  /// Reads an attribute; white space in its value becomes spaces, as XML requires.
   private mutating func attribute() throws(PropertyListError) -> (name: String, value: String) {
     let name = try name()
     skipSpace()
@@ -233,7 +230,7 @@ struct XMLReader {
 
   // MARK: Text
 
-  /// Text up to the next tag; outside of the outermost element there may be white space only.
+  /// Reads text up to the next tag; outside the root only white space is allowed.
   private mutating func characters() throws(PropertyListError) {
     guard let last = texts.indices.last else {
       guard skipSpace() else { throw malformed("it has text outside of its outermost element") }
@@ -256,7 +253,7 @@ struct XMLReader {
     position = end
   }
 
-  /// Takes one byte over; every kind of line end becomes a line feed, as XML wants it.
+  /// Appends a byte; every line end becomes a line feed, as XML requires.
   private mutating func appendByte(to index: Int) {
     let byte = bytes[position]
     position += 1
@@ -268,7 +265,7 @@ struct XMLReader {
     if position < bytes.count, bytes[position] == 0x0A { position += 1 }
   }
 
-  /// A reference by number, or by one of the five names that XML has by itself, as UTF-8.
+  /// Resolves a numeric reference or one of XML's five entities, as UTF-8.
   private mutating func reference() throws(PropertyListError) -> [UInt8] {
     let body = bytes[(position + 1)...].prefix(12).prefix { $0 != UInt8(ascii: ";") }
     guard body.endIndex < bytes.count, bytes[body.endIndex] == UInt8(ascii: ";") else {
@@ -294,7 +291,7 @@ struct XMLReader {
     return Array(String(Character(scalar)).utf8)
   }
 
-  // MARK: Small things
+  // MARK: Helpers
 
   private func begins(_ text: StaticString) -> Bool { bytes[position...].starts(with: text.description.utf8) }
 
@@ -304,7 +301,6 @@ struct XMLReader {
     return position > start
   }
 
-  /// The place behind the next occurrence of a word.
   private func end(of word: StaticString, from start: Int, what: String) throws(PropertyListError) -> Int {
     let word = Array(word.description.utf8)
     var index = start

@@ -1,25 +1,22 @@
 internal import Foundation
 
-/// An XML document as a tree of elements, read under tight bounds.
-///
-/// Only what model files need: elements, attributes and text. No document type but that of property lists, where it is
-/// asked for; no entities but the five that XML itself has; UTF-8 only.
+/// A bounded XML document of elements, attributes and text in UTF-8, with XML's five entities.
 public struct XMLTree: Sendable, Hashable {
-  /// An element of the document.
+  /// An element.
   public struct Element: Sendable, Hashable {
-    /// The name of the element, prefix included.
+    /// The name, prefix included.
     public var name: String
 
     /// The attributes by name, entities resolved.
     public var attributes: [String: String]
 
-    /// The elements directly inside of it, in document order.
+    /// The child elements in document order.
     public var children: [Element]
 
-    /// The text directly inside of it, joined, white space kept.
+    /// The element's own text, joined, white space kept.
     public var text: String
 
-    /// An element made by hand.
+    /// Makes an element.
     public init(name: String, attributes: [String: String] = [:], children: [Element] = [], text: String = "") {
       self.name = name
       self.attributes = attributes
@@ -27,38 +24,38 @@ public struct XMLTree: Sendable, Hashable {
       self.text = text
     }
 
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     public subscript(attribute: String) -> String? { attributes[attribute] }
 
-    /// The children of that name, in document order.
+    /// Returns the children of a name, in document order.
     public func children(named name: String) -> [Element] { children.filter { $0.name == name } }
 
-    /// The first child of that name.
+    /// Returns the first child of a name.
     public func child(named name: String) -> Element? { children.first { $0.name == name } }
   }
 
-  /// The outermost element.
+  /// The root element.
   public var root: Element
 
-  /// How large a document may be.
+  /// The bounds of a document.
   public struct Limits: Sendable, Hashable {
-    /// The largest number of bytes read.
+    /// The most bytes read.
     public var maximumBytes: Int
 
-    /// The deepest nesting of elements, the outermost one included.
+    /// The deepest nesting, including the root.
     public var maximumDepth: Int
 
-    /// The largest number of elements.
+    /// The most elements.
     public var maximumElements: Int
 
-    /// The largest number of attributes of one element.
+    /// The most attributes of an element.
     public var maximumAttributes: Int
 
-    /// Limits that every honest model source stays far below.
+    /// Limits far above legitimate model sources.
     public static let standard = Limits(
       maximumBytes: 32 << 20, maximumDepth: 64, maximumElements: 500_000, maximumAttributes: 128)
 
-    /// Limits of one's own; a depth above 64 is cut to 64.
+    /// Makes limits; the depth is capped at 64.
     public init(maximumBytes: Int, maximumDepth: Int, maximumElements: Int, maximumAttributes: Int) {
       self.maximumBytes = maximumBytes
       self.maximumDepth = min(maximumDepth, 64)
@@ -67,20 +64,20 @@ public struct XMLTree: Sendable, Hashable {
     }
   }
 
-  /// Which document type declarations are let through.
+  /// The allowed document type declarations.
   public enum DocumentType: Sendable, Hashable {
     case none
 
-    /// The one line that XML property lists begin with; what it points to is never loaded.
+    /// The document type line of XML property lists; its target is never loaded.
     case propertyList
 
-    /// The one line that XML stores of Core Data begin with; what it points to is never loaded.
+    /// The document type line of Core Data's XML stores; its target is never loaded.
     case coreDataStore
   }
 
   /// Reads a document.
   ///
-  /// - Throws: `PropertyListError` where it is not well formed, declares anything, or is beyond the limits.
+  /// - Throws: `PropertyListError` if it is malformed, has a declaration or exceeds the limits.
   public init(
     _ bytes: [UInt8], allowing documentType: DocumentType = .none, limits: Limits = .standard
   ) throws(PropertyListError) {
@@ -92,7 +89,7 @@ public struct XMLTree: Sendable, Hashable {
     root = try XMLReader.read(bytes, allowing: documentType, limits: limits)
   }
 
-  /// Whether bytes begin like an XML document, a byte order mark and white space left aside.
+  /// Whether the bytes begin like XML, after a byte order mark and white space.
   public static func looksLikeXML(_ bytes: [UInt8]) -> Bool {
     var rest = bytes[...]
     if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }
@@ -104,7 +101,7 @@ public struct XMLTree: Sendable, Hashable {
 }
 
 extension XMLTree.Element {
-  /// The bytes that its text is in base 64, white space between the letters left aside; nil where it is anything else.
+  /// Decodes the text as base64 with white space; nil if malformed.
   public var base64Data: [UInt8]? {
     let letters = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
     return Data(base64Encoded: Data(letters)).map { Array($0) }
